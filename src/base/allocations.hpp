@@ -16,6 +16,9 @@ struct AllocationCount {
   }
 };
 inline constinit thread_local AllocationCount allocation_count;  // of this thread so far
+// What this thread has got from operator new so far, less what it has given back, as the allocator rounds it. Tests
+// count it too.
+inline constinit thread_local std::int64_t held_bytes = 0;
 
 // Whether this program counts.
 bool counts_allocations();

@@ -69,4 +69,18 @@ Run declare_bench_codec(CLI::App& app) {
   return [o] { return run_bench_codec(*o); };
 }
 
+Run declare_bench_control(CLI::App& app) {
+  auto o = held<BenchControlOptions>();
+  app.add_option("config", o->config, "experiment (TOML) whose model's buckets are planned too");
+  add_sets(app, o->sets);
+  app.add_option("--ranks", o->ranks, "numbers of ranks")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_option("--rounds", o->rounds, "measured rounds of each part")->capture_default_str();
+  app.add_option("--mb", o->mb, "MiB of the bucket whose plans are built")->capture_default_str();
+  app.add_flag("--markdown", o->markdown, "tables in Markdown");
+  return [o] { return run_bench_control(*o); };
+}
+
 }  // namespace echelon::cli

@@ -29,6 +29,7 @@ Run declare_run(CLI::App& app);
 Run declare_report(CLI::App& app);
 Run declare_compare(CLI::App& app);
 Run declare_plan(CLI::App& app);
+Run declare_sweep_micro(CLI::App& app);
 
 // Verbs `bench ..`.
 Run declare_bench_step(CLI::App& app);
@@ -36,5 +37,6 @@ Run declare_bench_update(CLI::App& app);
 Run declare_bench_allreduce(CLI::App& app);
 Run declare_bench_network(CLI::App& app);
 Run declare_bench_codec(CLI::App& app);
+Run declare_bench_control(CLI::App& app);
 
 }  // namespace echelon::cli

@@ -1,4 +1,4 @@
-// The options of the verbs that read runs or foretell them: report, compare, plan.
+// The options of the verbs that read runs or foretell them: report, compare, plan, sweep micro.
 #include "cli/args_declare.hpp"
 #include "cli/options.hpp"
 
@@ -71,6 +71,17 @@ Run declare_plan(CLI::App& app) {
   app.add_option("--out", o->out, "folder to write NAME.md, NAME.csv, NAME.json and NAME.svg to");
   app.add_option("--name", o->name, "base name of these files")->capture_default_str();
   return [o] { return run_plan(*o); };
+}
+
+Run declare_sweep_micro(CLI::App& app) {
+  auto o = held<SweepMicroOptions>();
+  app.add_option("config", o->launch.config, "the experiment, TOML")->required();
+  add_sets(app, o->launch.sets);
+  app.add_option("--ranks", o->launch.ranks, "all processes of the launch; default 1");
+  app.add_option("--hosts", o->launch.hosts, "number of hosts")->capture_default_str();
+  app.add_option("--memory", o->memory,
+                 "of a rank, e.g. 8GiB; default: device.memory_limit_mb, or what this machine has for its ranks");
+  return [o] { return run_sweep_micro(*o); };
 }
 
 }  // namespace echelon::cli

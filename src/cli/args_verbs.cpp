@@ -63,17 +63,6 @@ Run declare_sweep_batch(CLI::App& app) {
   return [o] { return run_sweep_batch(*o); };
 }
 
-Run declare_sweep_micro(CLI::App& app) {
-  auto o = held<SweepMicroOptions>();
-  app.add_option("config", o->launch.config, "the experiment, TOML")->required();
-  add_sets(app, o->launch.sets);
-  app.add_option("--ranks", o->launch.ranks, "all processes of the launch; default 1");
-  app.add_option("--hosts", o->launch.hosts, "number of hosts")->capture_default_str();
-  app.add_option("--memory", o->memory,
-                 "of a rank, e.g. 8GiB; default: device.memory_limit_mb, or what this machine has for its ranks");
-  return [o] { return run_sweep_micro(*o); };
-}
-
 void add_weights(CLI::App& app, std::string& form) {
   app.add_option("--weights", form, "trained, or int8: matrices as 8-bit numbers with a scale a row")
       ->capture_default_str();
@@ -130,8 +119,9 @@ Run declare_export(CLI::App& app) {
   return [o] { return run_export(*o); };
 }
 
-Run declare_info(CLI::App&) {
+Run declare_info(CLI::App& app) {
   auto o = held<InfoOptions>();
+  app.add_flag("--measure", o->measure, "measure the rate of f32 matrix products on one thread");
   return [o] { return run_info(*o); };
 }
 
@@ -341,6 +331,8 @@ constexpr Verb kVerbs[] = {
      declare_bench_network},
     {"bench codec", "encoding rate, decoding rate and compressed size of each gradient codec",
      "  echelon bench codec --mb 64 --density 0.003", declare_bench_codec},
+    {"bench control", "what control messages, agreement and plans cost one rank of k, without starting k ranks",
+     "  echelon bench control configs/bench/resnet50.toml --ranks 512,4096", declare_bench_control},
 };
 
 }  // namespace

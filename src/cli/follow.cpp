@@ -181,7 +181,7 @@ int follow(const FollowOptions& options, Engine* ranks) {
     together([&] {
       if (slot.rank == 0) path = follower.next();
     });
-    if (ranks != nullptr) path = Group(*ranks, kTurnsChannel).gather(path)[0];
+    if (ranks != nullptr) path = Group(*ranks, kTurnsChannel).of_first(path);
     if (path.empty()) return kExitOk;
     if (path == ":") {
       std::this_thread::sleep_for(std::chrono::duration<double>(options.every_s));

@@ -237,6 +237,16 @@ struct BenchCodecOptions {  // echelon bench codec [--mb M] [--rounds N] [--dens
 };
 int run_bench_codec(const BenchCodecOptions& options);
 
+struct BenchControlOptions {  // echelon bench control [CONFIG] [--ranks K,K] [--rounds N] [--mb M] [--markdown]
+  std::string config;         // whose buckets are planned too; "": no model's
+  std::vector<std::string> sets;
+  std::vector<int> ranks = {64, 512, 4096};
+  int rounds = 9;
+  double mb = 4;  // of the bucket whose plans are built
+  bool markdown = false;
+};
+int run_bench_control(const BenchControlOptions& options);
+
 struct VerifyOptions {  // echelon verify [--quick] [--dir DIR] [--junit FILE] [--fault SENTENCE]
   bool quick = false;
   std::string dir = "results";  // a folder of its own is made in it
@@ -245,7 +255,9 @@ struct VerifyOptions {  // echelon verify [--quick] [--dir DIR] [--junit FILE] [
 };
 int run_verify(const VerifyOptions& options);
 
-struct InfoOptions {};  // echelon info: version, devices, libraries, threads, MPI
+struct InfoOptions {  // echelon info [--measure]: version, devices, libraries, threads, MPI
+  bool measure = false;
+};
 int run_info(const InfoOptions& options);
 
 // Parses the command line and runs the verb; help and version included. Returns the exit code; throws Error

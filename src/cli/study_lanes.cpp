@@ -75,7 +75,7 @@ int run_cells(const StudyPlan& study, const Lane& lane, StudyLedger* ledger) {
   Group all(lane.engine, 0);
   for (;;) {
     const std::optional<StudyCell> next = ledger ? next_cell(*ledger) : std::nullopt;
-    const std::string told = all.gather(next ? to_line(*next) : "")[0];
+    const std::string told = all.of_first(next ? to_line(*next) : "");
     if (told.empty()) return static_cast<int>(all.max(signalled()));
     const double start_s = now_s();
     const int code = run_cell(study, cell_of_line(told), lane, all, ledger ? ledger->steps() : 0);
@@ -105,7 +105,7 @@ std::unique_ptr<StudyLedger> run_lanes(const StudyPlan& study, Engine& launch, i
   const std::vector<int>& hosts = launch.transport().hosts();
   const int ranks = static_cast<int>(study.ranks.back());
   // Process numbers come again, in containers soon.
-  const std::string name = all.gather(fmt::format("{} {:.9f}", process_id_text(), now_s()))[0];
+  const std::string name = all.of_first(fmt::format("{} {:.9f}", process_id_text(), now_s()));
   std::unique_ptr<StudyLedger> ledger;
   const auto run = [&](const Lane& lane, int beside) {
     if (lane.engine.rank() == 0)

@@ -45,8 +45,8 @@ void settle(verify::VerifyContext& context, const std::string& parent) {
       error = wrong.what();
     }
   }
-  context.folder = group.gather(folder).front();
-  error = group.gather(error).front();
+  context.folder = group.of_first(folder);
+  error = group.of_first(error);
   if (!error.empty()) throw EnvironmentError(error);
   if (group.max(fs::exists(context.folder) ? 0 : 1) > 0)
     throw EnvironmentError(

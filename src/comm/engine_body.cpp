@@ -173,7 +173,7 @@ void Engine::Body::start(Queued queued) {
   const Job& job = queued.job;
   queued.ticket->started_s.store(now(), std::memory_order_relaxed);
   try {
-    executor->start(job.plan, job.data, job.dtype, job.channel, queued.wire->transport->size(), job.form.get());
+    executor->start(job.plan, job.data, job.dtype, job.channel, job.form.get());
   } catch (...) {
     queued.ticket->finish(std::current_exception(), now());
     throw;

@@ -9,8 +9,6 @@
 namespace echelon::inline comm {
 namespace {
 
-constexpr std::size_t kGatherAtMost = 4096;  // values of all ranks together; beyond, a ring moves fewer bytes
-
 void run(Engine& engine, int channel, std::shared_ptr<const Plan> plan, void* data, DType dtype) {
   engine.run(
       {.plan = std::move(plan), .data = data, .dtype = dtype, .channel = channel, .priority = 0, .after = nullptr});
@@ -30,20 +28,13 @@ void Group::gather_blocks(void* blocks, std::size_t block_bytes) {
 }
 
 void Group::sum(std::span<double> values) {
-  const std::size_t n = values.size(), k = static_cast<std::size_t>(size());
-  if (n == 0 || k == 1) return;
-  if (n * k > kGatherAtMost) {
-    const AllreduceRequest request{.rank = rank(), .ranks = size(), .elems = static_cast<std::int64_t>(n), .hosts = {}};
-    return run(engine_, channel_, make_allreduce("ring", request), values.data(), DType::f64);
-  }
-  std::vector<double> all(n * k);
-  std::copy(values.begin(), values.end(), all.begin() + static_cast<std::ptrdiff_t>(n) * rank());
-  gather_blocks(all.data(), n * sizeof(double));
-  std::vector<double> of_ranks(k);
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t r = 0; r < k; ++r) of_ranks[r] = all[r * n + i];
-    values[i] = sum_in_tree(of_ranks);
-  }
+  if (values.empty() || size() == 1) return;
+  run(engine_, channel_, plan_of_sum(rank(), size(), std::ssize(values)), values.data(), DType::f64);
+}
+
+std::shared_ptr<const Plan> Group::plan_of_sum(int rank, int ranks, std::int64_t values) {
+  return make_allreduce(values <= kInTree ? "binomial" : "halving_doubling",
+                        {.rank = rank, .ranks = ranks, .elems = values, .hosts = {}});
 }
 
 double Group::max(double value) {
@@ -78,6 +69,17 @@ std::vector<std::string> Group::gather(const std::string& text) {
   return texts;
 }
 
-void Group::barrier() { (void)gather(0.0); }
+std::string Group::of_first(std::string text) {
+  std::uint64_t length = text.size();
+  broadcast(&length, sizeof length, 0);
+  text.resize(length);
+  broadcast(text.data(), length, 0);
+  return text;
+}
+
+void Group::barrier() {
+  double nothing = 0;
+  sum({&nothing, 1});
+}
 
 }  // namespace echelon::inline comm

@@ -1,7 +1,10 @@
 // Small blocking collectives for the control of a run: agreement, evaluation sums, metrics. Each is a plan on the
 // engine, driven by the calling thread, with the errors of Ticket::wait. All ranks make the same calls with the same
-// sizes in the same order; results have the same bits on every rank. An all-gather costs 2 ceil(log2 k) links and 2
-// (k-1) messages.
+// sizes in the same order; results have the same bits on every rank.
+//
+// Cost a rank, of values of B bytes: at most 2 ceil(log2 k) messages and links. `sum`, `broadcast`, `of_first` and
+// `barrier` have messages of at most B bytes, so that they may be called in every step; `gather` and `max` have
+// messages of up to k B bytes, and are for the start, the end and errors.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +29,11 @@ class Group {
   int rank() const { return engine_.rank(); }
   int size() const { return engine_.size(); }
 
-  // values[i] = sum over ranks. Up to 4096 values of all ranks together: all-gathered and added by sum_in_tree, so that
-  // the bits are those of one rank holding 2^m shares. More: a ring all-reduce in f64.
+  // values[i] = sum over ranks. Up to kInTree values: the bits of sum_in_tree, which are those of one rank holding 2^m
+  // shares. More: the same for a power of two of ranks (`halving_doubling`: at most twice the values' bytes a rank).
+  static constexpr std::int64_t kInTree = 1024;
+  // The plan of a sum of f64 values.
+  static std::shared_ptr<const Plan> plan_of_sum(int rank, int ranks, std::int64_t values);
   void sum(std::span<double> values);
   double max(double value);  // NaN where that of any rank is NaN
   // `bytes` of rank `root` to all: ceil(log2 k) links.
@@ -37,6 +43,8 @@ class Group {
   std::vector<double> gather(std::span<const double> values);
   // Texts of any length: two all-gathers, the second of k times the longest.
   std::vector<std::string> gather(const std::string& text);
+  // The text of rank 0, on every rank: two broadcasts.
+  std::string of_first(std::string text);
   void barrier();  // returns after all ranks have called it
 
  private:

@@ -8,6 +8,9 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/numbered.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/collective/executor.hpp"
 #include "comm/counters.hpp"
 
 namespace echelon::inline comm {
@@ -111,30 +114,22 @@ class PartTransport final : public Transport {
 
   // As Transport::hosts asks: from 0, in the order of first rank here.
   void number_hosts() {
-    std::vector<int> known;
-    for (const int member : members_) {
-      const int host = whole_->hosts()[static_cast<std::size_t>(member)];
-      const auto at = std::find(known.begin(), known.end(), host);
-      hosts_.push_back(static_cast<int>(at - known.begin()));
-      if (at != known.end()) continue;
-      known.push_back(host);
-      host_names_.push_back(whole_->host_names()[static_cast<std::size_t>(host)]);
-    }
+    std::vector<int> in_whole_hosts;
+    for (const int member : members_) in_whole_hosts.push_back(whole_->hosts()[static_cast<std::size_t>(member)]);
+    hosts_ = numbered(in_whole_hosts);
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank)
+      if (static_cast<std::size_t>(hosts_[rank]) == host_names_.size())
+        host_names_.push_back(whole_->host_names()[static_cast<std::size_t>(in_whole_hosts[rank])]);
   }
 
-  // Of all members, directly between each two of them; blocking.
+  // Of all members, over binomial trees; blocking.
   std::vector<Wish> gather(const Wish& own) {
     std::vector<Wish> all(members_.size());
-    std::vector<Request> open;
     all[static_cast<std::size_t>(rank_)] = own;
-    for (int rank = 0; rank < size(); ++rank)
-      if (rank != rank_) open.push_back(irecv(rank, kSplitTag, &all[static_cast<std::size_t>(rank)], sizeof(Wish)));
-    for (int rank = 0; rank < size(); ++rank)
-      if (rank != rank_) open.push_back(isend(rank, kSplitTag, &own, sizeof own));
-    while (!open.empty()) {
-      std::erase_if(open, [&](Request& request) { return test(request).has_value(); });
-      sched_yield();
-    }
+    Executor gathering(kLeastWindow);
+    gathering.start(make_allgather(rank_, size(), sizeof(Wish)), all.data(), DType::u8, kSplitTag);
+    while (!gathering.done())
+      if (!gathering.advance(*this)) sched_yield();
     return all;
   }
 

@@ -242,7 +242,7 @@ const std::vector<Requirement>& requirements() {
       {.one = P::half_values,
        .path = "device.kind",
        .needed = P::computes_halves,
-       .reason = "the device does not compute in halves",
+       .reason = "half precision (f16, bf16) is computed on GPUs alone, whatever the processor offers",
        .blames_one = true},
       {.one = P::draws_batches,
        .path = "exchange.strategy",

@@ -46,14 +46,4 @@ std::vector<std::int64_t> cut_in_proportion(std::int64_t samples, const std::vec
   return borders;
 }
 
-std::vector<int> numbered(const std::vector<int>& names) {
-  std::vector<int> seen, numbers;
-  for (const int name : names) {
-    const auto found = std::find(seen.begin(), seen.end(), name);
-    numbers.push_back(static_cast<int>(found - seen.begin()));
-    if (found == seen.end()) seen.push_back(name);
-  }
-  return numbers;
-}
-
 }  // namespace echelon::inline data

@@ -14,7 +14,4 @@ std::vector<int> deal_files(const std::vector<std::int64_t>& file_samples, const
 // replicas + 1 bounds from 0 to `samples`: replica r has samples [bounds[r], bounds[r + 1]), in proportion to batch[r].
 std::vector<std::int64_t> cut_in_proportion(std::int64_t samples, const std::vector<std::int64_t>& batch);
 
-// Names as numbers from 0, in the order in which they first occur: 7 2 7 5 becomes 0 1 0 2.
-std::vector<int> numbered(const std::vector<int>& names);
-
 }  // namespace echelon::inline data

@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/numbered.hpp"
 #include "base/text.hpp"
 #include "data/file_shares.hpp"
 #include "data/plan_orders.hpp"
@@ -88,7 +89,7 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
     : request_(std::move(request)), orders_(std::make_shared<PlanOrders>()) {
   check_request(request_);
   samples_ = sum_of(request_.file_samples);
-  global_batch_ = sum_of(request_.batch);
+  number_rows();
   sharding_ = request_.sharding;
   if (request_.stream || !request_.buckets.empty() || request_.warmup.replicas > 0)
     sharding_ = Sharding::record;
@@ -117,7 +118,17 @@ SamplePlan SamplePlan::with_batches(std::vector<std::int64_t> batch) const {
   SamplePlan other = *this;
   other.request_.batch = std::move(batch);
   check_request(other.request_);
+  other.number_rows();
   return other;
+}
+
+void SamplePlan::number_rows() {
+  rows_.clear();
+  global_batch_ = 0;
+  for (const std::int64_t own : request_.batch) {
+    rows_.push_back(global_batch_);
+    global_batch_ += own;
+  }
 }
 
 std::int64_t SamplePlan::stream_samples(int replica) const {
@@ -147,8 +158,9 @@ void SamplePlan::count_steps() {
     if (warmup.each_epoch) steps_ = steps_in(0);
   } else {
     for (int r = 0; r < replicas(); ++r) {
-      const std::int64_t own = steps(stream_samples(r), batch(r));
+      const std::int64_t own = steps(stream_samples(r), batch(r)), full = stream_samples(r) / batch(r);
       steps_ = r == 0 ? own : drop ? std::min(steps_, own) : std::max(steps_, own);
+      full_steps_ = r == 0 ? full : std::min(full_steps_, full);
     }
   }
   if (steps_ == 0)
@@ -192,12 +204,6 @@ SamplePlan::Span SamplePlan::span(std::int64_t epoch, std::int64_t step, int rep
             .total = samples_};
   }
   return {.stream = replica, .first = step * batch(replica), .total = stream_samples(replica)};
-}
-
-std::int64_t SamplePlan::row_of(int replica) const {
-  std::int64_t row = 0;
-  for (int r = 0; r < replica; ++r) row += batch(r);
-  return row;
 }
 
 std::int64_t SamplePlan::owned(int replica) const {
@@ -286,37 +292,6 @@ std::vector<SampleSlot> SamplePlan::all_ids(std::int64_t epoch, std::int64_t ste
   return all;
 }
 
-std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step, int replica) const {
-  const Span at = span(epoch, step, replica);
-  if (!takes(epoch, step, replica)) return 0;
-  if (request_.ragged != Ragged::zero_weight) return batch(replica);
-  if (request_.stream || !request_.buckets.empty()) {
-    std::int64_t count = 0;
-    for (const SampleSlot& slot : ids(epoch, step, replica)) count += slot.counts ? 1 : 0;
-    return count;
-  }
-  return std::clamp<std::int64_t>(at.total - at.first, 0, batch(replica));
-}
-
-std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step) const {
-  std::int64_t sum = 0;
-  for (int r = 0; r < replicas(); ++r) sum += counting(epoch, step, r);
-  return sum;
-}
-
-double SamplePlan::weight(std::int64_t epoch, std::int64_t step, int replica) const {
-  return weighs_alike() ? weight_of_samples(counting(epoch, step, replica)) : weight_of(ids(epoch, step, replica));
-}
-
-double SamplePlan::weight_of(const std::vector<SampleSlot>& slots) const {
-  double sum = 0;
-  for (const SampleSlot& slot : slots)
-    if (slot.counts)
-      sum += static_cast<double>(weighs_alike() ? request_.weight
-                                                : (*request_.weights)[static_cast<std::size_t>(slot.id)]);
-  return sum;
-}
-
 std::vector<std::int64_t> SamplePlan::ids_at(std::int64_t epoch, const std::vector<std::int64_t>& positions) const {
   ECHELON_CHECK(sharding_ == Sharding::record, "replicas have orders of their own");
   const std::lock_guard lock(orders_->mutex);
@@ -325,12 +300,6 @@ std::vector<std::int64_t> SamplePlan::ids_at(std::int64_t epoch, const std::vect
   ids.reserve(positions.size());
   for (const std::int64_t position : positions) ids.push_back(order.at(position));
   return ids;
-}
-
-double SamplePlan::weight(std::int64_t epoch, std::int64_t step) const {
-  double sum = 0;
-  for (int r = 0; r < replicas(); ++r) sum += weight(epoch, step, r);
-  return sum;
 }
 
 SamplePlan::Coverage SamplePlan::coverage(std::int64_t epoch) const {

@@ -100,7 +100,7 @@ class SamplePlan {
   std::int64_t batch(int replica) const { return request_.batch[static_cast<std::size_t>(replica)]; }
   std::int64_t global_batch() const { return global_batch_; }
   // The first row of the replica in the global batch.
-  std::int64_t row_of(int replica) const;
+  std::int64_t row_of(int replica) const { return rows_[static_cast<std::size_t>(replica)]; }
   // Samples of an epoch that this replica owns, without repeated ones.
   std::int64_t owned(int replica) const;
   // The runs of records that the replica reads, in file order: files and parts of files. All files for `record` and
@@ -133,7 +133,9 @@ class SamplePlan {
   // each token.
   double weight(std::int64_t epoch, std::int64_t step) const;
   double weight(std::int64_t epoch, std::int64_t step, int replica) const;
-  // The number of samples that count in this step, over all replicas, and of one.
+  // The number of samples that count in this step, over all replicas, and of one. O(1), but for buckets with
+  // `zero_weight` (O(samples of the step)) and the last steps of replicas with samples of their own (O(replicas)).
+  // Weights are as costly where samples have equally many labels, else O(samples of the step).
   std::int64_t counting(std::int64_t epoch, std::int64_t step) const;
   std::int64_t counting(std::int64_t epoch, std::int64_t step, int replica) const;
   // The length to which the sequences of this step are padded; 0: no buckets.
@@ -161,6 +163,7 @@ class SamplePlan {
   std::int64_t stream_samples(int replica) const;
   int share_of(int replica) const { return share_[static_cast<std::size_t>(replica)]; }
   void count_steps();
+  void number_rows();
   SampleOrder make_order(std::int64_t epoch, int stream) const;
   const LengthBucketSteps& bucket_steps(std::int64_t epoch) const;
   SampleSlot slot(std::int64_t position) const;  // of a stream
@@ -170,6 +173,8 @@ class SamplePlan {
   std::int64_t samples_ = 0;
   std::int64_t global_batch_ = 0;
   std::int64_t steps_ = 0;
+  std::int64_t full_steps_ = 0;  // of an epoch, in which all replicas that have samples of their own fill their batches
+  std::vector<std::int64_t> rows_;      // by replica: its first row in the global batch
   int warmup_replicas_ = 0;             // 0: there is no warm-up
   std::int64_t warmup_batch_ = 0;       // samples of a step of the warm-up, over its replicas
   std::int64_t warmup_longest_ = 0;     // steps of an epoch that is all warm-up

@@ -22,6 +22,9 @@ void all_or_none(Group& group, const std::function<void()>& body) {
   } catch (const std::exception& error) {
     trouble = fmt::format("{} {}", static_cast<int>(kExitInternal), error.what());
   }
+  double troubles = trouble.empty() ? 0 : 1;
+  group.sum({&troubles, 1});
+  if (troubles == 0) return;
   const std::vector<std::string> all = group.gather(trouble);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].empty()) continue;
@@ -33,6 +36,9 @@ void all_or_none(Group& group, const std::function<void()>& body) {
 }
 
 void require_same(Group& group, const std::string& what, const std::string& text) {
+  double others = group.of_first(text) == text ? 0 : 1;
+  group.sum({&others, 1});
+  if (others == 0) return;
   const std::vector<std::string> all = group.gather(text);
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])

@@ -80,7 +80,9 @@ void Crew::watch(double timeout_s) {
   const std::vector<std::string> ids = group.gather(own);
   const std::vector<double> ticks = group.gather(static_cast<double>(start_ticks(own)));
   for (std::size_t rank = 0; rank < ids.size(); ++rank)
-    processes_.push_back({ids[rank], static_cast<std::uint64_t>(ticks[rank])});
+    if (is_near(ids[rank]))
+      processes_.push_back(
+          {.rank = static_cast<int>(rank), .id = ids[rank], .started_ticks = static_cast<std::uint64_t>(ticks[rank])});
   attach();
 }
 
@@ -92,12 +94,16 @@ void Crew::attach() {
 
 std::unique_ptr<Crew> Crew::without(const std::vector<int>& lost) {
   engine_->settle();
-  std::vector<int> members;
-  std::vector<Process> processes;
+  std::vector<int> members, rank_then(members_.size(), -1);
   for (int rank = 0; rank < size(); ++rank) {
     if (std::find(lost.begin(), lost.end(), rank) != lost.end()) continue;
+    rank_then[static_cast<std::size_t>(rank)] = static_cast<int>(members.size());
     members.push_back(in_launch(rank));
-    processes.push_back(processes_[static_cast<std::size_t>(rank)]);
+  }
+  std::vector<Process> processes;
+  for (Process process : processes_) {
+    process.rank = rank_then[static_cast<std::size_t>(process.rank)];
+    if (process.rank >= 0) processes.push_back(std::move(process));
   }
   std::unique_ptr<Crew> left(new Crew(launch_, std::move(members), generation_ + 1));
   left->timeout_s_ = timeout_s_;
@@ -110,7 +116,9 @@ bool Crew::let_messages_end(double limit_s) {
   Group group(*engine_, kChannel);
   const double until_s = now_s() + limit_s;
   try {
-    while (group.max(launch_->abandoned() > 0 && now_s() < until_s ? 1 : 0) > 0) {
+    for (double open = 1; open > 0;) {
+      open = launch_->abandoned() > 0 && now_s() < until_s ? 1 : 0;
+      group.sum({&open, 1});
     }
   } catch (const LostRankError&) {  // ends the next attempt
     return false;
@@ -120,13 +128,13 @@ bool Crew::let_messages_end(double limit_s) {
 
 // Each process is reported once.
 void Crew::look() {
-  std::vector<char> reported(members_.size());
+  std::vector<char> reported(processes_.size());
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, std::chrono::duration<double>(kLook_s), [this] { return ended_; }))
-    for (std::size_t rank = 0; rank < processes_.size(); ++rank)
-      if (!reported[rank] && is_gone(processes_[rank].id)) {
-        reported[rank] = 1;
-        attachment_->post(rank);
+    for (std::size_t i = 0; i < processes_.size(); ++i)
+      if (!reported[i] && is_gone(processes_[i].id)) {
+        reported[i] = 1;
+        attachment_->post(static_cast<Token>(processes_[i].rank));
       }
 }
 
@@ -140,10 +148,9 @@ void Crew::on_notified(Token, double) {
     flush_log();
     ::_exit(kExitLostRank);
   }
-  for (const int rank : verdict.lost) {
-    const Process& process = processes_[static_cast<std::size_t>(rank)];
-    kill_process(process.id, process.started_ticks);
-  }
+  for (const int rank : verdict.lost)
+    for (const Process& process : processes_)
+      if (process.rank == rank) kill_process(process.id, process.started_ticks);
   std::string text = fmt::format("{} {} lost", fmt::join(names, " and "), names.size() > 1 ? "were" : "was");
   if (!verdict.goes_on)
     text += ", and more ranks are of unknown fate than are known to live: these may be the ones that were cut off";

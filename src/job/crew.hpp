@@ -57,6 +57,7 @@ class Crew final : private ProtocolHost {
 
  private:
   struct Process {
+    int rank = 0;    // of the engine
     std::string id;  // base/process.hpp
     std::uint64_t started_ticks = 0;
   };
@@ -73,7 +74,7 @@ class Crew final : private ProtocolHost {
   int generation_;
   double timeout_s_ = 0;
   std::unique_ptr<Engine> engine_;
-  std::vector<Process> processes_;  // by rank
+  std::vector<Process> processes_;  // of this host, in the order of ranks
   std::optional<LossWatch> loss_watch_;
   std::unique_ptr<Attachment> attachment_;
   std::mutex mutex_;

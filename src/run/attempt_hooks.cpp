@@ -79,7 +79,7 @@ Provenance Attempt::provenance(const Config& config) {
   p.job_id = job_id();
   p.command_line = command_line();
   p.started = now_utc_text();
-  p.process = group_.gather(process_id_text())[0];
+  p.process = group_.of_first(process_id_text());
   p.hosts = group_.gather(slot_.host);
   p.devices = group_.gather(device_ ? device_->describe() : std::string());
   p.seed = config.seed;

@@ -220,7 +220,7 @@ RunReplay open_replay(const Config& config, const RunPlan& plan, const Roles& ro
   all_or_none(group, [&] {
     if (group.rank() == 0) attempt = attempt_to_repeat(config, plan);
   });
-  attempt = group.gather(attempt)[0];
+  attempt = group.of_first(attempt);
   RunReplay replay;
   if (attempt.empty()) return replay;
   all_or_none(group, [&] { replay = read_replay(config, plan, roles, attempt, group.rank()); });

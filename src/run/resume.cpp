@@ -167,7 +167,7 @@ Decision decide_start(const Config& config, const RunPlan& plan, Group& group, R
   all_or_none(group, [&] {
     if (group.rank() == 0) decision = decide_on_rank_0(config, plan, lock);
   });
-  unpack(group.gather(packed(decision))[0], decision);
+  unpack(group.of_first(packed(decision)), decision);
   return decision;
 }
 

@@ -42,7 +42,7 @@ std::string name_of_process(pid_t process) {
 std::string check_signals(VerifyContext& context) {
   Engine engine(context.transport());
   Group group(engine, kControlChannel);
-  const std::string parent = group.gather(name_of_process(::getppid())).front();
+  const std::string parent = group.of_first(name_of_process(::getppid()));
   const bool launcher = parent == "mpirun" || parent == "mpiexec" || parent == "orterun" || parent == "prterun";
   needs(context.ranks == 1 || launcher,
         fmt::format("the parent of rank 0 is {}, no mpirun; in a Slurm job try scancel --signal=USR1 JOBID", parent));

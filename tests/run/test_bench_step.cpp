@@ -66,6 +66,21 @@ TEST_CASE("bench codec sets every codec beside memcpy", "[bench]") {
   CHECK_THAT(run.out, Catch::Contains("0.5000"));
 }
 
+TEST_CASE("bench control counts the messages of ranks that were not started, and what their heaps hold", "[bench]") {
+  const TempFolder folder;
+  const Outcome run = run_echelon({"bench", "control", write_config(folder), "--ranks", "16,40", "--rounds", "1"},
+                                  {.cwd = folder.path()});
+  INFO(run.err << run.out);
+  REQUIRE(run.code == 0);
+  // 15 links of a tree carry a sum of 80 bytes up and down.
+  for (const char* part :
+       {"16 ranks", "40 ranks", "control words", "4 / 1.9", "320 / 150", "halving_doubling", "direct"})
+    CHECK_THAT(run.out, Catch::Contains(part));
+  const Outcome refused = run_echelon({"bench", "control", "--ranks", "1"}, {.cwd = "/"});
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("--ranks 1: 2 to 65,536"));
+}
+
 TEST_CASE("bench update sets every rule beside SGD", "[bench]") {
   const TempFolder folder;
   const Outcome run = run_echelon({"bench", "update", write_config(folder), "--rounds", "5"}, {.cwd = folder.path()});

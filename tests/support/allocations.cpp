@@ -1,11 +1,14 @@
 #include "tests/support/allocations.hpp"
 
 #include <link.h>
+#include <malloc.h>
 
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+
+#include "base/allocations.hpp"
 
 namespace {
 
@@ -50,7 +53,13 @@ void* counted(std::size_t bytes, std::size_t alignment, const void* caller) {
                      ? std::malloc(bytes)
                      : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (!memory) throw std::bad_alloc();
+  echelon::held_bytes += static_cast<std::int64_t>(malloc_usable_size(memory));
   return memory;
+}
+
+void give_back(void* memory) {
+  echelon::held_bytes -= static_cast<std::int64_t>(malloc_usable_size(memory));
+  std::free(memory);
 }
 
 }  // namespace
@@ -73,7 +82,7 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment), __builtin_return_address(0));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t) noexcept { give_back(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }

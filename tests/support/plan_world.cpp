@@ -58,7 +58,7 @@ std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<vo
   std::vector<Executor> executors;
   for (std::size_t r = 0; r < plans.size(); ++r) {
     executors.emplace_back(window);
-    executors.back().start(plans[r], buffers[r], dtype, 1, ranks, forms.empty() ? nullptr : forms[r]);
+    executors.back().start(plans[r], buffers[r], dtype, 1, forms.empty() ? nullptr : forms[r]);
   }
   // Each round begins at another rank, and one rank in four loses its turn.
   const HashRng turns(test_seed(), "turns");

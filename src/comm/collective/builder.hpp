@@ -19,11 +19,12 @@ inline constexpr std::int64_t kDefaultSegment = 64 * 1024;  // elements: 256 KiB
 
 // Ranks that act together in a part of a plan, and where in their order this rank stands.
 struct Team {
-  std::vector<int> ranks;
+  std::vector<int> ranks;  // by place; empty: place i is rank i
   int me = 0;
+  int places = static_cast<int>(ranks.size());
 
-  int size() const { return static_cast<int>(ranks.size()); }
-  int operator[](int place) const { return ranks[static_cast<std::size_t>(place)]; }
+  int size() const { return places; }
+  int operator[](int place) const { return ranks.empty() ? place : ranks[static_cast<std::size_t>(place)]; }
 };
 
 class PlanBuilder {

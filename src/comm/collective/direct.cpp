@@ -3,57 +3,123 @@
 //
 // Slots: r is what goes to rank r, later rank r's sum; k + r what came from rank r; 2k this rank's sum. So every value
 // is written down exactly twice: by whom it is a term of the sum, and by whom it is the sum.
+//
+//   scatter   copy  own part into its slot
+//             recv  own part from rank me-d          d = 1 .. k-1 (mod k)
+//             copy  rank me+d's part into its slot
+//             send  it                               after the copy
+//   sum       copy, reduce of the own part's slots in the order of ranks, each after it came and the one before it
+//             copy  the sum into slot 2k
+//   gather    recv  rank me-d's sum into its slot    after what was there was sent
+//             copy  it into the buffer               after the recv
+//             send  the own sum to rank me+d         after the sum was copied
+//
+// Steps of empty parts, which ranks from `owners_` on own where there are fewer elements than ranks, are left out.
+#include <algorithm>
+
 #include "comm/collective/algorithms.hpp"
 
 namespace echelon::inline comm {
+namespace {
+
+class DirectPlan final : public Plan {
+ public:
+  explicit DirectPlan(const AllreduceRequest& request)
+      : k_(request.ranks),
+        me_(request.rank),
+        elems_(request.elems),
+        owners_(static_cast<int>(std::min<std::int64_t>(k_, elems_))),
+        own_(me_ < owners_ ? 1 : 0),
+        sum_from_(scatter_begin(k_)),
+        gather_from_(sum_from_ + own_ * (k_ + 1)) {}
+
+  std::string_view name() const override { return "direct"; }
+  std::int64_t steps() const override { return empty() ? 0 : gather_begin(k_); }
+  int slots() const override { return empty() ? 0 : 2 * k_ + 1; }
+  std::int64_t slot_elems() const override { return part(0).elems(); }
+
+  Step step(std::int64_t index) const override {
+    if (index < own_) return {.kind = StepKind::copy, .range = part(me_), .slot = me_, .to_slot = true};
+    if (index < sum_from_) return scatter(index);
+    if (index < gather_from_) return sum(index);
+    return gather(index);
+  }
+
+ private:
+  bool empty() const { return k_ == 1 || elems_ == 0; }
+  ElemRange part(int rank) const { return even_part(elems_, k_, rank); }
+  int next(int d) const { return (me_ + d) % k_; }
+  int before(int d) const { return (me_ - d + k_) % k_; }
+  // Owners among the numbers below x, counted on beyond k.
+  std::int64_t owners_below(std::int64_t x) const { return x / k_ * owners_ + std::min<std::int64_t>(x % k_, owners_); }
+  // First step of round d of a phase.
+  std::int64_t scatter_begin(int d) const {
+    return own_ + own_ * (d - 1) + 2 * (owners_below(me_ + d) - owners_below(me_ + 1));
+  }
+  std::int64_t gather_begin(int d) const {
+    return gather_from_ + own_ * (d - 1) + 2 * (owners_below(k_ + me_) - owners_below(k_ + me_ - (d - 1)));
+  }
+  // The last round of 1 .. k-1 that begins at `index` or before: O(log k).
+  template <class Begin>
+  int round_of(std::int64_t index, const Begin& begin) const {
+    int least = 1, most = k_ - 1;
+    while (least < most) {
+      const int middle = (least + most + 1) / 2;
+      if (begin(middle) <= index)
+        least = middle;
+      else
+        most = middle - 1;
+    }
+    return least;
+  }
+
+  Step scatter(std::int64_t index) const {
+    const int d = round_of(index, [this](int round) { return scatter_begin(round); });
+    const std::int64_t which = index - scatter_begin(d) - own_;
+    if (which < 0) return {.kind = StepKind::recv, .peer = before(d), .range = part(me_), .slot = k_ + before(d)};
+    const int to = next(d);
+    if (which == 0) return {.kind = StepKind::copy, .range = part(to), .slot = to, .to_slot = true};
+    return {.kind = StepKind::send, .peer = to, .range = part(to), .slot = to, .after = {index - 1, -1}};
+  }
+
+  Step sum(std::int64_t index) const {
+    const auto rank = static_cast<int>(index - sum_from_);
+    const std::int64_t previous = rank == 0 ? -1 : index - 1;
+    if (rank == k_)
+      return {.kind = StepKind::copy,
+              .range = part(me_),
+              .slot = 2 * k_,
+              .to_slot = true,
+              .sum = true,
+              .after = {previous, -1}};
+    return {.kind = rank == 0 ? StepKind::copy : StepKind::reduce,
+            .range = part(me_),
+            .slot = rank == me_ ? me_ : k_ + rank,
+            .after = {rank == me_ ? 0 : scatter_begin((me_ - rank + k_) % k_), previous}};
+  }
+
+  Step gather(std::int64_t index) const {
+    const int d = round_of(index, [this](int round) { return gather_begin(round); });
+    const int from = before(d);
+    const std::int64_t which = index - gather_begin(d) + (from < owners_ ? 0 : 2);
+    if (which == 2)
+      return {
+          .kind = StepKind::send, .peer = next(d), .range = part(me_), .slot = 2 * k_, .after = {gather_from_ - 1, -1}};
+    if (which == 1) return {.kind = StepKind::copy, .range = part(from), .slot = from, .after = {index - 1, -1}};
+    const std::int64_t sent = scatter_begin((from - me_ + k_) % k_) + own_ + 1;
+    return {.kind = StepKind::recv, .peer = from, .range = part(from), .slot = from, .after = {sent, -1}};
+  }
+
+  int k_, me_;
+  std::int64_t elems_;
+  int owners_, own_;  // own_: 1 where this rank owns a part
+  std::int64_t sum_from_, gather_from_;
+};
+
+}  // namespace
 
 std::shared_ptr<const Plan> make_direct_allreduce(const AllreduceRequest& request) {
-  const int k = request.ranks, me = request.rank;
-  std::vector<Step> steps;
-  if (k == 1 || request.elems == 0) return std::make_shared<ListedPlan>("direct", std::move(steps));
-  const auto add = [&](const Step& step) {
-    steps.push_back(step);
-    return static_cast<std::int64_t>(steps.size()) - 1;
-  };
-  const auto part = [&](int r) { return even_part(request.elems, k, r); };
-  const ElemRange mine = part(me);
-
-  std::vector<std::int64_t> came(static_cast<std::size_t>(k), -1), sent(static_cast<std::size_t>(k), -1);
-  const std::int64_t own =
-      mine.empty() ? -1 : add({.kind = StepKind::copy, .range = mine, .slot = me, .to_slot = true});
-  came[static_cast<std::size_t>(me)] = own;
-  for (int d = 1; d < k; ++d) {
-    const int from = (me - d + k) % k, to = (me + d) % k;
-    if (!mine.empty())
-      came[static_cast<std::size_t>(from)] =
-          add({.kind = StepKind::recv, .peer = from, .range = mine, .slot = k + from});
-    if (part(to).empty()) continue;
-    const std::int64_t written = add({.kind = StepKind::copy, .range = part(to), .slot = to, .to_slot = true});
-    sent[static_cast<std::size_t>(to)] =
-        add({.kind = StepKind::send, .peer = to, .range = part(to), .slot = to, .after = {written, -1}});
-  }
-  std::int64_t summed = -1;
-  for (int r = 0; r < k && !mine.empty(); ++r)
-    summed = add({.kind = r == 0 ? StepKind::copy : StepKind::reduce,
-                  .range = mine,
-                  .slot = r == me ? me : k + r,
-                  .after = {came[static_cast<std::size_t>(r)], summed}});
-  if (!mine.empty())
-    summed = add(
-        {.kind = StepKind::copy, .range = mine, .slot = 2 * k, .to_slot = true, .sum = true, .after = {summed, -1}});
-  for (int d = 1; d < k; ++d) {
-    const int from = (me - d + k) % k, to = (me + d) % k;
-    if (!part(from).empty()) {
-      const std::int64_t sum = add({.kind = StepKind::recv,
-                                    .peer = from,
-                                    .range = part(from),
-                                    .slot = from,
-                                    .after = {sent[static_cast<std::size_t>(from)], -1}});
-      add({.kind = StepKind::copy, .range = part(from), .slot = from, .after = {sum, -1}});
-    }
-    if (!mine.empty()) add({.kind = StepKind::send, .peer = to, .range = mine, .slot = 2 * k, .after = {summed, -1}});
-  }
-  return std::make_shared<ListedPlan>("direct", std::move(steps), 2 * k + 1, part(0).elems());
+  return std::make_shared<DirectPlan>(request);
 }
 
 }  // namespace echelon::inline comm

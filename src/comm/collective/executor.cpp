@@ -9,10 +9,20 @@
 #include "base/spans.hpp"
 
 namespace echelon::inline comm {
+namespace {
 
-Executor::Executor(int window) : window_(static_cast<std::size_t>(std::max(window, kLeastWindow))) {}
+bool holds(const std::vector<int>& peers, int peer) {
+  return std::find(peers.begin(), peers.end(), peer) != peers.end();
+}
 
-void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, int ranks, WireForm* form) {
+}  // namespace
+
+Executor::Executor(int window) : window_(static_cast<std::size_t>(std::max(window, kLeastWindow))) {
+  held_sends_.reserve(window_.size());
+  held_receives_.reserve(window_.size());
+}
+
+void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, WireForm* form) {
   ECHELON_CHECK(done(), "one plan at a time");
   plan_ = std::move(plan);
   dtype_ = dtype;
@@ -22,8 +32,6 @@ void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, 
   base_ = loaded_ = 0;
   wire_ = {};
   sent_of_raw_ = 1;
-  send_held_.resize(static_cast<std::size_t>(ranks));
-  recv_held_.resize(static_cast<std::size_t>(ranks));
   fill_window();
 }
 
@@ -40,16 +48,15 @@ bool Executor::may_start(const Entry& entry, const SendBudget& budget) const {
   if (step.kind == StepKind::send) {
     const Entry* other = overlapping_send(step);
     if (other && other->step.range != step.range) return false;
-    return send_held_[static_cast<std::size_t>(step.peer)] != pass_ &&
-           budget.allows(static_cast<std::size_t>(sent_of_raw_ * raw_bytes(step)));
+    return !holds(held_sends_, step.peer) && budget.allows(static_cast<std::size_t>(sent_of_raw_ * raw_bytes(step)));
   }
-  if (step.kind == StepKind::recv) return recv_held_[static_cast<std::size_t>(step.peer)] != pass_;
+  if (step.kind == StepKind::recv) return !holds(held_receives_, step.peer);
   return true;
 }
 
 void Executor::note_held_back(const Entry& entry) {
-  if (entry.step.kind == StepKind::send) send_held_[static_cast<std::size_t>(entry.step.peer)] = pass_;
-  if (entry.step.kind == StepKind::recv) recv_held_[static_cast<std::size_t>(entry.step.peer)] = pass_;
+  if (entry.step.kind == StepKind::send) held_sends_.push_back(entry.step.peer);
+  if (entry.step.kind == StepKind::recv) held_receives_.push_back(entry.step.peer);
 }
 
 // A send of a range of the buffer whose message lies where this step's would.
@@ -116,7 +123,8 @@ bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& bu
 }
 
 bool Executor::advance(Transport& transport, SendBudget& budget) {
-  ++pass_;
+  held_sends_.clear();
+  held_receives_.clear();
   bool moved = false;
   for (std::int64_t i = base_; i < loaded_; ++i) {
     Entry& at = entry(i);

@@ -35,9 +35,10 @@ class Executor {
   // `data`, plan and form (null: values are sent as they are) must stay until done() or cancel(). `tag` is on every
   // message: no other plan under way between these ranks may have it. Throws MemoryError where scratch cannot be had; a
   // failed check while another plan runs.
-  void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, int ranks, WireForm* form = nullptr);
-  // One pass over the window, O(window); true when any step started or ended. Throws what the transport throws, and
-  // EnvironmentError for a message of an unexpected length (ranks that run different configurations).
+  void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, WireForm* form = nullptr);
+  // One pass over the window, O(window) whatever the number of ranks, as its memory is; true when any step started or
+  // ended. Throws what the transport throws, and EnvironmentError for a message of an unexpected length (ranks that run
+  // different configurations).
   bool advance(Transport& transport, SendBudget& budget);
   bool advance(Transport& transport);
   bool done() const { return base_ == steps_; }
@@ -79,8 +80,7 @@ class Executor {
   double sent_of_raw_ = 1;  // bytes of the newest message over those of its values
   int tag_ = 0;
   std::int64_t steps_ = 0, base_ = 0, loaded_ = 0;  // all; first that is not done; first that is not in the window
-  std::uint64_t pass_ = 0;
-  std::vector<std::uint64_t> send_held_, recv_held_;  // by peer: the last pass in which an earlier one did not start
+  std::vector<int> held_sends_, held_receives_;     // peers to or from which an earlier step did not start in this pass
   WireCounters wire_;
 };
 

@@ -1,7 +1,5 @@
 #include "comm/collective/halves.hpp"
 
-#include <numeric>
-
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 
@@ -21,11 +19,7 @@ const Halves& halves_of(std::string_view name) {
   throw ConfigError(unknown_name("all-reduce in two halves", name, halves_names()));
 }
 
-Team everyone(const AllreduceRequest& request) {
-  Team team{std::vector<int>(static_cast<std::size_t>(request.ranks)), request.rank};
-  std::iota(team.ranks.begin(), team.ranks.end(), 0);
-  return team;
-}
+Team everyone(const AllreduceRequest& request) { return {.ranks = {}, .me = request.rank, .places = request.ranks}; }
 
 std::int64_t segments_of(std::int64_t elems, std::int64_t segment) {
   const std::int64_t grain = segment > 0 ? segment : kDefaultSegment;

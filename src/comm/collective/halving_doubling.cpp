@@ -41,28 +41,40 @@ ElemRange block(const Parts& parts, const Folded& folded, int number, int bit) {
   return whole;
 }
 
-void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
+// `of(number, bit)` is the block of `number`, as above.
+template <class Block>
+void add_reduce(PlanBuilder& plan, const Team& team, const Block& of) {
   const Folded folded(team.size());
-  folded.fold(plan, team, block(parts, folded, 0, 1));
+  folded.fold(plan, team, of(0, 1));
   if (folded.steps_aside(team.me)) return;
   const int me = folded.number(team.me);
   for (int bit = 1; bit < folded.p; bit <<= 1) {
     const int peer = team[folded.place(me ^ bit)];
-    plan.exchange(peer, block(parts, folded, me ^ bit, 2 * bit), peer, block(parts, folded, me, 2 * bit),
-                  PlanBuilder::Arrival::adds);
+    plan.exchange(peer, of(me ^ bit, 2 * bit), peer, of(me, 2 * bit), PlanBuilder::Arrival::adds);
   }
 }
 
-void gather(PlanBuilder& plan, const Team& team, const Parts& parts) {
+template <class Block>
+void add_gather(PlanBuilder& plan, const Team& team, const Block& of) {
   const Folded folded(team.size());
   const int me = folded.number(team.me);
   if (!folded.steps_aside(team.me))
     for (int bit = folded.p / 2; bit > 0; bit >>= 1) {
       const int peer = team[folded.place(me ^ bit)];
-      plan.exchange(peer, block(parts, folded, me, 2 * bit), peer, block(parts, folded, me ^ bit, 2 * bit),
-                    PlanBuilder::Arrival::replaces);
+      plan.exchange(peer, of(me, 2 * bit), peer, of(me ^ bit, 2 * bit), PlanBuilder::Arrival::replaces);
     }
-  folded.unfold(plan, team, block(parts, folded, 0, 1));
+  folded.unfold(plan, team, of(0, 1));
+}
+
+// Of given parts, in O(k) a half.
+void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
+  const Folded folded(team.size());
+  add_reduce(plan, team, [&](int number, int bit) { return block(parts, folded, number, bit); });
+}
+
+void gather(PlanBuilder& plan, const Team& team, const Parts& parts) {
+  const Folded folded(team.size());
+  add_gather(plan, team, [&](int number, int bit) { return block(parts, folded, number, bit); });
 }
 
 int steps(int ranks) {
@@ -91,7 +103,14 @@ const Halves halving_doubling_halves = {.most_owners = most_owners,
                                         .messages = messages};
 
 std::shared_ptr<const Plan> make_halving_doubling_allreduce(const AllreduceRequest& request) {
-  return make_by_halves("halving_doubling", request, most_owners(request.ranks));
+  PlanBuilder plan(request.segment_elems);
+  if (request.elems > 0) {
+    // Where all p own a part, a block is what the lower bits alone have cut.
+    const auto of = [&](int number, int bit) { return part_of(request.elems, number & (bit - 1), bit); };
+    add_reduce(plan, everyone(request), of);
+    add_gather(plan, everyone(request), of);
+  }
+  return plan.finish("halving_doubling");
 }
 
 Price price_halving_doubling(const AllreduceRequest& request) {

@@ -3,33 +3,56 @@
 //
 // One link deep, k(k-1) messages of the whole buffer, and k times the buffer as extra memory. What every other
 // algorithm is measured against, and the fastest for a handful of bytes on few ranks.
+//
+// Slot r holds rank r's buffer; sending from the own slot leaves the buffer free for the sum:
+//
+//   copy   buffer into slot me
+//   recv   rank me-d's buffer into its slot, send slot me to rank me+d after the copy, for d = 1 .. k-1 (mod k)
+//   sum    slot 0 copied, slots 1 .. k-1 added, each after it was filled and the one before it
 #include "comm/collective/algorithms.hpp"
 
 namespace echelon::inline comm {
+namespace {
+
+class NaivePlan final : public Plan {
+ public:
+  explicit NaivePlan(const AllreduceRequest& request)
+      : k_(request.ranks), me_(request.rank), all_{0, request.ranks > 1 ? request.elems : 0} {}
+
+  std::string_view name() const override { return "naive"; }
+  std::int64_t steps() const override { return all_.empty() ? 0 : summed_from() + k_; }
+  int slots() const override { return all_.empty() ? 0 : k_; }
+  std::int64_t slot_elems() const override { return all_.elems(); }
+
+  Step step(std::int64_t index) const override {
+    if (index == 0) return {.kind = StepKind::copy, .range = all_, .slot = me_, .to_slot = true};
+    if (index < summed_from()) {
+      const int d = static_cast<int>((index + 1) / 2);
+      if (index % 2 == 0)
+        return {.kind = StepKind::send, .peer = (me_ + d) % k_, .range = all_, .slot = me_, .after = {0, -1}};
+      const int from = (me_ - d + k_) % k_;
+      return {.kind = StepKind::recv, .peer = from, .range = all_, .slot = from};
+    }
+    const int rank = static_cast<int>(index - summed_from());
+    const int d = (me_ - rank + k_) % k_;
+    const std::int64_t filled = d == 0 ? 0 : 2 * d - 1;
+    return {.kind = rank == 0 ? StepKind::copy : StepKind::reduce,
+            .range = all_,
+            .slot = rank,
+            .after = {filled, rank == 0 ? -1 : index - 1}};
+  }
+
+ private:
+  std::int64_t summed_from() const { return 2 * std::int64_t{k_} - 1; }
+
+  int k_, me_;
+  ElemRange all_;
+};
+
+}  // namespace
 
 std::shared_ptr<const Plan> make_naive_allreduce(const AllreduceRequest& request) {
-  const int k = request.ranks, me = request.rank;
-  const ElemRange all{0, request.elems};
-  std::vector<Step> steps;
-  if (k == 1 || all.empty()) return std::make_shared<ListedPlan>("naive", std::move(steps));
-
-  // Slot r holds rank r's buffer; sending from the own slot leaves the buffer free for the sum.
-  steps.push_back({.kind = StepKind::copy, .range = all, .slot = me, .to_slot = true});
-  std::vector<std::int64_t> filled(static_cast<std::size_t>(k), 0);
-  for (int d = 1; d < k; ++d) {
-    const int from = (me - d + k) % k, to = (me + d) % k;
-    filled[static_cast<std::size_t>(from)] = static_cast<std::int64_t>(steps.size());
-    steps.push_back({.kind = StepKind::recv, .peer = from, .range = all, .slot = from});
-    steps.push_back({.kind = StepKind::send, .peer = to, .range = all, .slot = me, .after = {0, -1}});
-  }
-  for (int r = 0; r < k; ++r) {
-    const auto previous = r == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(steps.size()) - 1;
-    steps.push_back({.kind = r == 0 ? StepKind::copy : StepKind::reduce,
-                     .range = all,
-                     .slot = r,
-                     .after = {filled[static_cast<std::size_t>(r)], previous}});
-  }
-  return std::make_shared<ListedPlan>("naive", std::move(steps), k, request.elems);
+  return std::make_shared<NaivePlan>(request);
 }
 
 Price price_naive(const AllreduceRequest& request) {

@@ -63,7 +63,7 @@ class Plan {
   virtual ~Plan() = default;
   virtual std::string_view name() const = 0;
   virtual std::int64_t steps() const = 0;
-  // O(1), 0 <= index < steps().
+  // 0 <= index < steps(). O(log ranks) at most.
   virtual Step step(std::int64_t index) const = 0;
   // Scratch that the executor provides: slots() times slot_elems() elements.
   virtual int slots() const { return 0; }

@@ -35,6 +35,11 @@ void RangeUses::note_read(ElemRange range, std::int64_t step) {
 
 void RangeUses::note_write(ElemRange range, std::int64_t step) {
   const auto first = from(range);
+  if (first->second.end == range.end) {
+    first->second.writer = step;
+    first->second.readers.clear();
+    return;
+  }
   const auto last = uses_.find(range.end);
   uses_.emplace_hint(uses_.erase(first, last), range.begin, Use{.end = range.end, .writer = step, .readers = {}});
 }

@@ -3,24 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <set>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/numbered.hpp"
 #include "comm/local/local.hpp"
 
 namespace echelon::inline comm {
 namespace {
-
-std::vector<int> renumber(const std::vector<int>& hosts) {
-  std::vector<int> seen, out;
-  for (int host : hosts) {
-    const auto at = std::find(seen.begin(), seen.end(), host);
-    out.push_back(static_cast<int>(at - seen.begin()));
-    if (at == seen.end()) seen.push_back(host);
-  }
-  return out;
-}
 
 template <class T>
 void sum_in_rank_order(const std::vector<LocalOp*>& ops, std::size_t elems) {
@@ -55,7 +45,7 @@ class HeapBlock final : public SharedBlock {
 LocalWorld::LocalWorld(int ranks, const std::vector<int>& hosts, std::shared_ptr<WorldEnd> end)
     : boxes_(static_cast<std::size_t>(ranks)), end_(std::move(end)) {
   ECHELON_CHECK_GE(ranks, 1);
-  hosts_ = hosts.empty() ? std::vector<int>(static_cast<std::size_t>(ranks), 0) : renumber(hosts);
+  hosts_ = hosts.empty() ? std::vector<int>(static_cast<std::size_t>(ranks), 0) : numbered(hosts);
   ECHELON_CHECK_EQ(static_cast<int>(hosts_.size()), ranks, "one host index for each rank");
   for (int i = 0; i <= *std::max_element(hosts_.begin(), hosts_.end()); ++i)
     host_names_.push_back("local" + std::to_string(i));
@@ -180,12 +170,10 @@ std::shared_ptr<SharedBlock> LocalWorld::share(int rank, std::int64_t call, std:
 }
 
 void LocalWorld::divide(Split& split) {
-  std::set<int> colors;
-  for (const auto& [color, key] : split.colours_and_keys) colors.insert(color);
-  for (int color : colors) {
-    std::vector<int> members;
-    for (int r = 0; r < ranks(); ++r)
-      if (split.colours_and_keys[static_cast<std::size_t>(r)].first == color) members.push_back(r);
+  std::map<int, std::vector<int>> members_by_color;
+  for (int r = 0; r < ranks(); ++r)
+    members_by_color[split.colours_and_keys[static_cast<std::size_t>(r)].first].push_back(r);
+  for (auto& [color, members] : members_by_color) {
     std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
       return split.colours_and_keys[static_cast<std::size_t>(a)].second <
              split.colours_and_keys[static_cast<std::size_t>(b)].second;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/numbered.hpp"
 #include "comm/counters.hpp"
 #include "comm/mpi/share.hpp"
 #include "comm/mpi/world.hpp"
@@ -58,11 +60,13 @@ struct UnderWay {
 class MpiTransport final : public Transport {
  public:
   explicit MpiTransport(MPI_Comm communicator) : communicator_(communicator) {
-    MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(communicator_, &rank_);
-    MPI_Comm_size(communicator_, &size_);
-    counters_.emplace(size_);
+    open();
     find_hosts();
+  }
+  // Of some ranks of `whole`, whose hosts are known: sends nothing.
+  MpiTransport(MPI_Comm communicator, const MpiTransport& whole) : communicator_(communicator) {
+    open();
+    take_hosts(whole);
   }
   ~MpiTransport() override {
     int ended = 0;
@@ -147,7 +151,7 @@ class MpiTransport final : public Transport {
   std::unique_ptr<Transport> split(int color, int key) override {
     MPI_Comm part = MPI_COMM_NULL;
     mpi::check(MPI_Comm_split(communicator_, color, key, &part), "MPI_Comm_split");
-    return std::make_unique<MpiTransport>(part);
+    return std::make_unique<MpiTransport>(part, *this);
   }
 
   std::shared_ptr<SharedBlock> share(std::size_t bytes) override {
@@ -161,6 +165,13 @@ class MpiTransport final : public Transport {
   [[noreturn]] void abort(int exit_code) override { MpiWorld::abort(exit_code); }
 
  private:
+  void open() {
+    MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(communicator_, &rank_);
+    MPI_Comm_size(communicator_, &size_);
+    counters_.emplace(size_);
+  }
+
   UnderWay& at(const Request& request) { return table_[static_cast<std::size_t>(request.id)]; }
 
   Request begin(Kind kind, int peer, std::size_t bytes) {
@@ -224,14 +235,26 @@ class MpiTransport final : public Transport {
     mpi::check(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, communicator_), "MPI_Allgather");
     mpi::check(MPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, communicator_),
                "MPI_Allgather");
-    std::vector<int> seen;
-    for (std::size_t r = 0; r < ranks; ++r) {
-      const auto known = std::find(seen.begin(), seen.end(), firsts[r]);
-      hosts_.push_back(static_cast<int>(known - seen.begin()));
-      if (known != seen.end()) continue;
-      seen.push_back(firsts[r]);
-      host_names_.emplace_back(&names[r * sizeof name]);
-    }
+    hosts_ = numbered(firsts);
+    for (std::size_t r = 0; r < ranks; ++r)
+      if (static_cast<std::size_t>(hosts_[r]) == host_names_.size()) host_names_.emplace_back(&names[r * sizeof name]);
+  }
+
+  void take_hosts(const MpiTransport& whole) {
+    std::vector<int> here(static_cast<std::size_t>(size_)), there(here.size()), hosts;
+    std::iota(here.begin(), here.end(), 0);
+    MPI_Group of_part = MPI_GROUP_NULL, of_whole = MPI_GROUP_NULL;
+    mpi::check(MPI_Comm_group(communicator_, &of_part), "MPI_Comm_group");
+    mpi::check(MPI_Comm_group(whole.communicator_, &of_whole), "MPI_Comm_group");
+    mpi::check(MPI_Group_translate_ranks(of_part, size_, here.data(), of_whole, there.data()),
+               "MPI_Group_translate_ranks");
+    MPI_Group_free(&of_part);
+    MPI_Group_free(&of_whole);
+    for (const int rank : there) hosts.push_back(whole.hosts_[static_cast<std::size_t>(rank)]);
+    hosts_ = numbered(hosts);
+    for (std::size_t r = 0; r < hosts.size(); ++r)
+      if (static_cast<std::size_t>(hosts_[r]) == host_names_.size())
+        host_names_.push_back(whole.host_names_[static_cast<std::size_t>(hosts[r])]);
   }
 
   MPI_Comm communicator_;

@@ -182,9 +182,12 @@ bool ProtocolDriver::start_sends(Transport& transport, SendBudget& budget) {
   return moved;
 }
 
-bool ProtocolDriver::all_sent(std::uint64_t serial) const {
-  const auto part = [&](const Send& send) { return send.serial == serial; };
-  return std::none_of(sends_.begin(), sends_.end(), part) && std::none_of(queued_.begin(), queued_.end(), part);
+// Whether a message is complete with this frame. Nothing of it is queued where this was its last one: that of a short
+// message always is, and thousands of them may be queued.
+bool ProtocolDriver::all_sent(const Send& done) const {
+  const auto part = [&](const Send& send) { return send.serial == done.serial; };
+  return std::none_of(sends_.begin(), sends_.end(), part) &&
+         (!in_frames(done.bytes) || std::none_of(queued_.begin(), queued_.end(), part));
 }
 
 bool ProtocolDriver::finish_sends(Transport& transport, SendBudget& budget) {
@@ -203,7 +206,7 @@ bool ProtocolDriver::finish_sends(Transport& transport, SendBudget& budget) {
                   .kind = SpanKind::send});
     budget.ended(done.bytes, now_s_);
     sends_.erase(sends_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (all_sent(done.serial)) deliver({.kind = ProtocolEvent::Kind::sent, .token = done.token});
+    if (all_sent(done)) deliver({.kind = ProtocolEvent::Kind::sent, .token = done.token});
     moved = true;
   }
   return moved;

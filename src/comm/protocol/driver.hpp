@@ -104,7 +104,7 @@ class ProtocolDriver final : private ProtocolActions {
   bool in_frames(std::size_t bytes) const { return bytes >= frame_bytes_; }
   void start_frame(Receive& receive, Transport& transport);
   bool must_wait(std::size_t next) const;
-  bool all_sent(std::uint64_t serial) const;
+  bool all_sent(const Send& done) const;
   bool finish_sends(Transport& transport, SendBudget& budget);
   bool finish_receives(Transport& transport);
 

@@ -63,6 +63,8 @@ class VirtualWorld {
   int ranks() const { return static_cast<int>(states_.size()); }
   const Clock& clock() const { return clock_; }
   std::unique_ptr<Transport> transport(int rank);
+  // By rank: how many others it has sent to or received from so far, which are connections on a real network.
+  std::vector<int> peers_touched() const;
 
   // Runs until all actors are done (one a rank; null: nothing to do there). EnvironmentError where no rank can act any
   // more (a deadlock) or virtual time passes `limit_s`, naming the ranks that are not done and the receives that they

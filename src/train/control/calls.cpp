@@ -6,6 +6,19 @@
 #include "train/control/binomial.hpp"
 
 namespace echelon::inline train {
+namespace {
+
+constexpr Token kReportTimer = 0;  // the only timer
+constexpr double kReportsAStep = 2;
+
+}  // namespace
+
+bool Report::has_news_beside_weight(const Report& other) const {
+  Report as_heavy = other;
+  as_heavy.weight = weight;
+  return as_heavy != *this;
+}
+
 Report Report::merged(const Report& other) const {
   Report all;
   all.weight = weight + other.weight;
@@ -47,22 +60,33 @@ void ControlCalls::on(const ProtocolEvent& event, ProtocolActions& actions) {
       own_ = given_;
       weights_ = given_weights_;
     }
-      return look(actions);
+      note_step(event.now_s);
+      return look(event.now_s, actions);
     case ProtocolEvent::Kind::sent:
       if (event.token != kParent) return;
       sending_ = false;
-      return look(actions);
+      return look(event.now_s, actions);
     case ProtocolEvent::Kind::received:
       if (event.token == kParent) {
         call_ = incoming_;
         pass_on(actions);
-        return ended() ? look(actions) : listen();
+        return ended() ? look(event.now_s, actions) : listen();
       }
       children_[event.token].newest = children_[event.token].incoming;
       if (children_[event.token].newest.closed == 0) hear(event.token);
-      return look(actions);
-    case ProtocolEvent::Kind::timer: return;
+      return look(event.now_s, actions);
+    case ProtocolEvent::Kind::timer: return look(event.now_s, actions);
   }
+}
+
+// A post ends a step, or comes with a meeting: the shorter of two pauses is no longer than a step, whatever else the
+// rank did before one of them.
+void ControlCalls::note_step(double now_s) {
+  if (posted_s_ >= 0) {
+    pauses_s_[0] = pauses_s_[1];
+    pauses_s_[1] = now_s - posted_s_;
+  }
+  posted_s_ = now_s;
 }
 
 // Once all links from below are closed.
@@ -76,7 +100,7 @@ void ControlCalls::close(ProtocolActions& actions) {
 }
 
 // Sends a newer report, or calls a meeting.
-void ControlCalls::look(ProtocolActions& actions) {
+void ControlCalls::look(double now_s, ProtocolActions& actions) {
   if (ended()) {
     if (!sending_) close(actions);
     return;
@@ -85,7 +109,10 @@ void ControlCalls::look(ProtocolActions& actions) {
   for (const Child& child : children_) totals = totals.merged(child.newest);
   if (parent_ >= 0) {
     if (sending_ || (sent_any_ && totals == sent_)) return;
+    const double due_s = sent_s_ + std::min(pauses_s_[0], pauses_s_[1]) / kReportsAStep;
+    if (sent_any_ && now_s < due_s && !sent_.has_news_beside_weight(totals)) return actions.arm(kReportTimer, due_s);
     sending_ = sent_any_ = true;
+    sent_s_ = now_s;
     sent_ = totals;
     actions.send(kParent, parent_, tag_, &sent_, sizeof sent_, kAheadOfAll);
     return;

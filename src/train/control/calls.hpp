@@ -3,8 +3,12 @@
 // Reports go up a binomial tree: what a rank and those behind it have done so far, as running totals, so that a report
 // may replace an older one that is still waiting: at most one is under way from each rank, and a slow link or a slow
 // rank makes them rarer, nobody slower. Rank 0 calls a meeting as soon as its totals ask for one; the call goes down
-// the same tree, and each rank attends at its next step boundary. Memory O(1) a rank (a report a child); a report costs
-// one message on each link of the tree at most.
+// the same tree, and each rank attends at its next step boundary. Memory O(log k) a rank (a report a child).
+//
+// Reports that only raise the weight leave a rank at most twice in one of its steps, so that a rank takes at most about
+// 2 ceil(log2 k) of them in a step, however many ranks are behind it; all other news leave at once. Weights therefore
+// reach rank 0 later by at most half a step for each link, a quarter on average: an epoch's meeting is called so much
+// later.
 //
 // After the call that ends the run each rank closes its link to its parent with a last report.
 //
@@ -31,6 +35,8 @@ struct Report {
   double closed = 0;            // no report comes after this one
 
   Report merged(const Report& other) const;
+  // Whether `other` has more than another weight.
+  bool has_news_beside_weight(const Report& other) const;
   friend bool operator==(const Report&, const Report&) = default;
 };
 
@@ -74,8 +80,9 @@ class ControlCalls final : public Machine {
     int rank = 0;
     Report newest, incoming;
   };
+  void note_step(double now_s);
   void close(ProtocolActions& actions);
-  void look(ProtocolActions& actions);
+  void look(double now_s, ProtocolActions& actions);
   std::uint32_t reasons_of(const Report& totals) const;
   bool ended() const { return (call_.reasons & kMeetingEnd) != 0; }
   void pass_on(ProtocolActions& actions);
@@ -85,6 +92,8 @@ class ControlCalls final : public Machine {
   std::vector<Child> children_;
   Report own_, sent_;
   bool sending_ = false, sent_any_ = false, closed_ = false;
+  double sent_s_ = 0, posted_s_ = -1;  // when the last report left; when the host posted the last one, -1: none yet
+  double pauses_s_[2] = {0, 0};        // between the last three posts
   MeetingWeights weights_;
   std::mutex mutex_;  // of what the host gives
   Report given_;

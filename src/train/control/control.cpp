@@ -112,7 +112,7 @@ Control::Control(Engine& world, int channel, const Progress& progress, MeetingSc
                  Group* replica)
     : world_(world),
       progress_(progress),
-      tree_(world.rank(), world.size(), channel, (world.size() + kSampledRanks - 1) / kSampledRanks),
+      tree_(world.rank(), world.size(), channel, steps_between_times(world.size())),
       script_(std::move(script)),
       replica_(replica),
       sums_(world),
@@ -125,6 +125,8 @@ Control::Control(Engine& world, int channel, const Progress& progress, MeetingSc
 }
 
 Control::~Control() = default;
+
+int Control::steps_between_times(int ranks) { return (ranks + kSampledRanks - 1) / kSampledRanks; }
 
 void Control::add(const ControlWords& words, bool meets) {
   words_.loss += words.loss;

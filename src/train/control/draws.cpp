@@ -3,12 +3,20 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "comm/transport.hpp"
 #include "train/control/binomial.hpp"
 
 namespace echelon::inline train {
+namespace {
+
+constexpr Token kRequest = kParent + 1;  // of what rank 0 receives
+
+}  // namespace
 
 DrawMachine::DrawMachine(int rank, int ranks, int tag, std::int64_t end) : rank_(rank), tag_(tag), end_(end) {
-  if (rank == 0) replicas_.resize(static_cast<std::size_t>(ranks));
+  if (rank != 0) return;
+  replicas_.resize(static_cast<std::size_t>(ranks));
+  asking_ = ranks - 1;
 }
 
 void DrawMachine::set_trained(std::int64_t trained) {
@@ -19,19 +27,20 @@ void DrawMachine::set_trained(std::int64_t trained) {
 std::int64_t DrawMachine::hand_out(Replica& replica, std::int64_t trained) {
   const std::lock_guard lock(mutex_);
   ECHELON_CHECK_LE(trained - replica.trained, std::ssize(replica.kept), "batches trained that were not drawn");
-  for (; replica.trained < trained; ++replica.trained) replica.kept.pop_front();
-  if (next_ >= end_) {
-    replica.told_end = true;
-    return kNone;
-  }
+  replica.kept.erase(replica.kept.begin(), replica.kept.begin() + (trained - replica.trained));
+  replica.trained = trained;
+  if (next_ >= end_) return kNone;
   replica.kept.push_back(next_);
   most_kept_ = std::max(most_kept_, replica.kept.size());
   return next_++;
 }
 
 void DrawMachine::finish_if_all_know(ProtocolActions& actions) {
-  if (std::all_of(replicas_.begin(), replicas_.end(), [](const Replica& one) { return one.told_end; }))
-    actions.finish();
+  if (over_ && asking_ == 0) actions.finish();
+}
+
+void DrawMachine::hear(ProtocolActions& actions) {
+  actions.receive(kRequest, kAnySource, tag_, &request_, sizeof request_);
 }
 
 std::int64_t DrawMachine::untrained(const std::vector<std::int64_t>& trained, std::vector<std::int64_t>& held) const {
@@ -48,13 +57,9 @@ std::int64_t DrawMachine::untrained(const std::vector<std::int64_t>& trained, st
 }
 
 void DrawMachine::on(const ProtocolEvent& event, ProtocolActions& actions) {
-  const auto hear = [&](int peer) {
-    std::int64_t& request = replicas_[static_cast<std::size_t>(peer)].request;
-    actions.receive(static_cast<Token>(peer), peer, tag_, &request, sizeof request);
-  };
   switch (event.kind) {
     case ProtocolEvent::Kind::started:
-      for (int peer = 1; peer < static_cast<int>(replicas_.size()); ++peer) hear(peer);
+      if (asking_ > 0) hear(actions);
       return;
     case ProtocolEvent::Kind::posted: {
       std::int64_t trained = 0;
@@ -65,8 +70,8 @@ void DrawMachine::on(const ProtocolEvent& event, ProtocolActions& actions) {
       if (rank_ == 0) {
         drawn_ = hand_out(replicas_[0], trained);
         actions.notify_host(kDrawn);
-        if (drawn_ == kNone) finish_if_all_know(actions);
-        return;
+        over_ = drawn_ == kNone;
+        return finish_if_all_know(actions);
       }
       turn_ = 1 - turn_;
       requests_[turn_] = trained;
@@ -83,13 +88,13 @@ void DrawMachine::on(const ProtocolEvent& event, ProtocolActions& actions) {
         if (drawn_ == kNone) actions.finish();
         return;
       }
-      Replica& replica = replicas_[event.token];
+      Replica& replica = replicas_[static_cast<std::size_t>(event.peer)];
       replica.turn = 1 - replica.turn;
       std::int64_t& answer = replica.answers[replica.turn];
-      answer = hand_out(replica, replica.request);
-      const int peer = static_cast<int>(event.token);
-      actions.send(event.token, peer, tag_ + 1, &answer, sizeof answer, kAheadOfAll);
-      if (answer != kNone) return hear(peer);
+      answer = hand_out(replica, request_);
+      actions.send(static_cast<Token>(event.peer), event.peer, tag_ + 1, &answer, sizeof answer, kAheadOfAll);
+      if (answer == kNone) --asking_;
+      if (asking_ > 0) hear(actions);
       return finish_if_all_know(actions);
     }
     case ProtocolEvent::Kind::sent:

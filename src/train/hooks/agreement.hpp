@@ -1,8 +1,12 @@
 // Replicas hold the same weights, bit for bit: compared by checksum at the start, every so many steps (at the next
 // meeting), and at the end; under a split, part by part. Of strategies that promise it (Progress::equal_weights).
+//
+// A comparison is one sum of 128 bytes a part of the model over all ranks (Group::sum); checksums are gathered where
+// some differ.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +39,7 @@ class AgreementHook final : public Hook {
  private:
   // Where replicas differ: a CommonError (numeric, exit 5) that names ranks, step, parameters and checksums.
   void compare();
+  bool all_alike();
   // `ranks` hold one part of the model, `checksums` are theirs.
   [[noreturn]] void refuse(const std::vector<int>& ranks, const std::vector<std::string>& checksums);
 
@@ -46,6 +51,12 @@ class AgreementHook final : public Hook {
   std::int64_t step_ = 0, compared_ = 0;
   std::int64_t agreed_ = -1;  // the last step after which all were equal; -1: none yet
 };
+
+// Checksums compared by sums: of each of its 8 bytes the value and its square. `add_moments` adds those of one rank to
+// kMoments sums; of the sums over `ranks` ranks, up to 2^22, `alike` is true if and only if all checksums are equal.
+inline constexpr std::size_t kMoments = 16;
+void add_moments(std::uint64_t checksum, std::span<double, kMoments> sums);
+bool alike(std::span<const double, kMoments> sums, int ranks);
 
 // Who differs from whom. `odd` is empty where all entries are equal.
 struct Split {

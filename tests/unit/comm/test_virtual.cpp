@@ -1,32 +1,18 @@
 // Ranks on virtual time: plans give the right sums in the times of the model, schedules repeat, and who hangs is named.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
+#include "base/allocations.hpp"
 #include "base/error.hpp"
 #include "comm/collective/algorithms.hpp"
-#include "comm/collective/executor.hpp"
 #include "comm/disturbed.hpp"
+#include "comm/virtual/plan_actor.hpp"
 #include "comm/virtual/world.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
 namespace {
-
-// One plan on one rank.
-class PlanActor final : public VirtualActor {
- public:
-  PlanActor(std::unique_ptr<Transport> transport, std::shared_ptr<const Plan> plan, std::vector<double>& data)
-      : transport_(std::move(transport)), executor_(16) {
-    executor_.start(std::move(plan), data.data(), DType::f64, 3, transport_->size());
-  }
-  bool pass() override { return !done() && executor_.advance(*transport_); }
-  bool done() const override { return executor_.done(); }
-  double wakes_at_s() const override { return transport_->wakes_at_s(); }
-
- private:
-  std::unique_ptr<Transport> transport_;
-  Executor executor_;
-};
 
 // Seconds of virtual time that an all-reduce of n doubles takes; checks its sums.
 double allreduce_s(const std::string& name, int k, std::int64_t n, const VirtualNetwork& network,
@@ -47,7 +33,7 @@ double allreduce_s(const std::string& name, int k, std::int64_t n, const Virtual
     const AllreduceRequest request{.rank = r, .ranks = k, .elems = n, .segment_elems = segment, .hosts = network.hosts};
     Disturbance own = disturbance;
     actors.push_back(std::make_unique<PlanActor>(make_disturbed(world.transport(r), own), make_allreduce(name, request),
-                                                 data[static_cast<std::size_t>(r)]));
+                                                 data[static_cast<std::size_t>(r)].data(), DType::f64, 3));
     all.push_back(actors.back().get());
   }
   world.run(all, 1e6);
@@ -110,6 +96,45 @@ TEST_CASE("a rank that stops holds the others up for as long", "[comm][virtual]"
   const double stopped_s = allreduce_s("ring", 4, 1000, {}, {.stop_at_s = plain_s / 2, .stop_for_s = 3});
   CHECK(stopped_s > 3);
   CHECK(stopped_s < 3 + 2 * plain_s);
+}
+
+TEST_CASE("an event of a large world asks few ranks whether they are done", "[comm][virtual][large_k]") {
+  struct Waiter final : VirtualActor {
+    Waiter(const Clock& of, double until, int& counted) : clock(of), until_s(until), asked(counted) {}
+    bool pass() override { return false; }
+    bool done() const override { return ++asked, clock.now_s() >= until_s; }
+    double wakes_at_s() const override {
+      return clock.now_s() < until_s ? until_s : std::numeric_limits<double>::infinity();
+    }
+    const Clock& clock;
+    double until_s;
+    int& asked;
+  };
+  constexpr int kRanks = 1000;
+  VirtualWorld world(kRanks, {});
+  int asked = 0;
+  std::vector<std::unique_ptr<Waiter>> waiters;
+  std::vector<VirtualActor*> actors;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    waiters.push_back(std::make_unique<Waiter>(world.clock(), 1e-3 * (rank + 1), asked));
+    actors.push_back(waiters.back().get());
+  }
+  world.run(actors);
+  CHECK(world.clock().now_s() == Approx(1e-3 * kRanks));
+  CHECK(asked < 10 * kRanks);
+}
+
+TEST_CASE("an executor holds as much for 4,096 ranks as for 2", "[comm][large_k]") {
+  const auto held = [](int ranks) {
+    const auto plan = make_broadcast(0, ranks, 0, 1);
+    double value = 0;
+    const std::int64_t before = held_bytes;
+    Executor executor(16);
+    executor.start(plan, &value, DType::f64, 0);
+    return held_bytes - before;
+  };
+  CHECK(held(2) > 0);
+  CHECK(held(4096) == held(2));
 }
 
 }  // namespace echelon

@@ -168,4 +168,24 @@ TEST_CASE("what is open at any time is what no replica has trained", "[train][dr
   CHECK(sink.finished);
 }
 
+TEST_CASE("rank 0 waits for requests of 4,096 replicas with one receive", "[train][draws][large_k]") {
+  struct Sink final : ProtocolActions {
+    void send(Token, int, int, const void*, std::size_t, int) override {}
+    void receive(Token, int peer, int, void*, std::size_t) override {
+      CHECK(peer == kAnySource);
+      ++receives;
+    }
+    void arm(Token, double) override {}
+    void disarm(Token) override {}
+    void wait_for(Token, int, int, std::int64_t) override {}
+    void wait_over(Token) override {}
+    void notify_host(Token) override {}
+    void finish() override {}
+    int receives = 0;
+  } sink;
+  DrawMachine machine(0, 4096, 5, 10);
+  machine.on({.kind = ProtocolEvent::Kind::started}, sink);
+  CHECK(sink.receives == 1);
+}
+
 }  // namespace echelon

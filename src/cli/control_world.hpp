@@ -1,0 +1,73 @@
+// Ranks on virtual time whose control is measured (control_bench.hpp).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cli/control_bench.hpp"
+#include "cli/metered.hpp"
+#include "comm/virtual/protocol_actor.hpp"
+
+namespace echelon::cli {
+
+// A link takes so long whatever its message: the time of a chain is the number of its links.
+inline constexpr double kLink_s = 1e-3;
+
+// A rank with one machine. It is done once it was notified as often as was asked for, or at a time.
+class MachineRank final : public VirtualActor, private ProtocolHost {
+ public:
+  MachineRank(VirtualWorld& world, int rank, const std::function<std::unique_ptr<Machine>(int rank)>& make);
+
+  template <class Kind>
+  Kind& machine() {
+    return static_cast<Kind&>(*machine_);
+  }
+  void post(Token token) { actor_->post(token); }
+  void at(double time_s, std::function<void()> what) { actor_->at(time_s, std::move(what)); }
+  void await(int notices) { wanted_ = notices_ + notices; }
+  void await_time(double until_s) { until_s_ = until_s; }
+
+  bool pass() override;
+  bool done() const override { return notices_ >= wanted_ && actor_->now_s() >= until_s_; }
+  double wakes_at_s() const override;
+  const Meter& meter() const { return meter_; }
+  WireCounters counters() const { return transport_->counters(); }
+
+ private:
+  void on_notified(Token, double) override { ++notices_; }
+  void failed(std::exception_ptr error) override { std::rethrow_exception(error); }
+
+  Meter meter_;
+  Transport* transport_ = nullptr;  // the actor's
+  std::unique_ptr<Machine> machine_;
+  std::optional<ProtocolActor> actor_;
+  std::int64_t notices_ = 0, wanted_ = 0;
+  double until_s_ = 0;
+};
+
+class MachineWorld {
+ public:
+  MachineWorld(int ranks, const std::function<std::unique_ptr<Machine>(int rank)>& make);
+
+  int size() const { return world_.ranks(); }
+  MachineRank& rank(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
+  double now_s() const { return world_.clock().now_s(); }
+  void run();
+  // Rounds of `round`, which ends with run(), after a first one that is not counted.
+  ControlCost measure(std::string part, std::string unit, int rounds, const std::function<void()>& round);
+  // Links until all ranks are notified once of what `begin` has begun.
+  int links_of(const std::function<void()>& begin);
+
+ private:
+  VirtualWorld world_;
+  std::vector<std::unique_ptr<MachineRank>> ranks_;
+  std::vector<VirtualActor*> actors_;
+};
+
+VirtualNetwork network_of_links();
+BusiestAndMean over_ranks(const std::vector<double>& by_rank);
+double median_of(std::vector<double> values);
+
+}  // namespace echelon::cli
