@@ -140,8 +140,9 @@ std::string exchange_text(const Config& config, const ParameterSet& parameters, 
       : serves ? "gradients pushed, weights pulled"
                : algorithm_text(exchange, ranks.workers()) + " all-reduce",
       buckets_text(buckets), bytes_text(static_cast<double>(sum.payload_elems * elem)), interval_text(exchange),
-      library ? " (the library's algorithm may differ)"
-              : fmt::format(", {} messages in {} sequential steps", count_text(sum.messages), sum.steps));
+      algorithm_traits(exchange.algorithm).in_memory ? ", no messages: sums in memory that ranks share"
+      : library                                      ? " (the library's algorithm may differ)"
+                : fmt::format(", {} messages in {} sequential steps", count_text(sum.messages), sum.steps));
 }
 
 }  // namespace echelon::cli

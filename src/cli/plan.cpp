@@ -158,7 +158,7 @@ class Planner {
     const ExchangeConfig& own = config_.exchange;
     if (wanted("algorithms") && strategy_traits(own.strategy).all_reduces() && own.codec == "none")
       for (const AlgorithmTraits& algorithm : kAlgorithms)
-        if (algorithm.name != own.algorithm && !algorithm.measured && !algorithm.library)
+        if (algorithm.name != own.algorithm && !algorithm.measured && !algorithm.library && !algorithm.in_memory)
           all.emplace_back(config_).exchange.algorithm = algorithm.name;
     if (wanted("codecs") && strategy_traits(own.strategy).carries_codes)
       for (const CodecTraits& codec : kCodecs)

@@ -99,6 +99,10 @@ class DisturbedTransport final : public Transport {
     return make_disturbed(inner_->split(color, key), disturbance_);
   }
   std::shared_ptr<SharedBlock> share(std::size_t bytes) override { return inner_->share(bytes); }
+  bool shares_channels() const override { return inner_->shares_channels(); }
+  SharedChannel* shared_channel(int tag, int& missing) override {
+    return stopped() || cut_off() ? nullptr : inner_->shared_channel(tag, missing);
+  }
   WireCounters counters() const override { return inner_->counters(); }
   std::vector<double> bytes_to_peers() const override { return inner_->bytes_to_peers(); }
   CardRates card_rates() const override { return inner_->card_rates(); }

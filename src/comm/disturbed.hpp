@@ -5,8 +5,8 @@
 //
 // A message that is delayed delays the later ones of the same (peer, tag) too, because the transport promises their
 // order. A message that is lost is complete for its sender and never sent. While the rank is stopped, none of its
-// requests starts or completes, and other ranks receive nothing from it. Library calls, shared memory and counters are
-// passed through; a dropped message is in no counter.
+// requests starts or completes, no step of its plans on shared memory, and other ranks receive nothing from it. Library
+// calls, shared memory and counters are passed through; a dropped message is in no counter.
 #pragma once
 
 #include <cstdint>

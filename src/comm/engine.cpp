@@ -88,6 +88,9 @@ Ticket Engine::enqueue(Job job) {
   if (job.plan->uses_library() && job.form)
     throw ConfigError(fmt::format("all-reduce '{}' is the library's own and cannot carry values coded as '{}'",
                                   job.plan->name(), job.form->name()));
+  if (job.plan->shared().phases > 0 && job.form)
+    throw ConfigError(fmt::format("all-reduce '{}' sums values in shared memory and cannot carry them coded as '{}'",
+                                  job.plan->name(), job.form->name()));
   auto state = std::make_shared<Ticket::State>();
   state->driver = body_;
   const std::lock_guard lock(body_->mutex);

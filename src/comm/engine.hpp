@@ -169,7 +169,8 @@ class Engine {
   std::shared_ptr<SharedBlock> share(std::size_t bytes);
 
   // Queues the job and returns at once; any thread. Throws ConfigError for a library collective with a priority or a
-  // form; a failed check for a missing plan or buffer. Buffer, event and form must stay until the ticket is done.
+  // form, and for a plan on shared memory with a form; a failed check for a missing plan or buffer. Buffer, event and
+  // form must stay until the ticket is done.
   Ticket submit(Job job);
   // Submits and waits, driven by the calling thread. Throws as submit and Ticket::wait.
   void run(Job job);

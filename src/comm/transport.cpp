@@ -1,6 +1,12 @@
 #include "comm/transport.hpp"
 
+#include "base/error.hpp"
+
 namespace echelon::inline comm {
+
+SharedChannel* Transport::shared_channel(int, int&) {
+  throw EnvironmentError("transport '" + name() + "' has no memory in which ranks of one host sum");
+}
 
 WireCounters& WireCounters::operator+=(const WireCounters& other) {
   messages_sent += other.messages_sent;

@@ -24,6 +24,8 @@
 
 namespace echelon::inline comm {
 
+class SharedChannel;
+
 inline constexpr int kAnySource = -1;
 
 // Identifies an operation under way; valid until `test` has returned its completion, or `cancel`.
@@ -95,6 +97,12 @@ class Transport {
   // Memory that all ranks share, of which `bytes` are this rank's; collective, blocking. Null on every rank where ranks
   // are on several hosts, or where the system provides none.
   virtual std::shared_ptr<SharedBlock> share(std::size_t bytes) { return (void)bytes, nullptr; }
+
+  // Memory of one channel (a tag) that all ranks of this rank's host share, which plans sum in. Never blocks: null
+  // until all of them have asked for it, `missing` being one that has not, or -1; afterwards the same memory in every
+  // call. EnvironmentError where the system provides none. Only where `shares_channels`.
+  virtual bool shares_channels() const { return false; }
+  virtual SharedChannel* shared_channel(int tag, int& missing);
 
   // Whether a message that arrives damaged is an error (checked.hpp).
   virtual bool checks_messages() const { return false; }

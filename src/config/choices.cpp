@@ -87,10 +87,12 @@ ChoiceAxis algorithms() {
     Properties is;
     is.add(P::all_reduce, algorithm.name != ExchangeConfig().algorithm).add(P::library_sums, algorithm.library);
     is.add(P::sums_between_gpus, algorithm.on_devices).add(P::one_binary_tree, algorithm.one_tree);
-    is.add(P::measures_plain, algorithm.measured);
+    is.add(P::measures_plain, algorithm.measured).add(P::sums_in_memory, algorithm.in_memory);
     axis.choices.push_back(
         text_word("exchange.algorithm", algorithm.name, is, &Config::exchange, &ExchangeConfig::algorithm));
   }
+  axis.choices.push_back(key("exchange.inner", "\"shared\"", {P::sums_in_memory},
+                             [](const Config& config) { return algorithm_traits(config.exchange.inner).in_memory; }));
   return axis;
 }
 

@@ -14,6 +14,10 @@ namespace {
 using P = Property;
 constexpr std::size_t kMostListed = 4;
 constexpr std::string_view kDrawn = "replicas draw batches of one size from one order of all records";
+constexpr std::string_view kAllWorkers = "every step takes the gradients of all workers";
+constexpr std::string_view kCutAnew = "the batch is cut anew for the workers that are left";
+constexpr std::string_view kNotWhole = "without one of its ranks a split model is not whole";
+constexpr std::string_view kStop = "nearest valid: \"stop\"";
 constexpr std::string_view kDealt = "in a warm-up samples are dealt by record, each once an epoch";
 
 bool counts(const Exclusion& rule, const std::vector<const Choice*>& chosen) {
@@ -96,6 +100,7 @@ const std::vector<Exclusion>& exclusions() {
        "every gradient is needed before the first update, and overlap = \"layers\" updates layer by layer",
        Verdict::gives_way, "\"buckets\" fits", P::own_overlap},
       {P::coded, P::library_sums, "the library sums uncoded values and cannot decode messages"},
+      {P::coded, P::sums_in_memory, "values are summed in shared memory as they are, not as messages of a codec"},
       {P::coded, P::measures_plain, "the algorithm is tuned with uncoded messages, not with those of a codec"},
       {P::combines_pairs, P::coded, "Adasum takes dot products of uncoded gradients"},
       {P::combines_pairs, P::row_by_row, "Adasum combines whole tables, and the touched rows are not tracked"},
@@ -147,35 +152,28 @@ const std::vector<Exclusion>& exclusions() {
        "ranks that split images process the samples of one replica; parallel.pipeline and parallel.tensor are "
        "possible"},
       // Ranks that are lost
-      {P::needs_all_workers, P::loses_workers, "every step takes the gradients of all workers", Verdict::refused,
-       "nearest valid: \"stop\""},
-      {P::combines_pairs, P::loses_workers, "every step takes the gradients of all workers", Verdict::refused,
-       "nearest valid: \"stop\""},
-      {P::overlaps, P::loses_workers, "every step takes the gradients of all workers", Verdict::refused,
-       "nearest valid: \"stop\""},
-      {P::scaled_loss, P::loses_workers, "every step takes the gradients of all workers", Verdict::refused,
-       "nearest valid: \"stop\""},
-      {P::any_scale, P::loses_workers, "every step takes the gradients of all workers", Verdict::refused,
-       "nearest valid: \"stop\""},
-      {P::splits_model, P::loses_workers, "without one of its ranks a split model is not whole", Verdict::refused,
-       "nearest valid: \"stop\""},
-      {P::chooses_split, P::loses_workers, "without one of its ranks a split model is not whole", Verdict::refused,
-       "nearest valid: \"stop\""},
+      {P::needs_all_workers, P::loses_workers, kAllWorkers, Verdict::refused, kStop},
+      {P::combines_pairs, P::loses_workers, kAllWorkers, Verdict::refused, kStop},
+      {P::overlaps, P::loses_workers, kAllWorkers, Verdict::refused, kStop},
+      {P::scaled_loss, P::loses_workers, kAllWorkers, Verdict::refused, kStop},
+      {P::any_scale, P::loses_workers, kAllWorkers, Verdict::refused, kStop},
+      {P::splits_model, P::loses_workers, kNotWhole, Verdict::refused, kStop},
+      {P::chooses_split, P::loses_workers, kNotWhole, Verdict::refused, kStop},
       {P::library_sums, P::loses_workers, "the library sums over all ranks that it was started with", Verdict::refused,
-       "nearest valid: \"stop\""},
+       kStop},
       {P::coded, P::loses_workers, "the rounding errors that lost workers kept would be missing", Verdict::refused,
-       "nearest valid: \"stop\""},
-      {P::unequal_shares, P::loses_workers, "the batch is cut anew for the workers that are left", Verdict::refused,
-       "nearest valid: \"stop\""},
-      {P::grows_with_replicas, P::loses_workers, "the batch is cut anew for the workers that are left",
-       Verdict::refused, "nearest valid: \"stop\""},
-      {P::moves_shares, P::loses_workers, "every step takes the gradients of all workers", Verdict::refused,
-       "nearest valid: \"stop\""},
-      {P::repeats_order, P::loses_workers, "the recorded order is of all workers", Verdict::refused,
-       "nearest valid: \"stop\""},
+       kStop},
+      {P::unequal_shares, P::loses_workers, kCutAnew, Verdict::refused, kStop},
+      {P::grows_with_replicas, P::loses_workers, kCutAnew, Verdict::refused, kStop},
+      {P::moves_shares, P::loses_workers, kAllWorkers, Verdict::refused, kStop},
+      {P::repeats_order, P::loses_workers, "the recorded order is of all workers", Verdict::refused, kStop},
       {P::warms_up_by_few, P::loses_workers, "the steps of a warm-up depend on the number of workers", Verdict::refused,
-       "nearest valid: \"stop\""},
+       kStop},
+      {P::sums_in_memory, P::loses_workers, "memory is shared by all ranks that the run was started with",
+       Verdict::refused, kStop},
       {P::library_sums, P::checks_messages, "the library's own messages carry no checksum", Verdict::refused,
+       "nearest valid: false", P::own_exchange},
+      {P::sums_in_memory, P::checks_messages, "sums in shared memory are no messages", Verdict::refused,
        "nearest valid: false", P::own_exchange},
       // Data and batch
       {P::equal_windows, P::skips_steps,

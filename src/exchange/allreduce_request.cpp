@@ -33,6 +33,11 @@ AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vect
   return request;
 }
 
+bool sums_in_memory(const ExchangeConfig& config) {
+  const AlgorithmTraits own = algorithm_traits(config.algorithm);
+  return own.in_memory || (own.nests && algorithm_traits(config.inner).in_memory);
+}
+
 std::string algorithm_text(const ExchangeConfig& config, int ranks) {
   if (config.algorithm == "server" && config.servers > 0)
     return fmt::format("server (on {} of {} ranks)", servers_of(config, ranks), ranks);

@@ -13,6 +13,9 @@ namespace echelon::inline exchange {
 // exchange.servers. With exchange.server.ranks the ranks are all of the world, the last of them servers.
 AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vector<int>& hosts, DType dtype);
 
+// Whether the all-reduce, or its part inside hosts, is in memory that ranks share.
+bool sums_in_memory(const ExchangeConfig& config);
+
 // "ring", "server on 2 of 4 ranks", "hierarchical (tree inside hosts, ring between)"
 std::string algorithm_text(const ExchangeConfig& config, int ranks);
 

@@ -1,11 +1,15 @@
 #include "predictor/plan_cost.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "base/check.hpp"
+#include "base/error.hpp"
 #include "comm/collective/builder.hpp"
+#include "config/traits/algorithms.hpp"
 
 namespace echelon::inline predictor {
 namespace {
@@ -39,6 +43,7 @@ class Formula {
     if (algorithm == "tree") return tree();
     if (algorithm == "binomial") return binomial();
     if (algorithm == "hierarchical") return hierarchical();
+    if (algorithm_traits(algorithm).in_memory) return in_memory();
     const CollectiveCost one = ring(), other = folded(true);
     return one.time_s < other.time_s ? one : other;
   }
@@ -169,6 +174,16 @@ class Formula {
     const double c = card_s(part, inside, false), a = add_s(part);
     return {.time_s = 2 * levels * (c + o(inside)) + levels * a + (s - 1) * kStalls * levels * std::max(c, a),
             .busy_s = s * levels * c};
+  }
+
+  CollectiveCost in_memory() const {
+    if (hosts_ > 1)
+      throw ConfigError(
+          fmt::format("all-reduce '{}' sums in the memory of one host, and {} ranks are on {}; nearest valid: "
+                      "'hierarchical' with inner = \"{}\"",
+                      what_.algorithm, k_, hosts_, what_.algorithm));
+    const double copied = k_ == 2 ? n() : 2 * (k_ - 1) * n() / k_, summed = k_ == 2 ? n() : (k_ - 1) * n() / k_;
+    return {.time_s = add_s(copied + summed) + o(true), .busy_s = 0};
   }
 
   CollectiveCost hierarchical() const {

@@ -16,6 +16,7 @@
 //   tree               3 c a segment behind the first one, which passes the height of the tree twice
 //   binomial           about 1.07 log2(k) c a segment behind the first one
 //   hierarchical       inner reduce, outer of a part on every rank of a host, inner gather
+//   shared             copies and sums of a rank (comm/collective/shared.cpp), each at add_bytes_per_s; one host alone
 //   mpi, nccl          the cheaper of ring and halving_doubling: what the library does is not known
 //
 // Several ranks of a host share its card. Where messages leave the switch (hosts_per_switch), c is that of the share of
@@ -54,7 +55,8 @@ struct CollectiveCost {
   double busy_s = 0;  // of the busiest card: what is lost to other collectives meanwhile; at most time_s
 };
 
-// O(log ranks). One rank or no elements: zeros. Messages are at least of one element.
+// O(log ranks). One rank or no elements: zeros. ConfigError for `shared` on several hosts. Messages are at least of one
+// element.
 CollectiveCost closed_cost(const Collective& collective, const RankPlacement& placement, const Network& network);
 
 }  // namespace echelon::inline predictor

@@ -13,7 +13,11 @@ namespace {
 constexpr int kFew = 32, kFewOdd = 24;
 constexpr double kExact = 0.01, kLibrary = 0.2;
 
-bool has_plan(const std::string& algorithm) { return !algorithm_traits(algorithm).library; }
+// Of messages, whose times are modelled.
+bool has_plan(const Collective& what) {
+  const AlgorithmTraits own = algorithm_traits(what.algorithm), inner = algorithm_traits(what.inner);
+  return !own.library && !own.in_memory && !(own.nests && inner.in_memory);
+}
 
 std::shared_ptr<const Plan> plan_of(const Collective& what, const AllreduceRequest& request) {
   return what.algorithm == "direct" ? make_direct_allreduce(request) : make_allreduce(what.algorithm, request);
@@ -42,7 +46,7 @@ double simulated_s(const Collective& what, const RankPlacement& placement, const
 }
 
 double plan_steps(const Collective& what, const RankPlacement& placement) {
-  if (!has_plan(what.algorithm)) return std::numeric_limits<double>::infinity();
+  if (!has_plan(what)) return std::numeric_limits<double>::infinity();
   const double k = placement.ranks, n = static_cast<double>(what.elems);
   const double segment = static_cast<double>(what.segment_elems > 0 ? what.segment_elems : kDefaultSegment);
   const double rounds = what.algorithm == "butterfly" ? k * levels(placement.ranks)
@@ -56,7 +60,7 @@ double plan_steps(const Collective& what, const RankPlacement& placement) {
 }
 
 double model_error(const Collective& what, const RankPlacement& placement) {
-  if (!has_plan(what.algorithm)) return kLibrary;
+  if (!has_plan(what)) return kLibrary;
   const std::string& name = what.algorithm;
   const bool shared = placement.ranks_a_host > 1, odd = !std::has_single_bit(static_cast<unsigned>(placement.ranks));
   if (name == "ring") return shared ? 0.02 : kExact;
@@ -89,8 +93,7 @@ double PlanPricer::simulated(const Collective& what, int ranks) {
 double PlanPricer::corrected_s(const Collective& what, int ranks, double closed) {
   const bool exact = what.algorithm == "ring" || what.algorithm == "naive" || what.algorithm == "direct" ||
                      what.algorithm == "butterfly";
-  if (!has_plan(what.algorithm) ||
-      (exact && model_error(what, {.ranks = ranks, .ranks_a_host = ranks_a_host_}) <= kExact))
+  if (!has_plan(what) || (exact && model_error(what, {.ranks = ranks, .ranks_a_host = ranks_a_host_}) <= kExact))
     return closed;
   const bool odd = !std::has_single_bit(static_cast<unsigned>(ranks));
   const int few = std::min(ranks, std::max(odd ? kFewOdd : kFew, 4 * ranks_a_host_));

@@ -65,7 +65,7 @@ Collective gradient_collective(const StrategySetting& setting, int replicas, std
   double best_s = std::numeric_limits<double>::infinity();
   Collective best = sum;
   for (const AlgorithmTraits& known : kAlgorithms) {
-    if (known.measured || known.library || known.name == "naive") continue;
+    if (known.measured || known.library || known.in_memory || known.name == "naive") continue;
     sum.algorithm = known.name;
     if (const double time_s = setting.pricer.cost(sum, replicas).time_s; time_s < best_s) best_s = time_s, best = sum;
   }

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "config/goal.hpp"
+#include "config/traits/algorithms.hpp"
 #include "run/summary.hpp"
 #include "train/codec_record.hpp"
 #include "train/hooks/progress.hpp"
@@ -44,9 +45,11 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
       text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", time_part_name(i), percent[i]);
   text += fmt::format("; first step {:.2f} s after the start\n", s.start_to_first_step_s);
   const bool library = s.library_bytes_per_step > 0;
+  const bool in_memory = algorithm_traits(s.algorithm).in_memory && s.wire_bytes_per_step == 0;
   const std::string wire =
-      library ? fmt::format("by the MPI library, by formula {} a step", bytes_text(s.formula_bytes_per_step))
-              : bytes_text(s.wire_bytes_per_step) + " a step on the wire";
+      in_memory ? "in memory that ranks share"
+      : library ? fmt::format("by the MPI library, by formula {} a step", bytes_text(s.formula_bytes_per_step))
+                : bytes_text(s.wire_bytes_per_step) + " a step on the wire";
   text += fmt::format("memory: up to {:.0f} MiB a rank, {:.1f} MiB of the device; exchange: {}\n",
                       largest(s.peak_rss_mb), largest(s.device_peak_mb), wire);
   if (const double busy_s = s.exchange_exposed_s + s.exchange_hidden_s; busy_s > 0)

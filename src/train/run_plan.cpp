@@ -8,12 +8,24 @@
 #include "base/error.hpp"
 #include "config/refuse.hpp"
 #include "config/trace_steps.hpp"
+#include "config/traits/algorithms.hpp"
 #include "config/traits/strategies.hpp"
 #include "model/build.hpp"
 #include "train/class_counter.hpp"
 
 namespace echelon::inline train {
 namespace {
+
+void check_shared_memory(const Config& config, const Mesh& mesh) {
+  const ExchangeConfig& exchange = config.exchange;
+  if (!algorithm_traits(exchange.algorithm).in_memory || !strategy_traits(exchange.strategy).all_reduces()) return;
+  for (int replica = 1; replica < mesh.replicas(); ++replica)
+    if (mesh.host_of(replica) != mesh.host_of(0))
+      refuse(config, "exchange.algorithm",
+             fmt::format("exchange.algorithm = \"{}\" sums in the memory of one host, and replicas are on several; "
+                         "nearest valid: \"hierarchical\" with exchange.inner = \"{}\"",
+                         exchange.algorithm, exchange.algorithm));
+}
 
 std::int64_t total_steps_of(const TrainConfig& train, const SamplePlan& shards) {
   const std::int64_t by_epochs = shards.steps_before(train.epochs);
@@ -130,6 +142,7 @@ std::vector<int> RunPlan::sources(int replica) const {
 
 RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord, RunInputs inputs,
                  std::vector<double> costs) {
+  check_shared_memory(config, mesh);
   const SampleCounts samples = inputs.samples();
   BatchPlan batch = plan_batch(config, mesh.replicas(), samples.train);
   RankBatches rank_batches = busiest_batches(config, batch, mesh.replicas(), samples.test);

@@ -108,6 +108,7 @@ std::vector<VerifyCheck> message_checks() {
   };
   for (const std::string& name : allreduce_names())
     checks.push_back({"all-reduce", name, [name](VerifyContext& context) {
+                        needs(!algorithm_traits(name).in_memory || context.one_host(), "ranks are on several hosts");
                         Engine engine(context.transport());
                         for (const std::int64_t elems : odd_sizes(context.quick)) check_allreduce(engine, elems, name);
                         return std::string();

@@ -69,6 +69,7 @@ std::vector<VerifyCheck> replica_checks() {
   for (const std::string& name : allreduce_names())
     checks.push_back({"k replicas equal one", "synchronous, " + name,
                       [name](VerifyContext& context) {
+                        needs(!algorithm_traits(name).in_memory || context.one_host(), "ranks are on several hosts");
                         ReplicaRun run = run_on(context, context.quick ? small_digits_cnn() : small_lenet());
                         run.algorithm = name;
                         return equals_one(context, run);

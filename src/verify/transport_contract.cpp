@@ -188,6 +188,10 @@ void check_algorithm(Engine& engine, const std::string& name, std::int64_t elems
   ECHELON_CHECK_EQ(data.back(), untouched, "{} writes behind its buffer", name);
 }
 
+bool sums_in_one_memory(const Engine& engine) {
+  return engine.transport().shares_channels() && engine.transport().host_names().size() == 1;
+}
+
 }  // namespace
 
 void check_transport(Transport& transport) {
@@ -202,7 +206,8 @@ void check_transport(Transport& transport) {
 }
 
 void check_allreduce(Engine& engine, std::int64_t elems) {
-  for (const std::string& name : allreduce_names()) check_allreduce(engine, elems, name);
+  for (const std::string& name : allreduce_names())
+    if (!algorithm_traits(name).in_memory || sums_in_one_memory(engine)) check_allreduce(engine, elems, name);
 }
 
 void check_allreduce(Engine& engine, std::int64_t elems, const std::string& name) {
@@ -237,7 +242,8 @@ void check_group(Engine& engine) {
 
 void check_many_channels(Engine& engine, int channels) {
   const int me = engine.rank(), k = engine.size();
-  const std::vector<std::string> names = {"ring", "naive"};
+  std::vector<std::string> names = {"ring", "naive"};
+  if (sums_in_one_memory(engine)) names.emplace_back("shared");
   const HashRng sizes(9, "sizes"), order(static_cast<std::uint64_t>(me), "order");
   std::vector<int> turn(static_cast<std::size_t>(channels));
   std::iota(turn.begin(), turn.end(), 0);
@@ -251,12 +257,13 @@ void check_many_channels(Engine& engine, int channels) {
     mine.assign(sizes.below(static_cast<std::uint64_t>(channel), 20000), static_cast<float>(channel + me));
     const AllreduceRequest request{
         .rank = me, .ranks = k, .elems = static_cast<std::int64_t>(mine.size()), .segment_elems = 512, .hosts = {}};
-    tickets.push_back(engine.submit({.plan = make_allreduce(names[static_cast<std::size_t>(channel) % 2], request),
-                                     .data = mine.data(),
-                                     .dtype = DType::f32,
-                                     .channel = 10 + channel,
-                                     .priority = channel % 5,
-                                     .after = nullptr}));
+    tickets.push_back(
+        engine.submit({.plan = make_allreduce(names[static_cast<std::size_t>(channel) % names.size()], request),
+                       .data = mine.data(),
+                       .dtype = DType::f32,
+                       .channel = 10 + channel,
+                       .priority = channel % 5,
+                       .after = nullptr}));
   }
   for (const Ticket& ticket : tickets) ticket.wait();
   for (int channel = 0; channel < channels; ++channel)

@@ -26,7 +26,7 @@ std::vector<std::pair<std::string, std::string>> ways() {
       continue;
     }
     for (const std::string& algorithm : allreduce_names())
-      if (algorithm != "mpi") all.emplace_back(codec, algorithm);
+      if (algorithm != "mpi" && algorithm != "shared") all.emplace_back(codec, algorithm);
   }
   return all;
 }

@@ -33,7 +33,8 @@ TEST_CASE("an exchange that tunes itself says why, and a resumed run keeps to it
   INFO(first.out << first.err);
   REQUIRE(first.code == 0);
   const std::string attempt = trial.attempt(), choice = chosen(attempt);
-  CHECK_THAT(read(attempt + "/autotune.txt"), Contains("inside a host") && Contains("priced") && Contains("measured"));
+  CHECK_THAT(read(attempt + "/autotune.txt"),
+             Contains("inside a host") && Contains("priced") && Contains("measured") && Contains("shared "));
   CHECK_THAT(choice, Contains("segment_kb=") && Contains("bucket_mb="));
   CHECK_THAT(first.out, Contains(choice) && Contains("synchronous, " + choice.substr(0, choice.find(' '))));
   CHECK(trial.summary()["algorithm"] == choice.substr(0, choice.find(' ')));

@@ -37,6 +37,7 @@ std::vector<Way> ways() {
   std::vector<Way> all;
   for (const StrategyTraits& strategy : kStrategies)
     all.push_back({std::string(strategy.name), {fmt::format("exchange.strategy={}", strategy.name)}});
+  all.push_back({"synchronous, shared", {"exchange.algorithm=shared"}});
   all.push_back({"strom, asynchronous", {"exchange.strategy=strom", "exchange.strom.rounds=asynchronous"}});
   return all;
 }

@@ -118,7 +118,9 @@ void put_exchange(Toml& toml, const Choices& row) {
   if (strategy == "asynchronous.states") toml.text("exchange.asynchronous", "states", "server");
   if (strategy == "gossip") toml.set("exchange.gossip", "consensus_every", 3);
   if (strategy == "strom.rounds") toml.text("exchange.strom", "rounds", "asynchronous");
-  if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", row["algorithm"]);
+  const bool inside = row["algorithm"] == "inner";
+  if (inside) toml.text("exchange", "inner", "shared");
+  if (row["algorithm"] != "ring") toml.text("exchange", "algorithm", inside ? "hierarchical" : row["algorithm"]);
   if (row["reduction"] != "sum") toml.text("exchange", "reduction", row["reduction"]);
   if (row["codec"] != "none") toml.text("exchange", "codec", row["codec"]);
   if (row["overlap"] != "default") toml.text("exchange", "overlap", row["overlap"]);

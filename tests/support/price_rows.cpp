@@ -97,6 +97,7 @@ Row row_of(const std::string& name, std::int64_t k, std::int64_t n, std::int64_t
   if (name == "butterfly") return butterfly(k, n, segment);
   if (name == "halving_doubling") return halving_doubling(k, n, segment);
   if (name == "server") return server(k, n, segment);
+  if (name == "shared") return {};
   if (name == "mpi") return {.library_elems = n};
   throw std::runtime_error("no row for all-reduce '" + name + "'");
 }

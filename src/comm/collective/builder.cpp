@@ -53,6 +53,19 @@ std::int64_t PlanBuilder::add(const Aside& aside) {
   return append({.kind = StepKind::reduce, .range = aside.range, .slot = aside.slot}, {});
 }
 
+void PlanBuilder::next_part(const std::vector<int>& ranks, std::int64_t phases, std::int64_t uses) {
+  first_phase_ = shared_.phases, first_use_ = shared_.uses;
+  shared_ = {.ranks = ranks, .phases = first_phase_ + phases, .uses = first_use_ + uses};
+}
+
+std::int64_t PlanBuilder::on_shared(Step step) {
+  SharedPart& part = step.shared;
+  part.use += first_use_;
+  for (std::int64_t* phase : {&part.phase, &part.needs, &part.freed})
+    if (*phase > 0) *phase += first_phase_;
+  return append(step, {});
+}
+
 void PlanBuilder::embed(const Plan& plan, const Team& team, std::int64_t first) {
   ECHELON_CHECK(!plan.uses_library(), "plan {} is the library's and cannot be a part of another", plan.name());
   std::vector<std::int64_t> place;
@@ -72,7 +85,7 @@ void PlanBuilder::embed(const Plan& plan, const Team& team, std::int64_t first) 
 std::int64_t PlanBuilder::append(Step step, std::vector<std::int64_t> waits) {
   const bool has_slot = step.slot >= 0;
   const bool buffer = step.kind == StepKind::reduce || step.kind == StepKind::copy || !has_slot;
-  const bool writes_buffer = buffer && step.kind != StepKind::send && !step.to_slot;
+  const bool writes_buffer = buffer && step.kind != StepKind::send && step.kind != StepKind::put && !step.to_slot;
   const bool reads_buffer = buffer && !writes_buffer;
   const bool writes_slot = has_slot && (step.kind == StepKind::recv || step.to_slot);
   const ElemRange slot{step.slot, step.slot + 1};
@@ -117,8 +130,21 @@ void PlanBuilder::name_waits(Step& step, std::vector<std::int64_t> waits) const 
   if (kept.size() > 2) step.after_all = std::max(step.after_all, kept[2] + 1);
 }
 
+// A rank has passed the phases in which it has no step as soon as its steps before them are done.
+void PlanBuilder::join_phases() {
+  std::int64_t passed = shared_.phases;
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    if (!on_shared_memory(step->kind) || step->shared.phase == 0) continue;
+    const std::int64_t own = step->shared.phase;
+    step->shared.phase = passed >= own ? passed : 0;
+    passed = own - 1;
+  }
+  shared_.passed_at_start = passed;
+}
+
 std::shared_ptr<const Plan> PlanBuilder::finish(std::string name) {
-  return std::make_shared<ListedPlan>(std::move(name), std::move(steps_), slots_used_, slot_elems_);
+  join_phases();
+  return std::make_shared<ListedPlan>(std::move(name), std::move(steps_), slots_used_, slot_elems_, std::move(shared_));
 }
 
 }  // namespace echelon::inline comm

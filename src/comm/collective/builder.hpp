@@ -54,6 +54,11 @@ class PlanBuilder {
   Aside receive_aside(int peer, ElemRange range, std::int64_t after = -1);
   std::int64_t add(const Aside& aside);
 
+  // A step on shared memory, between `ranks` in all calls: kind, range, peer and `shared` are given. Phases and uses
+  // begin at 0 in each part of a plan that calls `next_part` before, with its own numbers of them.
+  std::int64_t on_shared(Step step);
+  void next_part(const std::vector<int>& ranks, std::int64_t phases, std::int64_t uses);
+
   // Appends the steps of another plan, whose ranks are places of `team` and whose buffer begins at element `first` of
   // this one; slots are shared. A failed check for a plan of the library.
   void embed(const Plan& plan, const Team& team, std::int64_t first);
@@ -65,6 +70,7 @@ class PlanBuilder {
   std::int64_t append(Step step, std::vector<std::int64_t> waits);
   bool comes_after(std::int64_t step, std::int64_t earlier, int links) const;
   void name_waits(Step& step, std::vector<std::int64_t> waits) const;
+  void join_phases();
 
   std::int64_t segment_;
   int slots_in_turn_;
@@ -73,6 +79,8 @@ class PlanBuilder {
   std::int64_t asides_ = 0;
   int slots_used_ = 0;
   std::int64_t slot_elems_ = 0;
+  SharedUse shared_;
+  std::int64_t first_phase_ = 0, first_use_ = 0;  // of the part under way
 };
 
 }  // namespace echelon::inline comm

@@ -28,6 +28,7 @@ void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, 
   dtype_ = dtype;
   tag_ = tag;
   memory_.start(*plan_, data, dtype, form);
+  shared_.start(*plan_, data, dtype, tag);
   steps_ = plan_->steps();
   base_ = loaded_ = 0;
   wire_ = {};
@@ -37,7 +38,7 @@ void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, 
 
 void Executor::fill_window() {
   for (; loaded_ < steps_ && loaded_ < base_ + window_size(); ++loaded_)
-    entry(loaded_) = {.step = plan_->step(loaded_), .state = State::waiting, .request = {}, .bytes = 0, .since_s = 0};
+    entry(loaded_) = {.step = plan_->step(loaded_), .state = State::waiting, .request = {}, .bytes = 0};
 }
 
 bool Executor::may_start(const Entry& entry, const SendBudget& budget) const {
@@ -51,12 +52,13 @@ bool Executor::may_start(const Entry& entry, const SendBudget& budget) const {
     return !holds(held_sends_, step.peer) && budget.allows(static_cast<std::size_t>(sent_of_raw_ * raw_bytes(step)));
   }
   if (step.kind == StepKind::recv) return !holds(held_receives_, step.peer);
-  return true;
+  return !on_shared_memory(step.kind) || !shared_held_;
 }
 
 void Executor::note_held_back(const Entry& entry) {
   if (entry.step.kind == StepKind::send) held_sends_.push_back(entry.step.peer);
   if (entry.step.kind == StepKind::recv) held_receives_.push_back(entry.step.peer);
+  if (on_shared_memory(entry.step.kind)) shared_held_ = true;
 }
 
 // A send of a range of the buffer whose message lies where this step's would.
@@ -97,12 +99,29 @@ void Executor::begin(Entry& entry, Transport& transport, SendBudget& budget) {
       break;
     case StepKind::reduce: memory_.reduce(step); break;
     case StepKind::copy: memory_.copy(step); break;
+    case StepKind::put:
+    case StepKind::sum:
+    case StepKind::get: break;  // run_shared
   }
   entry.state = step.kind == StepKind::reduce || step.kind == StepKind::copy ? State::done : State::under_way;
-  entry.since_s = transport.clock().now_s();
+  if (!on_shared_memory(step.kind)) entry.since_s = transport.clock().now_s();
+}
+
+// Most steps end at once, and the clock is not read for them.
+bool Executor::run_shared(Entry& entry, Transport& transport) {
+  const int peer = shared_.run(entry.step, transport);
+  if (peer == SharedSteps::kDone) {
+    entry.state = State::done;
+    return true;
+  }
+  if (entry.awaited == SharedSteps::kDone) entry.since_s = transport.clock().now_s();
+  entry.awaited = peer;
+  shared_held_ = true;
+  return false;
 }
 
 bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& budget) {
+  if (on_shared_memory(entry.step.kind)) return run_shared(entry, transport);
   const std::optional<Completion> completion = transport.test(entry.request);
   if (!completion) return false;
   const bool sending = entry.step.kind == StepKind::send;
@@ -125,6 +144,7 @@ bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& bu
 bool Executor::advance(Transport& transport, SendBudget& budget) {
   held_sends_.clear();
   held_receives_.clear();
+  shared_held_ = false;
   bool moved = false;
   for (std::int64_t i = base_; i < loaded_; ++i) {
     Entry& at = entry(i);
@@ -140,7 +160,10 @@ bool Executor::advance(Transport& transport, SendBudget& budget) {
   }
   while (base_ < loaded_ && entry(base_).state == State::done) ++base_;
   fill_window();
-  if (done()) memory_.finish();
+  if (done()) {
+    memory_.finish();
+    shared_.finish();
+  }
   return moved;
 }
 
@@ -164,7 +187,9 @@ std::optional<StepWait> Executor::wait() const {
     const Entry& at = entry(i);
     if (at.state == State::under_way)
       return StepWait{.step = i,
-                      .peer = at.step.kind == StepKind::library ? -1 : at.step.peer,
+                      .peer = at.step.kind == StepKind::library ? -1
+                              : on_shared_memory(at.step.kind)  ? at.awaited
+                                                                : at.step.peer,
                       .sending = at.step.kind == StepKind::send,
                       .since_s = at.since_s};
   }

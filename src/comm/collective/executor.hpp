@@ -1,7 +1,8 @@
 // Runs one plan on a transport without blocking: keeps a window of its steps under way, and makes progress in each call
 // of advance. Not thread-safe: all calls come from the thread that drives the engine.
 //
-// Sends to one peer start in the plan's order, and so do receives from one peer; everything else starts as soon as the
+// Sends to one peer start in the plan's order, and so do receives from one peer and steps on shared memory; everything
+// else starts as soon as the
 // steps it names are done. After `start`, nothing is allocated (scratch only ever grows, and is kept for the next
 // plan).
 #pragma once
@@ -14,6 +15,7 @@
 #include "base/dtype.hpp"
 #include "comm/collective/plan.hpp"
 #include "comm/collective/plan_memory.hpp"
+#include "comm/collective/shared_steps.hpp"
 #include "comm/send_budget.hpp"
 #include "comm/transport.hpp"
 
@@ -55,7 +57,8 @@ class Executor {
     Step step;
     State state = State::waiting;
     Request request;
-    std::size_t bytes = 0;  // of a send
+    std::size_t bytes = 0;             // of a send
+    int awaited = SharedSteps::kDone;  // of a step on shared memory: the rank that it waits for
     double since_s = 0;
   };
 
@@ -67,6 +70,7 @@ class Executor {
   bool may_start(const Entry& entry, const SendBudget& budget) const;
   void note_held_back(const Entry& entry);
   void begin(Entry& entry, Transport& transport, SendBudget& budget);
+  bool run_shared(Entry& entry, Transport& transport);
   bool finish_if_done(Entry& entry, Transport& transport, SendBudget& budget);
   double raw_bytes(const Step& step) const {
     return static_cast<double>(step.range.elems()) * static_cast<double>(size_of(dtype_));
@@ -76,11 +80,13 @@ class Executor {
   std::vector<Entry> window_;
   std::shared_ptr<const Plan> plan_;
   PlanMemory memory_;
+  SharedSteps shared_;
   DType dtype_ = DType::f32;
   double sent_of_raw_ = 1;  // bytes of the newest message over those of its values
   int tag_ = 0;
   std::int64_t steps_ = 0, base_ = 0, loaded_ = 0;  // all; first that is not done; first that is not in the window
   std::vector<int> held_sends_, held_receives_;     // peers to or from which an earlier step did not start in this pass
+  bool shared_held_ = false;                        // an earlier step on shared memory did not end in this pass
   WireCounters wire_;
 };
 

@@ -28,6 +28,8 @@ struct Halves {
   // Of one half: links in the longest chain, and messages over all ranks; no segment is longer than `segment`.
   int (*steps)(int ranks);
   std::int64_t (*messages)(const Parts& parts, std::int64_t segment);
+  // Each half sends (ranks - 1) times the buffer; else nothing, and ranks are on one host.
+  bool sends = true;
 };
 
 // Of algorithms that declare `halves` (config/traits/algorithms.hpp).

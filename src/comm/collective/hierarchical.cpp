@@ -105,7 +105,7 @@ Price price_hierarchical(const AllreduceRequest& request) {
   for (const Node& node : layout.nodes) {
     const auto ranks = static_cast<int>(node.ranks.size());
     price.messages += 2 * layout.inner.messages(node.parts, request.segment_elems);
-    price.payload_elems += 2 * (ranks - 1) * request.elems;
+    if (layout.inner.sends) price.payload_elems += 2 * (ranks - 1) * request.elems;
     inside_steps = std::max(inside_steps, layout.inner.steps(ranks));
   }
   for (const ElemRange part : layout.nodes.front().parts) {

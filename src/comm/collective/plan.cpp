@@ -4,11 +4,17 @@
 
 namespace echelon::inline comm {
 
-ListedPlan::ListedPlan(std::string name, std::vector<Step> steps, int slots, std::int64_t slot_elems)
+const SharedUse& Plan::shared() const {
+  static const SharedUse nothing;
+  return nothing;
+}
+
+ListedPlan::ListedPlan(std::string name, std::vector<Step> steps, int slots, std::int64_t slot_elems, SharedUse shared)
     : name_(std::move(name)),
       steps_(std::move(steps)),
       slots_(slots),
       slot_elems_(slot_elems),
+      shared_(std::move(shared)),
       uses_library_(
           std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == StepKind::library; })) {}
 

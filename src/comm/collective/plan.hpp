@@ -22,6 +22,11 @@
 //   reduce   buffer range += slot
 //   copy     buffer range = slot, or slot = buffer range where `to_slot`
 //   library  the transport's own all-reduce of the range
+//   put      own slot of shared memory = range of the buffer
+//   sum      buffer range = sum of the ranks' slots, this rank's term being the buffer, in one binary tree over ranks
+//   get      buffer range = slot of peer
+// The last three work on memory that the ranks of a host share (shared_channel.hpp) and start in the plan's order; each
+// waits until other ranks have come as far in their plans as it names (SharedPart).
 // What `copy`, `reduce` and messages mean where values are coded on the wire is in wire_form.hpp.
 #pragma once
 
@@ -37,7 +42,9 @@ namespace echelon::inline comm {
 // Steps from the first unfinished one that an executor must look at.
 inline constexpr int kLeastWindow = 4;
 
-enum class StepKind : std::uint8_t { send, recv, reduce, copy, library };
+enum class StepKind : std::uint8_t { send, recv, reduce, copy, library, put, sum, get };
+
+constexpr bool on_shared_memory(StepKind kind) { return kind >= StepKind::put; }
 
 struct ElemRange {
   std::int64_t begin = 0;
@@ -45,6 +52,24 @@ struct ElemRange {
   std::int64_t elems() const { return end - begin; }
   bool empty() const { return end <= begin; }
   friend bool operator==(const ElemRange&, const ElemRange&) = default;
+};
+
+// Where a step on shared memory works, and when. A plan on shared memory has phases, numbered from 1, the same on all
+// ranks that share it: a rank that has passed phase p has done all its steps of the phases up to p.
+struct SharedPart {
+  std::int64_t use = 0;     // of a slot, counted over the plan; SharedChannel::kSlots of them lie in memory
+  std::int64_t offset = 0;  // elements from the start of the slot
+  std::int64_t phase = 0;   // that is passed once this step is done; 0: none
+  std::int64_t needs = 0;   // sum: the phase that all ranks must have passed before; get: that the peer must
+  std::int64_t freed = 0;   // put: the phase that the others have passed once they have read the slot
+  bool keeps = false;       // sum: written to the own slot too
+};
+
+// What a plan needs of the memory that the ranks of its host share.
+struct SharedUse {
+  std::vector<int> ranks = {};  // rising, this rank among them; empty: nothing
+  std::int64_t phases = 0, uses = 0;
+  std::int64_t passed_at_start = 0;  // the phases before this rank's first step on shared memory
 };
 
 struct Step {
@@ -56,6 +81,7 @@ struct Step {
   bool sum = false;  // copy into a slot: the range is summed over all ranks already
   std::array<std::int64_t, 2> after = {-1, -1};
   std::int64_t after_all = 0;
+  SharedPart shared = {};
 };
 
 class Plan {
@@ -68,6 +94,7 @@ class Plan {
   // Scratch that the executor provides: slots() times slot_elems() elements.
   virtual int slots() const { return 0; }
   virtual std::int64_t slot_elems() const { return 0; }
+  virtual const SharedUse& shared() const;
   // Some step is of kind `library`: the engine then starts such plans strictly in the order of submission.
   virtual bool uses_library() const { return false; }
 };
@@ -75,12 +102,14 @@ class Plan {
 // A plan whose steps are stored, O(steps) memory: for algorithms of few steps.
 class ListedPlan final : public Plan {
  public:
-  ListedPlan(std::string name, std::vector<Step> steps, int slots = 0, std::int64_t slot_elems = 0);
+  ListedPlan(std::string name, std::vector<Step> steps, int slots = 0, std::int64_t slot_elems = 0,
+             SharedUse shared = {});
   std::string_view name() const override { return name_; }
   std::int64_t steps() const override { return static_cast<std::int64_t>(steps_.size()); }
   Step step(std::int64_t index) const override { return steps_[static_cast<std::size_t>(index)]; }
   int slots() const override { return slots_; }
   std::int64_t slot_elems() const override { return slot_elems_; }
+  const SharedUse& shared() const override { return shared_; }
   bool uses_library() const override { return uses_library_; }
 
  private:
@@ -88,6 +117,7 @@ class ListedPlan final : public Plan {
   std::vector<Step> steps_;
   int slots_;
   std::int64_t slot_elems_;
+  SharedUse shared_;
   bool uses_library_ = false;
 };
 

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <deque>
+#include <map>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "comm/counters.hpp"
 #include "comm/local/world.hpp"
+#include "comm/shared_channel.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -93,6 +95,14 @@ class LocalTransport final : public Transport {
   }
 
   std::shared_ptr<SharedBlock> share(std::size_t bytes) override { return world_->share(rank_, next_share_++, bytes); }
+  bool shares_channels() const override { return true; }
+  // Of threads; nobody is waited for.
+  SharedChannel* shared_channel(int tag, int&) override {
+    world_->check();
+    std::unique_ptr<SharedChannel>& channel = channels_[tag];
+    if (!channel) channel = std::make_unique<SharedChannel>(world_->channel_block(tag), on_this_host(), rank_);
+    return channel.get();
+  }
   std::unique_ptr<Transport> split(int color, int key) override {
     world_->check();
     return world_->split(rank_, next_split_++, color, key);
@@ -111,6 +121,16 @@ class LocalTransport final : public Transport {
 
  private:
   void check_peer(int peer) const { ECHELON_CHECK(peer >= 0 && peer < size(), "peer {} of {} ranks", peer, size()); }
+
+  // By rank: its own number; -1 on another host.
+  std::vector<int> on_this_host() const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < size(); ++rank) {
+      const auto host = [&](int of) { return hosts()[static_cast<std::size_t>(of)]; };
+      ranks.push_back(host(rank) == host(rank_) ? rank : -1);
+    }
+    return ranks;
+  }
 
   std::pair<Request, LocalOp*> begin() {
     world_->check();
@@ -138,6 +158,7 @@ class LocalTransport final : public Transport {
   int rank_;
   std::deque<LocalOp> ops_;  // addresses stay
   std::vector<std::int64_t> free_;
+  std::map<int, std::unique_ptr<SharedChannel>> channels_;  // by tag
   std::int64_t next_reduce_ = 0, next_split_ = 0, next_share_ = 0;
   MessageCounters counters_{world_->ranks()};
 };

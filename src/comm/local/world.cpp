@@ -8,6 +8,8 @@
 #include "base/error.hpp"
 #include "base/numbered.hpp"
 #include "comm/local/local.hpp"
+#include "comm/mapped_block.hpp"
+#include "comm/shared_channel.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -166,6 +168,13 @@ std::shared_ptr<SharedBlock> LocalWorld::share(int rank, std::int64_t call, std:
   }
   std::shared_ptr<SharedBlock> block = allocation.block;
   if (++allocation.taken == ranks()) allocations_.erase(call);
+  return block;
+}
+
+std::shared_ptr<SharedBlock> LocalWorld::channel_block(int tag) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<SharedBlock>& block = channels_[tag];
+  if (!block) block = std::make_shared<MappedBlock>(-1, SharedChannel::bytes(), ranks());
   return block;
 }
 

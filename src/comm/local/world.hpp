@@ -61,6 +61,9 @@ class LocalWorld {
   // Likewise for the `call`-th block of shared memory; null, without waiting, where ranks are on several hosts.
   std::shared_ptr<SharedBlock> share(int rank, std::int64_t call, std::size_t bytes);
 
+  // What the channels of this tag share, of all ranks.
+  std::shared_ptr<SharedBlock> channel_block(int tag);
+
   void end(const std::string& why);
   void check() const { end_->check(); }
 
@@ -100,6 +103,7 @@ class LocalWorld {
   std::map<std::int64_t, Reduction> reductions_;
   std::map<std::int64_t, Split> splits_;
   std::map<std::int64_t, SharedAllocation> allocations_;
+  std::map<int, std::shared_ptr<SharedBlock>> channels_;  // by tag
   std::shared_ptr<WorldEnd> end_;
 };
 

@@ -11,6 +11,7 @@
 #include "base/numbered.hpp"
 #include "comm/counters.hpp"
 #include "comm/mpi/share.hpp"
+#include "comm/mpi/shared_channels.hpp"
 #include "comm/mpi/world.hpp"
 
 namespace echelon::inline comm {
@@ -158,6 +159,9 @@ class MpiTransport final : public Transport {
     return host_names_.size() == 1 ? make_shared_window(communicator_, bytes) : nullptr;
   }
 
+  bool shares_channels() const override { return true; }
+  SharedChannel* shared_channel(int tag, int& missing) override { return channels_->channel(tag, missing); }
+
   WireCounters counters() const override { return counters_->read(); }
   std::vector<double> bytes_to_peers() const override { return counters_->bytes_to_peers(); }
   CardRates card_rates() const override { return counters_->card_rates(); }
@@ -225,7 +229,11 @@ class MpiTransport final : public Transport {
                "MPI_Comm_split_type");
     int first = rank_;
     mpi::check(MPI_Bcast(&first, 1, MPI_INT, 0, shared), "MPI_Bcast");
-    MPI_Comm_free(&shared);
+    int ranks_here = 0;
+    MPI_Comm_size(shared, &ranks_here);
+    std::vector<int> here(static_cast<std::size_t>(ranks_here));
+    mpi::check(MPI_Allgather(&rank_, 1, MPI_INT, here.data(), 1, MPI_INT, shared), "MPI_Allgather");
+    channels_.emplace(shared, std::move(here), size_);
     char name[MPI_MAX_PROCESSOR_NAME] = {};
     int length = 0;
     MPI_Get_processor_name(name, &length);
@@ -268,6 +276,7 @@ class MpiTransport final : public Transport {
   std::vector<std::int64_t> free_;
   std::uint64_t polls_ = 1;
   std::size_t abandoned_ = 0;
+  std::optional<MpiSharedChannels> channels_;
   std::optional<MessageCounters> counters_;  // once the number of ranks is known
 };
 

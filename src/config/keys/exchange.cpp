@@ -62,7 +62,7 @@ void add_exchange(Table& all) {
                "the gradient of a sparse embedding is sent as a whole table where replicas touch more than this "
                "fraction of its rows on average; 0: where that takes fewer bytes, 1: never");
   exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576),
-               "longest message of an all-reduce (its pipelining granularity), except of naive, mpi and nccl");
+               "longest message of an all-reduce (its pipelining granularity), except of naive, shared, mpi and nccl");
   exchange.key("servers", &ExchangeConfig::servers, range(0, 65536),
                "algorithm or strategy server: number of ranks that serve a part of the parameters each, spread over "
                "the hosts; 0: all");

@@ -18,11 +18,12 @@ struct AlgorithmTraits {
   bool library = false;     // a library sums uncoded values, calls in one static order
   bool on_devices = false;  // the library of the GPUs, without a plan
   bool nests = false;       // runs other algorithms inside hosts and between them
+  bool in_memory = false;   // ranks of one host sum uncoded values in memory that they share, without a message
   bool measured = false;    // chosen among the others by measurement when the run starts
   Words reads = {};         // keys of [exchange] that this algorithm reads and not every algorithm does
 
   // What `hierarchical` may run between hosts.
-  constexpr bool plain_plan() const { return !library && !nests && !measured; }
+  constexpr bool plain_plan() const { return !library && !nests && !in_memory && !measured; }
 };
 
 // clang-format off
@@ -34,6 +35,7 @@ struct AlgorithmTraits {
   X(binomial, .one_tree = true, .halves = true, .reads = {"segment_kb", "bucket_mb"})              \
   X(tree, .halves = true, .reads = {"segment_kb", "bucket_mb"})                                    \
   X(server, .halves = true, .reads = {"segment_kb", "bucket_mb", "servers"})                       \
+  X(shared, .one_tree = true, .halves = true, .in_memory = true, .reads = {"bucket_mb"})           \
   X(hierarchical, .nests = true, .reads = {"segment_kb", "bucket_mb", "inner", "outer"})           \
   X(mpi, .library = true, .reads = {"bucket_mb"})
 

@@ -25,6 +25,7 @@ enum class Property : std::uint8_t {
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default
   library_sums,       // a library sums uncoded values, calls in one static order
+  sums_in_memory,     // ranks of a host sum uncoded values in memory that they share
   sums_between_gpus,  // the library sums in memory of GPUs
   one_binary_tree,    // adds replicas in one binary tree, whatever the element
   measures_plain,     // is chosen by measured times of uncoded values

@@ -72,11 +72,14 @@ class Tuner {
     return static_cast<double>(elems) * static_cast<double>(size_of(dtype_));
   }
 
-  // Every algorithm and segment that can make a difference here.
-  std::vector<Candidate> candidates() const {
-    const std::vector<int>& hosts = engine_.transport().hosts();
+  // Several ranks on some host, and several hosts.
+  bool layered() const {
     const auto host_count = engine_.transport().host_names().size();
-    const bool layered = host_count > 1 && host_count < hosts.size();
+    return host_count > 1 && host_count < engine_.transport().hosts().size();
+  }
+
+  // Every algorithm of priced messages and segment that can make a difference here.
+  std::vector<Candidate> candidates() const {
     std::vector<Candidate> all;
     const auto add = [&](ExchangeConfig exchange) {
       for (const double segment_kb : kSegments_kb) {
@@ -91,7 +94,7 @@ class Tuner {
       ExchangeConfig exchange = config_;
       exchange.algorithm = name;
       const AlgorithmTraits traits = algorithm_traits(name);
-      if (traits.library || (traits.nests && !layered)) continue;
+      if (traits.library || traits.in_memory || (traits.nests && !layered())) continue;
       if (name == "naive" && bytes_of(largest_bucket()) * engine_.size() > kMostNaive) continue;
       if (!traits.nests) {
         add(exchange);
@@ -142,10 +145,18 @@ class Tuner {
       std::getline(lines >> std::ws, choice);
       tried.push_back({.exchange = with_choice(config_, choice), .priced_s = priced_s});
     }
-    if (engine_.transport().has_library_allreduce()) {
+    const auto add = [&](const char* algorithm) {
       tried.push_back({.exchange = config_});
-      tried.back().exchange.algorithm = "mpi";
+      tried.back().exchange.algorithm = algorithm;
+    };
+    const Transport& transport = engine_.transport();
+    const bool shares = transport.shares_channels();
+    if (shares && transport.host_names().size() == 1) add("shared");
+    if (shares && layered()) {
+      add("hierarchical");
+      tried.back().exchange.inner = "shared";
     }
+    if (transport.has_library_allreduce()) add("mpi");
     return tried;
   }
 

@@ -2,7 +2,8 @@
 //
 //   1. Latency and bandwidth inside a host and between hosts are measured (comm/link_probe.hpp).
 //   2. Rank 0 runs every candidate's plans on a virtual clock (comm/collective/plan_time.hpp).
-//   3. The cheapest few, and the library's own, are tried for real on the run's largest bucket.
+//   3. The cheapest few, sums in the memory that ranks of a host share, and the library's own are tried for real on the
+//      run's largest bucket.
 //   4. The fastest is tried with buckets of several sizes over the whole gradient. Of those that come within a tenth of
 //      the best the smallest buckets are taken: they are on their way earliest while back-propagation goes on.
 // The library's own is taken only where it is a tenth faster than the best plan: it knows no priority.

@@ -16,6 +16,11 @@ AllreduceRequest BucketSums::request_of(const ExchangeConfig& config, const Stra
   if (algorithm_traits(config.algorithm).library && transport.size() > 1 && !transport.has_library_allreduce())
     throw ConfigError(fmt::format("exchange.algorithm '{}' needs a message library; transport {} has none; ring fits",
                                   config.algorithm, transport.name()));
+  if (sums_in_memory(config) && transport.size() > 1 && !transport.shares_channels())
+    throw ConfigError(
+        fmt::format("exchange.algorithm '{}' sums in memory that ranks share; transport {} has none; ring "
+                    "fits",
+                    algorithm_text(config, transport.size()), transport.name()));
   AllreduceRequest request = allreduce_request(config, transport.hosts(), context.arenas.dtype());
   request.rank = transport.rank();
   return request;

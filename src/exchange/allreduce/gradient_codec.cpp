@@ -11,6 +11,7 @@
 #include "base/hash_rng.hpp"
 #include "base/text.hpp"
 #include "device/vector.hpp"
+#include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/residual_state.hpp"
 
@@ -26,6 +27,11 @@ void check_together(const ExchangeConfig& config, const StrategyContext& context
         fmt::format("exchange.codec '{}' cannot be combined with exchange.algorithm '{}': the library sums uncoded "
                     "values; nearest valid: 'ring'",
                     config.codec, config.algorithm));
+  if (sums_in_memory(config) && context.engine.size() > 1)
+    throw ConfigError(
+        fmt::format("exchange.codec '{}' cannot be combined with sums in shared memory, which are of uncoded values; "
+                    "nearest valid: 'ring'",
+                    config.codec));
   if (info.lossy && context.arenas.dtype() != DType::f32)
     throw ConfigError(fmt::format("exchange.codec '{}' takes gradients of f32, these are {}; 'lossless' takes both",
                                   config.codec, name_of(context.arenas.dtype())));

@@ -25,11 +25,14 @@ double whole_bytes(const RowRequest& request, const Parameter& table) {
   return allreduce_bytes(request, table.elems()) + (request.lazy ? allreduce_bytes(request, table.shape[0]) : 0);
 }
 
+// Sums in shared memory send nothing: the bytes of a ring stand for what they copy.
 double densest_rows(const RowRequest& request, const Parameter& table) {
   if (request.sparse_density > 0) return request.sparse_density;
+  RowRequest sending = request;
+  if (algorithm_traits(request.algorithm).in_memory) sending.algorithm = "ring";
   const double all = static_cast<double>(request.allreduce.ranks) * static_cast<double>(table.shape[0]);
   return request.allreduce.ranks == 1 ? 1
-                                      : std::min(1.0, whole_bytes(request, table) / rows_bytes(request, table, all));
+                                      : std::min(1.0, whole_bytes(sending, table) / rows_bytes(request, table, all));
 }
 
 }  // namespace echelon::inline exchange

@@ -110,6 +110,7 @@ TEST_CASE("faults and checks of messages leave a run the same run", "[config][fa
     return std::string();
   };
   CHECK_THAT(refused("mpi"), Contains("exchange.check_messages") && Contains("carry no checksum"));
+  CHECK_THAT(refused("shared"), Contains("exchange.check_messages") && Contains("sums in shared memory"));
   CHECK(refused("tree").empty());
 }
 

@@ -1,0 +1,44 @@
+// Carries out the steps of one plan on memory that ranks of a host share (plan.hpp: put, sum, get). Used by the
+// executor, on the thread that drives.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "comm/collective/plan.hpp"
+#include "comm/shared_channel.hpp"
+#include "comm/transport.hpp"
+
+namespace echelon::inline comm {
+
+class SharedSteps {
+ public:
+  static constexpr int kDone = -2, kUnknown = -1;
+
+  // `data` is the buffer of the caller. All arguments outlive the plan's run.
+  void start(const Plan& plan, void* data, DType dtype, int tag);
+  // The next step on shared memory in the plan's order: carried out, or the rank that it waits for (kUnknown where that
+  // cannot be told). Looks at the memory for about a microsecond; never blocks. Throws what
+  // Transport::shared_channel throws.
+  int run(const Step& step, Transport& transport);
+  // All steps of the plan are done.
+  void finish();
+
+ private:
+  int missing(const Step& step) const;
+  int wait_briefly(const Step& step) const;
+  template <class T>
+  void carry_out(const Step& step);
+  template <class T>
+  void sum(T* buffer, T* kept, std::int64_t elems);
+
+  const SharedUse* use_ = nullptr;
+  SharedChannel* channel_ = nullptr;  // null before the first step
+  std::byte* data_ = nullptr;
+  DType dtype_ = DType::f32;
+  int tag_ = 0, me_ = 0;
+  std::vector<const void*> terms_;
+};
+
+}  // namespace echelon::inline comm
