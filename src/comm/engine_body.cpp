@@ -73,7 +73,8 @@ bool Engine::Body::pass() {
     std::atomic<double>& begun_s;
     ~Mark() { begun_s.store(0, std::memory_order_relaxed); }
   } mark{pass_begun_s};
-  pass_begun_s.store(now(), std::memory_order_relaxed);
+  const double begun_s = now();
+  pass_begun_s.store(begun_s, std::memory_order_relaxed);
   const PlacedSpans placed({.recorder = spans, .lane = SpanLane::engine});
   bool moved = take_news();
   if (stopped) return moved;
@@ -87,7 +88,7 @@ bool Engine::Body::pass() {
   }
   moved |= drive_protocols();
   working = busy();
-  const double time_s = now();
+  const double time_s = retired_s > begun_s ? retired_s : now();
   if (!working)
     publish(0);
   else if (time_s - published_s > kPublish_s)
@@ -171,7 +172,7 @@ void Engine::Body::start(Queued queued) {
     idle_executors.erase(best);
   }
   const Job& job = queued.job;
-  queued.ticket->started_s.store(now(), std::memory_order_relaxed);
+  queued.ticket->started_s.store(pass_begun_s.load(std::memory_order_relaxed), std::memory_order_relaxed);
   try {
     executor->start(job.plan, job.data, job.dtype, job.channel, job.form.get());
   } catch (...) {
@@ -188,7 +189,8 @@ void Engine::Body::retire(Live& done) {
   done.queued.wire->channel_taken[static_cast<std::size_t>(done.queued.job.channel)] = 0;
   done.queued.ticket->wire = done.executor->wire();
   idle_executors.push_back(std::move(done.executor));
-  done.queued.ticket->finish(nullptr, now());
+  retired_s = now();
+  done.queued.ticket->finish(nullptr, retired_s);
   done.queued = {};
 }
 

@@ -80,6 +80,7 @@ struct Engine::Body final : Driver {
   std::exception_ptr broken;
   bool shows_waits = false;
   double published_s = 0, moved_s = 0;
+  double retired_s = 0;  // when a plan was done last
 
   void run();
   void drive_until(const Ticket::State& done) override;

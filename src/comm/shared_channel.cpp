@@ -7,8 +7,10 @@
 namespace echelon::inline comm {
 namespace {
 
-constexpr std::size_t kPage = 4096, kSlotBytes = SharedChannel::kSlotElems * sizeof(double);
-static_assert(kSlotBytes % kPage == 0 && std::atomic<std::uint64_t>::is_always_lock_free);
+constexpr std::size_t kPage = 4096, kLine = 64;
+constexpr std::size_t kSlotBytes = kPage + SharedChannel::kSlotElems * sizeof(double);
+static_assert(kSlotBytes % kPage == 0 && SharedChannel::kInline * sizeof(double) + sizeof(std::uint64_t) <= kLine &&
+              std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace
 
@@ -32,6 +34,23 @@ std::atomic<std::uint64_t>& SharedChannel::counter(int rank) const {
 
 std::byte* SharedChannel::slot(int rank, std::int64_t use) const {
   return block_->of(parts_[index(rank)]) + kPage + index((uses_ + use) % kSlots) * kSlotBytes;
+}
+
+std::atomic<std::uint64_t>& SharedChannel::mark(int rank, std::int64_t use) const {
+  return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot(rank, use));
+}
+
+std::byte* SharedChannel::values(int rank, std::int64_t use, std::size_t offset, std::int64_t elems) const {
+  const bool in_line = offset == 0 && elems <= kInline;
+  return slot(rank, use) + (in_line ? sizeof(std::uint64_t) : kLine + offset);
+}
+
+void SharedChannel::complete(std::int64_t use) {
+  mark(rank_, use).store(static_cast<std::uint64_t>(uses_ + use) + 1, std::memory_order_release);
+}
+
+bool SharedChannel::is_complete(int rank, std::int64_t use) const {
+  return mark(rank, use).load(std::memory_order_acquire) > static_cast<std::uint64_t>(uses_ + use);
 }
 
 bool SharedChannel::reached(int rank, std::uint64_t count) {

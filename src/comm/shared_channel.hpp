@@ -3,8 +3,11 @@
 //
 // Synchronisation. A rank's counter is the number of phases (plan.hpp) that it has passed in all plans of the channel.
 // It only grows, and is stored (release) after what the rank read and wrote until then; who loads it (acquire) sees
-// that. A slot is written again once all others have passed the phase in which they read it last. So one store and one
-// load a phase and rank synchronise, and a rank may be kSlots uses ahead of the slowest reader.
+// that. A slot is written again once all others have passed the phase in which they read it last. So a rank may be
+// kSlots uses ahead of the slowest reader.
+//
+// A slot begins with a line that holds the number of the use whose values are complete (stored and loaded likewise) and
+// room for kInline values: a sum of few bytes needs one line of each other rank.
 //
 // Each object is used by the thread that drives its rank's engine.
 #pragma once
@@ -24,7 +27,8 @@ class SharedChannel {
  public:
   static constexpr int kSlots = 4;
   static constexpr std::int64_t kSlotElems = 8192;  // of f32 or f64
-  static std::size_t bytes();                       // of each rank; whole pages
+  static constexpr std::int64_t kInline = 7;
+  static std::size_t bytes();  // of each rank; whole pages
 
   // `part`: where this rank's memory is in the block; `parts`: by rank of the transport, -1 where memory is not shared.
   SharedChannel(std::shared_ptr<SharedBlock> block, std::vector<int> parts, int rank);
@@ -34,7 +38,11 @@ class SharedChannel {
   void begin(const SharedUse& use);
   void end(const SharedUse& use);
 
-  std::byte* slot(int rank, std::int64_t use) const;
+  // Where the values of a range lie in the slot of `rank`, `offset` bytes behind its first one.
+  std::byte* values(int rank, std::int64_t use, std::size_t offset, std::int64_t elems) const;
+  // This rank has put all that it puts for this use; whether `rank` has.
+  void complete(std::int64_t use);
+  bool is_complete(int rank, std::int64_t use) const;
   // Whether `rank` has passed the phase.
   bool has_passed(int rank, std::int64_t phase);
   // Whether `rank` has read the values of the earlier use that lie in this rank's slot of `use`; true after `fill`.
@@ -51,6 +59,8 @@ class SharedChannel {
   };
   static std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
   std::atomic<std::uint64_t>& counter(int rank) const;
+  std::byte* slot(int rank, std::int64_t use) const;
+  std::atomic<std::uint64_t>& mark(int rank, std::int64_t use) const;
   bool reached(int rank, std::uint64_t count);
   Filled& filled(std::int64_t use) { return filled_[index(use % kSlots)]; }
 

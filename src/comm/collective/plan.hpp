@@ -60,7 +60,7 @@ struct SharedPart {
   std::int64_t use = 0;     // of a slot, counted over the plan; SharedChannel::kSlots of them lie in memory
   std::int64_t offset = 0;  // elements from the start of the slot
   std::int64_t phase = 0;   // that is passed once this step is done; 0: none
-  std::int64_t needs = 0;   // sum: the phase that all ranks must have passed before; get: that the peer must
+  std::int64_t needs = 0;   // get: the phase that the peer must have passed; a sum waits for the puts of this use
   std::int64_t freed = 0;   // put: the phase that the others have passed once they have read the slot
   bool keeps = false;       // sum: written to the own slot too
 };

@@ -74,7 +74,7 @@ void one_stage(PlanBuilder& plan, const Team& team, std::int64_t elems) {
       plan.on_shared({.kind = StepKind::put,
                       .range = piece(i),
                       .shared = {.use = i, .phase = i + 1, .freed = std::min(i + 3, count + 1)}});
-    if (i > 0) plan.on_shared({.kind = StepKind::sum, .range = piece(i - 1), .shared = {.use = i - 1, .needs = i}});
+    if (i > 0) plan.on_shared({.kind = StepKind::sum, .range = piece(i - 1), .shared = {.use = i - 1}});
   }
 }
 
@@ -85,8 +85,7 @@ void two_stages(PlanBuilder& plan, const Team& team, const Parts& parts) {
   plan.next_part(team.ranks, 3 * rounds, count);
   for (std::int64_t i = 0; i < rounds; ++i) {
     if (i < count) pieces.put_for_others(plan, {.phase = 3 * i + 1, .freed = 3 * (i + 2) + 3}, i);
-    if (i >= 1 && i <= count)
-      pieces.sum_own(plan, {.phase = 3 * i + 2, .needs = 3 * (i - 1) + 1, .keeps = true}, i - 1);
+    if (i >= 1 && i <= count) pieces.sum_own(plan, {.phase = 3 * i + 2, .keeps = true}, i - 1);
     if (i >= 2) pieces.get_others(plan, {.phase = 3 * i + 3, .needs = 3 * (i - 1) + 2}, i - 2);
   }
 }
@@ -98,7 +97,7 @@ void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
   plan.next_part(team.ranks, 2 * (pieces.count() + 1), pieces.count());
   for (std::int64_t i = 0; i <= pieces.count(); ++i) {
     if (i < pieces.count()) pieces.put_for_others(plan, {.phase = 2 * i + 1, .freed = 2 * (i + 1) + 2}, i);
-    if (i > 0) pieces.sum_own(plan, {.phase = 2 * i + 2, .needs = 2 * (i - 1) + 1}, i - 1);
+    if (i > 0) pieces.sum_own(plan, {.phase = 2 * i + 2}, i - 1);
   }
 }
 

@@ -72,7 +72,8 @@ int SharedSteps::missing(const Step& step) const {
   const SharedPart& part = step.shared;
   if (step.kind == StepKind::get) return channel_->has_passed(step.peer, part.needs) ? kDone : step.peer;
   for (const int rank : use_->ranks)
-    if (!(step.kind == StepKind::put ? channel_->has_read(rank, part.use) : channel_->has_passed(rank, part.needs)))
+    if (rank != me_ &&
+        !(step.kind == StepKind::put ? channel_->has_read(rank, part.use) : channel_->is_complete(rank, part.use)))
       return rank;
   return kDone;
 }
@@ -90,7 +91,8 @@ template <class T>
 void SharedSteps::carry_out(const Step& step) {
   T* const buffer = reinterpret_cast<T*>(data_) + step.range.begin;
   const auto slot = [&](int rank) {
-    return reinterpret_cast<T*>(channel_->slot(rank, step.shared.use)) + step.shared.offset;
+    const std::size_t offset = static_cast<std::size_t>(step.shared.offset) * sizeof(T);
+    return reinterpret_cast<T*>(channel_->values(rank, step.shared.use, offset, step.range.elems()));
   };
   const std::size_t bytes = static_cast<std::size_t>(step.range.elems()) * sizeof(T);
   if (step.kind == StepKind::get) {
@@ -98,6 +100,7 @@ void SharedSteps::carry_out(const Step& step) {
   } else if (step.kind == StepKind::put) {
     channel_->fill(step.shared.use, step.shared.freed);
     std::memcpy(slot(me_), buffer, bytes);
+    if (step.shared.phase > 0) channel_->complete(step.shared.use);
   } else {
     const SpanScope span(SpanKind::sum);
     for (std::size_t i = 0; i < terms_.size(); ++i) terms_[i] = use_->ranks[i] == me_ ? buffer : slot(use_->ranks[i]);
