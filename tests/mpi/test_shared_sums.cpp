@@ -6,7 +6,6 @@
 #include "comm/collective/algorithms.hpp"
 #include "comm/engine.hpp"
 #include "tests/mpi/ring.hpp"
-#include "tests/support/random.hpp"
 
 namespace echelon {
 namespace {
@@ -37,8 +36,8 @@ TEST_CASE("many sums of random sizes in shared memory, few at a time", "[comm][s
   constexpr std::size_t kChannels = 3, kCalls = 400;
   Engine engine(test::ring_transport());
   if (engine.transport().host_names().size() > 1) return;
-  const std::vector<std::int64_t> small = test::random_integers(kCalls, 1, 4000, "small"),
-                                  large = test::random_integers(kCalls, 1, 200'000, "large");
+  const HashRng sizes(23, "sizes");  // the same on all ranks
+  const auto elems_of = [&](std::size_t call) { return 1 + sizes.below(call, call % 5 == 0 ? 200'000 : 4000); };
   std::vector<std::vector<float>> data(kCalls);
   std::vector<Ticket> tickets(kCalls);
   std::size_t wrong = 0;
@@ -48,7 +47,7 @@ TEST_CASE("many sums of random sizes in shared memory, few at a time", "[comm][s
     data[call] = {};
   };
   for (std::size_t call = 0; call < kCalls; ++call) {
-    data[call].resize(static_cast<std::size_t>(call % 5 == 0 ? large[call] : small[call]));
+    data[call].resize(elems_of(call));
     for (std::size_t i = 0; i < data[call].size(); ++i) data[call][i] = value(engine.rank(), call, i);
     const AllreduceRequest request{.rank = engine.rank(),
                                    .ranks = engine.size(),

@@ -1,4 +1,4 @@
-// What [exchange] refuses of strategies that mix weights, and of Adasum.
+// What [exchange] refuses of strategies that mix weights, of Adasum, and of sums in shared memory.
 #include "tests/support/bad_configs.hpp"
 
 namespace echelon::test {
@@ -16,6 +16,12 @@ const std::vector<BadConfig>& bad_exchange_configs() {
       {"gossip whose mean GPUs form",
        plus("[exchange]\nstrategy = \"gossip\"\nalgorithm = \"nccl\"\n[device]\nkind = \"cuda\"\n"),
        {"@22:", "weights are averaged in host memory", "\"ring\""}},
+      {"a codec beside sums in shared memory",
+       plus("[exchange]\nalgorithm = \"shared\"\ncodec = \"fp16\"\n"),
+       {"@21:", "summed in shared memory as they are", "\"ring\""}},
+      {"a codec beside such sums inside hosts",
+       plus("[exchange]\nalgorithm = \"hierarchical\"\ninner = \"shared\"\ncodec = \"bf16\"\n"),
+       {"@22:", "exchange.inner", "summed in shared memory as they are"}},
       {"coded gossip",
        plus("[exchange]\nstrategy = \"gossip\"\ncodec = \"fp16\"\n"),
        {"@22:", "the strategy sends uncoded values", "nearest valid: \"none\""}},
