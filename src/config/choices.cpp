@@ -91,8 +91,6 @@ ChoiceAxis algorithms() {
     axis.choices.push_back(
         text_word("exchange.algorithm", algorithm.name, is, &Config::exchange, &ExchangeConfig::algorithm));
   }
-  axis.choices.push_back(key("exchange.inner", "\"shared\"", {P::sums_in_memory},
-                             [](const Config& config) { return algorithm_traits(config.exchange.inner).in_memory; }));
   return axis;
 }
 

@@ -113,8 +113,10 @@ std::string combinations_text() {
   const std::vector<Group> all = groups();
   std::size_t width = 0;
   for (const Group& group : all) width = std::max(width, group.text().size());
-  // Columns stand apart where an axis begins.
-  const auto gap = [&](std::size_t i) { return i > 0 && all[i].axis != all[i - 1].axis ? " " : ""; };
+  // Columns stand apart where an axis begins, but for the last column.
+  const auto gap = [&](std::size_t i) {
+    return i > 0 && i + 2 < all.size() && all[i].axis != all[i - 1].axis ? " " : "";
+  };
   const std::string margin(10 + 2 + 1 + width + 1, ' ');
   std::string tens = margin, units = margin;
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {  // below the diagonal

@@ -165,10 +165,28 @@ class Finder {
     used("exchange.density", exchange.tau == 0, "tau = 0, which adapts to it");
     used("exchange.strom.density", exchange.strom.tau == 0, "tau = 0, which adapts to it");
     used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
+    find_in_shared_memory();
     for (const char* path : {"exchange.warmup_steps", "exchange.warmup_epochs", "exchange.warmup_each_epoch"})
       used(path, exchange.warmup_replicas > 0, "exchange.warmup_replicas > 0");
     used("device.tf32", (config_.device.kind == "cuda" || is_among_kinds("cuda")) && config_.device.dtype == DType::f32,
          "device.kind = \"cuda\" with dtype = \"f32\"");
+  }
+
+  // The part of an all-reduce inside hosts goes with what an all-reduce of this name goes with (combinations.cpp).
+  void find_in_shared_memory() {
+    const ExchangeConfig& exchange = config_.exchange;
+    if (!algorithm_traits(exchange.algorithm).nests || !algorithm_traits(exchange.inner).in_memory) return;
+    const auto found = [&](bool is_unfit, const char* beside, const char* reason) {
+      if (is_unfit)
+        found_.push_back(
+            {"exchange.inner",
+             fmt::format("exchange.inner = \"{}\" does not go with {}: {}", exchange.inner, beside, reason),
+             "\"ring\" fits"});
+    };
+    found(exchange.codec != kNoCodec.name, "exchange.codec", "values are summed in shared memory as they are");
+    found(exchange.check_messages, "exchange.check_messages", "sums in shared memory are no messages");
+    found(config_.run.on_lost_worker == OnLostWorker::go_on, "run.on_lost_worker = \"continue\"",
+          "memory is shared by all ranks that the run was started with");
   }
 
   // What does not go together with what was chosen (config/combinations.cpp), and gives way.

@@ -166,6 +166,7 @@ std::vector<Axis> config_axes() {
   rules.emplace_back("plain_sgd");
   std::vector<std::string> algorithms = axis_of("algorithm");
   std::erase_if(algorithms, [](const std::string& name) { return algorithm_traits(name).on_devices; });
+  algorithms.emplace_back("inner");  // hierarchical with inner = "shared"
   return {{"data", {"images", "text", "stream", "sequences", "buckets"}},
           {"strategy", axis_of("strategy")},
           {"algorithm", algorithms},
