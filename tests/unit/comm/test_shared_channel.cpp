@@ -13,6 +13,7 @@
 #include "comm/collective/wire_form.hpp"
 #include "comm/engine.hpp"
 #include "comm/local/local.hpp"
+#include "tests/support/allreduce_check.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -92,6 +93,25 @@ TEST_CASE("plans on one channel, one after another, whatever rank is behind", "[
     for (const std::int64_t mixed : drawn_sizes(12, 5000, name)) sizes.insert(sizes.begin() + mixed % 20, mixed);
     check_sequence(ranks, sizes, test::test_seed() + static_cast<std::uint64_t>(ranks));
   }
+}
+
+TEST_CASE("inside hosts, ranks that own no part do not overtake the ranks that read their slots", "[comm][shared]") {
+  constexpr std::int64_t kElems = 60'000;
+  test::RankPlans plans;
+  for (int r = 0; r < 4; ++r) {
+    AllreduceRequest request = request_of(r, 4, kElems);
+    request.hosts = {0, 0, 0, 1}, request.inner = "shared";  // the lone rank makes one owner a host
+    plans.push_back(make_allreduce("hierarchical", request));
+  }
+  std::vector<std::vector<float>> data(4, std::vector<float>(kElems));
+  for (int r = 0; r < 4; ++r)
+    for (std::size_t i = 0; i < data[0].size(); ++i) data[static_cast<std::size_t>(r)][i] = value(r, 0, i);
+  test::run_on(plans, data, 16);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < data[0].size(); ++i)
+    wrong += data[0][i] != value(0, 0, i) + value(1, 0, i) + value(2, 0, i) + value(3, 0, i);
+  CHECK(wrong == 0);
+  CHECK(test::same_bits(data));
 }
 
 TEST_CASE("a wait on shared memory names the rank that is behind", "[comm][shared]") {
