@@ -59,7 +59,7 @@ void check_sequence(int ranks, const std::vector<std::int64_t>& sizes, std::uint
     if (rank.plan == sizes.size()) continue;
     if (rank.executor.done())
       rank.executor.start(make_allreduce("shared", request_of(static_cast<int>(drawn), ranks, sizes[rank.plan])),
-                          rank.data[rank.plan].data(), DType::f32, 3, ranks);
+                          rank.data[rank.plan].data(), DType::f32, 3);
     if (rank.executor.advance(*rank.transport)) idle = 0;
     if (rank.executor.done()) ++rank.plan;
   }
@@ -147,7 +147,7 @@ TEST_CASE("ranks of several hosts share no memory", "[comm][shared]") {
   auto world = make_local_world(2, {0, 1});
   std::vector<float> data(10);
   Executor executor(16);
-  executor.start(make_allreduce("shared", request_of(0, 2, 10)), data.data(), DType::f32, 1, 2);
+  executor.start(make_allreduce("shared", request_of(0, 2, 10)), data.data(), DType::f32, 1);
   CHECK_THROWS_WITH(executor.advance(*world[0]), Catch::Contains("ranks 0 and 1 are on different hosts"));
 }
 
