@@ -30,8 +30,14 @@ __attribute__((visibility("default"))) int echelon_cuda_count(char* why, std::si
   for (int index = 0; index < count; ++index) {
     int major = 0;
     int minor = 0;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index);
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index);
+    cudaError_t asked = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index);
+    if (asked == cudaSuccess) asked = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, index);
+    if (asked != cudaSuccess) {
+      cudaGetLastError();
+      std::snprintf(why, why_bytes, "no usable CUDA device: %s (%s) in cudaDeviceGetAttribute of GPU %d",
+                    cudaGetErrorString(asked), cudaGetErrorName(asked), index);
+      return 0;
+    }
     if (major >= kLeastMajor) continue;
     std::snprintf(why, why_bytes,
                   "no usable CUDA device: GPU %d is sm_%d%d, sm_%d0 or later is needed (hide it with "
