@@ -9,11 +9,12 @@
 namespace echelon::cuda {
 namespace {
 
+[[noreturn]] void fail(bool memory, const std::string& what) {
+  if (memory) throw MemoryError("out of GPU memory: " + what);
+  throw EnvironmentError("the CUDA device failed: " + what);
+}
 [[noreturn]] void fail(bool memory, const std::string& error, const char* call, const char* file, int line) {
-  const std::string text = fmt::format("{}: {} in {} at {}:{}", memory ? "out of GPU memory" : "the CUDA device failed",
-                                       error, call, file, line);
-  if (memory) throw MemoryError(text);
-  throw EnvironmentError(text);
+  fail(memory, fmt::format("{} in {} at {}:{}", error, call, file, line));
 }
 
 }  // namespace
@@ -51,8 +52,8 @@ bool passed(cudaError_t query) {
 void check_launch(const std::string& what) {
   const cudaError_t status = cudaGetLastError();
   if (status == cudaSuccess) return;
-  throw EnvironmentError(
-      fmt::format("the CUDA device failed: {} ({}) at {}", cudaGetErrorString(status), cudaGetErrorName(status), what));
+  fail(status == cudaErrorMemoryAllocation,
+       fmt::format("{} ({}) at {}", cudaGetErrorString(status), cudaGetErrorName(status), what));
 }
 
 }  // namespace echelon::cuda
