@@ -44,6 +44,7 @@ RINGS := unit contract mpi run
 ring_objects = $(call objects,$(call find,tests/$(1),cpp)) $(if $(filter mpi,$(1)),,$(call objects,tests/main.cpp))
 ECHELON := $(OUT)/bin/echelon
 CUDA_LIB := $(OUT)/bin/libechelon_cuda.so
+CALLS := $(OUT)/cuda_calls
 PRODUCTS := $(ECHELON) $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
 
 .PHONY: all demo test quick-test mpi-test fuzz soak bench lint analyze analyzed format bundle install deps build tests clean help
@@ -59,7 +60,7 @@ demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling ta
 	@tests/tools/demo.sh $(ECHELON)
 test: deps ## install what is missing, build, run every test
 	@+$(SUBMAKE) build tests
-	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda
+	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda_calls cuda
 quick-test: deps ## the unit and contract rings without slow cases, under 30 s
 	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) --quick unit contract
@@ -93,7 +94,7 @@ clean: ## remove every build
 	rm -rf $(BUILD)
 
 build: $(PRODUCTS)
-tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/cuda/*.cpp),$(OUT)/tests/cuda))
+tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/cuda/*.cpp),$(OUT)/tests/cuda) $(if $(NCCL_FOUND),$(CALLS)/cuda_calls))
 
 $(ECHELON): $(LIB_OBJ) $(call objects,src/main.cpp $(if $(SAN),,$(COUNTED)))
 	@mkdir -p $(@D)
@@ -169,6 +170,25 @@ $(OUT)/obj/cuda/%.cu.o: cuda/%.cu $(OUT)/flags
 	@mkdir -p $(@D)
 	@echo "  NVCC $<"
 	@$(CUDA_HOME)/bin/nvcc $(NVCCFLAGS) -Isrc -I. -MMD -MP -c -o $@ $<
+
+# The ring that needs no GPU: the objects of the CUDA library over a stand-in for CUDA, cuDNN, cuBLAS and NCCL, in a
+# folder of its own, because the library is looked for beside the executable. libcuda.so.1 is opened, and never used.
+STANDIN_SRC := $(filter-out %/nccl.cpp,$(call find,tests/cuda_calls/standin,cpp))
+$(OUT)/obj/tests/cuda_calls/%: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(CALLS)/libcuda.so.1:
+	@mkdir -p $(@D)
+	@$(CXX) -shared -o $@ -x c++ /dev/null
+$(CALLS)/libechelon_cuda.so: $(call objects,$(CUDA_SRC) $(STANDIN_SRC)) | $(CALLS)/libcuda.so.1
+	@echo "  LINK $@"
+	@$(CXX) -shared -o $@ $^ $(SANFLAGS) -lfmt -ldl -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN'
+$(CALLS)/libnccl.so.2: $(OUT)/obj/tests/cuda_calls/standin/nccl.cpp.o $(CALLS)/libechelon_cuda.so
+	@echo "  LINK $@"
+	@$(CXX) -shared -o $@ $^ $(SANFLAGS) -lfmt -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN'
+$(CALLS)/echelon: $(ECHELON) $(CALLS)/libnccl.so.2
+	@ln -f $< $@
+$(CALLS)/cuda_calls: $(LIB_OBJ) $(SUPPORT_OBJ) $(call objects,$(wildcard tests/cuda_calls/*.cpp) tests/main.cpp) | $(CALLS)/echelon
+	@echo "  LINK $@"
+	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS) -Wl,-rpath,'$$ORIGIN'
 
 # Analysis: a stamp a file and tool, made where nothing was found. What is looked for: .clang-tidy, tests/lint/cppcheck.txt.
 ANALYZE := $(OUT)/analyze

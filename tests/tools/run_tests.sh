@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs rings of tests and closes with one plain line over all of them.
-#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run fuzz cluster cuda kills faults study_kills
+#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run fuzz cluster cuda cuda_calls kills faults study_kills
 set -u
 out=$1; shift
 filter=''
@@ -67,6 +67,10 @@ for name in "$@"; do
     lint) ring lint 300 tests/lint/lint.sh ;;
     mpi) for ranks in 1 2 3 4; do ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 "$whole_stacks" mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" "${quick[@]}"; done ;;
     cuda) [ -x "$out/tests/cuda" ] && ring cuda 1200 "$out/tests/cuda" ;;
+    cuda_calls)
+      if [ -x "$out/cuda_calls/cuda_calls" ]; then ring cuda_calls 120 "$out/cuda_calls/cuda_calls" "${quick[@]}"; else
+        echo "== cuda_calls"; echo "SKIPPED: built without CUDA (nvcc, cudnn.h, nccl.h)"; echo "cuda_calls: 0 passed, 0 failed, 1 skipped" >> "$summary"
+      fi ;;
     kills) ring kills 7200 tests/tools/kills.py "$out/bin/echelon" ;;
     faults) ring faults 7200 tests/tools/faults.py "$out/bin/echelon" ;;
     study_kills) ring study_kills 7200 tests/tools/study_kills.py "$out/bin/echelon" ;;

@@ -1,0 +1,86 @@
+// The CUDA device over the stand-in, and models on it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/arenas.hpp"
+#include "device/device.hpp"
+#include "model/program.hpp"
+#include "model/zoo/zoo.hpp"
+#include "optim/optimiser.hpp"
+#include "tests/cuda_calls/standin/ledger.hpp"
+#include "tests/support/trainer.hpp"
+
+namespace echelon::test {
+
+// libechelon_cuda.so beside this executable, which is the stand-in's.
+calls::Ledger& ledger();
+// A function of it, by name.
+void* standin_symbol(const char* name);
+
+// What is wrong after all is given back: broken rules, memory and objects that are alive. Empty where nothing is.
+std::string complaints();
+
+// Where there are two GPUs a thread begins on the first: work on the second finds who forgets to choose.
+inline constexpr int kGpu = 1;
+std::unique_ptr<Device> open_gpu(DeviceOptions options = {.index = kGpu});
+
+// No memory beside weights and gradients.
+inline OptimiserConfig plain_sgd() {
+  OptimiserConfig config;
+  config.momentum = 0;
+  return config;
+}
+
+// Trains a model for some steps, as a rank does: inputs, forward, backward, update, losses.
+class Training {
+ public:
+  struct Options {
+    DType activations = DType::f32;  // halves: mixed precision
+    DType dtype = DType::f32;        // of parameters
+    std::int64_t batch = 2;
+    bool replay = false;  // CUDA graphs
+    OptimiserConfig optimiser = plain_sgd();
+  };
+  Training(const Graph& graph, const Options& options);
+  void step();
+  Program& program() { return program_; }
+  Device& device() { return *device_; }
+
+ private:
+  Graph graph_;
+  Options options_;
+  std::unique_ptr<Device> device_;
+  Arenas arenas_;
+  Program program_;
+  Optimiser optimiser_;
+  PlainBatch batch_;
+  std::int64_t steps_ = 0;
+};
+
+// A model of the zoo for the smallest samples that use all of its layers.
+Graph small_zoo_model(const std::string& name);
+
+// The arguments of one op on the device: random integers where it takes them, zeros elsewhere; the arena's tensors
+// begin one element late where `unaligned`.
+class OpRun {
+ public:
+  OpRun(Device& device, const OpSpec& spec, std::uint64_t version, bool unaligned);
+  void run(unsigned accumulate);
+
+ private:
+  Device& device_;
+  std::unique_ptr<Op> op_;
+  std::unique_ptr<Op> twin_;  // of a backward op that reads what a forward op saved
+  std::vector<Memory> memory_;
+  std::vector<void*> tensors_, twin_tensors_;
+  Memory saved_, scratch_, twin_scratch_;
+  std::uint64_t version_;
+
+  std::vector<void*> arguments(const OpSpec& spec, bool unaligned);
+};
+
+}  // namespace echelon::test

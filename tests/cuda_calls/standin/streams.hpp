@@ -1,0 +1,55 @@
+// Streams as queues: what is enqueued runs in order, at once or only when somebody waits for it (Settings::late).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "tests/cuda_calls/standin/call.hpp"
+
+namespace echelon::calls {
+
+struct Work {
+  std::function<void()> run;  // under the lock
+  Stream* other = nullptr;    // first, this stream's work up to `until`
+  std::uint64_t until = 0;
+};
+
+struct Stream : Object {
+  std::deque<Work> pending;
+  std::uint64_t enqueued = 0, done = 0;
+  bool capturing = false, invalid = false;
+  std::vector<Work> captured;
+};
+
+struct EventObject : Object {
+  Stream* stream = nullptr;  // null: never recorded
+  std::uint64_t at = 0;
+};
+
+struct Graph : Object {
+  std::vector<Work> works;
+};
+
+inline constexpr const char *kStream = "stream", *kEvent = "event", *kGraph = "graph", *kGraphExec = "executable graph";
+
+// The stream of a call that enqueues; null, and a broken rule, where it is none or the default stream, which is
+// ordered with all others (CUDA C++ Programming Guide, "Default Stream").
+Stream* stream_of(const Call& call, cudaStream_t handle);
+
+// In the order of the stream; into its graph while it is captured.
+void enqueue(Stream& stream, Work work);
+// Work on these ranges, which must still be there when the stream comes to it, graph or not.
+void enqueue_on(const Call& call, Stream& stream, std::vector<Range> ranges, std::function<void()> run = {});
+void run_until(Stream& stream, std::uint64_t until);
+// All of a device.
+void run_device(int device);
+
+// False, a broken rule and a capture that has failed, where this thread captures a stream: what waits, or takes or
+// gives back memory, is not permitted then (CUDA Runtime API, cudaThreadExchangeStreamCaptureMode; Programming Guide,
+// "Prohibited and Unhandled Operations").
+bool outside_capture(const Call& call);
+
+}  // namespace echelon::calls
