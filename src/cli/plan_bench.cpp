@@ -34,7 +34,7 @@ PlanCost measure_once(const std::string& algorithm, AllreduceRequest& request, c
 
 std::vector<std::string> planned_algorithms() {
   std::vector<std::string> names =
-      names_where(kAlgorithms, [](const AlgorithmTraits& a) { return !a.on_devices && !a.measured && !a.library; });
+      names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.plain_plan() || a.nests; });
   names.emplace_back(kDirect);
   return names;
 }

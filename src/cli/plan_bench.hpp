@@ -14,7 +14,7 @@ struct PlanCost {
   double held_bytes = 0;  // as base/allocations.hpp counts
 };
 
-// Algorithms that have a plan without the library, and `direct`, the plan of codecs that encode twice.
+// Algorithms that have a plan of messages between any ranks, and `direct`, the plan of codecs that encode twice.
 std::vector<std::string> planned_algorithms();
 
 // Of one plan for each of `elems`, together: of that rank of a few across all for which it takes longest, the least of
