@@ -53,9 +53,11 @@ std::int64_t PlanBuilder::add(const Aside& aside) {
   return append({.kind = StepKind::reduce, .range = aside.range, .slot = aside.slot}, {});
 }
 
-void PlanBuilder::next_part(const std::vector<int>& ranks, std::int64_t phases, std::int64_t uses) {
+void PlanBuilder::next_part(const Team& team, std::int64_t phases, std::int64_t uses) {
   first_phase_ = shared_.phases, first_use_ = shared_.uses;
-  shared_ = {.ranks = ranks, .phases = first_phase_ + phases, .uses = first_use_ + uses};
+  std::vector<int> ranks;
+  for (int place = 0; place < team.size(); ++place) ranks.push_back(team[place]);
+  shared_ = {.ranks = std::move(ranks), .phases = first_phase_ + phases, .uses = first_use_ + uses};
 }
 
 std::int64_t PlanBuilder::on_shared(Step step) {

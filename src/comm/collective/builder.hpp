@@ -54,10 +54,10 @@ class PlanBuilder {
   Aside receive_aside(int peer, ElemRange range, std::int64_t after = -1);
   std::int64_t add(const Aside& aside);
 
-  // A step on shared memory, between `ranks` in all calls: kind, range, peer and `shared` are given. Phases and uses
-  // begin at 0 in each part of a plan that calls `next_part` before, with its own numbers of them.
+  // A step on shared memory, between the ranks of `team` in all calls: kind, range, peer and `shared` are given. Phases
+  // and uses begin at 0 in each part of a plan that calls `next_part` before, with its own numbers of them.
   std::int64_t on_shared(Step step);
-  void next_part(const std::vector<int>& ranks, std::int64_t phases, std::int64_t uses);
+  void next_part(const Team& team, std::int64_t phases, std::int64_t uses);
 
   // Appends the steps of another plan, whose ranks are places of `team` and whose buffer begins at element `first` of
   // this one; slots are shared. A failed check for a plan of the library.

@@ -67,7 +67,7 @@ class Pieces {
 // which may be the first one of another plan.
 void one_stage(PlanBuilder& plan, const Team& team, std::int64_t elems) {
   const std::int64_t count = up(elems, kSlot);
-  plan.next_part(team.ranks, count, count);
+  plan.next_part(team, count, count);
   const auto piece = [&](std::int64_t c) { return even_part(elems, static_cast<int>(count), static_cast<int>(c)); };
   for (std::int64_t i = 0; i <= count; ++i) {
     if (i < count)
@@ -82,7 +82,7 @@ void one_stage(PlanBuilder& plan, const Team& team, std::int64_t elems) {
 void two_stages(PlanBuilder& plan, const Team& team, const Parts& parts) {
   const Pieces pieces(team, parts);
   const std::int64_t count = pieces.count(), rounds = count + 2;
-  plan.next_part(team.ranks, 3 * rounds, count);
+  plan.next_part(team, 3 * rounds, count);
   for (std::int64_t i = 0; i < rounds; ++i) {
     if (i < count) pieces.put_for_others(plan, {.phase = 3 * i + 1, .freed = 3 * (i + 2) + 3}, i);
     if (i >= 1 && i <= count) pieces.sum_own(plan, {.phase = 3 * i + 2, .keeps = true}, i - 1);
@@ -94,7 +94,7 @@ void two_stages(PlanBuilder& plan, const Team& team, const Parts& parts) {
 void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
   if (team.size() == 1) return;
   const Pieces pieces(team, parts);
-  plan.next_part(team.ranks, 2 * (pieces.count() + 1), pieces.count());
+  plan.next_part(team, 2 * (pieces.count() + 1), pieces.count());
   for (std::int64_t i = 0; i <= pieces.count(); ++i) {
     if (i < pieces.count()) pieces.put_for_others(plan, {.phase = 2 * i + 1, .freed = 2 * (i + 1) + 2}, i);
     if (i > 0) pieces.sum_own(plan, {.phase = 2 * i + 2}, i - 1);
@@ -104,7 +104,7 @@ void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
 void gather(PlanBuilder& plan, const Team& team, const Parts& parts) {
   if (team.size() == 1) return;
   const Pieces pieces(team, parts);
-  plan.next_part(team.ranks, 2 * (pieces.count() + 1), pieces.count());
+  plan.next_part(team, 2 * (pieces.count() + 1), pieces.count());
   for (std::int64_t i = 0; i <= pieces.count(); ++i) {
     if (i < pieces.count()) pieces.put_own(plan, {.phase = 2 * i + 1, .freed = 2 * (i + 1) + 2}, i);
     if (i > 0) pieces.get_others(plan, {.phase = 2 * i + 2, .needs = 2 * (i - 1) + 1}, i - 1);
