@@ -20,6 +20,7 @@ MODE := $(if $(SAN),$(subst $(space),-,$(SAN)),release)
 OUT := $(BUILD)/$(MODE)
 CUDA_FOUND := $(if $(and $(wildcard $(CUDA_HOME)/bin/nvcc),$(firstword $(wildcard $(CUDA_HOME)/include/cudnn.h /usr/include/cudnn.h))),1,0)
 CUDA ?= $(CUDA_FOUND)
+NCCL_FOUND := $(firstword $(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h /usr/local/include/nccl.h))
 
 SANFLAGS := $(if $(filter asan,$(SAN)),-fsanitize=address) $(if $(filter ubsan,$(SAN)),-fsanitize=undefined -fno-sanitize-recover=undefined) $(if $(filter tsan,$(SAN)),-fsanitize=thread)
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror=return-type -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
@@ -157,7 +158,6 @@ $(OUT)/obj/%.cpp.o: %.cpp $(OUT)/flags
 
 # CUDA: a second file, opened at run time. It takes what it needs of src/base and src/device from the executable.
 # NCCL is opened at run time by that; only its header is needed here.
-NCCL_FOUND := $(firstword $(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h /usr/local/include/nccl.h))
 CUDA_SRC := $(filter-out $(if $(NCCL_FOUND),cuda/without_nccl.cpp,cuda/nccl.cpp),$(call find,cuda,cpp)) $(call find,cuda,cu)
 NVCCFLAGS ?= -std=c++20 --extended-lambda -O3 -lineinfo -Xcompiler=-fPIC,-Wall,-ffp-contract=off -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
 $(CUDA_LIB): $(call objects,$(CUDA_SRC))

@@ -14,7 +14,7 @@ namespace {
 
 TEST_CASE("late streams keep their own order and that of marks, in any interleaving", "[device]") {
   bool beside_first = false, ops_first = false;
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     LateStreams streams;
     const int beside = streams.add();
     std::vector<int> order;
