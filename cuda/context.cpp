@@ -80,7 +80,7 @@ Memory Context::allocate(std::size_t bytes, std::string_view tag) const {
     throw MemoryError(fmt::format("device cuda: {} for {} do not fit: {} of {} are free, {} are ours", gib(bytes), tag,
                                   gib(free_bytes), gib(total_bytes), gib(card_->now_bytes)));
   } else {
-    ECHELON_CUDA(status);
+    check(status, "cudaMalloc", __FILE__, __LINE__);
   }
   card_->now_bytes += bytes;
   card_->peak_bytes = std::max(card_->peak_bytes.load(), card_->now_bytes.load());

@@ -60,7 +60,7 @@ std::unique_ptr<Device> open_gpu(DeviceOptions options) { return open_device("cu
 Training::Training(const Graph& graph, const Options& options)
     : graph_(graph),
       options_(options),
-      device_(open_gpu()),
+      device_(open_gpu({.index = kGpu, .allow_fallback = options.allow_fallback})),
       arenas_(*device_, graph.parameters(), options.dtype),
       program_(graph_, arenas_,
                {.batch = options.batch, .dtype = mixed(options.activations), .replay = options.replay}),

@@ -43,6 +43,7 @@ class Training {
     DType dtype = DType::f32;        // of parameters
     std::int64_t batch = 2;
     bool replay = false;  // CUDA graphs
+    bool allow_fallback = false;
     OptimiserConfig optimiser = plain_sgd();
   };
   Training(const Graph& graph, const Options& options);

@@ -28,12 +28,13 @@ inline Scenario training_of(const std::string& name, const Graph& graph, const T
 inline void sum_alone() {
   const auto device = open_gpu();
   const Memory values = device->allocate(4096, "values");
-  const auto sums = device->make_allreduce({.rank = 0, .ranks = 1, .broadcast = [](void*, std::size_t) {}});
+  const auto sums = device->make_allreduce({.rank = 0, .ranks = 1, .slots = 2, .broadcast = [](void*, std::size_t) {}});
   for (int step = 0; step < 2; ++step) {
     sums->sum(0, DType::f32, values.data(), 1024);
     sums->sum(1, DType::f64, values.data(), 512);
     sums->join(0);
     sums->join(1);
+    (void)sums->done(1);
   }
   device->synchronize();
 }
@@ -52,8 +53,20 @@ inline void copy_about() {
   const auto event = device->record();
   (void)event->ready();
   event->wait();
+  const auto timer = device->make_timer();
+  timer->mark(0);
+  timer->mark(1);
+  const auto queue = device->make_copy_queue(2);
+  for (const std::size_t slot : {0, 1, 0}) {
+    queue->begin(slot);
+    queue->copy(here.data(), host.data(), 1000);
+    queue->end(slot);
+    queue->release(slot);
+  }
   device->to_host_async(host.data(), here.data(), 1000);
   device->synchronize();
+  if (timer->passed(1)) (void)timer->seconds(0, 1);
+  (void)device->card_bytes();
 }
 
 inline void encode_all() {

@@ -84,11 +84,18 @@ TEST_CASE("recurrent layers of bf16 compute in f32 where cuDNN has none", "[cuda
 }
 
 TEST_CASE("convolutions whose algorithms the library refuses, in its answers or when they run", "[cuda_calls]") {
-  // Of each direction: the first algorithms, and all of them.
-  for (const std::uint64_t refused : {std::uint64_t{0x0001'0002'0042}, ~std::uint64_t{0}})
+  // The first algorithms of each direction; then all of them, where plain loops must be allowed.
+  constexpr std::uint64_t kSome = 0x0001'0002'0042, kAll = ~std::uint64_t{0};
+  for (const std::uint64_t refused : {kSome, kAll})
     for (const bool late : {false, true})
       for (const DType activations : {DType::f32, DType::bf16}) {
         INFO(std::hex << refused << (late ? " when they run " : " ") << name_of(activations));
-        train(small_batch_norm_net(), {.activations = activations}, {.refused = refused, .refused_late = late});
+        train(small_batch_norm_net(), {.activations = activations, .allow_fallback = true},
+              {.refused = refused, .refused_late = late});
       }
+  for (const bool late : {false, true}) {
+    ledger().begin({.refused = kAll, .refused_late = late});
+    CHECK_THROWS_WITH(Training(small_batch_norm_net(), {}).step(), Catch::Contains("device.allow_fallback"));
+    CHECK(complaints() == "");
+  }
 }

@@ -37,12 +37,14 @@ enum class Act {
   X(cudaStreamCreateWithFlags, make)                     \
   X(cudaStreamDestroy, end)                              \
   X(cudaStreamSynchronize, wait)                         \
+  X(cudaStreamQuery, ask)                                \
   X(cudaStreamWaitEvent, work)                           \
   X(cudaEventCreateWithFlags, make)                      \
   X(cudaEventDestroy, end)                               \
   X(cudaEventRecord, work)                               \
   X(cudaEventQuery, ask)                                 \
   X(cudaEventSynchronize, wait)                          \
+  X(cudaEventElapsedTime, ask)                           \
   X(cudaStreamBeginCapture, make)                        \
   X(cudaStreamEndCapture, end)                           \
   X(cudaGraphInstantiate, make)                          \

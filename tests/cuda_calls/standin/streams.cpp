@@ -93,6 +93,17 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   return call.result(cudaSuccess);
 }
 
+// As cudaEventQuery.
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  STAND_IN(cudaError_t);
+  Stream* stream = stream_of(call, handle);
+  if (!stream) return call.result(cudaErrorInvalidResourceHandle);
+  if (!outside_capture(call)) return call.result(cudaErrorStreamCaptureUnsupported);
+  if (stream->done == stream->enqueued) return call.result(cudaSuccess);
+  run_until(*stream, stream->done + 1);
+  return cudaErrorNotReady;
+}
+
 // The stream may be of another device than the event ("cudaStreamWaitEvent").
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
   STAND_IN(cudaError_t);
@@ -117,7 +128,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   DEMAND(cudaErrorInvalidValue,
          event && (flags & ~unsigned{cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess}) == 0,
          "flags {}", flags);
-  *event = handle_of<cudaEvent_t>(call.make<EventObject>(kEvent));
+  auto* made = call.make<EventObject>(kEvent);
+  made->timing = (flags & cudaEventDisableTiming) == 0;
+  *event = handle_of<cudaEvent_t>(made);
   return call.result(cudaSuccess);
 }
 
@@ -164,6 +177,21 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     run_until(*event->stream, event->at);
   else
     book().idle_wait();  // likewise
+  return call.result(cudaSuccess);
+}
+
+// "If either event was created with the cudaEventDisableTiming flag, then this function will return
+// cudaErrorInvalidResourceHandle"; likewise where one was not recorded.
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from_handle, cudaEvent_t to_handle) {
+  STAND_IN(cudaError_t);
+  auto* from = call.find<EventObject>(from_handle, kEvent);
+  auto* to = call.find<EventObject>(to_handle, kEvent);
+  if (!from || !to || !ms) return call.result(cudaErrorInvalidValue);
+  DEMAND(cudaErrorInvalidResourceHandle, from->timing && to->timing, "an event that takes no time");
+  DEMAND(cudaErrorInvalidResourceHandle, from->stream && to->stream, "an event that was never recorded");
+  DEMAND(cudaErrorNotReady, from->stream->done >= from->at && to->stream->done >= to->at,
+         "an event that has not passed");
+  *ms = 1;
   return call.result(cudaSuccess);
 }
 

@@ -27,6 +27,7 @@ struct Stream : Object {
 struct EventObject : Object {
   Stream* stream = nullptr;  // null: never recorded
   std::uint64_t at = 0;
+  bool timing = true;
 };
 
 struct Graph : Object {
