@@ -1,5 +1,7 @@
 #include "train/device_times.hpp"
 
+#include <exception>
+
 namespace echelon::inline train {
 namespace {
 
@@ -45,9 +47,14 @@ void DeviceTimes::begins(SpanKind kind) {
   within_.push_back(kind);
 }
 
+// Called by destructors. Of a device that has failed there are no times; its next operation throws why.
 void DeviceTimes::ends(SpanKind kind, double) {
   if (!open_ || !part_of(kind) || within_.empty()) return;
-  mark();
+  try {
+    mark();
+  } catch (const std::exception&) {
+    open_ = false;
+  }
   within_.pop_back();
 }
 

@@ -1,6 +1,7 @@
 #include "comm/mpi/transport.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <numeric>
@@ -275,7 +276,7 @@ class MpiTransport final : public Transport {
   std::vector<MPI_Status> statuses_;   // likewise
   std::vector<std::int64_t> free_;
   std::uint64_t polls_ = 1;
-  std::size_t abandoned_ = 0;
+  std::atomic<std::size_t> abandoned_ = 0;  // any thread may ask
   std::optional<MpiSharedChannels> channels_;
   std::optional<MessageCounters> counters_;  // once the number of ranks is known
 };

@@ -16,9 +16,10 @@ void Control::Attached::check() const {
   if (error_) std::rethrow_exception(error_);
 }
 
+// Within one lock: `failed` ends the promises that there are, and none that is made after it.
 Ticket Control::Attached::expect() {
-  check();
   const std::lock_guard lock(mutex_);
+  if (error_) std::rethrow_exception(error_);
   promise_ = world_.promise();
   return promise_.ticket();
 }
