@@ -61,7 +61,7 @@ demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling ta
 	@tests/tools/demo.sh $(ECHELON)
 test: deps ## install what is missing, build, run every test
 	@+$(SUBMAKE) build tests
-	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda_calls cuda
+	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda
 quick-test: deps ## the unit and contract rings without slow cases, under 30 s
 	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) --quick unit contract
@@ -95,7 +95,7 @@ clean: ## remove every build
 	rm -rf $(BUILD)
 
 build: $(PRODUCTS)
-tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/cuda/*.cpp),$(OUT)/tests/cuda) $(if $(NCCL_FOUND),$(CALLS)/cuda_calls))
+tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/cuda/*.cpp),$(OUT)/tests/cuda))
 
 $(ECHELON): $(LIB_OBJ) $(call objects,src/main.cpp $(if $(SAN),,$(COUNTED)))
 	@mkdir -p $(@D)
