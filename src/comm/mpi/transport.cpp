@@ -65,10 +65,11 @@ class MpiTransport final : public Transport {
     open();
     find_hosts();
   }
-  // Of some ranks of `whole`, whose hosts are known: sends nothing.
+  // Of some ranks of `whole`, whose hosts are known.
   MpiTransport(MPI_Comm communicator, const MpiTransport& whole) : communicator_(communicator) {
     open();
     take_hosts(whole);
+    open_channels();
   }
   ~MpiTransport() override {
     int ended = 0;
@@ -221,6 +222,17 @@ class MpiTransport final : public Transport {
   void release(Request& request) {
     free_.push_back(request.id);
     request.id = -1;
+  }
+
+  // Of the ranks of this host.
+  void open_channels() {
+    const int host = hosts_[static_cast<std::size_t>(rank_)];
+    MPI_Comm shared = MPI_COMM_NULL;
+    mpi::check(MPI_Comm_split(communicator_, host, rank_, &shared), "MPI_Comm_split");
+    std::vector<int> here;
+    for (int rank = 0; rank < size_; ++rank)
+      if (hosts_[static_cast<std::size_t>(rank)] == host) here.push_back(rank);
+    channels_.emplace(shared, std::move(here), size_);
   }
 
   // Ranks that can share memory are on one host, identified by the lowest of them.
