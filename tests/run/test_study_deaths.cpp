@@ -26,7 +26,7 @@ side_by_side = 2
 
 class Study {
  public:
-  explicit Study(const std::string& section) {
+  explicit Study(const std::string& section, int epochs = 1) : epochs_(epochs) {
     write_file_whole(trial_ / "trial.toml", read_file_whole(trial_ / "trial.toml") + section);
   }
 
@@ -58,9 +58,9 @@ wait $!
 
  private:
   // Sets are a part of what a cell is.
-  static std::vector<std::string> words(bool at_checkpoint) {
+  std::vector<std::string> words(bool at_checkpoint) const {
     return {"scale", "trial.toml",
-            "--set", "train.epochs=1",
+            "--set", fmt::format("train.epochs={}", epochs_),
             "--set", "device.pace_ms=150",
             "--set", at_checkpoint ? "checkpoint.every_steps=2" : "checkpoint.every_steps=0"};
   }
@@ -69,6 +69,7 @@ wait $!
       if (entry.path().filename().string().starts_with(fmt::format("k1_batch-global-{}_", batch))) return entry.path();
     return "";
   }
+  const int epochs_;
   test::Trial trial_;
 };
 
@@ -111,7 +112,8 @@ TEST_CASE("of cells side by side, which one takes its launch with it is found by
 }
 
 TEST_CASE("a cell that the launcher stops because another one was killed is not blamed", "[run][study][slow]") {
-  const Study study(kSideBySide);
+  // Two epochs: the cell that is taken along is still at work when the other one is killed again.
+  const Study study(kSideBySide, 2);
   for (const int deaths : {0, 1}) {
     const test::Outcome killed = study.killed(2, 48, 1);
     INFO(killed.out << killed.err);
