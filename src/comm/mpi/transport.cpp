@@ -69,7 +69,10 @@ class MpiTransport final : public Transport {
   MpiTransport(MPI_Comm communicator, const MpiTransport& whole) : communicator_(communicator) {
     open();
     take_hosts(whole);
-    open_channels();
+    MPI_Comm shared = MPI_COMM_NULL;
+    mpi::check(MPI_Comm_split(communicator_, hosts_[static_cast<std::size_t>(rank_)], rank_, &shared),
+               "MPI_Comm_split");
+    open_channels(shared);
   }
   ~MpiTransport() override {
     int ended = 0;
@@ -224,14 +227,11 @@ class MpiTransport final : public Transport {
     request.id = -1;
   }
 
-  // Of the ranks of this host.
-  void open_channels() {
-    const int host = hosts_[static_cast<std::size_t>(rank_)];
-    MPI_Comm shared = MPI_COMM_NULL;
-    mpi::check(MPI_Comm_split(communicator_, host, rank_, &shared), "MPI_Comm_split");
+  // `shared`: the ranks of this host in their order, taken over. The hosts are known.
+  void open_channels(MPI_Comm shared) {
     std::vector<int> here;
     for (int rank = 0; rank < size_; ++rank)
-      if (hosts_[static_cast<std::size_t>(rank)] == host) here.push_back(rank);
+      if (hosts_[static_cast<std::size_t>(rank)] == hosts_[static_cast<std::size_t>(rank_)]) here.push_back(rank);
     channels_.emplace(shared, std::move(here), size_);
   }
 
@@ -242,11 +242,6 @@ class MpiTransport final : public Transport {
                "MPI_Comm_split_type");
     int first = rank_;
     mpi::check(MPI_Bcast(&first, 1, MPI_INT, 0, shared), "MPI_Bcast");
-    int ranks_here = 0;
-    MPI_Comm_size(shared, &ranks_here);
-    std::vector<int> here(static_cast<std::size_t>(ranks_here));
-    mpi::check(MPI_Allgather(&rank_, 1, MPI_INT, here.data(), 1, MPI_INT, shared), "MPI_Allgather");
-    channels_.emplace(shared, std::move(here), size_);
     char name[MPI_MAX_PROCESSOR_NAME] = {};
     int length = 0;
     MPI_Get_processor_name(name, &length);
@@ -259,6 +254,7 @@ class MpiTransport final : public Transport {
     hosts_ = numbered(firsts);
     for (std::size_t r = 0; r < ranks; ++r)
       if (static_cast<std::size_t>(hosts_[r]) == host_names_.size()) host_names_.emplace_back(&names[r * sizeof name]);
+    open_channels(shared);
   }
 
   void take_hosts(const MpiTransport& whole) {
