@@ -61,7 +61,7 @@ demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling ta
 	@tests/tools/demo.sh $(ECHELON)
 test: deps ## install what is missing, build, run every test
 	@+$(SUBMAKE) build tests
-	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda
+	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda cuda_calls
 quick-test: deps ## the unit and contract rings without slow cases, under 30 s
 	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) --quick unit contract
@@ -95,7 +95,7 @@ clean: ## remove every build
 	rm -rf $(BUILD)
 
 build: $(PRODUCTS)
-tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/cuda/*.cpp),$(OUT)/tests/cuda))
+tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(if $(filter 1,$(CUDA)),$(OUT)/tests/cuda $(if $(NCCL_FOUND),$(CALLS)/cuda_calls))
 
 $(ECHELON): $(LIB_OBJ) $(call objects,src/main.cpp $(if $(SAN),,$(COUNTED)))
 	@mkdir -p $(@D)
@@ -130,6 +130,8 @@ FORCE:
 $(OUT)/obj/src/base/version.cpp.o: $(OUT)/commit
 $(OUT)/obj/src/base/version.cpp.o: CPPFLAGS += -DECHELON_COMMIT='"$(shell cat $(OUT)/commit 2>/dev/null)"'
 $(OUT)/obj/tests/%: CPPFLAGS += -I.
+# Tests are compiled more often than they run: a third of the time for -O3 goes into optimising them.
+$(OUT)/obj/tests/% $(OUT)/pch/tests.hpp: private CXXFLAGS += $(if $(SAN),,-O1)
 # A root that may set errno keeps Adam and its kin out of the vector units; the bits are the same without.
 $(OUT)/obj/src/device/host_update.cpp.o: private CXXFLAGS += -fno-math-errno
 
@@ -173,7 +175,7 @@ $(OUT)/obj/cuda/%.cu.o: cuda/%.cu $(OUT)/flags
 
 # The ring that needs no GPU: the objects of the CUDA library over a stand-in for CUDA, cuDNN, cuBLAS and NCCL, in a
 # folder of its own, because the library is looked for beside the executable. libcuda.so.1 is opened, and never used.
-STANDIN_SRC := $(filter-out %/nccl.cpp,$(call find,tests/cuda_calls/standin,cpp))
+STANDIN_SRC := $(filter-out %/nccl.cpp %/nvml.cpp,$(call find,tests/cuda_calls/standin,cpp))
 $(OUT)/obj/tests/cuda_calls/%: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(CALLS)/libcuda.so.1:
 	@mkdir -p $(@D)
@@ -184,7 +186,10 @@ $(CALLS)/libechelon_cuda.so: $(call objects,$(CUDA_SRC) $(STANDIN_SRC)) | $(CALL
 $(CALLS)/libnccl.so.2: $(OUT)/obj/tests/cuda_calls/standin/nccl.cpp.o $(CALLS)/libechelon_cuda.so
 	@echo "  LINK $@"
 	@$(CXX) -shared -o $@ $^ $(SANFLAGS) -lfmt -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN'
-$(CALLS)/echelon: $(ECHELON) $(CALLS)/libnccl.so.2
+$(CALLS)/libnvidia-ml.so.1: $(OUT)/obj/tests/cuda_calls/standin/nvml.cpp.o
+	@mkdir -p $(@D)
+	@$(CXX) -shared -o $@ $^ $(SANFLAGS)
+$(CALLS)/echelon: $(ECHELON) $(CALLS)/libnccl.so.2 $(CALLS)/libnvidia-ml.so.1
 	@ln -f $< $@
 $(CALLS)/cuda_calls: $(LIB_OBJ) $(SUPPORT_OBJ) $(call objects,$(wildcard tests/cuda_calls/*.cpp) tests/main.cpp) | $(CALLS)/echelon
 	@echo "  LINK $@"
