@@ -7,7 +7,8 @@
 //   neither                    ranks were killed, crashed or hung: counted against each, which then run in turns
 //
 // Where the cell has a new checkpoint since it began, the death is not counted and those before are forgotten, unless a
-// rank told of an error: launches die for other reasons too (a host, a limit of time), and a cell that gets on will end.
+// rank told of an error: launches die for other reasons too (a host, a limit of time), and a cell that gets on will
+// end.
 #pragma once
 
 #include <string>
