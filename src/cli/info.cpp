@@ -1,6 +1,5 @@
 // echelon info: what this build is and what this machine offers. Starts no MPI and needs no GPU.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -8,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/process.hpp"
+#include "base/processor.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "cli/memory_text.hpp"
@@ -32,14 +32,10 @@ std::string device_text(const std::string& kind) {
   }
 }
 
-// By cpuid, as far as the operating system permits their use.
 std::string half_precision_text() {
-  std::vector<std::string> has;
-  if (__builtin_cpu_supports("avx512bf16")) has.emplace_back("AVX512_BF16");
-  if (__builtin_cpu_supports("avx512fp16")) has.emplace_back("AVX512_FP16");
-  if (__builtin_cpu_supports("amx-bf16")) has.emplace_back("AMX_BF16");
-  if (has.empty()) return "this processor has none of AVX512_BF16, AVX512_FP16 and AMX_BF16";
-  return fmt::format("this processor has {}; echelon computes in halves on GPUs alone", fmt::join(has, ", "));
+  const char* of_dtype = multiplies_bf16() ? "device.dtype = \"bf16\" runs by AVX512_BF16"
+                                           : "device.dtype = \"bf16\" needs device.emulate_halves = true";
+  return fmt::format("{}; {} on device onednn", half_instructions_text(), of_dtype);
 }
 
 // On one thread.

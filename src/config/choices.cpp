@@ -158,15 +158,15 @@ ChoiceAxis dtypes() {
   };
   return {.name = "dtype",
           .choices = {dtype(DType::f32, {}), dtype(DType::f64, {P::double_values}),
-                      dtype(DType::f16, {P::half_values, P::scaled_loss, P::needs_all_gradients, P::looks_at_whole}),
-                      dtype(DType::bf16, {P::half_values})}};
+                      dtype(DType::f16, {P::f16_values, P::scaled_loss, P::needs_all_gradients, P::looks_at_whole}),
+                      dtype(DType::bf16, {P::bf16_values})}};
 }
 
 ChoiceAxis devices() {
   ChoiceAxis axis{.name = "device", .choices = {}};
   for (const DeviceTraits& device : kDevices) {
     Properties is;
-    is.add(P::computes_double, device.doubles).add(P::computes_halves, device.halves);
+    is.add(P::computes_double, device.doubles).add(P::computes_f16, device.f16).add(P::computes_bf16, device.bf16);
     is.add(P::no_gpu, !device.may_be_gpu).add(P::whichever, device.name == DeviceConfig().kind);
     is.add(P::one_device, device.name != DeviceConfig().kind);
     axis.choices.push_back(text_word("device.kind", device.name, is, &Config::device, &DeviceConfig::kind));

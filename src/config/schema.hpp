@@ -200,9 +200,11 @@ struct ExchangeConfig {
 struct DeviceConfig {
   std::string kind = "auto";       // auto | reference | onednn | cuda | paced
   std::vector<std::string> kinds;  // by rank on its host, the last for all further ones; empty: kind
-  DType dtype = DType::f32;  // "f32" | "f64" (reference, cuda) | "f16" | "bf16" (cuda: activations; weights stay f32)
-  bool tf32 = false;         // cuda, f32: convolutions and products round their operands to 10 bits for tensor cores
-  bool cuda_graphs = false;  // cuda: sequences of ops are recorded and launched as CUDA graphs
+  DType dtype = DType::f32;  // "f32" | "f64" (reference, cuda) | "f16" (cuda) | "bf16" (cuda, onednn); the last two are
+                             // those of activations, weights stay f32
+  bool emulate_halves = false;  // onednn, bf16: f32 on rounded values, on any CPU, slow
+  bool tf32 = false;            // cuda, f32: convolutions and products round their operands to 10 bits for tensor cores
+  bool cuda_graphs = false;     // cuda: sequences of ops are recorded and launched as CUDA graphs
   bool allow_fallback = false;  // cuda: a convolution that cuDNN cannot run is a plain loop, slow, instead of an error
   double workspace_mb = 1024;   // cuda: largest workspace of a convolution's algorithm
   double loss_scale = 0;        // the loss is scaled by this in backward; 0: dynamic for f16, else off. A power of two

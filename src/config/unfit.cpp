@@ -170,6 +170,7 @@ class Finder {
       used(path, exchange.warmup_replicas > 0, "exchange.warmup_replicas > 0");
     used("device.tf32", (config_.device.kind == "cuda" || is_among_kinds("cuda")) && config_.device.dtype == DType::f32,
          "device.kind = \"cuda\" with dtype = \"f32\"");
+    used("device.emulate_halves", config_.device.dtype == DType::bf16, "device.dtype = \"bf16\"");
   }
 
   // The part of an all-reduce inside hosts goes with what an all-reduce of this name goes with (combinations.cpp).

@@ -1,6 +1,6 @@
 // A device: memory, ops built from specs, fused updates, and events that mark when enqueued work is done.
 //
-// Bodies: `reference` (plain loops, f32 and f64: the oracle), `onednn` (the CPU fast path, f32), `cuda`
+// Bodies: `reference` (plain loops, f32 and f64: the oracle), `onednn` (the CPU fast path, f32 and bf16), `cuda`
 // (libechelon_cuda.so, opened at run time), `paced` (sleeps for an op's tabled time; for studies with more ranks than
 // cores, never for learning).
 //
@@ -102,6 +102,7 @@ struct DeviceOptions {
   std::int64_t memory_limit_bytes = 0;  // 0: no limit but the memory there is
   bool only_counts = false;     // what is allocated is counted; it takes no memory (host devices: until it is touched),
                                 // and on others nothing runs
+  bool emulate_halves = false;  // onednn: bf16 is f32 on rounded values, whatever the processor has
   bool tf32 = false;            // cuda: f32 convolutions and products may round their operands to TF32
   bool allow_fallback = false;  // cuda: a convolution that the library cannot run is a plain loop, not an error
   std::int64_t workspace_bytes = std::int64_t{1} << 30;  // cuda: largest workspace of a convolution's algorithm

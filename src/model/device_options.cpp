@@ -1,10 +1,18 @@
 #include "model/device_options.hpp"
 
+#include "base/error.hpp"
+#include "base/processor.hpp"
+#include "device/onednn/onednn.hpp"
+
 namespace echelon::inline model {
 
 DeviceOptions device_options(const DeviceConfig& config, int threads) {
+  const bool on_cpu = config.kind == "onednn";
+  if (on_cpu && config.dtype == DType::bf16 && !config.emulate_halves && !multiplies_bf16())
+    throw EnvironmentError(halves_problem());
   DeviceOptions options;
   options.threads = threads;
+  options.emulate_halves = config.emulate_halves;
   options.tf32 = config.tf32;
   options.allow_fallback = config.allow_fallback;
   options.workspace_bytes = static_cast<std::int64_t>(config.workspace_mb * (1 << 20));

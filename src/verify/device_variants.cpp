@@ -35,6 +35,7 @@ std::set<Layout> device_layouts(const Device& device, DType dtype) {
 
 std::vector<OpSpec> variants(const Device& device, const OpSpec& spec) {
   std::vector<OpSpec> all = {spec};
+  if (spec.kind == OpKind::reorder && !signature(spec).front().movable) return all;
   const auto* reorder = std::get_if<ReorderDims>(&spec.dims);
   const std::set<Layout> layouts =
       device_layouts(device, reorder && reorder->from && is_half(*reorder->from) ? *reorder->from : spec.dtype);

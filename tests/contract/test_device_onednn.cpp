@@ -9,6 +9,7 @@
 #include "device/onednn/onednn.hpp"
 #include "tests/support/device_contract.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/wishing_device.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
@@ -20,45 +21,6 @@ DeviceOptions with_threads(int threads) {
   options.threads = threads;
   return options;
 }
-
-// The device, but wishing for one layout everywhere: what a machine with another ISA would ask for.
-class Wishing final : public Device {
- public:
-  Wishing(Device& device, Layout layout) : device_(device), layout_(layout) {}
-  std::string_view name() const override { return device_.name(); }
-  std::string describe() const override { return device_.describe(); }
-  bool on_host() const override { return true; }
-  bool supports(DType dtype) const override { return device_.supports(dtype); }
-  Memory allocate(std::size_t bytes, std::string_view tag) override { return device_.allocate(bytes, tag); }
-  std::size_t allocated_bytes() const override { return device_.allocated_bytes(); }
-  std::size_t peak_bytes() const override { return device_.peak_bytes(); }
-  void to_device(void* dst, const void* src, std::size_t bytes) override { device_.to_device(dst, src, bytes); }
-  void to_host(void* dst, const void* src, std::size_t bytes) override { device_.to_host(dst, src, bytes); }
-  void zero(void* dst, std::size_t bytes) override { device_.zero(dst, bytes); }
-  void to_device_async(void* dst, const void* src, std::size_t bytes) override { to_device(dst, src, bytes); }
-  void to_host_async(void* dst, const void* src, std::size_t bytes) override { to_host(dst, src, bytes); }
-  Memory allocate_host(std::size_t bytes) override { return device_.allocate_host(bytes); }
-  std::unique_ptr<Event> record() override { return device_.record(); }
-  void synchronize() override { device_.synchronize(); }
-  std::unique_ptr<Op> make(const OpSpec& spec) override { return device_.make(spec); }
-  std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) override {
-    return device_.make_update(rule, dtype);
-  }
-  VectorOps& vector_ops() override { return device_.vector_ops(); }
-  std::unique_ptr<Device> beside() override { return device_.beside(); }
-
-  LayoutWish layouts(const OpSpec& spec) const override {
-    LayoutWish wish{spec.layouts};
-    const std::vector<ArgInfo> args = signature(spec);
-    for (std::size_t a = 0; a < args.size(); ++a)
-      if (args[a].movable) wish.layouts[a] = layout_;
-    return wish;
-  }
-
- private:
-  Device& device_;
-  Layout layout_;
-};
 
 std::vector<std::byte> bytes_of(const Memory& memory) { return {memory.bytes_at(0), memory.bytes_at(memory.bytes())}; }
 
@@ -106,7 +68,7 @@ TEST_CASE("onednn keeps the contract of devices", "[device][onednn]") {
 TEST_CASE("onednn ops are right in layouts that this machine would not choose", "[device][onednn]") {
   const auto device = make_onednn_device(with_threads(1));
   for (Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
-    Wishing wishing(*device, layout);
+    WishingDevice wishing(*device, layout);
     for (const OpSpec& spec : contract_specs(DType::f32)) {
       const OpCheck check = check_op(wishing, spec, 1e-5);
       INFO(check.message);

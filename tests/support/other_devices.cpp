@@ -1,4 +1,5 @@
 // The devices of tests by name, for runs of replicas (verify/replicas.hpp).
+#include "device/onednn/onednn.hpp"
 #include "tests/support/discrete_device.hpp"
 #include "tests/support/random_layout_device.hpp"
 #include "tests/support/replicas.hpp"
@@ -9,6 +10,7 @@ namespace {
 std::unique_ptr<Device> open(const ReplicaRun& run, int rank) {
   if (run.device == "discrete") return make_discrete_device(run.card);
   if (run.device == "random_layout") return make_random_layout_device(1 + static_cast<std::uint64_t>(rank));
+  if (run.device == "onednn_halves") return make_onednn_device({.emulate_halves = true});
   return nullptr;
 }
 

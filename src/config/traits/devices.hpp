@@ -9,7 +9,8 @@ namespace echelon::inline config {
 struct DeviceTraits {
   std::string_view name;
   bool doubles = false;     // computes in f64
-  bool halves = false;      // computes in f16 and bf16
+  bool f16 = false;         // computes in f16
+  bool bf16 = false;        // computes in bf16; on CPUs where they have instructions for it, or by emulation
   bool may_be_gpu = false;  // whose own library can sum gradients
   Words reads = {};         // keys of [device] that this kind reads and not every kind does
 };
@@ -17,10 +18,11 @@ struct DeviceTraits {
 inline constexpr DeviceTraits kDevices[] = {
     {.name = "auto", .may_be_gpu = true, .reads = {"pace_ms"}},
     {.name = "reference", .doubles = true, .reads = {"pace_ms"}},
-    {.name = "onednn", .reads = {"pace_ms"}},
+    {.name = "onednn", .bf16 = true, .reads = {"pace_ms", "emulate_halves"}},
     {.name = "cuda",
      .doubles = true,
-     .halves = true,
+     .f16 = true,
+     .bf16 = true,
      .may_be_gpu = true,
      .reads = {"cuda_graphs", "allow_fallback", "workspace_mb"}},
     {.name = "paced", .reads = {"paced_gflops", "paced_gb_per_s", "paced_table"}}};

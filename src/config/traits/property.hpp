@@ -72,9 +72,11 @@ enum class Property : std::uint8_t {
   unlike_devices,  // ranks compute on devices of several kinds
   no_gpu,
   double_values,
-  half_values,
+  f16_values,
+  bf16_values,
   computes_double,
-  computes_halves,
+  computes_f16,
+  computes_bf16,
 };
 
 class Properties {

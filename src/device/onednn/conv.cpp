@@ -15,6 +15,7 @@ namespace {
 
 using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
+using Type = dnnl::memory::data_type;
 using dnnl::algorithm;
 using Extents = dnnl::memory::dims;
 
@@ -22,16 +23,18 @@ bool falls_back(const std::string& implementation) { return implementation.find(
 
 // The library's view of one convolution.
 struct Problem {
-  explicit Problem(const ConvDims& d)
+  Problem(const ConvDims& d, const Precision& precision)
       : x{d.N, d.C, d.H, d.W},
         y{d.N, d.K, d.P(), d.Q()},
         w(d.groups > 1 ? Extents{d.groups, d.K / d.groups, d.C / d.groups, d.R, d.S} : Extents{d.K, d.C, d.R, d.S}),
         strides{d.stride_h, d.stride_w},
         dilates{d.dil_h - 1, d.dil_w - 1},
         pads{d.pad_h, d.pad_w},
-        plain_w(w, dnnl::memory::data_type::f32, d.groups > 1 ? Tag::goihw : Tag::oihw),
-        any_w(w, dnnl::memory::data_type::f32, Tag::any) {
-    if (d.bias) b = Desc({d.K}, dnnl::memory::data_type::f32, Tag::a);
+        type(precision.type),
+        plain_w(w, Type::f32, d.groups > 1 ? Tag::goihw : Tag::oihw),
+        any_w(w, type, Tag::any),
+        any_dw(w, Type::f32, Tag::any) {
+    if (d.bias) b = Desc({d.K}, Type::f32, Tag::a);
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   }
 
@@ -50,14 +53,15 @@ struct Problem {
   }
   dnnl::convolution_backward_weights::primitive_desc backward_weights(const Context& context, const Desc& xd,
                                                                       const Desc& yd) const {
-    return {{algorithm::convolution_direct, xd, any_w, b, yd, strides, dilates, pads, pads},
+    return {{algorithm::convolution_direct, xd, any_dw, b, yd, strides, dilates, pads, pads},
             attributes,
             context.engine,
             forward(context, xd, yd)};
   }
 
   Extents x, y, w, strides, dilates, pads;
-  Desc plain_w, any_w, b;
+  Type type;  // of activations and of the weights that they are multiplied by; sums, biases and gradients are f32
+  Desc plain_w, any_w, any_dw, b;
   dnnl::primitive_attr attributes;
 };
 
@@ -65,9 +69,9 @@ struct Problem {
 // `build(x, y)` makes a primitive descriptor or throws dnnl::error where the library has none.
 template <class Build>
 auto choose(const Problem& problem, const Desc& outer_x, const Desc& outer_y, const Build& build) {
-  const auto f32 = dnnl::memory::data_type::f32;
   std::vector<std::pair<Desc, Desc>> candidates = {{outer_x, outer_y}};
-  for (Tag tag : {Tag::any, Tag::nhwc, Tag::nchw}) candidates.push_back({{problem.x, f32, tag}, {problem.y, f32, tag}});
+  for (Tag tag : {Tag::any, Tag::nhwc, Tag::nchw})
+    candidates.push_back({{problem.x, problem.type, tag}, {problem.y, problem.type, tag}});
   std::optional<decltype(build(outer_x, outer_y))> fallback;
   for (const auto& [x, y] : candidates) {
     try {
@@ -116,13 +120,13 @@ std::string text(const char* implementation, bool staged) {
 // y = x * w + b
 class ConvForward final : public Op {
  public:
-  ConvForward(const Context& context, const ConvDims& d, const Desc& x, const Desc& y)
+  ConvForward(const Context& context, const ConvDims& d, const Precision& precision, const Desc& x, const Desc& y)
       : bias_(d.bias),
-        desc_(pick(context, Problem(d), x, y)),
+        desc_(pick(context, Problem(d, precision), x, y)),
         x_(context, x, desc_.src_desc(), true, plan_),
         y_(context, y, desc_.dst_desc(), false, plan_),
         scratchpad_(plan_.take(desc_.scratchpad_desc().get_size())),
-        weights_(context, Problem(d).plain_w, desc_.weights_desc()),
+        weights_(context, Problem(d, precision).plain_w, desc_.weights_desc(), precision),
         body_(context, dnnl::convolution_forward(desc_),
               {{DNNL_ARG_SRC, desc_.src_desc()},
                {DNNL_ARG_WEIGHTS, desc_.weights_desc()},
@@ -159,14 +163,16 @@ class ConvForward final : public Op {
 // dx = dy * w turned
 class ConvBackwardData final : public Op {
  public:
-  ConvBackwardData(const Context& context, const ConvDims& d, const Desc& x, const Desc& y)
-      : desc_(pick(context, Problem(d), x, y)),
+  ConvBackwardData(const Context& context, const ConvDims& d, const Precision& precision, const Desc& x, const Desc& y)
+      : desc_(pick(context, Problem(d, precision), x, y)),
         y_(context, y, desc_.diff_dst_desc(), true, plan_),
         x_(context, x, desc_.diff_src_desc(), false, plan_),
-        elems_(x.get_size() / sizeof(float)),
+        precision_(precision),
+        threads_(context.threads),
+        elems_(x.get_size() / precision.bytes()),
         sum_(x_.used() ? 0 : plan_.take(x.get_size())),
         scratchpad_(plan_.take(desc_.scratchpad_desc().get_size())),
-        weights_(context, Problem(d).plain_w, desc_.weights_desc()),
+        weights_(context, Problem(d, precision).plain_w, desc_.weights_desc(), precision),
         body_(context, dnnl::convolution_backward_data(desc_),
               {{DNNL_ARG_DIFF_DST, desc_.diff_dst_desc()},
                {DNNL_ARG_WEIGHTS, desc_.weights_desc()},
@@ -184,10 +190,14 @@ class ConvBackwardData final : public Op {
     body_.run({y_.load(args.tensors[0], scratch), weights_.get(args.tensors[1], args.parameter_version), target,
                scratch + scratchpad_});
     x_.store(dx, scratch, add);
-    if (add && !x_.used()) host_vector_ops().add(DType::f32, dx, target, elems_);
+    if (add && !x_.used()) add_to(dx, target);
   }
 
  private:
+  void add_to(void* dx, const void* sum) const {
+    if (!precision_.halves()) return host_vector_ops().add(DType::f32, dx, sum, elems_);
+    add_halves(static_cast<BHalf*>(dx), static_cast<const BHalf*>(sum), static_cast<std::int64_t>(elems_), threads_);
+  }
   static dnnl::convolution_backward_data::primitive_desc pick(const Context& context, const Problem& problem,
                                                               const Desc& x, const Desc& y) {
     return choose(problem, x, y, [&](const Desc& a, const Desc& b) { return problem.backward_data(context, a, b); });
@@ -196,6 +206,8 @@ class ConvBackwardData final : public Op {
   ScratchPlan plan_;
   dnnl::convolution_backward_data::primitive_desc desc_;
   Staged y_, x_;
+  Precision precision_;
+  int threads_;
   std::size_t elems_, sum_, scratchpad_;
   PackedWeights weights_;
   Primitive body_;
@@ -204,16 +216,17 @@ class ConvBackwardData final : public Op {
 // dw = x * dy, db = sums of dy
 class ConvBackwardWeights final : public Op {
  public:
-  ConvBackwardWeights(const Context& context, const ConvDims& d, const Desc& x, const Desc& y)
+  ConvBackwardWeights(const Context& context, const ConvDims& d, const Precision& precision, const Desc& x,
+                      const Desc& y)
       : channels_(d.bias ? static_cast<std::size_t>(d.K) : 0),
-        desc_(pick(context, Problem(d), x, y)),
+        desc_(pick(context, Problem(d, precision), x, y)),
         x_(context, x, desc_.src_desc(), true, plan_),
         y_(context, y, desc_.diff_dst_desc(), true, plan_),
         packed_(plan_.take(desc_.diff_weights_desc().get_size())),
         bias_(plan_.take(channels_ * sizeof(float))),
         scratchpad_(plan_.take(desc_.scratchpad_desc().get_size())),
-        unpack_(make_reorder(context, desc_.diff_weights_desc(), Problem(d).plain_w)),
-        add_(make_reorder(context, desc_.diff_weights_desc(), Problem(d).plain_w, true)),
+        unpack_(make_reorder(context, desc_.diff_weights_desc(), Problem(d, precision).plain_w)),
+        add_(make_reorder(context, desc_.diff_weights_desc(), Problem(d, precision).plain_w, true)),
         body_(context, dnnl::convolution_backward_weights(desc_),
               {{DNNL_ARG_SRC, desc_.src_desc()},
                {DNNL_ARG_DIFF_DST, desc_.diff_dst_desc()},
@@ -253,9 +266,10 @@ class ConvBackwardWeights final : public Op {
 };
 
 // Whether all three directions run optimised code in these very layouts.
-bool runs_fast(const Context& context, const ConvDims& d, const ConvLayouts& layouts) {
-  const Problem problem(d);
-  const Desc x = describe({d.N, d.C, d.H, d.W}, layouts.x), y = describe({d.N, d.K, d.P(), d.Q()}, layouts.y);
+bool runs_fast(const Context& context, const ConvDims& d, const Precision& precision, const ConvLayouts& layouts) {
+  const Problem problem(d, precision);
+  const Desc x = describe({d.N, d.C, d.H, d.W}, layouts.x, precision.type);
+  const Desc y = describe({d.N, d.K, d.P(), d.Q()}, layouts.y, precision.type);
   const auto fast = [](const std::string& implementation) {
     return implementation.starts_with("jit") || implementation.starts_with("brg");
   };
@@ -276,31 +290,29 @@ bool fills(std::int64_t channels, Layout layout) {
 
 }  // namespace
 
-ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d) {
+ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const Precision& precision) {
   const Layout wide = context.blocked();
   constexpr Layout plain = Layout::plain, last = Layout::channels_last, eight = Layout::blocked8;
   for (const ConvLayouts& pair : {ConvLayouts{plain, wide}, ConvLayouts{wide, wide}, ConvLayouts{plain, eight},
                                   ConvLayouts{eight, eight}, ConvLayouts{last, last}}) {
     const bool few = pair.x == plain;  // an image of up to 4 channels is read as it is
     if (few ? d.C > 4 : !fills(d.C, pair.x)) continue;
-    if (fills(d.K, pair.y) && runs_fast(context, d, pair)) return pair;
+    if (fills(d.K, pair.y) && runs_fast(context, d, precision, pair)) return pair;
   }
   return {plain, plain};
 }
 
-std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec) {
+std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision) {
   const auto& d = std::get<ConvDims>(spec.dims);
-  const Shape x{d.N, d.C, d.H, d.W}, y{d.N, d.K, d.P(), d.Q()};
+  const auto x = [&](int a) { return describe({d.N, d.C, d.H, d.W}, spec.layouts[a], precision.type); };
+  const auto y = [&](int a) { return describe({d.N, d.K, d.P(), d.Q()}, spec.layouts[a], precision.type); };
   switch (spec.kind) {
-    case OpKind::conv_forward:
-      return std::make_unique<ConvForward>(context, d, describe(x, spec.layouts[0]),
-                                           describe(y, spec.layouts[d.bias ? 3 : 2]));
-    case OpKind::conv_backward_data:
-      return std::make_unique<ConvBackwardData>(context, d, describe(x, spec.layouts[2]), describe(y, spec.layouts[0]));
-    default:
-      return std::make_unique<ConvBackwardWeights>(context, d, describe(x, spec.layouts[0]),
-                                                   describe(y, spec.layouts[1]));
+    case OpKind::conv_forward: return std::make_unique<ConvForward>(context, d, precision, x(0), y(d.bias ? 3 : 2));
+    case OpKind::conv_backward_data: return std::make_unique<ConvBackwardData>(context, d, precision, x(2), y(0));
+    default: return std::make_unique<ConvBackwardWeights>(context, d, precision, x(0), y(1));
   }
 }
+
+std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec) { return make_conv(context, spec, kSingle); }
 
 }  // namespace echelon::inline device::onednn

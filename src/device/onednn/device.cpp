@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/processor.hpp"
 #include "device/host_device.hpp"
 #include "device/onednn/onednn.hpp"
 #include "device/onednn/ops.hpp"
@@ -12,10 +13,18 @@
 namespace echelon::inline device {
 namespace onednn {
 
-bool Context::avx512() const {
-  const auto wanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+namespace {
+
+bool library_uses(dnnl::cpu_isa isa) {
+  const auto wanted = static_cast<unsigned>(isa);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
 }
+
+}  // namespace
+
+bool Context::avx512() const { return library_uses(dnnl::cpu_isa::avx512_core); }
+
+bool Context::avx512_bf16() const { return multiplies_bf16() && library_uses(dnnl::cpu_isa::avx512_core_bf16); }
 
 Layout Context::blocked() const { return avx512() ? Layout::blocked16 : Layout::blocked8; }
 
@@ -23,28 +32,25 @@ void claim_threads(int threads) {
   if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
 }
 
-dnnl::memory::desc describe(const Shape& shape, Layout layout) {
+dnnl::memory::desc describe(const Shape& shape, Layout layout, dnnl::memory::data_type type) {
   using Tag = dnnl::memory::format_tag;
   const dnnl::memory::dims extents(shape.extents().begin(), shape.extents().end());
-  const auto f32 = dnnl::memory::data_type::f32;
   switch (layout) {
-    case Layout::channels_last: return {extents, f32, Tag::nhwc};
-    case Layout::blocked8: return {extents, f32, Tag::nChw8c};
-    case Layout::blocked16: return {extents, f32, Tag::nChw16c};
+    case Layout::channels_last: return {extents, type, Tag::nhwc};
+    case Layout::blocked8: return {extents, type, Tag::nChw8c};
+    case Layout::blocked16: return {extents, type, Tag::nChw16c};
     case Layout::plain: break;
   }
   dnnl::memory::dims strides(extents.size(), 1);
   for (std::size_t i = extents.size(); i > 1; --i) strides[i - 2] = strides[i - 1] * extents[i - 1];
-  return {extents, f32, strides};
+  return {extents, type, strides};
 }
 
 namespace {
 
 const char* isa_name() {
   using Isa = dnnl::cpu_isa;
-  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto has = [isa](Isa wanted) { return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted); };
-  return has(Isa::avx512_core) ? "AVX-512" : has(Isa::avx2) ? "AVX2" : "SSE4.1";
+  return library_uses(Isa::avx512_core) ? "AVX-512" : library_uses(Isa::avx2) ? "AVX2" : "SSE4.1";
 }
 
 class OnednnDevice final : public HostDevice {
@@ -54,16 +60,28 @@ class OnednnDevice final : public HostDevice {
 
   std::string_view name() const override { return "onednn"; }
   std::string describe() const override {
-    return fmt::format("{}, {} {}, {}", cpu_name(), context_.threads, context_.threads == 1 ? "thread" : "threads",
-                       isa_name());
+    return fmt::format("{}, {} {}, {}{}", cpu_name(), context_.threads, context_.threads == 1 ? "thread" : "threads",
+                       isa_name(), halves_text());
   }
-  bool supports(DType dtype) const override { return dtype == DType::f32; }
+  bool supports(DType dtype) const override { return dtype == DType::f32 || (dtype == DType::bf16 && has_halves()); }
+  bool has(OpKind kind, DType dtype) const override {
+    return supports(dtype) && (!is_half(dtype) || computes_in_halves(kind));
+  }
 
   LayoutWish layouts(const OpSpec& spec) const override;
   std::unique_ptr<Op> make(const OpSpec& spec) override;
 
  private:
+  const char* halves_text() const {
+    return options().emulate_halves ? ", bf16 emulated" : context_.avx512_bf16() ? " with BF16" : "";
+  }
+  bool native() const { return !options().emulate_halves && context_.avx512_bf16(); }
+  bool has_halves() const { return options().emulate_halves || native(); }
+  // Of the bodies that multiply.
+  Precision precision(DType dtype) const { return !is_half(dtype) ? kSingle : native() ? kHalves : kEmulatedHalves; }
+  void require(const OpSpec& spec) const;
   std::unique_ptr<Op> build(const OpSpec& spec);
+  std::unique_ptr<Op> build_halves(const OpSpec& spec);
 
   mutable Context context_;
 };
@@ -76,7 +94,7 @@ LayoutWish OnednnDevice::layouts(const OpSpec& spec) const {
   const auto* conv = std::get_if<ConvDims>(&spec.dims);
   if (conv) {
     claim_threads(context_.threads);
-    const ConvLayouts best = best_conv_layouts(context_, *conv);
+    const ConvLayouts best = best_conv_layouts(context_, *conv, precision(spec.dtype));
     for (std::size_t a = 0; a < args.size(); ++a) {
       if (!args[a].movable) continue;
       wish.layouts[a] = args[a].name.ends_with('y') ? best.y : best.x;
@@ -98,14 +116,29 @@ LayoutWish OnednnDevice::layouts(const OpSpec& spec) const {
   return wish;
 }
 
+// Whether an argument is in halves.
+bool touches_halves(const OpSpec& spec) {
+  const auto* reorder = std::get_if<ReorderDims>(&spec.dims);
+  return is_half(spec.dtype) || (reorder && is_half(reorder->from.value_or(spec.dtype)));
+}
+
+void OnednnDevice::require(const OpSpec& spec) const {
+  const auto* reorder = std::get_if<ReorderDims>(&spec.dims);
+  for (const DType dtype : {spec.dtype, reorder ? reorder->from.value_or(spec.dtype) : spec.dtype})
+    if (dtype == DType::bf16 && !has_halves())
+      throw EnvironmentError(halves_problem());
+    else if (!has(spec.kind, dtype))
+      throw ConfigError(fmt::format("device onednn computes {} in f32{}, not in {}; the reference device has f64",
+                                    name_of(spec.kind), has(spec.kind, DType::bf16) ? " and bf16" : "",
+                                    name_of(dtype)));
+}
+
 std::unique_ptr<Op> OnednnDevice::make(const OpSpec& spec) {
-  if (!supports(spec.dtype))
-    throw ConfigError(
-        fmt::format("device onednn computes in f32 only, not {}; the reference device does both", name_of(spec.dtype)));
+  require(spec);
   (void)signature(spec);  // refuses dims that no op has
   try {
     claim_threads(context_.threads);
-    return build(spec);
+    return touches_halves(spec) ? build_halves(spec) : build(spec);
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_out_of_memory) throw MemoryError(fmt::format("oneDNN has no memory for {}", spec.text()));
     throw EnvironmentError(fmt::format("oneDNN cannot build {}: {}", spec.text(), e.message));
@@ -123,8 +156,44 @@ std::unique_ptr<Op> OnednnDevice::build(const OpSpec& spec) {
   return nullptr;
 }
 
+// Products are of halves, by what the processor has for them. Other kinds compute in f32 on widened values.
+std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
+  const Precision in = precision(DType::bf16);
+  const bool native = in.halves();
+  OpSpec wide = spec;
+  wide.dtype = DType::f32;
+  switch (spec.kind) {
+    case OpKind::reorder: return make_half_reorder(context_, spec, native);
+    case OpKind::conv_forward:
+    case OpKind::conv_backward_data:
+    case OpKind::conv_backward_weights:
+      return native ? make_conv(context_, spec, in) : make_half_op(context_, spec, make_conv(context_, wide, in));
+    case OpKind::dense_forward:
+    case OpKind::dense_backward_data:
+    case OpKind::dense_backward_weights:
+      return native ? make_half_dense(context_, spec, in)
+                    : make_half_op(context_, spec, make_half_dense(context_, wide, in));
+    case OpKind::rnn_forward:
+    case OpKind::rnn_backward: return make_half_op(context_, spec, make_rnn(context_, wide, in));
+    case OpKind::add:
+    case OpKind::activation_forward:
+    case OpKind::activation_backward:
+      if (auto own = make_half_elementwise(context_, spec)) return own;
+      break;
+    default: break;
+  }
+  return make_half_op(context_, spec, build(wide));
+}
+
 }  // namespace
 }  // namespace onednn
+
+std::string halves_problem() {
+  return fmt::format(
+      "device.dtype = \"bf16\" on a CPU needs AVX512_BF16, and {} (echelon info shows it); write device.dtype = "
+      "\"f32\", or device.emulate_halves = true, which rounds in f32 and is slower than f32",
+      half_instructions_text());
+}
 
 std::unique_ptr<Device> make_onednn_device(const DeviceOptions& options) {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))

@@ -1,4 +1,6 @@
 // The sum of two activations, and the move of one from a layout to another.
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "device/onednn/planes.hpp"
 #include "device/onednn/primitive.hpp"
@@ -35,11 +37,33 @@ class Copy final : public Op {
   std::size_t elems_;
 };
 
+// From or to bf16, or both, in one layout.
+class Cast final : public Op {
+ public:
+  Cast(const Context& context, DType from, DType to, std::int64_t elems)
+      : from_(from), to_(to), elems_(elems), threads_(context.threads) {}
+  std::string implementation() const override { return from_ == to_ ? "copy" : "own loop"; }
+  void run(const OpArgs& args) override {
+    const void* from = args.tensors[0];
+    void* to = args.tensors[1];
+    if (from_ == to_)
+      std::copy_n(static_cast<const BHalf*>(from), elems_, static_cast<BHalf*>(to));
+    else if (is_half(from_))
+      widen(static_cast<const BHalf*>(from), static_cast<float*>(to), elems_, threads_);
+    else
+      round_halves(static_cast<const float*>(from), static_cast<BHalf*>(to), elems_, threads_);
+  }
+
+ private:
+  DType from_, to_;
+  std::int64_t elems_;
+  int threads_;
+};
+
 class Reorder final : public Op {
  public:
-  Reorder(const Context& context, const Shape& shape, Layout from, Layout to)
-      : name_(reorder_implementation(context, describe(shape, from), describe(shape, to))),
-        body_(make_reorder(context, describe(shape, from), describe(shape, to))) {}
+  Reorder(const Context& context, const dnnl::memory::desc& from, const dnnl::memory::desc& to)
+      : name_(reorder_implementation(context, from, to)), body_(make_reorder(context, from, to)) {}
   std::string implementation() const override { return name_; }
   void run(const OpArgs& args) override { body_.run({args.tensors[0], args.tensors[1]}); }
 
@@ -47,6 +71,10 @@ class Reorder final : public Op {
   std::string name_;
   Primitive body_;
 };
+
+dnnl::memory::data_type library_type(DType dtype) {
+  return is_half(dtype) ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
 
 }  // namespace
 
@@ -59,7 +87,21 @@ std::unique_ptr<Op> make_reorder(Context& context, const OpSpec& spec) {
   const auto& d = std::get<ReorderDims>(spec.dims);
   ECHELON_CHECK(d.from.value_or(spec.dtype) == spec.dtype, "{} is not for a device of one dtype", spec.text());
   if (spec.layouts[0] == spec.layouts[1]) return std::make_unique<Copy>(stored_elems(d.shape, spec.layouts[0]));
-  return std::make_unique<Reorder>(context, d.shape, spec.layouts[0], spec.layouts[1]);
+  return std::make_unique<Reorder>(context, describe(d.shape, spec.layouts[0]), describe(d.shape, spec.layouts[1]));
+}
+
+std::unique_ptr<Op> make_half_reorder(Context& context, const OpSpec& spec, bool native) {
+  const auto& d = std::get<ReorderDims>(spec.dims);
+  const DType from = d.from.value_or(spec.dtype), to = spec.dtype;
+  if (spec.layouts[0] == spec.layouts[1])
+    return std::make_unique<Cast>(context, from, to, stored_elems(d.shape, spec.layouts[0]));
+  if (native)
+    return std::make_unique<Reorder>(context, describe(d.shape, spec.layouts[0], library_type(from)),
+                                     describe(d.shape, spec.layouts[1], library_type(to)));
+  OpSpec wide = spec;
+  wide.dtype = DType::f32;
+  wide.dims = ReorderDims{d.shape};
+  return make_half_op(context, spec, make_reorder(context, wide));
 }
 
 }  // namespace echelon::inline device::onednn

@@ -9,11 +9,11 @@ namespace echelon::inline device::onednn {
 namespace {
 
 constexpr int kLanes = 16;
-using Kernel = void (*)(const PanelBlock&);
+using Kernel = void (*)(const PanelBlock<float>&);
 
 // kVectors of the panel's two; the last one holds the columns in `tail`.
 template <int kRows, int kVectors>
-__attribute__((target("avx512f"))) void multiply_rows(const PanelBlock& at) {
+__attribute__((target("avx512f"))) void multiply_rows(const PanelBlock<float>& at) {
   const auto tail = static_cast<__mmask16>((1U << (at.columns - (kVectors - 1) * kLanes)) - 1U);
   const auto mask = [&](int v) { return v + 1 == kVectors ? tail : static_cast<__mmask16>(0xffff); };
   __m512 sums[kRows][kVectors];
@@ -42,7 +42,7 @@ constexpr std::array<Kernel, sizeof...(kRows)> kernels(std::integer_sequence<int
 
 }  // namespace
 
-void multiply_panel(int rows, const PanelBlock& block) {
+void multiply_panel(int rows, const PanelBlock<float>& block) {
   using Counts = std::make_integer_sequence<int, kPanelRows>;
   static constexpr auto kNarrow = kernels<1>(Counts{}), kWide = kernels<2>(Counts{});
   (block.columns > kLanes ? kWide : kNarrow)[static_cast<std::size_t>(rows - 1)](block);

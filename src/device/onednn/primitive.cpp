@@ -54,28 +54,40 @@ std::string reorder_implementation(const Context& context, const dnnl::memory::d
   return reorder_desc(context, src, dst, false).impl_info_str();
 }
 
-PackedWeights::PackedWeights(const Context& context, const dnnl::memory::desc& plain,
-                             const dnnl::memory::desc& packed) {
+PackedWeights::PackedWeights(const Context& context, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed,
+                             const Precision& precision) {
+  const bool rounds = precision.rounds && !precision.halves();  // else the reorder does
+  if (plain == packed && !rounds) return;
+  packed_ = std::make_shared<Packed>();
+  packed_->from = plain;
+  packed_->to = packed;
+  packed_->threads = context.threads;
+  if (rounds) packed_->rounded = context.device.allocate(plain.get_size(), "rounded weights");
   if (plain == packed) return;
-  packed_ = std::make_shared<Packed>(Packed{.from = plain,
-                                            .to = packed,
-                                            .reorder = make_reorder(context, plain, packed),
-                                            .memory = context.device.allocate(packed.get_size(), "packed weights")});
+  packed_->reorder = make_reorder(context, plain, packed);
+  packed_->memory = context.device.allocate(packed.get_size(), "packed weights");
 }
 
 const void* PackedWeights::get(const void* plain, std::uint64_t version) {
   if (!packed_) return plain;
   Packed& packed = *packed_;
   if (plain != packed.source || version != packed.version) {
-    packed.reorder.run({plain, packed.memory.data()});
+    const void* from = plain;
+    if (auto* rounded = static_cast<float*>(packed.rounded.data())) {
+      round_in_f32(static_cast<const float*>(plain), rounded,
+                   static_cast<std::int64_t>(packed.rounded.bytes() / sizeof(float)), packed.threads);
+      from = rounded;
+    }
+    if (packed.reorder) packed.reorder.run({from, packed.memory.data()});
     packed.source = plain;
     packed.version = version;
   }
-  return packed.memory.data();
+  return packed.reorder ? packed.memory.data() : packed.rounded.data();
 }
 
 void PackedWeights::share(const PackedWeights& other) {
-  if (packed_ && other.packed_ && packed_->from == other.packed_->from && packed_->to == other.packed_->to)
+  if (packed_ && other.packed_ && packed_->from == other.packed_->from && packed_->to == other.packed_->to &&
+      packed_->rounded.bytes() == other.packed_->rounded.bytes())
     packed_ = other.packed_;
 }
 

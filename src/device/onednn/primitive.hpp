@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "device/onednn/halves.hpp"
 #include "device/onednn/ops.hpp"
 
 namespace echelon::inline device::onednn {
@@ -60,11 +61,12 @@ class ScratchPlan {
   std::size_t bytes_ = 0;
 };
 
-// Weights in the format that a primitive needs, reordered from the plain ones once a parameter version.
+// Weights in the format and precision that a primitive needs, made from the plain ones (f32) once a parameter version.
 class PackedWeights {
  public:
   PackedWeights() = default;
-  PackedWeights(const Context& context, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed);
+  PackedWeights(const Context& context, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed,
+                const Precision& precision = kSingle);
   const void* get(const void* plain, std::uint64_t version);
   // Of the same plain weights: where the formats agree, these are the other's from now on.
   void share(const PackedWeights& other);
@@ -72,12 +74,13 @@ class PackedWeights {
  private:
   struct Packed {
     dnnl::memory::desc from, to;
-    Primitive reorder;
-    Memory memory;
+    Primitive reorder;       // none where the plain format is wanted, rounded
+    Memory rounded, memory;  // rounded in f32, where that is wanted; packed
+    int threads = 1;
     const void* source = nullptr;
     std::uint64_t version = 0;
   };
-  std::shared_ptr<Packed> packed_;  // none where the plain format is wanted
+  std::shared_ptr<Packed> packed_;  // none where the plain weights are wanted as they are
 };
 
 }  // namespace echelon::inline device::onednn

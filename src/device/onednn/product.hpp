@@ -1,7 +1,8 @@
-// Matrix products by the library: whole matrices, and rows times weights that are packed once a parameter version.
+// Matrix products by the library: of f32 matrices, and of factors in a precision or weights that are packed.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "device/onednn/primitive.hpp"
 
@@ -22,40 +23,40 @@ inline void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matri
                           "could not multiply two matrices");
 }
 
-// y (rows, outputs) = x (rows, inputs) w, w (inputs, outputs), or given as its transpose (outputs, inputs). Rows of x
-// are x_columns apart.
-class PackedProduct {
+// A factor (rows, columns) of a product, or its result: row-major, or the transpose of what is row-major. `stride`:
+// from a row of what lies in memory to the next.
+struct Factor {
+  std::int64_t rows, columns, stride;
+  bool transposed = false;
+  dnnl::memory::desc desc(dnnl::memory::data_type type) const {
+    using Extents = dnnl::memory::dims;
+    return {Extents{rows, columns}, type, transposed ? Extents{1, stride} : Extents{stride, 1}};
+  }
+};
+
+// c = a b + bias, or c += a b. Factors are in precision.type and sums in f32; c is in `stored`. Extents and precision
+// are known before the first run, where those of multiply() may change. `weights`: b is a parameter, in f32 whatever
+// the precision, and packed once a parameter version.
+class Product {
  public:
-  PackedProduct(const Context& context, std::int64_t rows, std::int64_t inputs, std::int64_t outputs, bool transposed,
-                std::int64_t x_columns)
-      : PackedProduct(
-            context, strided({rows, inputs}, {x_columns, 1}),
-            strided({inputs, outputs}, transposed ? dnnl::memory::dims{1, inputs} : dnnl::memory::dims{outputs, 1}),
-            strided({rows, outputs}, {outputs, 1})) {}
+  struct Form {
+    bool weights = false, bias = false, adds = false;
+    dnnl::memory::data_type stored = dnnl::memory::data_type::f32;
+  };
+  Product(const Context& context, const Precision& precision, const Factor& a, const Factor& b, const Factor& c,
+          const Form& form);
 
   const std::string& implementation() const { return implementation_; }
-  void share_weights(const PackedProduct& other) { weights_.share(other.weights_); }
-  void run(const float* x, const float* w, std::uint64_t version, float* y) {
-    body_.run({x, weights_.get(w, version), y});
-  }
+  void share_weights(const Product& other) { weights_.share(other.weights_); }
+  // `version` of b where it is a parameter; `bias` (columns of c) where there is one.
+  void run(const void* a, const void* b, void* c, bool add = false, std::uint64_t version = 0,
+           const void* bias = nullptr);
 
  private:
-  PackedProduct(const Context& context, const dnnl::memory::desc& x, const dnnl::memory::desc& w,
-                const dnnl::memory::desc& y) {
-    const dnnl::memory::desc any(w.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
-    const dnnl::matmul::primitive_desc desc({x, any, y}, context.engine);
-    implementation_ = desc.impl_info_str();
-    weights_ = PackedWeights(context, w, desc.weights_desc());
-    body_ = Primitive(context, dnnl::matmul(desc),
-                      {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, desc.weights_desc()}, {DNNL_ARG_DST, y}});
-  }
-  static dnnl::memory::desc strided(const dnnl::memory::dims& extents, const dnnl::memory::dims& strides) {
-    return {extents, dnnl::memory::data_type::f32, strides};
-  }
-
+  bool packs_;
   std::string implementation_;
   PackedWeights weights_;
-  Primitive body_;
+  Primitive body_, add_;
 };
 
 }  // namespace echelon::inline device::onednn

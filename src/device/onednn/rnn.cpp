@@ -5,8 +5,12 @@
 //   backward   each step from the last: gates' gradients dparts, product = dparts weight_h; then, over all steps,
 //              dweight_x = dparts^T x, dweight_h = dparts^T h, dbias = column sums, dx = dparts weight_x
 //
+// In halves the operands of all products are rounded to bf16 and kept in the precision's type; states, gates and their
+// gradients stay f32 in between.
+//
 // saved: parts (T, N, parts*H, rows padded), h (T + 1, N, H) and, for lstm, c (T + 1, N, H), as rnn_cells.hpp has them.
 #include <algorithm>
+#include <optional>
 
 #include "device/onednn/planes.hpp"
 #include "device/onednn/rnn_cells.hpp"
@@ -19,8 +23,9 @@ namespace {
 
 class Rnn : public Op, public PacksWeights {
  public:
-  Rnn(const Context& context, const OpSpec& spec, bool forward)
-      : d_(std::get<RnnDims>(spec.dims)),
+  Rnn(const Context& context, const OpSpec& spec, const Precision& precision, bool forward)
+      : precision_(precision),
+        d_(std::get<RnnDims>(spec.dims)),
         at_(spec),
         threads_(context.threads),
         parts_(parts_of(d_.cell) * d_.H),
@@ -29,7 +34,8 @@ class Rnn : public Op, public PacksWeights {
         product_(context, d_.N, forward ? d_.H : gates_, forward ? gates_ : d_.H, forward,
                  forward           ? d_.H
                  : gates_ < parts_ ? gates_
-                                   : row_) {
+                                   : row_,
+                 precision) {
     if (own_parts()) parts_at_ = saved_.take(floats(d_.T * d_.N * row_));
     h_at_ = saved_.take(floats((d_.T + 1) * d_.N * d_.H));
     if (d_.has_c()) c_at_ = saved_.take(floats((d_.T + 1) * d_.N * d_.H));
@@ -39,9 +45,14 @@ class Rnn : public Op, public PacksWeights {
 
   std::size_t saved_bytes() const override { return saved_.bytes(); }
   std::size_t scratch_bytes() const override { return scratch_.bytes(); }
-  std::string implementation() const override { return "sgemm, own gates, " + product_.implementation(); }
+  std::string implementation() const override {
+    return (whole_ ? whole_->implementation() : "sgemm") + ", own gates, " + product_.implementation();
+  }
   void share_weights(Op& other) override {
-    if (auto* rnn = dynamic_cast<Rnn*>(&other)) product_.share_weights(rnn->product_);
+    auto* rnn = dynamic_cast<Rnn*>(&other);
+    if (!rnn) return;
+    product_.share_weights(rnn->product_);
+    if (whole_ && rnn->whole_) whole_->share_weights(*rnn->whole_);
   }
 
  protected:
@@ -85,38 +96,51 @@ class Rnn : public Op, public PacksWeights {
             .lengths = lengths};
   }
 
-  // x (N, T, F) as (T, N, F), into scratch.
-  const float* x_by_time(const OpArgs& args) const {
+  std::byte* operand(const OpArgs& args, std::size_t at) const { return ScratchPlan::align(args.scratch) + at; }
+
+  // x (N, T, F) as (T, N, F) and an operand, into scratch.
+  const void* x_by_time(const OpArgs& args) const {
     const float* x = in(args, at_.x);
-    float* turned = scratch(args, x_at_);
+    std::byte* turned = operand(args, x_at_);
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.T * d_.N * d_.F >= kParallelElems)
     for (std::int64_t t = 0; t < d_.T; ++t)
       for (std::int64_t n = 0; n < d_.N; ++n)
-        std::copy_n(x + (n * d_.T + t) * d_.F, d_.F, turned + (t * d_.N + n) * d_.F);
+        round_operand(precision_, x + (n * d_.T + t) * d_.F,
+                      turned + static_cast<std::size_t>((t * d_.N + n) * d_.F) * precision_.bytes(), d_.F, 1);
     return turned;
   }
 
+  Precision precision_;
   RnnDims d_;
   RnnArgs at_;
   int threads_;
   std::int64_t parts_, gates_;  // floats of a row
   std::int64_t row_;            // floats from a row of parts to the next
   StepProduct product_;
+  std::optional<Product> whole_;  // in halves: by weight_x
   ScratchPlan saved_, scratch_;
   std::size_t parts_at_ = 0, h_at_ = 0, c_at_ = 0, x_at_ = 0;
 };
 
 class RnnForwardOp final : public Rnn {
  public:
-  RnnForwardOp(const Context& context, const OpSpec& spec) : Rnn(context, spec, true) {
+  RnnForwardOp(const Context& context, const OpSpec& spec, const Precision& precision)
+      : Rnn(context, spec, precision, true) {
+    if (precision.rounds)
+      whole_.emplace(context, precision, Factor{d_.T * d_.N, d_.F, d_.F}, Factor{d_.F, gates_, d_.F, true},
+                     Factor{d_.T * d_.N, gates_, row_}, Product::Form{.weights = true});
     product_at_ = scratch_.take(floats(d_.N * gates_));
     bias_at_ = scratch_.take(floats(parts_));
   }
 
   void run(const OpArgs& args) override {
     claim_threads(threads_);
-    multiply(d_.T * d_.N, gates_, d_.F, {x_by_time(args), d_.F}, {in(args, at_.weight_x), d_.F, true}, 0.0f,
-             parts(args, 0), row_);
+    const void* x = x_by_time(args);
+    if (whole_)
+      whole_->run(x, in(args, at_.weight_x), parts(args, 0), false, args.parameter_version);
+    else
+      multiply(d_.T * d_.N, gates_, d_.F, {static_cast<const float*>(x), d_.F}, {in(args, at_.weight_x), d_.F, true},
+               0.0f, parts(args, 0), row_);
     float* bias = scratch(args, bias_at_);
     rnn_bias(d_.cell, d_.H, in(args, at_.bias_x), in(args, at_.bias_h), bias);
     begin(args, at_.h0, h_at_);
@@ -155,13 +179,15 @@ class RnnForwardOp final : public Rnn {
 
 class RnnBackwardOp final : public Rnn {
  public:
-  RnnBackwardOp(const Context& context, const OpSpec& spec) : Rnn(context, spec, false) {
+  RnnBackwardOp(const Context& context, const OpSpec& spec, const Precision& precision)
+      : Rnn(context, spec, precision, false) {
     dparts_at_ = scratch_.take(floats(d_.T * d_.N * row_));
     sums_at_ = scratch_.take(floats(parts_));
     product_at_ = scratch_.take(floats(d_.N * d_.H));
     passed_at_ = scratch_.take(floats(d_.N * d_.H));
     dc_at_ = scratch_.take(floats(d_.N * d_.H));
     if (d_.cell == Cell::gru) dproduct_at_ = scratch_.take(floats(d_.N * gates_));
+    if (precision_.rounds) multiply_in_halves(context);
   }
 
   void run(const OpArgs& args) override {
@@ -209,23 +235,61 @@ class RnnBackwardOp final : public Rnn {
     if (at_.dc0 >= 0) put(scratch(args, dc_at_), d_.N * d_.H, beta(args, at_.dc0), out(args, at_.dc0));
   }
 
-  void weight_gradients(const OpArgs& args) const {
-    const std::int64_t rows = d_.T * d_.N;
-    const float* dparts = scratch(args, dparts_at_);
-    const float* h = before(args, h_at_, 0);
-    multiply(gates_, d_.F, rows, {dparts, row_, true}, {x_by_time(args), d_.F}, beta(args, at_.dweight_x),
-             out(args, at_.dweight_x), d_.F);
-    // gru: what came by q is its third part.
-    const std::int64_t joint = d_.cell == Cell::gru ? 2 * d_.H : gates_;
-    float* dw = out(args, at_.dweight_h);
-    multiply(joint, d_.H, rows, {dparts, row_, true}, {h, d_.H}, beta(args, at_.dweight_h), dw, d_.H);
-    if (joint < gates_)
-      multiply(d_.H, d_.H, rows, {dparts + 3 * d_.H, row_, true}, {h, d_.H}, beta(args, at_.dweight_h),
-               dw + joint * d_.H, d_.H);
+  // gru: what came by q is its third part.
+  std::int64_t joint() const { return d_.cell == Cell::gru ? 2 * d_.H : gates_; }
+
+  void weight_gradients(const OpArgs& args) {
+    const float *dparts = scratch(args, dparts_at_), *h = before(args, h_at_, 0);
+    if (whole_)
+      half_weight_products(args, dparts, h);
+    else
+      weight_products(args, dparts, h);
     const float* sums = column_sums(args);
     put(sums, gates_, beta(args, at_.dbias_x), out(args, at_.dbias_x));
-    put(sums, joint, beta(args, at_.dbias_h), out(args, at_.dbias_h));
-    put(sums + parts_ - (gates_ - joint), gates_ - joint, beta(args, at_.dbias_h), out(args, at_.dbias_h) + joint);
+    put(sums, joint(), beta(args, at_.dbias_h), out(args, at_.dbias_h));
+    put(sums + parts_ - (gates_ - joint()), gates_ - joint(), beta(args, at_.dbias_h),
+        out(args, at_.dbias_h) + joint());
+  }
+
+  // The products over all steps.
+  void multiply_in_halves(const Context& context) {
+    const std::int64_t rows = d_.T * d_.N;
+    half_dparts_at_ = scratch_.take(static_cast<std::size_t>(rows * row_) * precision_.bytes());
+    half_h_at_ = scratch_.take(static_cast<std::size_t>(rows * d_.H) * precision_.bytes());
+    whole_.emplace(context, precision_, Factor{rows, gates_, row_}, Factor{gates_, d_.F, d_.F},
+                   Factor{rows, d_.F, d_.F}, Product::Form{.weights = true});
+    const auto sum = [&](std::int64_t outputs, std::int64_t inputs) {
+      return Product(context, precision_, {outputs, rows, row_, true}, {rows, inputs, inputs},
+                     {outputs, inputs, inputs}, {.adds = true});
+    };
+    dweight_x_.emplace(sum(gates_, d_.F));
+    dweight_h_.emplace(sum(joint(), d_.H));
+    if (joint() < gates_) dweight_n_.emplace(sum(gates_ - joint(), d_.H));
+  }
+
+  void half_weight_products(const OpArgs& args, const float* dparts, const float* h) {
+    const std::int64_t rows = d_.T * d_.N;
+    std::byte *half_dparts = operand(args, half_dparts_at_), *half_h = operand(args, half_h_at_);
+    round_operand(precision_, dparts, half_dparts, rows * row_, threads_);
+    round_operand(precision_, h, half_h, rows * d_.H, threads_);
+    dweight_x_->run(half_dparts, x_by_time(args), out(args, at_.dweight_x), beta(args, at_.dweight_x) != 0);
+    const bool add = beta(args, at_.dweight_h) != 0;
+    dweight_h_->run(half_dparts, half_h, out(args, at_.dweight_h), add);
+    if (dweight_n_)
+      dweight_n_->run(half_dparts + static_cast<std::size_t>(3 * d_.H) * precision_.bytes(), half_h,
+                      out(args, at_.dweight_h) + joint() * d_.H, add);
+  }
+
+  void weight_products(const OpArgs& args, const float* dparts, const float* h) const {
+    const std::int64_t rows = d_.T * d_.N;
+    const auto* x = static_cast<const float*>(x_by_time(args));
+    multiply(gates_, d_.F, rows, {dparts, row_, true}, {x, d_.F}, beta(args, at_.dweight_x), out(args, at_.dweight_x),
+             d_.F);
+    float* dw = out(args, at_.dweight_h);
+    multiply(joint(), d_.H, rows, {dparts, row_, true}, {h, d_.H}, beta(args, at_.dweight_h), dw, d_.H);
+    if (joint() < gates_)
+      multiply(d_.H, d_.H, rows, {dparts + 3 * d_.H, row_, true}, {h, d_.H}, beta(args, at_.dweight_h),
+               dw + joint() * d_.H, d_.H);
   }
 
   // Of dparts, into scratch.
@@ -242,10 +306,13 @@ class RnnBackwardOp final : public Rnn {
     for (std::int64_t i = 0; i < n; ++i) to[i] = (beta != 0 ? to[i] : 0.0f) + from[i];
   }
 
-  void data_gradient(const OpArgs& args) const {
+  void data_gradient(const OpArgs& args) {
     float *by_time = scratch(args, x_at_), *dx = out(args, at_.dx);
-    multiply(d_.T * d_.N, d_.F, gates_, {scratch(args, dparts_at_), row_}, {in(args, at_.weight_x), d_.F}, 0.0f,
-             by_time, d_.F);
+    if (whole_)
+      whole_->run(operand(args, half_dparts_at_), in(args, at_.weight_x), by_time, false, args.parameter_version);
+    else
+      multiply(d_.T * d_.N, d_.F, gates_, {scratch(args, dparts_at_), row_}, {in(args, at_.weight_x), d_.F}, 0.0f,
+               by_time, d_.F);
     const bool add = beta(args, at_.dx) != 0;
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.T * d_.N * d_.F >= kParallelElems)
     for (std::int64_t n = 0; n < d_.N; ++n)
@@ -257,13 +324,17 @@ class RnnBackwardOp final : public Rnn {
   }
 
   std::size_t dparts_at_, sums_at_, product_at_, passed_at_, dc_at_, dproduct_at_ = 0;
+  std::size_t half_dparts_at_ = 0, half_h_at_ = 0;
+  std::optional<Product> dweight_x_, dweight_h_, dweight_n_;  // in halves
 };
 
 }  // namespace
 
-std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec) {
-  if (spec.kind == OpKind::rnn_forward) return std::make_unique<RnnForwardOp>(context, spec);
-  return std::make_unique<RnnBackwardOp>(context, spec);
+std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec, const Precision& precision) {
+  if (spec.kind == OpKind::rnn_forward) return std::make_unique<RnnForwardOp>(context, spec, precision);
+  return std::make_unique<RnnBackwardOp>(context, spec, precision);
 }
+
+std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec) { return make_rnn(context, spec, kSingle); }
 
 }  // namespace echelon::inline device::onednn

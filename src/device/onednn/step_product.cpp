@@ -16,71 +16,101 @@ constexpr std::int64_t kDepth = 160;
 constexpr std::int64_t kInputs = 16;
 
 std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
+std::int64_t even(std::int64_t n) { return n + n % 2; }
 
 }  // namespace
 
 StepProduct::StepProduct(const Context& context, std::int64_t rows, std::int64_t inputs, std::int64_t outputs,
-                         bool transposed, std::int64_t x_columns)
+                         bool transposed, std::int64_t x_columns, const Precision& precision)
     : threads_(context.threads),
       rows_(rows),
       inputs_(inputs),
       outputs_(outputs),
       x_columns_(x_columns),
       panels_(parts(outputs, kPanelColumns)),
-      panel_floats_(parts(inputs, kInputs) * kInputs * kPanelColumns),
+      panel_elems_(parts(inputs, kInputs) * kInputs * kPanelColumns),
       group_rows_(static_cast<int>(parts(rows, parts(rows, kPanelRows)))) {
+  if (precision.rounds) {
+    by_instruction_ = precision.halves() && context.avx512_bf16();
+    halves_.emplace(context, inputs, outputs, transposed);
+    rounded_ = context.device.allocate(static_cast<std::size_t>(rows * even(inputs)) * sizeof(BHalf), "rounded states");
+    return;
+  }
+  const Factor w{inputs, outputs, transposed ? inputs : outputs, transposed};
   if (!context.avx512()) {
-    library_.emplace(context, rows, inputs, outputs, transposed, x_columns);
+    library_.emplace(context, kSingle, Factor{rows, inputs, x_columns}, w, Factor{rows, outputs, outputs},
+                     Product::Form{.weights = true});
     return;
   }
   const auto f32 = dnnl::memory::data_type::f32;
-  const dnnl::memory::dims extents{inputs, outputs};
-  weights_ = PackedWeights(context,
-                           {extents, f32, transposed ? dnnl::memory::dims{1, inputs} : dnnl::memory::dims{outputs, 1}},
-                           {extents, f32, dnnl::memory::format_tag::BA16a32b});
+  weights_ = PackedWeights(context, w.desc(f32), {{inputs, outputs}, f32, dnnl::memory::format_tag::BA16a32b});
+}
+
+std::string StepProduct::implementation() const {
+  return library_  ? library_->implementation()
+         : halves_ ? (by_instruction_ ? "own panels of bf16" : "own panels of bf16, plain loop")
+                   : "own panels";
 }
 
 void StepProduct::share_weights(const StepProduct& other) {
   if (library_ && other.library_) library_->share_weights(*other.library_);
+  if (halves_ && other.halves_) halves_->share(*other.halves_);
   weights_.share(other.weights_);
 }
 
 void StepProduct::run(const float* x, const float* w, std::uint64_t version, float* y) {
-  if (library_) return library_->run(x, w, version, y);
-  const auto* packed = static_cast<const float*>(weights_.get(w, version));
+  if (library_) return library_->run(x, w, y, false, version);
+  if (!halves_) return run_all(x, x_columns_, static_cast<const float*>(weights_.get(w, version)), y);
+  auto* rounded = static_cast<BHalf*>(rounded_.data());  // the last of an odd number of inputs stands beside a zero
+  for (std::int64_t row = 0; row < rows_; ++row)
+    round_halves(x + row * x_columns_, rounded + row * even(inputs_), inputs_, 1);
+  run_all<BHalf>(rounded, even(inputs_), halves_->get(w, version), y);
+}
+
+template <class T>
+void StepProduct::run_all(const T* x, std::int64_t x_columns, const T* w, float* y) {
   backwards_ = !backwards_;
+  PanelBlock<T> whole;
+  whole.x = x;
+  whole.x_row = x_columns;
+  whole.w = w;
+  whole.y = y;
+  whole.y_row = outputs_;
+  whole.by_instruction = by_instruction_;
 #pragma omp parallel num_threads(threads_) if (threads_ > 1 && inputs_ * outputs_ >= kParallelElems)
   {
     const std::int64_t team = omp_get_num_threads(), member = omp_get_thread_num();
-    run_panels(panels_ * member / team, panels_ * (member + 1) / team, x, packed, y);
+    run_panels(panels_ * member / team, panels_ * (member + 1) / team, whole);
   }
 }
 
-void StepProduct::run_panels(std::int64_t begin, std::int64_t end, const float* x, const float* w, float* y) const {
+template <class T>
+void StepProduct::run_panels(std::int64_t begin, std::int64_t end, const PanelBlock<T>& whole) const {
   const std::int64_t first = backwards_ ? end - 1 : begin, step = backwards_ ? -1 : 1;
   for (std::int64_t i = 0, panel = first; i < end - begin; ++i, panel += step)
-    run_panel(panel, i + 1 < end - begin ? panel + step : panel, x, w, y);
+    run_panel(panel, i + 1 < end - begin ? panel + step : panel, whole);
 }
 
-void StepProduct::run_panel(std::int64_t panel, std::int64_t next, const float* x, const float* w, float* y) const {
-  const std::int64_t depth = parts(inputs_, parts(inputs_, kDepth)), groups = parts(rows_, group_rows_);
-  for (std::int64_t k = 0; k < inputs_; k += depth) {
-    const std::int64_t here = std::min(depth, inputs_ - k);
-    const float* weights = w + panel * panel_floats_ + k * kPanelColumns;
-    const float* ahead = k + depth < inputs_ ? weights + depth * kPanelColumns : w + next * panel_floats_;
+template <class T>
+void StepProduct::run_panel(std::int64_t panel, std::int64_t next, const PanelBlock<T>& whole) const {
+  const std::int64_t places = sizeof(T) == sizeof(float) ? inputs_ : even(inputs_);
+  const std::int64_t depth = even(parts(places, parts(places, kDepth))), groups = parts(rows_, group_rows_);
+  for (std::int64_t k = 0; k < places; k += depth) {
+    const std::int64_t here = std::min(depth, places - k);
+    const T* weights = whole.w + panel * panel_elems_ + k * kPanelColumns;
+    const T* ahead = k + depth < places ? weights + depth * kPanelColumns : whole.w + next * panel_elems_;
     for (std::int64_t g = 0; g < groups; ++g) {
       const std::int64_t row = g * group_rows_;
-      multiply_panel(static_cast<int>(std::min<std::int64_t>(group_rows_, rows_ - row)),
-                     {.x = x + row * x_columns_ + k,
-                      .x_row = x_columns_,
-                      .w = weights,
-                      .y = y + row * outputs_ + panel * kPanelColumns,
-                      .y_row = outputs_,
-                      .depth = here,
-                      .columns = std::min(kPanelColumns, outputs_ - panel * kPanelColumns),
-                      .add = k > 0,
-                      .ahead = reinterpret_cast<const std::byte*>(ahead + g * here * kPanelColumns / groups),
-                      .ahead_step = kPanelColumns * static_cast<std::int64_t>(sizeof(float)) / groups});
+      PanelBlock<T> block = whole;
+      block.x += row * whole.x_row + k;
+      block.w = weights;
+      block.y += row * outputs_ + panel * kPanelColumns;
+      block.depth = here;
+      block.columns = std::min(kPanelColumns, outputs_ - panel * kPanelColumns);
+      block.add = k > 0;
+      block.ahead = reinterpret_cast<const std::byte*>(ahead + g * here * kPanelColumns / groups);
+      block.ahead_step = kPanelColumns * static_cast<std::int64_t>(sizeof(float)) / groups;
+      multiply_panel(static_cast<int>(std::min<std::int64_t>(group_rows_, rows_ - row)), block);
     }
   }
 }

@@ -119,6 +119,7 @@ std::vector<std::string> company_of(const std::string& path) {
             "device.threads=1",        "exchange.algorithm=butterfly", "batch.global=64"};
   for (const char* key : {"tf32", "cuda_graphs", "allow_fallback", "workspace_mb"})
     if (path == std::string("device.") + key) return {"device.kind=cuda"};
+  if (path.starts_with("device.paced_")) return {"device.kind=paced"};
   static const std::map<std::string, std::vector<std::string>> company = {
       {"exchange.warmup_replicas", {"exchange.strategy=asynchronous", "exchange.warmup_steps=3"}},
       {"exchange.warmup_steps", {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1"}},
@@ -140,9 +141,7 @@ std::vector<std::string> company_of(const std::string& path) {
       {"exchange.gossip.push_sum", {"exchange.strategy=gossip", "exchange.gossip.topology=ring"}},
       {"exchange.strom.density", {"exchange.strategy=strom", "exchange.strom.tau=0"}},
       {"data.stage_limit_gb", {"data.stage=/tmp"}},
-      {"device.paced_gflops", {"device.kind=paced"}},
-      {"device.paced_gb_per_s", {"device.kind=paced"}},
-      {"device.paced_table", {"device.kind=paced"}},
+      {"device.emulate_halves", {"device.kind=onednn", "device.dtype=bf16"}},
       {"device.pace_ms", {"device.kind=onednn"}},
       {"device.pace_jitter", {"device.kind=onednn", "device.pace_ms=20"}},
       {"device.pace_spread", {"device.kind=onednn", "device.pace_ms=20"}},

@@ -1,0 +1,58 @@
+// ReLU and the sum of two activations in bf16, without copies in f32. Padding included, as in f32.
+#include "device/onednn/ops.hpp"
+#include "device/onednn/planes.hpp"
+
+namespace echelon::inline device::onednn {
+namespace {
+
+class HalfElementwise final : public Op {
+ public:
+  HalfElementwise(const Context& context, OpKind kind, std::int64_t elems)
+      : kind_(kind), elems_(elems), threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto* a = static_cast<const BHalf*>(args.tensors[0]);
+    if (kind_ == OpKind::activation_forward) return relu(a, static_cast<BHalf*>(args.tensors[1]));
+    const auto* b = static_cast<const BHalf*>(args.tensors[1]);
+    auto* out = static_cast<BHalf*>(args.tensors[2]);
+    if (kind_ == OpKind::add) return add(a, b, out);
+    (args.accumulate & 4U) != 0 ? relu_backward<true>(a, b, out) : relu_backward<false>(a, b, out);
+  }
+
+ private:
+  bool worth_a_team() const { return threads_ > 1 && elems_ >= kParallelElems; }
+
+  // NaN stays NaN.
+  void relu(const BHalf* x, BHalf* y) const {
+#pragma omp parallel for simd num_threads(threads_) if (parallel : worth_a_team())
+    for (std::int64_t i = 0; i < elems_; ++i) y[i] = widened(x[i]) < 0.0f ? BHalf{0} : x[i];
+  }
+  void add(const BHalf* a, const BHalf* b, BHalf* y) const {
+#pragma omp parallel for simd num_threads(threads_) if (parallel : worth_a_team())
+    for (std::int64_t i = 0; i < elems_; ++i) y[i] = rounded(widened(a[i]) + widened(b[i]));
+  }
+  template <bool kAdd>
+  void relu_backward(const BHalf* y, const BHalf* dy, BHalf* dx) const {
+#pragma omp parallel for simd num_threads(threads_) if (parallel : worth_a_team())
+    for (std::int64_t i = 0; i < elems_; ++i) {
+      const float part = widened(y[i]) > 0.0f ? widened(dy[i]) : 0.0f;
+      dx[i] = rounded(kAdd ? widened(dx[i]) + part : part);
+    }
+  }
+
+  OpKind kind_;
+  std::int64_t elems_;
+  int threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Op> make_half_elementwise(Context& context, const OpSpec& spec) {
+  const auto* activation = std::get_if<ActivationDims>(&spec.dims);
+  if (activation && activation->function != Activation::relu) return nullptr;
+  const Shape& shape = activation ? activation->shape : std::get<ElementwiseDims>(spec.dims).shape;
+  return std::make_unique<HalfElementwise>(context, spec.kind, stored_elems(shape, spec.layouts[0]));
+}
+
+}  // namespace echelon::inline device::onednn

@@ -1,0 +1,76 @@
+// panel_kernel.cpp with two places of the depth to an instruction.
+#include <immintrin.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "device/onednn/panel_kernel.hpp"
+
+namespace echelon::inline device::onednn {
+namespace {
+
+constexpr int kLanes = 16;
+using Kernel = void (*)(const PanelBlock<BHalf>&);
+
+// kVectors of the panel's two; the last one holds the columns in `tail`.
+template <int kRows, int kVectors>
+__attribute__((target("avx512f,avx512bf16"))) void multiply_rows(const PanelBlock<BHalf>& at) {
+  const auto tail = static_cast<__mmask16>((1U << (at.columns - (kVectors - 1) * kLanes)) - 1U);
+  const auto mask = [&](int v) { return v + 1 == kVectors ? tail : static_cast<__mmask16>(0xffff); };
+  __m512 sums[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r)
+    for (int v = 0; v < kVectors; ++v)
+      sums[r][v] = at.add ? _mm512_maskz_loadu_ps(mask(v), at.y + r * at.y_row + v * kLanes) : _mm512_setzero_ps();
+  const BHalf *x = at.x, *w = at.w;
+  const std::byte* ahead = at.ahead;
+  for (std::int64_t k = 0; k < at.depth; k += 2, x += 2, w += 2 * kPanelColumns, ahead += at.ahead_step) {
+    _mm_prefetch(ahead, _MM_HINT_T0);
+    __m512i weights[kVectors];
+    for (int v = 0; v < kVectors; ++v) weights[v] = _mm512_loadu_si512(w + 2 * v * kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      int both;
+      std::memcpy(&both, x + r * at.x_row, sizeof both);
+      const auto all = (__m512bh)_mm512_set1_epi32(both);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], all, (__m512bh)weights[v]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r)
+    for (int v = 0; v < kVectors; ++v) _mm512_mask_storeu_ps(at.y + r * at.y_row + v * kLanes, mask(v), sums[r][v]);
+}
+
+template <int kVectors, int... kRows>
+constexpr std::array<Kernel, sizeof...(kRows)> kernels(std::integer_sequence<int, kRows...>) {
+  return {multiply_rows<kRows + 1, kVectors>...};
+}
+
+void multiply_plainly(int rows, const PanelBlock<BHalf>& at) {
+  for (int r = 0; r < rows; ++r) {
+    std::array<float, kPanelColumns> sums{};
+    float* y = at.y + r * at.y_row;
+    if (at.add) std::memcpy(sums.data(), y, static_cast<std::size_t>(at.columns) * sizeof(float));
+    for (std::int64_t k = 0; k < at.depth; k += 2) {
+      const BHalf *x = at.x + r * at.x_row + k, *w = at.w + k * kPanelColumns;
+      const float even = widened(x[0]), odd = widened(x[1]);
+#pragma omp simd
+      for (std::int64_t c = 0; c < kPanelColumns; ++c) {
+        std::uint32_t both;
+        std::memcpy(&both, w + 2 * c, sizeof both);
+        sums[c] += odd * std::bit_cast<float>(both & 0xffff0000) + even * std::bit_cast<float>(both << 16);
+      }
+    }
+    std::memcpy(y, sums.data(), static_cast<std::size_t>(at.columns) * sizeof(float));
+  }
+}
+
+}  // namespace
+
+void multiply_panel(int rows, const PanelBlock<BHalf>& block) {
+  if (!block.by_instruction) return multiply_plainly(rows, block);
+  using Counts = std::make_integer_sequence<int, kPanelRows>;
+  static constexpr auto kNarrow = kernels<1>(Counts{}), kWide = kernels<2>(Counts{});
+  (block.columns > kLanes ? kWide : kNarrow)[static_cast<std::size_t>(rows - 1)](block);
+}
+
+}  // namespace echelon::inline device::onednn

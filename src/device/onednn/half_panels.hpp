@@ -1,0 +1,37 @@
+// Weights in panels of bf16 (panel_kernel.hpp), packed from f32 once a parameter version.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "device/device.hpp"
+#include "device/onednn/halves.hpp"
+#include "device/onednn/ops.hpp"
+
+namespace echelon::inline device::onednn {
+
+class HalfPanels {
+ public:
+  // w (inputs, outputs), or given as its transpose. Inputs beyond the last one up to a multiple of 16, and outputs up
+  // to a whole panel, are zeros.
+  HalfPanels(const Context& context, std::int64_t inputs, std::int64_t outputs, bool transposed);
+  const BHalf* get(const float* w, std::uint64_t version);
+  // Of the same plain weights: these are the other's from now on.
+  void share(const HalfPanels& other);
+
+ private:
+  struct Packed {
+    Memory memory;
+    const float* source = nullptr;
+    std::uint64_t version = 0;
+  };
+  void pack(const float* w) const;
+  void pack_panel(std::int64_t panel, const float* w) const;
+
+  int threads_;
+  std::int64_t inputs_, outputs_;
+  bool transposed_;
+  std::shared_ptr<Packed> packed_;
+};
+
+}  // namespace echelon::inline device::onednn

@@ -1,0 +1,45 @@
+// bf16 on the host: the upper 16 bits of an f32, rounded to nearest, ties to even. NaN stays NaN.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <oneapi/dnnl/dnnl.hpp>
+
+namespace echelon::inline device::onednn {
+
+using BHalf = std::uint16_t;
+
+// In what an op multiplies, beside sums in f32.
+struct Precision {
+  // Of the operands of products, and of activations where the op's own arguments are meant.
+  dnnl::memory::data_type type = dnnl::memory::data_type::f32;
+  // Operands are rounded to bf16 whatever type holds them: what bf16 instructions would multiply, multiplied in f32. A
+  // product of two such values is exact in f32.
+  bool rounds = false;
+
+  bool halves() const { return type == dnnl::memory::data_type::bf16; }
+  std::size_t bytes() const { return halves() ? sizeof(BHalf) : sizeof(float); }
+};
+inline constexpr Precision kSingle = {};
+inline constexpr Precision kEmulatedHalves = {dnnl::memory::data_type::f32, true};
+inline constexpr Precision kHalves = {dnnl::memory::data_type::bf16, true};
+
+inline float widened(BHalf half) { return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16); }
+// The bits of the nearest bf16 as an f32: the lower half is 0.
+inline std::uint32_t rounded_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t nearest = bits + 0x7fff + (bits >> 16 & 1), quiet = bits | 0x400000;
+  return ((bits & 0x7fffffff) > 0x7f800000 ? quiet : nearest) & 0xffff0000;
+}
+inline BHalf rounded(float value) { return static_cast<BHalf>(rounded_bits(value) >> 16); }
+
+// n elements, on up to `threads` threads; `from` and `to` are apart, or, for f32 to f32, equal.
+void widen(const BHalf* from, float* to, std::int64_t n, int threads);
+void round_halves(const float* from, BHalf* to, std::int64_t n, int threads);
+void round_in_f32(const float* from, float* to, std::int64_t n, int threads);
+// As a precision holds operands: as they are, rounded in f32, or bf16.
+void round_operand(const Precision& precision, const float* from, void* to, std::int64_t n, int threads);
+// to += from
+void add_halves(BHalf* to, const BHalf* from, std::int64_t n, int threads);
+
+}  // namespace echelon::inline device::onednn

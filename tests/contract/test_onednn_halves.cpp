@@ -1,0 +1,186 @@
+// bf16 on CPUs: by the processor's instructions where it has them, and by f32 on rounded values everywhere.
+//
+// Tolerance: as on GPUs, 2e-2 of an output's largest value, for rounding to 8 bits. Gradients of parameters stay f32,
+// and where they are sums of products of halves, which f32 holds exactly, they are right to 1e-5.
+#include <catch2/catch.hpp>
+#include <cstdio>
+
+#include "base/error.hpp"
+#include "base/processor.hpp"
+#include "device/onednn/onednn.hpp"
+#include "model/zoo/zoo.hpp"
+#include "tests/support/device_contract.hpp"
+#include "tests/support/mixed_precision.hpp"
+#include "tests/support/one_model.hpp"
+#include "tests/support/skip.hpp"
+#include "tests/support/split_check.hpp"
+#include "tests/support/wishing_device.hpp"
+
+using namespace echelon;
+using namespace echelon::test;
+
+namespace {
+
+OpenDevice halves(bool emulated, int threads = 1) {
+  return [=] { return make_onednn_device({.threads = threads, .emulate_halves = emulated}); };
+}
+
+bool without_instructions(bool emulated) {
+  return !emulated && skip_without(multiplies_bf16(), half_instructions_text());
+}
+
+void check(Device& device, const OpSpec& spec, double tolerance) {
+  if (!device.has(spec.kind, DType::bf16)) return;
+  const OpCheck result = check_op(device, spec, tolerance);
+  INFO(result.message);
+  CHECK(result.ok);
+}
+
+ReplicaRun run_of(Graph graph) {
+  ReplicaRun run{.graph = std::move(graph), .shares = {4, 4}};
+  run.device = "onednn_halves";
+  run.dtype = DType::f32;
+  run.activations = DType::bf16;
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("onednn keeps the contract of devices in bf16", "[device][onednn][halves]") {
+  const bool emulated = GENERATE(true, false);
+  if (without_instructions(emulated)) return;
+  const int threads = GENERATE(1, 2);
+  const auto device = halves(emulated, threads)();
+  CAPTURE(device->describe());
+  for (const std::string& failure : check_device(*device, DType::bf16, 2e-2)) FAIL_CHECK(failure);
+  for (const OpSpec& spec : chunk_specs(DType::bf16)) check(*device, spec, 2e-2);
+}
+
+TEST_CASE("onednn in bf16: layouts that this machine would not choose", "[device][onednn][halves]") {
+  const bool emulated = GENERATE(true, false);
+  if (without_instructions(emulated)) return;
+  const auto device = halves(emulated)();
+  for (Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
+    WishingDevice wishing(*device, layout);
+    for (const OpSpec& spec : contract_specs(DType::bf16)) check(wishing, spec, 2e-2);
+  }
+}
+
+TEST_CASE("onednn in bf16 sums gradients of weights in f32, and of biases", "[device][onednn][halves]") {
+  const bool emulated = GENERATE(true, false);
+  if (without_instructions(emulated)) return;
+  const auto device = halves(emulated)();
+  for (const OpSpec& spec : contract_specs(DType::bf16))
+    if (spec.kind == OpKind::conv_backward_weights || spec.kind == OpKind::dense_backward_weights)
+      check(*device, spec, 1e-5);
+}
+
+TEST_CASE("onednn has in halves what computes in halves, and f16 nowhere", "[device][onednn][halves]") {
+  const auto device = halves(true)(), single = make_onednn_device({});
+  CHECK(device->supports(DType::bf16));
+  CHECK_FALSE(device->supports(DType::f16));
+  CHECK(single->supports(DType::bf16) == multiplies_bf16());
+  for (const OpKind kind : all_op_kinds()) {
+    INFO(name_of(kind));
+    CHECK(device->has(kind, DType::f32));
+    CHECK(device->has(kind, DType::bf16) == computes_in_halves(kind));
+    CHECK_FALSE(device->has(kind, DType::f16));
+  }
+  CHECK_THROWS_WITH(device->make({OpKind::add, DType::f16, ElementwiseDims{Shape{4}}}), Catch::Contains("bf16"));
+  if (multiplies_bf16()) return;
+  CHECK_THROWS_AS(single->make({OpKind::add, DType::bf16, ElementwiseDims{Shape{4}}}), EnvironmentError);
+  CHECK_THROWS_WITH(single->make({OpKind::add, DType::bf16, ElementwiseDims{Shape{4}}}),
+                    Catch::Contains("AVX512_BF16") && Catch::Contains("device.emulate_halves"));
+}
+
+TEST_CASE("no op of onednn in bf16 falls back to an unoptimised body", "[device][onednn][halves]") {
+  const bool emulated = GENERATE(true, false);
+  if (without_instructions(emulated)) return;
+  const auto device = halves(emulated)();
+  for (OpSpec spec : contract_specs(DType::bf16)) {
+    if (!device->has(spec.kind, DType::bf16)) continue;
+    for (int round = 0; round < 2; ++round) {
+      const std::string implementation = device->make(spec)->implementation();
+      CAPTURE(spec.text(), implementation);
+      CHECK(implementation.find("ref") == std::string::npos);
+      if (spec.kind == OpKind::conv_forward || spec.kind == OpKind::dense_forward)
+        CHECK((implementation.find("widened") != std::string::npos) == emulated);
+      spec.layouts = device->layouts(spec).layouts;
+    }
+  }
+}
+
+TEST_CASE("mixed precision on onednn: gradients, sequences, training", "[device][onednn][halves]") {
+  const bool emulated = GENERATE(true, false);
+  if (without_instructions(emulated)) return;
+  check_mixed_images(halves(emulated), kBf16);
+  check_mixed_sequences(halves(emulated), kBf16);
+  check_mixed_training(halves(emulated), kBf16, {});
+}
+
+TEST_CASE("mixed precision on onednn: convolutions keep their layouts, with few reorders between them",
+          "[device][onednn][halves]") {
+  const bool emulated = GENERATE(true, false);
+  if (without_instructions(emulated)) return;
+  const Graph graph = build_zoo("resnet20", labelled({3, 32, 32}, 10));
+  Trainer mixed(graph, 4, {.dtype = DType::f32, .activations = DType::bf16}, halves(emulated)());
+  int convolutions = 0, reorders = 0;
+  for (const OpReport& op : mixed.program().ops()) {
+    reorders += op.spec.kind == OpKind::reorder ? 1 : 0;
+    if (!std::holds_alternative<ConvDims>(op.spec.dims)) continue;
+    ++convolutions;
+    CHECK(is_half(op.spec.dtype));
+  }
+  std::printf("resnet20 in bf16 on onednn: %d convolutions, %d reorders\n", convolutions, reorders);
+  CHECK(reorders <= 8);
+}
+
+TEST_CASE("mixed precision on onednn: k replicas have the weights of one", "[equality][halves]") {
+  for (const NamedGraph& model : {NamedGraph{"lenet", small_lenet()}, NamedGraph{"dropout", small_dropout_net()}})
+    DYNAMIC_SECTION(model.name) {
+      const ReplicaRun run = run_of(model.graph);
+      const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, true));
+      check_one_model(split);
+      CHECK(tensor_distance(run.graph.parameters(), split.gradients, whole.gradients) <= 1e-4);
+      CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= 2e-2);
+    }
+}
+
+TEST_CASE("mixed precision on onednn: resumed runs end with the same bits, coded ones are one model", "[halves]") {
+  ReplicaRun run = run_of(small_lenet());
+  const ReplicaResult straight = train_replicas(run);
+  run.resume_at = 7;
+  CHECK(train_replicas(run).weights == straight.weights);
+  run.resume_at = -1;
+  for (const char* codec : {"bf16", "fp16", "int8", "topk", "lossless"}) {
+    INFO(codec);
+    run.codec = codec;
+    const ReplicaResult coded = train_replicas(run);
+    check_one_model(coded);
+    CHECK((coded.weights == straight.weights) == (run.codec == "lossless"));
+  }
+}
+
+TEST_CASE("mixed precision on onednn: parts of a model have the gradients of the whole", "[split][halves]") {
+  const auto check_parts = [](const Graph& graph, const ParallelConfig& parallel, double within = 2e-2) {
+    SplitRun run{.replicas = run_of(graph), .parallel = parallel};
+    run.replicas.steps = 3;
+    const SplitResult split = train_split(run);
+    const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, true));
+    CHECK(tensor_distance(graph.parameters(), split.gradients, whole.gradients) <= within);
+    CHECK(split.loss == Approx(whole.loss).epsilon(2e-2));
+  };
+  ParallelConfig pipeline, tensor, space;
+  pipeline.pipeline = 2, tensor.tensor = 2, space.space = 2;
+  for (const NamedGraph& model : small_sequence_models()) DYNAMIC_SECTION(model.name) {
+      if (std::string(model.name) == "charlstm" || std::string(model.name) == "wordlstm") {
+        check_parts(model.graph, pipeline);
+        check_parts(model.graph, tensor);
+      }
+    }
+  DYNAMIC_SECTION("images, pipeline") { check_parts(small_lenet(), pipeline); }
+  // Parts are rounded before they are summed, or summed elsewhere: where that moves a maximum, gradients differ by
+  // more.
+  DYNAMIC_SECTION("images, tensor") { check_parts(small_lenet(), tensor, 0.2); }
+  DYNAMIC_SECTION("images, space") { check_parts(small_tall_net(), space, 0.2); }
+}

@@ -1,0 +1,103 @@
+#include "tests/support/mixed_precision.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <string>
+
+#include "optim/optimiser.hpp"
+
+namespace echelon::test {
+namespace {
+
+// |a/scale - b| / |b| over all weights' gradients.
+double distance_but_for(double scale, const ParameterSet& parameters, const std::vector<double>& a,
+                        const std::vector<double>& b) {
+  double apart = 0, size = 0;
+  for (const Parameter& p : parameters.all())
+    for (auto i = static_cast<std::size_t>(p.begin); i < static_cast<std::size_t>(p.end()); ++i) {
+      if (p.kind != ParameterKind::weight) continue;
+      apart += (a[i] / scale - b[i]) * (a[i] / scale - b[i]);
+      size += b[i] * b[i];
+    }
+  return std::sqrt(apart / size);
+}
+
+bool is_loss(OpKind kind) { return std::string(name_of(kind)).starts_with("loss_"); }
+
+}  // namespace
+
+PlainBatch mixed_batch(const Graph& graph, std::int64_t step) {
+  return hashed_batch(form_of(graph), step * kMixedBatch, kMixedBatch, 1);
+}
+
+Trainer mixed_trainer(const Graph& graph, const OpenDevice& open, DType activations) {
+  return Trainer(graph, kMixedBatch, {.dtype = DType::f32, .activations = activations}, open());
+}
+
+void check_mixed_gradients(const Graph& graph, const OpenDevice& open, Half half) {
+  const PlainBatch batch = mixed_batch(graph, 0);
+  Trainer exact(graph, kMixedBatch, {.dtype = DType::f64}), mixed = mixed_trainer(graph, open, half.dtype);
+  const double loss = mixed.loss(batch), exactly = exact.loss(batch);
+  CHECK(loss == Approx(exactly).epsilon(half.tolerance));
+  CHECK(std::fabs(loss - exactly) > 1e-6 * exactly);  // something was rounded
+  exact.gradients(batch, kMixedBatch, true);
+  mixed.set_loss_scale(256);
+  mixed.gradients(batch, kMixedBatch, true);
+  const auto scaled = mixed.read_gradients();
+  CHECK(distance_but_for(256, graph.parameters(), scaled, exact.read_gradients()) < half.tolerance);
+  mixed.gradients(batch, kMixedBatch, true);
+  CHECK(mixed.read_gradients() == scaled);
+}
+
+void check_mixed_images(const OpenDevice& open, Half half) {
+  for (const Graph& graph : {small_lenet(), small_batch_norm_net(), small_dropout_net()}) {
+    INFO(name_of(half.dtype));
+    check_mixed_gradients(graph, open, half);
+    Trainer mixed = mixed_trainer(graph, open, half.dtype);
+    const std::string logits = graph.nodes()[graph.nodes().size() - 2].name;
+    CHECK(mixed.program().value(logits).dtype == DType::f32);
+  }
+}
+
+void check_mixed_sequences(const OpenDevice& open, Half half) {
+  const auto device = open();
+  for (const NamedGraph& model : small_sequence_models()) {
+    INFO(model.name << " " << name_of(half.dtype));
+    check_mixed_gradients(model.graph, open, half);
+    Trainer mixed = mixed_trainer(model.graph, open, half.dtype);
+    for (const OpReport& op : mixed.program().ops()) {
+      if (op.spec.kind == OpKind::reorder || is_loss(op.spec.kind)) continue;
+      INFO(op.spec.text());
+      CHECK(is_half(op.spec.dtype) == device->has(op.spec.kind, half.dtype));
+    }
+  }
+}
+
+std::vector<double> mixed_losses(const Graph& graph, const OpenDevice& open, DType activations,
+                                 const LossScaling& scaling) {
+  Trainer trainer = mixed_trainer(graph, open, activations);
+  OptimiserConfig config;
+  Optimiser optimiser(config, trainer.arenas(), scaling);
+  const ArenaRange all{0, trainer.arenas().elems()};
+  const PlainBatch batch = mixed_batch(graph, 0);
+  std::vector<double> losses;
+  for (std::int64_t step = 0; step < 10; ++step) {
+    optimiser.begin_step(step, 0.02);
+    trainer.set_loss_scale(optimiser.loss_scale());
+    trainer.program().reset_losses();
+    trainer.gradients(batch, kMixedBatch, true);
+    losses.push_back(trainer.program().losses().loss / kMixedBatch);
+    if (optimiser.accept() == Optimiser::Verdict::apply) optimiser.apply(all);
+  }
+  return losses;
+}
+
+void check_mixed_training(const OpenDevice& open, Half half, const LossScaling& scaling) {
+  const Graph graph = small_batch_norm_net();
+  const auto wide = mixed_losses(graph, open, DType::f32, {});
+  const auto mixed = mixed_losses(graph, open, half.dtype, scaling);
+  for (std::size_t step = 0; step < wide.size(); ++step) CHECK(mixed[step] == Approx(wide[step]).margin(0.05));
+  CHECK(wide.back() < wide.front());
+}
+
+}  // namespace echelon::test
