@@ -48,7 +48,7 @@ CUDA_LIB := $(OUT)/bin/libechelon_cuda.so
 CALLS := $(OUT)/cuda_calls
 PRODUCTS := $(ECHELON) $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
 
-.PHONY: all demo test quick-test mpi-test fuzz soak bench lint analyze analyzed format bundle install deps build tests clean help
+.PHONY: all demo test quick-test mpi-test fuzz cuda-on-cpu soak bench lint analyze analyzed format bundle install deps build tests clean help
 .DEFAULT_GOAL := all
 all: deps
 	@+$(SUBMAKE) build
@@ -61,7 +61,7 @@ demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling ta
 	@tests/tools/demo.sh $(ECHELON)
 test: deps ## install what is missing, build, run every test
 	@+$(SUBMAKE) build tests
-	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda
+	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda cuda_calls cuda_on_cpu
 quick-test: deps ## the unit and contract rings without slow cases, under 30 s
 	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) --quick unit contract
@@ -71,9 +71,12 @@ mpi-test: deps ## the tests that need mpirun
 fuzz: deps ## damaged and drawn inputs for every reader, TIMES=1 as many as in `make test`; best with ASAN=1 UBSAN=1
 	@+$(SUBMAKE) $(OUT)/tests/fuzz
 	@ECHELON_FUZZ_TIMES=$(TIMES) tests/tools/run_tests.sh $(OUT) fuzz
+cuda-on-cpu: deps ## the CUDA kernels on the CPU against the reference; best with ASAN=1 UBSAN=1
+	@+$(SUBMAKE) $(OUT)/tests/cuda_on_cpu
+	@tests/tools/run_tests.sh $(OUT) cuda_on_cpu
 soak: deps ## the long forms of tests that `make test` samples
 	@+$(SUBMAKE) build tests
-	@tests/tools/run_tests.sh $(OUT) --soak unit contract fuzz kills faults study_kills
+	@tests/tools/run_tests.sh $(OUT) --soak unit contract fuzz cuda_on_cpu kills faults study_kills
 bench: deps ## step time of the zoo's models on this machine
 	@+$(SUBMAKE) build
 	@tests/tools/bench.sh $(ECHELON)
@@ -95,7 +98,7 @@ clean: ## remove every build
 	rm -rf $(BUILD)
 
 build: $(PRODUCTS)
-tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(if $(filter 1,$(CUDA)),$(if $(wildcard tests/cuda/*.cpp),$(OUT)/tests/cuda))
+tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(OUT)/tests/cuda_on_cpu $(if $(filter 1,$(CUDA)),$(OUT)/tests/cuda $(if $(NCCL_FOUND),$(CALLS)/cuda_calls))
 
 $(ECHELON): $(LIB_OBJ) $(call objects,src/main.cpp $(if $(SAN),,$(COUNTED)))
 	@mkdir -p $(@D)
@@ -130,6 +133,8 @@ FORCE:
 $(OUT)/obj/src/base/version.cpp.o: $(OUT)/commit
 $(OUT)/obj/src/base/version.cpp.o: CPPFLAGS += -DECHELON_COMMIT='"$(shell cat $(OUT)/commit 2>/dev/null)"'
 $(OUT)/obj/tests/%: CPPFLAGS += -I.
+# Tests are compiled more often than they run: a third of the time for -O3 goes into optimising them.
+$(OUT)/obj/tests/% $(OUT)/pch/tests.hpp: private CXXFLAGS += $(if $(SAN),,-O1)
 # A root that may set errno keeps Adam and its kin out of the vector units; the bits are the same without.
 $(OUT)/obj/src/device/host_update.cpp.o: private CXXFLAGS += -fno-math-errno
 
@@ -173,7 +178,7 @@ $(OUT)/obj/cuda/%.cu.o: cuda/%.cu $(OUT)/flags
 
 # The ring that needs no GPU: the objects of the CUDA library over a stand-in for CUDA, cuDNN, cuBLAS and NCCL, in a
 # folder of its own, because the library is looked for beside the executable. libcuda.so.1 is opened, and never used.
-STANDIN_SRC := $(filter-out %/nccl.cpp,$(call find,tests/cuda_calls/standin,cpp))
+STANDIN_SRC := $(filter-out %/nccl.cpp %/nvml.cpp,$(call find,tests/cuda_calls/standin,cpp))
 $(OUT)/obj/tests/cuda_calls/%: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(CALLS)/libcuda.so.1:
 	@mkdir -p $(@D)
@@ -184,11 +189,30 @@ $(CALLS)/libechelon_cuda.so: $(call objects,$(CUDA_SRC) $(STANDIN_SRC)) | $(CALL
 $(CALLS)/libnccl.so.2: $(OUT)/obj/tests/cuda_calls/standin/nccl.cpp.o $(CALLS)/libechelon_cuda.so
 	@echo "  LINK $@"
 	@$(CXX) -shared -o $@ $^ $(SANFLAGS) -lfmt -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN'
-$(CALLS)/echelon: $(ECHELON) $(CALLS)/libnccl.so.2
+$(CALLS)/libnvidia-ml.so.1: $(OUT)/obj/tests/cuda_calls/standin/nvml.cpp.o
+	@mkdir -p $(@D)
+	@$(CXX) -shared -o $@ $^ $(SANFLAGS)
+$(CALLS)/echelon: $(ECHELON) $(CALLS)/libnccl.so.2 $(CALLS)/libnvidia-ml.so.1
 	@ln -f $< $@
 $(CALLS)/cuda_calls: $(LIB_OBJ) $(SUPPORT_OBJ) $(call objects,$(wildcard tests/cuda_calls/*.cpp) tests/main.cpp) | $(CALLS)/echelon
 	@echo "  LINK $@"
 	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS) -Wl,-rpath,'$$ORIGIN'
+
+# The kernels compiled as plain C++ against headers of the ring's own, with all that launches them but cuDNN's ops; and
+# what they are compared with. No other file of src/ is compiled, and neither nvcc nor CUDA's headers are looked for.
+CPU := $(OUT)/obj/cuda_on_cpu
+CPU_SRC := $(call find,cuda/kernels,cu) $(call find,cuda/ops,cpp) $(addprefix cuda/,card.cpp check.cpp context.cpp) $(call find,tests/cuda_on_cpu,cpp)
+CPU_COMPARED := $(filter-out src/device/cuda_entry.cpp src/device/onednn/% src/device/paced/% src/comm/codec/%_bucket.cpp,$(call find,src/base src/device src/comm/codec,cpp)) \
+  $(addprefix src/verify/,device_cases.cpp device_contract.cpp device_contract_memory.cpp device_variants.cpp oracle.cpp random.cpp stored.cpp) \
+  $(call find,src/verify/ops,cpp) src/h5/initialise.cpp src/h5/handle.cpp $(addprefix tests/support/,session.cpp codec_pair.cpp discrete_codec.cpp) tests/main.cpp
+$(CPU)/%.o: % $(OUT)/flags $(OUT)/pch/tests.hpp
+	@mkdir -p $(@D)
+	@echo "  CXX  $< (on the CPU)"
+	@$(CXX) $(filter-out -Wconversion -Wshadow,$(CXXFLAGS)) -Itests/cuda_on_cpu/include $(CPPFLAGS) -I. $(PKG) -include $(OUT)/pch/tests.hpp -x c++ -c -o $@ $<
+$(OUT)/tests/cuda_on_cpu: $(CPU_SRC:%=$(CPU)/%.o) $(call objects,$(CPU_COMPARED))
+	@mkdir -p $(@D)
+	@echo "  LINK $@"
+	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS)
 
 # Analysis: a stamp a file and tool, made where nothing was found. What is looked for: .clang-tidy, tests/lint/cppcheck.txt.
 ANALYZE := $(OUT)/analyze

@@ -39,12 +39,12 @@ void Card::watch(std::function<void()> look) {
   watched_ = look_ != nullptr;
 }
 
-template <class Query, class Block>
-void Card::wait_for(const Query& query, const Block& block) {
+template <class Passed, class Block>
+void Card::wait_for(const Passed& has_passed, const Block& block) {
   use();
   if (!watched_) return block();
   for (;;) {
-    if (passed(query())) return;
+    if (has_passed()) return;
     std::function<void()> look;
     {
       const std::lock_guard lock(mutex_);
@@ -56,11 +56,13 @@ void Card::wait_for(const Query& query, const Block& block) {
 }
 
 void Card::wait(cudaStream_t stream) {
-  wait_for([&] { return cudaStreamQuery(stream); }, [&] { ECHELON_CUDA(cudaStreamSynchronize(stream)); });
+  wait_for([&] { return ECHELON_CUDA_PASSED(cudaStreamQuery(stream)); },
+           [&] { ECHELON_CUDA(cudaStreamSynchronize(stream)); });
 }
 
 void Card::wait(cudaEvent_t event) {
-  wait_for([&] { return cudaEventQuery(event); }, [&] { ECHELON_CUDA(cudaEventSynchronize(event)); });
+  wait_for([&] { return ECHELON_CUDA_PASSED(cudaEventQuery(event)); },
+           [&] { ECHELON_CUDA(cudaEventSynchronize(event)); });
 }
 
 cudaEvent_t Card::take_event() {

@@ -48,8 +48,8 @@ class Card {
   std::atomic<std::size_t> now_bytes = 0, peak_bytes = 0;
 
  private:
-  template <class Query, class Block>
-  void wait_for(const Query& query, const Block& block);
+  template <class Passed, class Block>
+  void wait_for(const Passed& has_passed, const Block& block);
 
   const int index_;
   const DeviceOptions options_;

@@ -40,12 +40,12 @@ void check(cublasStatus_t status, const char* call, const char* file, int line) 
   fail(status == CUBLAS_STATUS_ALLOC_FAILED, cublasGetStatusString(status), call, file, line);
 }
 
-bool passed(cudaError_t query) {
+bool passed(cudaError_t query, const char* call, const char* file, int line) {
   if (query == cudaErrorNotReady) {
     cudaGetLastError();
     return false;
   }
-  ECHELON_CUDA(query);
+  check(query, call, file, line);
   return true;
 }
 

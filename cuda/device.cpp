@@ -15,6 +15,7 @@
 #include "cuda/cudnn/algorithms.hpp"
 #include "cuda/make.hpp"
 #include "cuda/nccl.hpp"
+#include "cuda/nvml.hpp"
 #include "cuda/queues.hpp"
 #include "cuda/recording.hpp"
 
@@ -39,6 +40,7 @@ class CudaDevice final : public Device {
   std::size_t allocated_bytes() const override { return context_.allocated_bytes(); }
   std::size_t peak_bytes() const override { return context_.peak_bytes(); }
   std::size_t card_bytes() const override;
+  unsigned throttled() const override { return cuda::throttled(context_.index()); }
 
   void zero(void* dst, std::size_t bytes) override {
     if (nothing(bytes)) return;

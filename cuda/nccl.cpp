@@ -173,12 +173,15 @@ class NcclAllreduce final : public DeviceAllreduce {
     ECHELON_CUDA(cudaStreamWaitEvent(context_.stream(), done_.at(slot).get(), 0));
   }
 
-  // A card that has failed sums nothing any more.
+  // Asked while spans end, where nothing may be thrown: a card that fails here is marked, and sums nothing any more.
   bool done(std::size_t slot) const override {
-    cudaSetDevice(context_.index());
-    if (cudaEventQuery(done_.at(slot).get()) != cudaErrorNotReady) return true;
-    cudaGetLastError();
-    return false;
+    try {
+      ECHELON_CUDA(cudaSetDevice(context_.index()));
+      return ECHELON_CUDA_PASSED(cudaEventQuery(done_.at(slot).get()));
+    } catch (const Error& error) {
+      context_.card().fail(error.what());
+      return true;
+    }
   }
 
  private:

@@ -19,7 +19,7 @@ class CudaEvent final : public Event {
   ~CudaEvent() override { card_->give_back(event_.release()); }
   bool ready() const override {
     card_->use();
-    return cuda::passed(cudaEventQuery(event_.get()));
+    return ECHELON_CUDA_PASSED(cudaEventQuery(event_.get()));
   }
   void wait() const override { card_->wait(event_.get()); }
 
@@ -38,7 +38,7 @@ class CudaTimer final : public DeviceTimer {
   }
   bool passed(std::size_t i) const override {
     context_.use();
-    return cuda::passed(cudaEventQuery(marks_.at(i).get()));
+    return ECHELON_CUDA_PASSED(cudaEventQuery(marks_.at(i).get()));
   }
   double seconds(std::size_t from, std::size_t to) const override {
     context_.use();

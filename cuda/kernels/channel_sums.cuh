@@ -48,10 +48,10 @@ void channel_sums(const ChannelExtents& e, void* scratch, cudaStream_t stream, T
   const std::int64_t splits = channel_splits(e), C = e.C;
   if (e.elems == 1) {
     const dim3 grid(static_cast<unsigned>((C + kColumns - 1) / kColumns), static_cast<unsigned>(splits));
-    row_partials_kernel<kSums><<<grid, dim3(kColumns, kThreads / kColumns), 0, stream>>>(partial, e, terms);
+    launch(row_partials_kernel<kSums, Terms>, grid, dim3(kColumns, kThreads / kColumns), stream, partial, e, terms);
   } else {
     const dim3 grid(static_cast<unsigned>(C), static_cast<unsigned>(splits));
-    channel_partials_kernel<kSums><<<grid, plane_block(e.elems), 0, stream>>>(partial, e, terms);
+    launch(channel_partials_kernel<kSums, Terms>, grid, plane_block(e.elems), stream, partial, e, terms);
   }
   each(C, stream, [=] __device__(std::int64_t c) {
     double sums[kSums] = {};

@@ -171,7 +171,7 @@ void cast_decode(bool bf16, float up, const std::byte* wire, float* values, std:
 void int8_encode(std::uint64_t key, std::int64_t first, const float* values, float* residual, std::byte* wire,
                  std::int64_t n, cudaStream_t stream) {
   const Draws draws{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)};
-  if (n > 0) int8_kernel<<<blocks_of(n, kInt8Block), kThreads, 0, stream>>>(draws, first, values, residual, wire, n);
+  if (n > 0) launch(int8_kernel, blocks_of(n, kInt8Block), kThreads, stream, draws, first, values, residual, wire, n);
 }
 
 void int8_decode(const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream) {
@@ -184,7 +184,7 @@ void int8_decode(const std::byte* wire, float* values, std::int64_t n, bool add,
 }
 
 void onebit_encode(const float* values, float* residual, std::byte* wire, std::int64_t n, cudaStream_t stream) {
-  if (n > 0) onebit_kernel<<<blocks_of(n, kBitBlock), kThreads, 0, stream>>>(values, residual, wire, n);
+  if (n > 0) launch(onebit_kernel, blocks_of(n, kBitBlock), kThreads, stream, values, residual, wire, n);
 }
 
 void onebit_decode(const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream) {
@@ -199,7 +199,7 @@ void onebit_decode(const std::byte* wire, float* values, std::int64_t n, bool ad
 
 void finish_residual_norms(const double* squares, const std::uint64_t* most, ResidualNorms* residual_norms,
                            cudaStream_t stream) {
-  residual_norms_kernel<<<1, kThreads, 0, stream>>>(squares, most, residual_norms, kReduceBlocks);
+  launch(residual_norms_kernel, 1, kThreads, stream, squares, most, residual_norms, kReduceBlocks);
 }
 
 }  // namespace echelon::cuda

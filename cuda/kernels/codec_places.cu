@@ -206,8 +206,8 @@ __global__ void __launch_bounds__(kThreads)
 
 void place_choices(const float* wanted, std::int64_t n, SelectionMemory memory, cudaStream_t stream) {
   const auto tiles = static_cast<unsigned>(selection_tiles(n));
-  count_kernel<<<tiles, kThreads, 0, stream>>>(wanted, n, memory.selection, memory.tiles);
-  before_kernel<<<1, kThreads, 0, stream>>>(memory.tiles, tiles, memory.selection);
+  launch(count_kernel, tiles, kThreads, stream, wanted, n, memory.selection, memory.tiles);
+  launch(before_kernel, 1, kThreads, stream, memory.tiles, tiles, memory.selection);
 }
 
 }  // namespace
@@ -219,15 +219,15 @@ void begin_selection(const float* values, float* wanted, std::int64_t n, Selecti
     memory.bins[i] = 0;
     if (i == 0) *memory.selection = {.exception = kAll};
   });
-  wanted_kernel<<<grid_blocks(n, kThreads, kMostBlocks), kThreads, 0, stream>>>(values, wanted, n, memory.selection);
+  launch(wanted_kernel, grid_blocks(n, kThreads, kMostBlocks), kThreads, stream, values, wanted, n, memory.selection);
 }
 
 void select_largest(const float* wanted, std::int64_t n, std::int64_t m, SelectionMemory memory, cudaStream_t stream) {
   each(1, stream, [=] __device__(std::int64_t) { memory.selection->ties = static_cast<std::uint32_t>(m); });
   for (int shift = 24; shift >= 0; shift -= 8) {
-    digits_kernel<<<grid_blocks(n, kThreads, kMostBlocks), kThreads, 0, stream>>>(wanted, n, shift, memory.selection,
-                                                                                  memory.bins);
-    choose_kernel<<<1, kThreads, 0, stream>>>(shift, memory.selection, memory.bins);
+    launch(digits_kernel, grid_blocks(n, kThreads, kMostBlocks), kThreads, stream, wanted, n, shift, memory.selection,
+           memory.bins);
+    launch(choose_kernel, 1, kThreads, stream, shift, memory.selection, memory.bins);
   }
 }
 
@@ -244,20 +244,20 @@ void select_above(float tau, SelectionMemory memory, cudaStream_t stream) {
 void topk_encode(float* wanted, std::byte* wire, std::int64_t n, std::int64_t m, SelectionMemory memory,
                  cudaStream_t stream) {
   place_choices(wanted, n, memory, stream);
-  topk_kernel<<<static_cast<unsigned>(selection_tiles(n)), kThreads, 0, stream>>>(wanted, wire, n, m, memory.selection,
-                                                                                  memory.tiles);
+  launch(topk_kernel, static_cast<unsigned>(selection_tiles(n)), kThreads, stream, wanted, wire, n, m, memory.selection,
+         memory.tiles);
 }
 
 void threshold_encode(float* wanted, std::byte* wire, std::int64_t n, SelectionMemory memory, cudaStream_t stream) {
   place_choices(wanted, n, memory, stream);
-  head_kernel<<<1, 1, 0, stream>>>(wanted, wire, n, memory.selection);
-  threshold_kernel<<<static_cast<unsigned>(selection_tiles(n)), kThreads, 0, stream>>>(wanted, wire, n,
-                                                                                       memory.selection, memory.tiles);
+  launch(head_kernel, 1, 1, stream, wanted, wire, n, memory.selection);
+  launch(threshold_kernel, static_cast<unsigned>(selection_tiles(n)), kThreads, stream, wanted, wire, n,
+         memory.selection, memory.tiles);
 }
 
 void copy_message(const Selection* selection, const ResidualNorms* residual_norms, const std::byte* wire,
                   ResidualNorms* residual_norms_host, std::byte* wire_host, cudaStream_t stream) {
-  copy_kernel<<<64, kThreads, 0, stream>>>(selection, residual_norms, wire, residual_norms_host, wire_host);
+  launch(copy_kernel, 64, kThreads, stream, selection, residual_norms, wire, residual_norms_host, wire_host);
 }
 
 void topk_add(const std::byte* wire, float* values, std::int64_t m, cudaStream_t stream) {

@@ -86,7 +86,7 @@ void direct_conv_backward_weights(const ConvDims& d, Layout layout, const T* x, 
                                   cudaStream_t stream) {
   const Place image{d.C, d.H * d.W, layout}, output{d.K, d.P() * d.Q(), layout};
   const auto weights = static_cast<unsigned>(d.K * (d.C / d.groups) * d.R * d.S);
-  weight_kernel<<<weights, kThreads, 0, stream>>>(d, image, output, d.Q(), x, dy, dw, add);
+  launch(weight_kernel<T>, weights, kThreads, stream, d, image, output, d.Q(), x, dy, dw, add);
 }
 
 #define ECHELON_INSTANTIATE(T)                                                                               \

@@ -2,10 +2,10 @@
 // order that the extents alone decide, so that a run can be repeated bit by bit.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <algorithm>
 #include <cstdint>
+
+#include "cuda/kernels/launch.cuh"
 
 namespace echelon::cuda {
 
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kThreads) each_kernel(std::int64_t n, F f) {
 // f(i) for i in [0, n).
 template <class F>
 void each(std::int64_t n, cudaStream_t stream, F f) {
-  if (n > 0) each_kernel<<<grid_blocks(n, kThreads, 1 << 16), kThreads, 0, stream>>>(n, f);
+  if (n > 0) launch(each_kernel<F>, grid_blocks(n, kThreads, 1 << 16), kThreads, stream, n, f);
 }
 
 // A block of kThreads threads laid over (planes, elements of a plane): x covers a plane's elements, y several planes.
@@ -52,7 +52,7 @@ template <class F>
 void each_plane(std::int64_t N, std::int64_t C, std::int64_t elems, cudaStream_t stream, F f) {
   const dim3 block = plane_block(elems);
   const dim3 grid(grid_blocks(N * C, block.y, 1 << 20), grid_blocks(elems, block.x, 64));
-  each_plane_kernel<<<grid, block, 0, stream>>>(N * C, C, elems, f);
+  launch(each_plane_kernel<F>, grid, block, stream, N * C, C, elems, f);
 }
 
 // Adds the block's values of one variable up in shared memory, pairwise. All kThreads threads call it, and all get the

@@ -55,13 +55,13 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 void layer_norm_forward(const RowExtents& e, const T* x, const Wide<T>* gamma, const Wide<T>* beta, double epsilon,
                         T* y, double* stats, cudaStream_t stream) {
-  forward_kernel<<<grid_blocks(e.rows, 1, 1 << 16), kThreads, 0, stream>>>(e, x, gamma, beta, epsilon, y, stats);
+  launch(forward_kernel<T>, grid_blocks(e.rows, 1, 1 << 16), kThreads, stream, e, x, gamma, beta, epsilon, y, stats);
 }
 
 template <class T>
 void layer_norm_backward(const RowExtents& e, const T* x, const T* dy, const double* stats, const Wide<T>* gamma, T* dx,
                          bool add, cudaStream_t stream) {
-  backward_kernel<<<grid_blocks(e.rows, 1, 1 << 16), kThreads, 0, stream>>>(e, x, dy, stats, gamma, dx, add);
+  launch(backward_kernel<T>, grid_blocks(e.rows, 1, 1 << 16), kThreads, stream, e, x, dy, stats, gamma, dx, add);
 }
 
 template <class T>

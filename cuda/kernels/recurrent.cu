@@ -85,8 +85,8 @@ template <class T>
 void embedding_gradient(const std::int32_t* ids, const T* dy, Wide<T>* dw, const EmbeddingDims& d,
                         std::uint32_t* touched, bool add, cudaStream_t stream) {
   if (touched) mark_rows(ids, d.first, dw, d.rows, {touched, d.V, d.F}, add, stream);
-  embedding_gradient_kernel<<<grid_blocks(d.V, 1, 1 << 16), kThreads, 0, stream>>>(
-      ids, dy, dw, d.rows, d.V, d.F, d.first, touched, add || touched != nullptr);
+  launch(embedding_gradient_kernel<T>, grid_blocks(d.V, 1, 1 << 16), kThreads, stream, ids, dy, dw, d.rows, d.V, d.F,
+         d.first, touched, add || touched != nullptr);
 }
 
 #define ECHELON_INSTANTIATE(T)                                                                                       \

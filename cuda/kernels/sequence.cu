@@ -117,7 +117,7 @@ template <class T>
 void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, const Wide<T>* products, T* p,
                        cudaStream_t stream) {
   const unsigned blocks = grid_blocks(d.N * d.heads * d.T, 1, 1 << 16);
-  attention_softmax_kernel<<<blocks, kThreads, 0, stream>>>(d, lengths, products, p);
+  launch(attention_softmax_kernel<T>, blocks, kThreads, stream, d, lengths, products, p);
 }
 
 template <class T>
@@ -125,7 +125,7 @@ void attention_softmax_backward(const AttentionDims& d, const T* p, double scale
                                 cudaStream_t stream) {
   const std::int64_t rows = d.N * d.heads * d.T;
   const unsigned blocks = grid_blocks(rows, 1, 1 << 16);
-  attention_softmax_backward_kernel<<<blocks, kThreads, 0, stream>>>(rows, d.S, p, scale, da, ds);
+  launch(attention_softmax_backward_kernel<T>, blocks, kThreads, stream, rows, d.S, p, scale, da, ds);
 }
 
 #define ECHELON_INSTANTIATE(T, Target)                                                                              \

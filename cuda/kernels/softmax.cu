@@ -52,14 +52,14 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 void sum_loss_rows(std::int64_t N, const double* rows, double* sums, bool add, cudaStream_t stream) {
-  sum_rows_kernel<<<1, kThreads, 0, stream>>>(N, rows, sums, add);
+  launch(sum_rows_kernel, 1, kThreads, stream, N, rows, sums, add);
 }
 
 template <class T>
 void softmax_forward(std::int64_t N, std::int64_t K, double smoothing, const T* logits, const std::int32_t* labels,
                      const T* weights, T* probs, double* rows, double* sums, bool add, cudaStream_t stream) {
-  softmax_row_kernel<<<grid_blocks(N, 1, 1 << 16), kThreads, 0, stream>>>(N, K, smoothing, logits, labels, weights,
-                                                                          probs, rows);
+  launch(softmax_row_kernel<T>, grid_blocks(N, 1, 1 << 16), kThreads, stream, N, K, smoothing, logits, labels, weights,
+         probs, rows);
   sum_loss_rows(N, rows, sums, add, stream);
 }
 

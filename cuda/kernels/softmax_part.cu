@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 void softmax_part(const SoftmaxPartDims& d, const T* logits, const std::int32_t* labels, T* partials,
                   cudaStream_t stream) {
-  softmax_part_kernel<<<grid_blocks(d.N, 1, 1 << 16), kThreads, 0, stream>>>(d.N, d.K, d.first, d.classes, d.smoothing,
-                                                                             logits, labels, partials);
+  launch(softmax_part_kernel<T>, grid_blocks(d.N, 1, 1 << 16), kThreads, stream, d.N, d.K, d.first, d.classes,
+         d.smoothing, logits, labels, partials);
 }
 
 template <class T>

@@ -17,6 +17,10 @@ struct Max {
 
 template <class V, class Value, class Combine>
 __global__ void __launch_bounds__(kThreads) reduce_kernel(std::int64_t n, V* partials, Value value, Combine combine) {
+  if (static_cast<std::int64_t>(blockIdx.x) * kThreads >= n) {  // of no values
+    if (threadIdx.x == 0) partials[blockIdx.x] = 0;
+    return;
+  }
   V mine = 0;
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n; i += stride)
@@ -27,7 +31,8 @@ __global__ void __launch_bounds__(kThreads) reduce_kernel(std::int64_t n, V* par
 
 template <class V, class Value, class Combine>
 void reduce(std::size_t n, V* partials, cudaStream_t stream, Value value, Combine combine) {
-  reduce_kernel<<<kReduceBlocks, kThreads, 0, stream>>>(static_cast<std::int64_t>(n), partials, value, combine);
+  launch(reduce_kernel<V, Value, Combine>, kReduceBlocks, kThreads, stream, static_cast<std::int64_t>(n), partials,
+         value, combine);
 }
 
 }  // namespace

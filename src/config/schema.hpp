@@ -260,6 +260,7 @@ struct MonitorConfig {
   Watch slow_rank = Watch::warn;         // a rank computes longer than others, or than it did
   double slow_factor = 2;                // than the median rank, or than its own fastest median
   std::int64_t slow_steps = 50;          // steps over which medians are taken
+  Watch throttling = Watch::warn;        // a GPU runs below its clock, for heat or the host's power
   Watch out_of_time = Watch::warn;       // at its rate the run ends after Slurm ends the job
 };
 

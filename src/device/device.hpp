@@ -131,6 +131,9 @@ class Device {
   virtual std::size_t peak_bytes() const = 0;
   // Memory of the card, all of it; 0 on the host, whose memory is shared by what runs there.
   virtual std::size_t card_bytes() const { return 0; }
+  // Why the card runs below its clock at the moment (throttling.hpp); 0: it does not, or nothing is known. Nothing
+  // throws.
+  virtual unsigned throttled() const { return 0; }
 
   // In stream order; `to_host` and `to_device` return when the host memory may be reused.
   virtual void to_device(void* dst, const void* src, std::size_t bytes);  // default: to_device_async, synchronize

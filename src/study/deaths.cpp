@@ -19,11 +19,10 @@ bool taken_along(const CellDeath& death, const std::vector<CellDeath>& all) {
 std::vector<Blame> judge_deaths(const std::vector<CellDeath>& deaths) {
   std::vector<Blame> out;
   for (const CellDeath& death : deaths) {
-    const bool goes_on = death.progressed && death.told != Told::error;
-    if (death.told == Told::stopped || goes_on)
+    if (death.progressed && death.told != Told::error)
       out.push_back(Blame::cleared);
     else
-      out.push_back(taken_along(death, deaths) ? Blame::spared : Blame::counted);
+      out.push_back(death.told == Told::stopped || taken_along(death, deaths) ? Blame::spared : Blame::counted);
   }
   return out;
 }

@@ -2,12 +2,13 @@
 //
 // A launch that is gone has left cells behind in state `running`: one, or several of lanes side by side. Of those:
 //
-//   stopped by a signal        not counted, and what was counted before is forgotten: the cell can be run
+//   stopped by a signal        not counted
 //   a rank told of an error    counted against the first cell that told; the others were taken along
 //   neither                    ranks were killed, crashed or hung: counted against each, which then run in turns
 //
-// A death is not counted where the cell has a new checkpoint since it began, unless a rank told of an error: launches
-// die for other reasons too (a host, a limit of time), and a cell that gets on will end.
+// Where the cell has a new checkpoint since it began, the death is not counted and those before are forgotten, unless a
+// rank told of an error: launches die for other reasons too (a host, a limit of time), and a cell that gets on will
+// end.
 #pragma once
 
 #include <string>

@@ -75,12 +75,14 @@ class Loop {
   RunState& state_;
   PhaseBoard& phase_;
   std::vector<Hook*> hooks_;
-  double told_compute_s_ = -1;                     // of the step before, as this rank told the others; -1: none
-  bool over_ = false;                              // the run is finished
-  bool came_ = false;                              // to the meeting that is to come
-  RankStep last_;                                  // of the step before
-  double resident_mb_ = 0, resident_at_s_ = -1e9;  // memory of this process, read now and then
-  double mark_s_ = 0;                              // end of the step before
+  double told_compute_s_ = -1;  // of the step before, as this rank told the others; -1: none
+  bool over_ = false;           // the run is finished
+  bool came_ = false;           // to the meeting that is to come
+  RankStep last_;               // of the step before
+  double resident_mb_ = 0;      // memory of this process, read now and then ..
+  unsigned throttled_ = 0;      // .. as is Device::throttled
+  double looked_at_s_ = -1e9;
+  double mark_s_ = 0;  // end of the step before
   double epoch_start_s_ = 0;
   double last_clock_checkpoint_s_ = 0;
   // Where replicas meet on call: epochs over, by all replicas' samples together; on rank 0, the weight of this

@@ -12,7 +12,7 @@
 namespace echelon::inline train {
 namespace {
 
-constexpr double kResidentEvery_s = 0.5;  // reading it takes 10 us
+constexpr double kLookEvery_s = 0.5;  // at memory and clocks: each takes 10 us
 
 }  // namespace
 
@@ -32,15 +32,17 @@ ControlWords Loop::words_of(const LossSums& losses, std::int64_t step) {
 
 void Loop::remember(const StepResult& result) {
   const StepTimes& t = result.times;
-  if (const double now_s = clock_.now_s(); now_s - resident_at_s_ >= kResidentEvery_s) {
-    resident_at_s_ = now_s;
+  if (const double now_s = clock_.now_s(); now_s - looked_at_s_ >= kLookEvery_s) {
+    looked_at_s_ = now_s;
     resident_mb_ = resident_mb();
+    throttled_ = runner_.throttled();
   }
   last_ = {.compute_s = runner_.trains() ? t.data_wait_s + t.forward_s + t.backward_s : -1,
            .exposed_s = result.outcome.exchange_wait_s,
            .exchange_s = result.outcome.exchange_busy_s,
            .wire_bytes = static_cast<double>(result.outcome.wire.bytes_sent),
-           .rss_mb = resident_mb_};
+           .rss_mb = resident_mb_,
+           .throttled = static_cast<double>(throttled_)};
 }
 
 void Loop::refuse_loss(const ControlSum& sum) {

@@ -59,6 +59,7 @@ class StepRunner final : public Stepper {
   // What recurrent layers carry from step to step, whole by rows of the global batch.
   void visit_state(StateVisitor& visitor) override;
 
+  unsigned throttled() const override { return arenas_.device().throttled(); }
   std::optional<PaceRecord> pace() const override;
   std::uint64_t bytes_read() const override;
   std::uint64_t bytes_used() const override;

@@ -76,6 +76,8 @@ class Stepper {
   virtual void visit_state(StateVisitor&) {}
   // Where device.pace_ms paces it.
   virtual std::optional<PaceRecord> pace() const { return {}; }
+  // Device::throttled of where it computes.
+  virtual unsigned throttled() const { return 0; }
   // Of training data.
   virtual std::uint64_t bytes_read() const { return 0; }
   virtual std::uint64_t bytes_used() const { return 0; }

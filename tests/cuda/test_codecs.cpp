@@ -1,125 +1,11 @@
 // Codecs on a real GPU against the host's own: messages, residuals and what is decoded, bit for bit.
 #include <catch2/catch.hpp>
-#include <cmath>
-#include <cstring>
 
-#include "comm/codec/codec.hpp"
-#include "comm/collective/plan.hpp"
-#include "device/device.hpp"
 #include "tests/cuda/gpu.hpp"
-#include "tests/support/discrete_codec.hpp"
-#include "tests/support/random.hpp"
+#include "tests/support/codec_pair.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
-
-namespace {
-
-using Floats = std::vector<float>;
-
-// Equal bits, or NaN both.
-std::size_t differing(const Floats& a, const Floats& b) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    count += std::memcmp(&a[i], &b[i], sizeof(float)) != 0 && !(std::isnan(a[i]) && std::isnan(b[i])) ? 1 : 0;
-  return count;
-}
-
-// Of many sizes, with zeros and equals among them.
-Floats gradients(std::int64_t n, const std::string& name, double scale) {
-  const std::vector<double> values = random_values(static_cast<std::size_t>(n), name);
-  const std::vector<double> powers = random_values(static_cast<std::size_t>(n), name + " powers");
-  Floats all;
-  for (std::size_t i = 0; i < values.size(); ++i)
-    all.push_back(static_cast<float>(scale * (i % 11 == 0  ? 0
-                                              : i % 7 == 0 ? 0.5
-                                                           : values[i] * std::exp2(6 * powers[i]))));
-  return all;
-}
-
-class Pair {
- public:
-  Pair(Device& device, const std::string& name, std::int64_t n, const CodecOptions& options)
-      : device_(device),
-        name_(name),
-        n_(n),
-        options_(options),
-        gradients_(memory("gradients")),
-        residual_(memory("owed")) {
-    spec_ = {.name = name, .ranks = options.ranks, .chosen = make_codec(name, options)->chosen(n), .parts = {}};
-    const int parts = codec_info(name).route == CodecRoute::direct ? 3 : 1;
-    for (int r = 0; r < parts; ++r) {
-      const ElemRange range = even_part(n, parts, r);
-      if (range.empty()) continue;
-      const std::size_t most = make_codec(name, options)->most_bytes(range.elems());
-      spec_.parts.push_back({.begin = range.begin, .elems = range.elems(), .at = bytes_, .bytes = most});
-      bytes_ += (most + 63) / 64 * 64;
-    }
-    host_ = device.allocate_host(bytes_);
-    codec_ = device.make_codec(spec_);
-    discrete_codec_ =
-        make_discrete_codec(spec_, [](void* dst, const void* src, std::size_t bytes) { std::memcpy(dst, src, bytes); });
-    discrete_residual_ = gradients(n, "owed", 1);
-    device.to_device(residual_.data(), discrete_residual_.data(), residual_.bytes());
-  }
-
-  // `exact`: the bits of NaN are not said to be the host's.
-  void check(const Floats& values, std::uint64_t key, float tau, bool exact) {
-    device_.to_device(gradients_.data(), values.data(), gradients_.bytes());
-    codec_->encode({.values = at(gradients_), .residual = at(residual_), .key = key, .tau = tau}, host_.bytes_at(0));
-    device_.synchronize();
-    std::vector<std::byte> far(bytes_);
-    discrete_codec_->encode({.values = values.data(), .residual = discrete_residual_.data(), .key = key, .tau = tau},
-                            far.data());
-    CHECK(differing(fetch(residual_), discrete_residual_) == 0);
-    ResidualNorms here, there;
-    std::memcpy(&here, host_.data(), sizeof here);
-    std::memcpy(&there, far.data(), sizeof there);
-    CHECK(here.most == there.most);
-    CHECK(here.squares == Approx(there.squares).epsilon(1e-12));
-    for (const DeviceCodecPart& part : spec_.parts) check_part(part, far.data() + part.at, there.most, exact);
-  }
-
- private:
-  Memory memory(const char* tag) { return device_.allocate(static_cast<std::size_t>(n_) * sizeof(float), tag); }
-  static float* at(const Memory& memory) { return static_cast<float*>(memory.data()); }
-  Floats fetch(const Memory& memory) {
-    Floats values(memory.bytes() / sizeof(float));
-    device_.to_host(values.data(), memory.data(), memory.bytes());
-    return values;
-  }
-
-  void check_part(const DeviceCodecPart& part, const std::byte* far, double largest_residual, bool exact) {
-    std::vector<std::byte> mine(part.bytes), theirs(part.bytes);
-    const auto wired = [&](const std::byte* raw, std::vector<std::byte>& wire) {
-      return make_codec(name_, options_)->to_wire(raw, part.elems, largest_residual, wire.data());
-    };
-    const std::size_t bytes = wired(host_.bytes_at(part.at), mine);
-    REQUIRE(bytes == wired(far, theirs));
-    if (exact) CHECK(std::memcmp(mine.data(), theirs.data(), bytes) == 0);
-    std::memcpy(host_.bytes_at(part.at), theirs.data(), bytes);
-    for (const bool add : {false, true}) {
-      Floats right(static_cast<std::size_t>(n_), 0.7F);
-      device_.to_device(gradients_.data(), right.data(), gradients_.bytes());
-      const auto decode = add ? &DeviceCodec::decode_add : &DeviceCodec::decode;
-      (codec_.get()->*decode)(host_.bytes_at(part.at), bytes, at(gradients_) + part.begin, part.elems);
-      (discrete_codec_.get()->*decode)(theirs.data(), bytes, right.data() + part.begin, part.elems);
-      CHECK(differing(fetch(gradients_), right) == 0);
-    }
-  }
-
-  Device& device_;
-  std::string name_;
-  std::int64_t n_;
-  CodecOptions options_;
-  DeviceCodecSpec spec_;
-  std::size_t bytes_ = 64;
-  Memory gradients_, residual_, host_;
-  std::unique_ptr<DeviceCodec> codec_, discrete_codec_;
-  Floats discrete_residual_;
-};
-
-}  // namespace
 
 TEST_CASE("codecs on the device write, owe and read what the host's do", "[cuda][codec]") {
   if (without_gpu()) return;
@@ -130,16 +16,7 @@ TEST_CASE("codecs on the device write, owe and read what the host's do", "[cuda]
       for (const double tau : {0.0, 0.3, 1e-4}) {
         if (tau > 0 && name != "threshold") continue;
         for (const double density : {0.05, 0.9}) {
-          CAPTURE(name, n, tau, density);
-          Pair pair(*device, name, n, {.ranks = 3, .density = density, .tau = tau, .index_coding = "raw"});
-          std::uint64_t key = 0x123456789abcdefULL;
-          for (const double scale : {1.0, 1e-3, 1e-39, 0.0})
-            pair.check(gradients(n, "values", scale), ++key, static_cast<float>(tau), true);
-          Floats bad = gradients(n, "bad", 3);
-          bad[static_cast<std::size_t>(n / 2)] = std::nanf("");
-          bad[static_cast<std::size_t>(n / 3)] = -INFINITY;
-          pair.check(bad, ++key, static_cast<float>(tau), false);
-          pair.check(gradients(n, "after", 1), ++key, static_cast<float>(tau), true);
+          check_device_codec(*device, name, n, {.ranks = 3, .density = density, .tau = tau, .index_coding = "raw"});
         }
       }
   }

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "comm/codec/codec.hpp"
+#include "device/throttling.hpp"
 #include "tests/cuda_calls/fixture.hpp"
 #include "tests/support/device_contract.hpp"
 
@@ -45,7 +46,7 @@ void run_contract(DType dtype, bool late) {
   ledger().begin({.late = late});
   int rows = 0;
   {
-    const auto device = open_gpu();
+    const auto device = open_gpu({.index = kGpu, .allow_fallback = true});
     for (const OpSpec& spec : contract_specs(dtype)) {
       if (is_half(dtype) && !device->has(spec.kind, dtype)) continue;
       for (const OpSpec& variant : layouts_of(*device, spec)) {
@@ -91,6 +92,7 @@ TEST_CASE("products and convolutions may round to TF32 where that is asked for",
     DeviceOptions options;
     options.index = kGpu;
     options.tf32 = true;
+    options.allow_fallback = true;
     const auto device = open_gpu(options);
     for (const OpSpec& spec : contract_specs(DType::f32))
       if (std::holds_alternative<ConvDims>(spec.dims) || std::holds_alternative<DenseDims>(spec.dims))
@@ -133,6 +135,26 @@ TEST_CASE("memory, copies, events and vector operations keep the runtime's rules
     }
     CHECK(complaints() == "");
   }
+}
+
+TEST_CASE("why a card is throttled comes from NVIDIA's management library, of the card in use", "[cuda_calls]") {
+  ledger().begin({});
+  {
+    const auto first = open_gpu({.index = 0}), second = open_gpu();
+    const auto with = [&](const char* reasons) {
+      setenv("ECHELON_CUDA_CALLS_CLOCKS", reasons, 1);
+      return second->throttled();
+    };
+    CHECK(with("0") == 0);
+    CHECK(with("0x5") == 0);  // idle, or at the limit of power that software keeps
+    CHECK(with("0x20") == kTooHot);
+    CHECK(with("0x40") == kTooHot);
+    CHECK(with("0x80") == kPowerBrake);
+    CHECK(with("0x68") == (kTooHot | kPowerBrake));
+    CHECK(first->throttled() == 0);
+    unsetenv("ECHELON_CUDA_CALLS_CLOCKS");
+  }
+  CHECK(complaints() == "");
 }
 
 TEST_CASE("a device beside, on another thread, uses nothing of the first one", "[cuda_calls]") {

@@ -63,7 +63,7 @@ libraries() {
   one_room 'mpi\.h' '^src/comm/mpi/|^tests/mpi/' MPI
   one_room 'dnnl|oneapi/dnnl' '^src/device/onednn/' oneDNN
   one_room 'hdf5|H5' '^src/h5/|^tests/unit/h5/|^tests/fuzz/foreign_files' HDF5
-  one_room '(cuda|cudnn|cublas|nccl)[a-zA-Z0-9_]*\.h>' '^cuda/|^tests/cuda/|^tests/cuda_calls/' CUDA
+  one_room '(cuda|cudnn|cublas|nccl)[a-zA-Z0-9_]*\.h>' '^cuda/|^tests/cuda/|^tests/cuda_calls/|^tests/cuda_on_cpu/' CUDA
   one_room 'toml\+\+|toml\.hpp' '^src/config/' toml++
   one_room 'CLI/' '^src/cli/args' CLI11
   one_room 'jpeglib\.h|jerror\.h' '^src/data/import/jpeg\.cpp|^tests/' libjpeg

@@ -67,7 +67,7 @@ STRATEGIES = {  # label -> settings; steps of a period
 }
 TABLES = {  # name -> settings of the ranks, steps and ranks of the calibration, hosts (None: as asked)
     "alike": (["device.kind=paced", "device.paced_gflops=4", "device.paced_gb_per_s=10"], 20, 1, None),
-    "jitter": (["device.pace_ms=100", "device.pace_jitter=0.2"], 100, 1, None),
+    "jitter": (["device.pace_ms=100", "device.pace_jitter=0.2"], 1000, 1, None),
     "compute": (["batch.global=64"], 100, 2, [2]),
 }
 APART = ["exchange.strategy=averaging", "exchange.averaging.period=1000000"]  # nothing is exchanged within an epoch

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs rings of tests and closes with one plain line over all of them.
-#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run fuzz cluster cuda cuda_calls kills faults study_kills
+#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run fuzz cluster cuda cuda_calls cuda_on_cpu kills faults study_kills
 set -u
 out=$1; shift
 filter=''
@@ -71,6 +71,11 @@ for name in "$@"; do
       if [ -x "$out/cuda_calls/cuda_calls" ]; then ring cuda_calls 120 "$out/cuda_calls/cuda_calls" "${quick[@]}"; else
         echo "== cuda_calls"; echo "SKIPPED: built without CUDA (nvcc, cudnn.h, nccl.h)"; echo "cuda_calls: 0 passed, 0 failed, 1 skipped" >> "$summary"
       fi ;;
+    cuda_on_cpu)  # its threads are fibers
+      case $(basename "$out") in
+        *tsan*) echo "== cuda_on_cpu"; echo "SKIPPED: the thread sanitizer knows of no fibers"; echo "cuda_on_cpu: 0 passed, 0 failed, 1 skipped" >> "$summary" ;;
+        *) ring cuda_on_cpu 120 "$out/tests/cuda_on_cpu" "${quick[@]}" ;;
+      esac ;;
     kills) ring kills 7200 tests/tools/kills.py "$out/bin/echelon" ;;
     faults) ring faults 7200 tests/tools/faults.py "$out/bin/echelon" ;;
     study_kills) ring study_kills 7200 tests/tools/study_kills.py "$out/bin/echelon" ;;

@@ -109,6 +109,8 @@ void add_run(Table& all) {
   monitor.key("slow_factor", &MonitorConfig::slow_factor, range(1.01, 1e6),
               "times the median rank's compute time, or the rank's own least median");
   monitor.key("slow_steps", &MonitorConfig::slow_steps, range(2, 1e6), "steps over which medians are taken");
+  monitor.key("throttling", &MonitorConfig::throttling, watch,
+              "a GPU runs below its clock, by heat or the host's power brake; stop: checkpoint, exit 75");
   monitor.key("out_of_time", &MonitorConfig::out_of_time, words({"off", "warn"}),
               "at its rate the run would end after Slurm's time limit");
 

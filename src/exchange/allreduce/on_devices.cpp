@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -51,13 +55,15 @@ void check_ranks(Group& group, const std::string& algorithm, const Device& devic
   }
 }
 
+constexpr std::chrono::milliseconds kAskEvery{50};
+
 // The sums that are under way between the devices, for the watchdog: nothing of the engine waits for them, and the host
 // may block inside the driver instead.
 class WatchedSums {
  public:
   // All ranks make it together.
   WatchedSums(Device& device, Engine& engine, int channel, const DeviceGroup& group)
-      : engine_(engine), channel_(channel), since_s_(group.slots) {
+      : engine_(engine), channel_(channel), since_s_(group.slots), ended_s_(group.slots) {
     calling_since_s_ = engine.clock().now_s();
     watch_ = engine.note_watch([this] { return oldest(); });
     try {
@@ -67,22 +73,43 @@ class WatchedSums {
       throw;
     }
     calling_since_s_ = 0;
-    made_ = true;
+    asking_ = std::thread([this] { ask(); });
   }
-  ~WatchedSums() { engine_.end_wait(watch_); }
+  ~WatchedSums() {
+    engine_.end_wait(watch_);
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    wake_.notify_all();
+    asking_.join();
+  }
   WatchedSums(const WatchedSums&) = delete;
 
   void sum(std::size_t slot, DType dtype, void* data, std::size_t n) {
     const double now_s = engine_.clock().now_s();
-    since_s_[slot] = calling_since_s_ = now_s;
+    calling_since_s_ = now_s;
     calling_ = slot;
     sums_->sum(slot, dtype, data, n);  // the library may wait for other ranks in here
+    since_s_[slot] = now_s;            // from here on `done` tells of this sum
     calling_since_s_ = 0;
   }
   void join(std::size_t slot) { sums_->join(slot); }
 
  private:
-  // On the watchdog's thread. Sums end in the order in which they were begun.
+  // Asks the driver, which may block: the watchdog only reads what was answered.
+  void ask() {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, kAskEvery, [this] { return over_; })) {
+      lock.unlock();
+      for (std::size_t slot = 0; slot < since_s_.size(); ++slot)
+        if (const double since_s = since_s_[slot]; since_s > ended_s_[slot] && sums_->done(slot))
+          ended_s_[slot] = since_s;
+      lock.lock();
+    }
+  }
+
+  // On the watchdog's thread.
   std::optional<WaitView> oldest() const {
     const auto view = [this](std::size_t slot, double since_s) {
       return WaitView{.channel = channel_,
@@ -93,9 +120,9 @@ class WatchedSums {
     };
     std::optional<WaitView> oldest;
     if (const double since_s = calling_since_s_; since_s > 0) oldest = view(calling_, since_s);
-    for (std::size_t slot = 0; slot < since_s_.size() && made_; ++slot) {
+    for (std::size_t slot = 0; slot < since_s_.size(); ++slot) {
       const double since_s = since_s_[slot];
-      if (since_s > 0 && (!oldest || since_s < oldest->since_s) && !sums_->done(slot)) oldest = view(slot, since_s);
+      if (since_s > ended_s_[slot] && (!oldest || since_s < oldest->since_s)) oldest = view(slot, since_s);
     }
     return oldest;
   }
@@ -103,11 +130,15 @@ class WatchedSums {
   Engine& engine_;
   const int channel_;
   std::uint64_t watch_ = 0;
-  std::atomic<bool> made_ = false;
   std::atomic<double> calling_since_s_ = 0;  // 0: no call into the library is under way
   std::atomic<std::size_t> calling_ = 0;
   std::vector<std::atomic<double>> since_s_;  // by slot: when its last sum was asked for; 0: never
+  std::vector<std::atomic<double>> ended_s_;  // by slot: since_s_ of the last sum that was found to have ended
   std::unique_ptr<DeviceAllreduce> sums_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool over_ = false;
+  std::thread asking_;
 };
 
 class OnDevices final : public Strategy {

@@ -22,10 +22,6 @@ constexpr const char* kStyle = R"(<style>
 @media (prefers-color-scheme: dark) {
   :root { --fg: #e4e8ee; --bg: #14171c; --soft: #1e232b; --rule: #39414d; --good: #5fd38a; --bad: #ff8a80; }
 }
-@media print {
-  :root { --fg: #000; --bg: #fff; --soft: #fff; --rule: #999; }
-  figure, table { break-inside: avoid; }
-}
 body {
   font: 16px/1.5 system-ui, sans-serif; color: var(--fg); background: var(--bg);
   max-width: 90rem; margin: 0 auto; padding: 1.5rem;
@@ -44,6 +40,18 @@ thead th { background: var(--soft); }
 figure { margin: 1.2rem 0; }
 figure svg { width: 100%; max-width: 56rem; height: auto; }
 .note, footer { font-size: .85rem; overflow-wrap: anywhere; }
+@page { size: A4 landscape; margin: 12mm; }
+@media print {
+  :root { --fg: #000; --bg: #fff; --soft: #fff; --rule: #999; }
+  body { max-width: none; padding: 0; font-size: 12px; }
+  h2 { break-after: avoid; }
+  h2 + .note { break-after: avoid; }
+  .wide { overflow: visible; }
+  table { font-size: 9px; width: 100%; }
+  th, td { padding: 1px 4px; white-space: normal; }
+  figure, tr { break-inside: avoid; }
+  figure { display: inline-block; width: 49%; vertical-align: top; }
+}
 </style>)";
 
 // The cells of a line of a pipe table.
@@ -107,6 +115,8 @@ LinePlot speed_plot(const Evidence& evidence) {
   return plot;
 }
 
+static_assert(kPlotColours >= kBudgetParts.size(), "each part of the loss budget has a colour of its own");
+
 int most_ranks(const Evidence& evidence) {
   int most = 0;
   for (const Setting& s : evidence.settings) most = std::max(most, s.ranks());
@@ -124,7 +134,7 @@ StackPlot budget_plot(const Evidence& evidence) {
   for (const BudgetPart& part : parts) plot.parts.emplace_back(part.name);
   for (const Setting& s : evidence.settings) {
     if (!s.budget.known() || !(all || s.ranks() == most || &s == &evidence.best_single())) continue;
-    plot.bars.push_back(fmt::format("{}{}", s.label.empty() ? "" : s.label + ", ", s.ranks()));
+    plot.bars.push_back(s.label.empty() ? std::to_string(s.ranks()) : fmt::format("{} on {}", s.label, s.ranks()));
     std::vector<double>& values = plot.values.emplace_back();
     for (const BudgetPart& part : parts) values.push_back(100 * (s.budget.*part.share));
   }
@@ -147,7 +157,7 @@ LinePlot curve_plot(const Evidence& evidence, bool over_time) {
   for (const Setting& s : evidence.settings) {
     if (s.ranks() != most && &s != &evidence.best_single()) continue;
     PlotLine line{.name = fmt::format("{}{}", s.label.empty() ? s.row.strategy : s.label,
-                                      s.ranks() == most ? "" : fmt::format(", {}", s.ranks())),
+                                      s.ranks() == most ? "" : fmt::format(" on {}", s.ranks())),
                   .points = {}};
     for (const Evaluation& e : s.curve) {
       const double y = goal_figure(metric, e.test_loss, e.test_accuracy);

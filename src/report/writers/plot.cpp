@@ -18,8 +18,9 @@ namespace echelon::inline report {
 namespace {
 
 // Distinguishable on white and on black, also without red or green (after Okabe and Ito, 2008).
-constexpr std::array<const char*, 10> kColours = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9",
-                                                  "#d55e00", "#999999", "#8f6fd1", "#b8a800", "#7a5230"};
+constexpr std::array<const char*, kPlotColours> kColours = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9",
+                                                            "#d55e00", "#999999", "#8f6fd1", "#b8a800", "#7a5230",
+                                                            "#e0507a", "#5f8a3c", "#74c2c2"};
 
 std::string quoted(std::string text) {
   std::replace(text.begin(), text.end(), '"', '\'');
@@ -97,11 +98,18 @@ std::string draw_svg(const LinePlot& plot) {
 
 std::string draw_svg(const StackPlot& plot) {
   if (plot.bars.empty()) return {};
+  double most = 100;  // a little more where parts below 0 are left out
+  for (const std::vector<double>& values : plot.values) {
+    double sum = 0;
+    for (const double value : values) sum += std::max(0.0, std::isfinite(value) ? value : 0);
+    most = std::max(most, std::ceil(sum - 0.5));
+  }
   const int height = std::clamp(340 + 6 * static_cast<int>(plot.bars.size()), 360, 560);
   std::string script = heading(plot.title, 900, height);
   script +=
       "set style data histograms\nset style histogram rowstacked\nset style fill solid 0.9 noborder\n"
-      "set boxwidth 0.75\nset yrange [0:*]\nset ylabel '%'\nset xtics rotate by -35 left noenhanced\n$bars << EOD\n";
+      "set boxwidth 0.75\nset ylabel '%'\nset xtics rotate by -35 left noenhanced\n";
+  script += fmt::format("set yrange [0:{:.0f}]\n$bars << EOD\n", most);
   for (std::size_t b = 0; b < plot.bars.size(); ++b) {
     script += quoted(plot.bars[b]);
     for (const double value : plot.values[b])

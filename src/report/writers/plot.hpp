@@ -2,10 +2,13 @@
 // (currentColor), so that one figure is readable in light, dark and print.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace echelon::inline report {
+
+constexpr std::size_t kPlotColours = 13;  // lines and parts beyond repeat the first ones
 
 struct PlotPoint {
   double x = 0, y = 0, low = 0, high = 0;  // low = high = y: no bar

@@ -18,6 +18,12 @@ std::string range_text(const Spread& spread, const std::function<std::string(dou
   return fmt::format("{} ({} to {})", text(spread.median), text(spread.low), text(spread.high));
 }
 
+// With one decimal, of a value in percent; no "-0.0".
+std::string tenths(double percent) { return fmt::format("{:.1f}", std::fabs(percent) < 0.05 ? 0.0 : percent); }
+
+// Three significant digits, zeros at the end too.
+std::string amount_text(double amount) { return amount < 1 ? fmt::format("{:#.3g}", amount) : rate_text(amount); }
+
 std::string figure_heading(const Evidence& evidence) {
   if (evidence.has_goal()) return goal_metric_name(evidence.goal.metric);
   return std::isnan(evidence.best_single().row.test_accuracy) ? "test loss" : "test accuracy";
@@ -53,14 +59,13 @@ Table settings_table(const Evidence& evidence) {
          known_or_dash(s.row.efficiency, fmt::format("{:.0f} %", 100 * s.row.efficiency)),
          known_or_dash(s.row.wire_bytes_per_step, fmt::format("{:.3f}", s.row.wire_bytes_per_step / 1e6)),
          known_or_dash(exposed, fmt::format("{:.1f} %", exposed)),
-         range_text(s.final_figure, [](double v) { return fmt::format("{:.4g}", v); })});
+         range_text(s.final_figure, [](double v) { return fmt::format("{:.4f}", v); })});
     if (evidence.has_goal())
       cells.insert(cells.end(), {fmt::format("{} of {}", s.reached, s.row.attempts), count_or_dash(s.samples.median),
                                  range_text(s.seconds, seconds_text)});
     const double hours = evidence.node_hours(s);
-    cells.push_back(known_or_dash(hours, fmt::format("{:.3g}", hours)));
-    if (evidence.cost.node_hour > 0)
-      cells.push_back(known_or_dash(evidence.price(s), fmt::format("{:.3g}", evidence.price(s))));
+    cells.push_back(known_or_dash(hours, amount_text(hours)));
+    if (evidence.cost.node_hour > 0) cells.push_back(known_or_dash(evidence.price(s), amount_text(evidence.price(s))));
     if (stale)
       cells.push_back(known_or_dash(
           s.row.staleness_mean, fmt::format("{:.2f}, at most {:.0f}", s.row.staleness_mean, s.row.staleness_largest)));
@@ -96,8 +101,8 @@ Table budget_table(const Evidence& evidence) {
     std::vector<std::string> cells = identity_of(s);
     double sum = 0;
     for (const BudgetPart& part : kBudgetParts) sum += 100 * (s.budget.*part.share);
-    for (const BudgetPart& part : parts) cells.push_back(fmt::format("{:.1f}", 100 * (s.budget.*part.share)));
-    cells.push_back(fmt::format("{:.1f}", sum));
+    for (const BudgetPart& part : parts) cells.push_back(tenths(100 * (s.budget.*part.share)));
+    cells.push_back(tenths(sum));
     table.row(std::move(cells));
   }
   return table;

@@ -12,7 +12,7 @@ namespace {
 
 std::string rate_cell(double rate, double peak) {
   if (!std::isfinite(rate)) return "-";
-  const std::string text = fmt::format("{:.3g}", rate / 1e9);
+  const std::string text = rate_text(rate / 1e9);
   return peak > 0 ? fmt::format("{} ({:.0f} %)", text, 100 * rate / peak) : text;
 }
 
@@ -46,13 +46,13 @@ Table compute_table(const Evidence& evidence) {
                                  ? flops * static_cast<double>(row.global_batch) / static_cast<double>(row.parameters)
                                  : kUnknown;
     std::vector<std::string> cells = identity_of(s);
-    cells.insert(cells.end(),
-                 {rate_cell(row.flops_per_s(row.forward_flops, row.time_split_s.forward_s), row.peak_flops),
-                  rate_cell(row.flops_per_s(row.backward_flops, row.time_split_s.backward_s), row.peak_flops),
-                  known_or_dash(row.peak_flops, fmt::format("{:.3g}", row.peak_flops / 1e9)),
-                  known_or_dash(intensity, fmt::format("{:.3g}", intensity)),
-                  known_or_dash(hidden, fmt::format("{:.0f} %", 100 * hidden)), card_cell(row),
-                  memory_cell(row.peak_rss_mb), memory_cell(row.device_peak_mb)});
+    cells.insert(
+        cells.end(),
+        {rate_cell(row.flops_per_s(row.forward_flops, row.time_split_s.forward_s), row.peak_flops),
+         rate_cell(row.flops_per_s(row.backward_flops, row.time_split_s.backward_s), row.peak_flops),
+         known_or_dash(row.peak_flops, rate_text(row.peak_flops / 1e9)), known_or_dash(intensity, rate_text(intensity)),
+         known_or_dash(hidden, fmt::format("{:.0f} %", 100 * hidden)), card_cell(row), memory_cell(row.peak_rss_mb),
+         memory_cell(row.device_peak_mb)});
     table.row(std::move(cells));
   }
   return table;

@@ -13,6 +13,7 @@ struct RankStep {
   double exchange_s = 0;  // the exchange from start to finish, hidden and exposed
   double wire_bytes = 0;  // sent for it
   double rss_mb = 0;      // resident memory of the process, MiB; 0: not measured
+  double throttled = 0;   // Device::throttled
 };
 
 // Of one rank and step.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "device/throttling.hpp"
 
 namespace echelon::inline train {
 namespace {
@@ -78,6 +79,7 @@ void MonitorHook::step_end(const StepRecord& record) {
   ++told_steps_;
   watch_times(record);
   watch_memory(record);
+  watch_clocks(record);
 }
 
 void MonitorHook::watch_times(const StepRecord& record) {
@@ -137,6 +139,17 @@ void MonitorHook::watch_memory(const StepRecord& record) {
     rank.rss_mb.clear();
   }
   if (full) thin_out();
+}
+
+void MonitorHook::watch_clocks(const StepRecord& record) {
+  if (keys().throttling == Watch::off) return;
+  for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    const auto reasons = static_cast<unsigned>(record.ranks[r].throttled);
+    if (reasons != 0 && !ranks_[r].throttled)
+      tell(keys().throttling, fmt::format("{}: the GPU is throttled at step {} by {} (monitor.throttling)", named(r),
+                                          record.step, throttling_text(reasons)));
+    ranks_[r].throttled = reasons != 0;
+  }
 }
 
 // Of every so many told steps, so that a rank keeps few over any time.

@@ -8,6 +8,8 @@
 //                or the least such median of its own. Stop: checkpoint, exit 75, so that a scheduler places it anew
 //   memory       resident memory of a rank is memory_growth_mb above what it was after the first told steps, and grew
 //                in the second half of that time too; told again after each further growth. Stop: the same
+//   throttling   a rank's GPU runs below its clock for heat, or because the host asks for less power (told once, and
+//                again after it recovered). Stop: the same
 //   out_of_time  at its rate since the start of the attempt the run would end after Slurm ends the job
 //
 // Divergence has a hook of its own (divergence.hpp). Times and memory by rank come with the control words that rank 0
@@ -61,7 +63,7 @@ class MonitorHook final : public Hook {
   struct Rank {
     std::deque<double> compute_s;                              // told last
     double least_s = std::numeric_limits<double>::infinity();  // median of a window
-    bool slow = false;                                         // was told
+    bool slow = false, throttled = false;                      // was told
     double from_mb = 0;                                        // growth of memory is counted from here
     std::vector<double> rss_mb;                                // since then, thinned out
   };
@@ -70,6 +72,7 @@ class MonitorHook final : public Hook {
   void watch_times(const StepRecord& record);
   void judge_times(std::int64_t step);
   void watch_memory(const StepRecord& record);
+  void watch_clocks(const StepRecord& record);
   void thin_out();
   void watch_end(std::int64_t step);
   std::string named(std::size_t rank) const;

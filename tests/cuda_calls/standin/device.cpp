@@ -71,6 +71,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   *properties = {};
   std::strcpy(properties->name, "a GPU of the stand-in");
   properties->uuid.bytes[15] = static_cast<char>(device + 1);
+  properties->pciBusID = device + 1;
   properties->totalGlobalMem = book().settings().card_bytes;
   properties->major = 9;
   return call.result(cudaSuccess);

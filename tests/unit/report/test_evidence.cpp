@@ -273,6 +273,10 @@ TEST_CASE("goals are met by one setting that keeps all limits, or missed by name
   const std::string page = study_markdown(evidence, met, {"a study", "echelon scale x", "2026", "1", "abc"});
   CHECK_THAT(page, Contains("## Verdict") && Contains("goal **met**") && Contains("EUR |") && Contains("0 of 1"));
   CHECK_THAT(study_text(evidence, met), Contains("Loss budget") && Contains("100.0"));
+  Evidence small = evidence;
+  small.settings[0].budget.input = -1e-4;
+  small.settings[1].budget.input = 0.01;
+  CHECK_THAT(study_text(small, met), Contains("input") && !Contains("-0.0"));
 }
 
 }  // namespace echelon

@@ -13,7 +13,8 @@ TEST_CASE("a death counts against the cell that ran alone, unless it was stopped
   CHECK(judge_deaths({{.launch = "a"}}) == Blames{Blame::counted});
   CHECK(judge_deaths({{.launch = "a", .told = Told::error}}) == Blames{Blame::counted});
   CHECK(judge_deaths({{.launch = "a", .progressed = true}}) == Blames{Blame::cleared});
-  CHECK(judge_deaths({{.launch = "a", .told = Told::stopped}}) == Blames{Blame::cleared});
+  CHECK(judge_deaths({{.launch = "a", .told = Told::stopped}}) == Blames{Blame::spared});
+  CHECK(judge_deaths({{.launch = "a", .told = Told::stopped, .progressed = true}}) == Blames{Blame::cleared});
   CHECK(judge_deaths({{.launch = "a", .told = Told::error, .progressed = true}}) == Blames{Blame::counted});
 }
 
@@ -23,7 +24,7 @@ TEST_CASE("of cells side by side the first that told of an error counts the deat
                       {.launch = "a", .told = Told::error, .told_s = 6},
                       {.launch = "a", .told = Told::stopped, .told_s = 5},
                       {.launch = "a", .progressed = true}}) ==
-        Blames{Blame::spared, Blame::spared, Blame::counted, Blame::cleared, Blame::cleared});
+        Blames{Blame::spared, Blame::spared, Blame::counted, Blame::spared, Blame::cleared});
   CHECK(judge_deaths({{.launch = "a"}, {.launch = "a"}}) == Blames{Blame::counted, Blame::counted});
 }
 

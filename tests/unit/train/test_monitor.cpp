@@ -129,6 +129,23 @@ TEST_CASE("memory of this process that is really taken is seen", "[train][monito
   CHECK(bench.hook().asks_to_requeue());
 }
 
+TEST_CASE("a throttled GPU is told once for each time, with its reason, or stops the run", "[train][monitor]") {
+  const Watch watch = GENERATE(Watch::off, Watch::warn, Watch::stop);
+  Bench bench(2);
+  bench.config.monitor.throttling = watch;
+  for (const double reasons : {0.0, 1.0, 1.0, 0.0, 3.0}) {
+    StepRecord record;
+    record.step = ++bench.steps;
+    record.ranks = {{.compute_s = 0.01}, {.compute_s = 0.01, .throttled = reasons}};
+    bench.hook().step_end(record);
+  }
+  REQUIRE(bench.told.size() == (watch == Watch::off ? 0 : 2));
+  CHECK(bench.hook().asks_to_requeue() == (watch == Watch::stop));
+  if (watch == Watch::off) return;
+  CHECK_THAT(bench.told[0], Contains("rank 1 on n0: the GPU is throttled at step 2 by its temperature (monitor."));
+  CHECK_THAT(bench.told[1], Contains("at step 5 by its temperature and the host's power brake"));
+}
+
 TEST_CASE("a loss that no longer falls is told, or finishes the run", "[train][monitor]") {
   const Watch watch = GENERATE(Watch::off, Watch::warn, Watch::stop);
   Bench bench(1);

@@ -1,0 +1,13 @@
+// The ops, updates, vector operations and codecs of cuda/ops over the kernels on the CPU, as a device.
+#pragma once
+
+#include <memory>
+
+#include "device/device.hpp"
+
+namespace echelon::on_cpu {
+
+// Convolutions are the plain loops of kernels/direct_conv.cu; recurrent layers, which are cuDNN's, are missing.
+std::unique_ptr<Device> make_device();
+
+}  // namespace echelon::on_cpu
