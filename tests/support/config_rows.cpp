@@ -178,7 +178,7 @@ std::vector<Axis> config_axes() {
           {"replicas", {"2", "1"}},
           {"hosts", {"one", "two"}},
           {"batch", {"equal", "accumulation", "unequal", "reproducible"}},
-          {"precision", {"onednn:f32", "reference:f64", "reference:f32"}},
+          {"precision", {"onednn:f32", "reference:f64", "reference:f32", "onednn:bf16"}},
           {"norm", {"none", "local", "synchronised", "renorm"}},
           {"embedding", {"dense", "sparse", "lazy"}},
           {"sharding", {"auto", "file", "record", "replicated", "queue"}},
@@ -209,6 +209,7 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   const std::string precision = row["precision"];
   toml.text("device", "kind", precision.substr(0, precision.find(':')));
   toml.text("device", "dtype", precision.substr(precision.find(':') + 1));
+  if (precision == "onednn:bf16") toml.set("device", "emulate_halves", "true");
   toml.set("device", "threads", 1);
   if (row["memory"] == "64_mb") toml.set("device", "memory_limit_mb", 64);
   toml.set("train", "epochs", 2);
