@@ -156,7 +156,7 @@ ChoiceAxis dtypes() {
     return word("device.dtype", name_of(value), value == DeviceConfig().dtype, is,
                 [value](const Config& config) { return config.device.dtype == value; });
   };
-  return {.name = "dtype",
+  return {.name = "device",
           .choices = {dtype(DType::f32, {}), dtype(DType::f64, {P::double_values}),
                       dtype(DType::f16, {P::f16_values, P::scaled_loss, P::needs_all_gradients, P::looks_at_whole}),
                       dtype(DType::bf16, {P::bf16_values})}};

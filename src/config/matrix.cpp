@@ -52,8 +52,8 @@ class Legend {
     if (known == reasons_.end()) reasons_.push_back(reason);
     static const std::string plain =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+=%&#@!?$<>^~:;|/_'";
-    static const std::vector<std::string> greek = {"α", "β", "γ", "δ", "ε", "ζ", "η", "θ",
-                                                   "λ", "μ", "ξ", "π", "ρ", "σ", "τ", "φ"};
+    static const std::vector<std::string> greek = {"α", "β", "γ", "δ", "ε", "ζ", "η", "θ", "λ", "μ",
+                                                   "ξ", "π", "ρ", "σ", "τ", "φ", "χ", "ψ", "ω"};
     if (at < plain.size()) return plain.substr(at, 1);
     return at - plain.size() < greek.size() ? greek[at - plain.size()] : "*";
   }

@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/processor.hpp"
 #include "config/traits/devices.hpp"
 #include "device/cuda_entry.hpp"
 #include "device/device.hpp"
@@ -12,7 +13,7 @@
 namespace echelon::verify {
 namespace {
 
-constexpr double kSingle = 1e-5;
+constexpr double kSingle = 1e-5, kHalf = 2e-2;
 
 int local_rank(const VerifyContext& context) {
   int local = 0;
@@ -37,16 +38,19 @@ void require(const std::vector<std::string>& failures) {
   ECHELON_CHECK(failures.empty(), "{} failed, the first: {}", failures.size(), failures.front());
 }
 
-std::string check_ops(VerifyContext& context, const std::string& kind) {
+std::string check_ops(VerifyContext& context, const std::string& kind, DType dtype) {
+  needs(kind == "cuda" || !is_half(dtype) || multiplies_bf16(), half_instructions_text());
   const auto device = open(context, kind);
-  const std::vector<OpSpec> specs = contract_specs(DType::f32);
+  std::vector<OpSpec> specs = contract_specs(dtype);
+  std::erase_if(specs, [&](const OpSpec& spec) { return !device->has(spec.kind, dtype); });
   constexpr std::size_t kEach = 6;  // of which one is tried in the quick form
   std::vector<std::string> failures;
   std::size_t tried = 0;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (context.quick && i % kEach != 0) continue;
     ++tried;
-    if (const OpCheck check = check_op(*device, specs[i], kSingle); !check.ok) failures.push_back(check.message);
+    if (const OpCheck check = check_op(*device, specs[i], is_half(dtype) ? kHalf : kSingle); !check.ok)
+      failures.push_back(check.message);
   }
   require(failures);
   return fmt::format("{} of {} cases on {}", tried, specs.size(), device->describe());
@@ -68,7 +72,9 @@ std::vector<VerifyCheck> device_checks() {
     checks.push_back({"device " + kind, "memory, vector operations, update rules",
                       [=](VerifyContext& context) { return check_rest(context, kind); }, 300});
     checks.push_back({"device " + kind, "operations in all layouts",
-                      [=](VerifyContext& context) { return check_ops(context, kind); }, 900});
+                      [=](VerifyContext& context) { return check_ops(context, kind, DType::f32); }, 900});
+    checks.push_back({"device " + kind, "operations in bf16",
+                      [=](VerifyContext& context) { return check_ops(context, kind, DType::bf16); }, 900});
   }
   return checks;
 }

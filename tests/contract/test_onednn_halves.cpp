@@ -12,8 +12,12 @@
 #include "tests/support/device_contract.hpp"
 #include "tests/support/mixed_precision.hpp"
 #include "tests/support/one_model.hpp"
+#include "tests/support/random.hpp"
+#include "tests/support/random_layout_device.hpp"
 #include "tests/support/skip.hpp"
 #include "tests/support/split_check.hpp"
+#include "tests/support/split_models.hpp"
+#include "tests/support/stored.hpp"
 #include "tests/support/wishing_device.hpp"
 
 using namespace echelon;
@@ -34,6 +38,36 @@ void check(Device& device, const OpSpec& spec, double tolerance) {
   const OpCheck result = check_op(device, spec, tolerance);
   INFO(result.message);
   CHECK(result.ok);
+}
+
+bool is_weight(const ArgInfo& arg) { return arg.parameter && arg.name.starts_with('w'); }
+
+// The outputs of one run from arguments that hang on their names alone; weights rounded to bf16 before, or not.
+std::vector<std::byte> outputs_of(Device& device, const OpSpec& spec, bool round_weights) {
+  const std::unique_ptr<Op> op = device.make(spec);
+  const std::vector<ArgInfo> infos = signature(spec);
+  std::vector<Memory> tensors;
+  std::vector<void*> addresses;
+  for (const ArgInfo& arg : infos) {
+    auto values = random_values(static_cast<std::size_t>(arg.shape.elems()), std::string(arg.name));
+    if (is_weight(arg) && round_weights) values = rounded(values, DType::bf16);
+    const Bytes bytes = to_stored(values, arg.dtype, arg.shape, Layout::plain);
+    tensors.push_back(device.allocate(bytes.size(), arg.name));
+    device.to_device(tensors.back().data(), bytes.data(), bytes.size());
+    addresses.push_back(tensors.back().data());
+  }
+  const Memory saved = device.allocate(op->saved_bytes(), "saved"), scratch = device.allocate(op->scratch_bytes(), "s");
+  OpArgs args;
+  args.tensors = addresses.data();
+  args.saved = saved.data();
+  args.scratch = scratch.data();
+  args.parameter_version = 1;
+  op->run(args);
+  std::vector<std::byte> outputs;
+  for (std::size_t a = 0; a < infos.size(); ++a)
+    if (infos[a].role == ArgRole::output)
+      outputs.insert(outputs.end(), tensors[a].bytes_at(0), tensors[a].bytes_at(tensors[a].bytes()));
+  return outputs;
 }
 
 ReplicaRun run_of(Graph graph) {
@@ -73,6 +107,24 @@ TEST_CASE("onednn in bf16 sums gradients of weights in f32, and of biases", "[de
   for (const OpSpec& spec : contract_specs(DType::bf16))
     if (spec.kind == OpKind::conv_backward_weights || spec.kind == OpKind::dense_backward_weights)
       check(*device, spec, 1e-5);
+}
+
+TEST_CASE("onednn in bf16 multiplies by weights rounded to bf16", "[device][onednn][halves]") {
+  const bool emulated = GENERATE(true, false);
+  if (without_instructions(emulated)) return;
+  const auto device = halves(emulated)();
+  const ConvDims conv{2, 16, 9, 9, 16, 3, 3, 1, 1, 1, 1};
+  const RnnDims rnn{.N = 3, .T = 4, .F = 5, .H = 40, .cell = Cell::tanh};
+  for (const OpSpec& spec :
+       std::initializer_list<OpSpec>{{OpKind::conv_forward, DType::bf16, conv},
+                                     {OpKind::conv_backward_data, DType::bf16, conv},
+                                     {OpKind::dense_forward, DType::bf16, DenseDims{5, 70, 30}},
+                                     {OpKind::dense_backward_data, DType::bf16, DenseDims{5, 70, 30}},
+                                     {OpKind::rnn_forward, DType::bf16, rnn},
+                                     {OpKind::rnn_backward, DType::bf16, rnn}}) {
+    INFO(spec.text());
+    CHECK(outputs_of(*device, spec, true) == outputs_of(*device, spec, false));
+  }
 }
 
 TEST_CASE("onednn has in halves what computes in halves, and f16 nowhere", "[device][onednn][halves]") {
@@ -115,7 +167,13 @@ TEST_CASE("mixed precision on onednn: gradients, sequences, training", "[device]
   if (without_instructions(emulated)) return;
   check_mixed_images(halves(emulated), kBf16);
   check_mixed_sequences(halves(emulated), kBf16);
+  check_mixed_states(halves(emulated), kBf16);
   check_mixed_training(halves(emulated), kBf16, {});
+}
+
+TEST_CASE("carried states in halves on a device that lays tensors out at random", "[halves]") {
+  for (const std::uint64_t seed : {1, 2})
+    for (const Half half : {kF16, kBf16}) check_mixed_states([=] { return make_random_layout_device(seed); }, half);
 }
 
 TEST_CASE("mixed precision on onednn: convolutions keep their layouts, with few reorders between them",
@@ -178,6 +236,7 @@ TEST_CASE("mixed precision on onednn: parts of a model have the gradients of the
         check_parts(model.graph, tensor);
       }
     }
+  DYNAMIC_SECTION("carried states") { check_parts(small_carrying_stack(), tensor); }
   DYNAMIC_SECTION("images, pipeline") { check_parts(small_lenet(), pipeline); }
   // Parts are rounded before they are summed, or summed elsewhere: where that moves a maximum, gradients differ by
   // more.

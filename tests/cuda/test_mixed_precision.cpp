@@ -28,7 +28,10 @@ TEST_CASE("gradients in halves are those of f64 but for rounding, weights stay f
 
 TEST_CASE("models of sequences compute in halves but for their losses", "[cuda]") {
   if (without_gpu()) return;
-  for (const Half half : {kF16, kBf16}) check_mixed_sequences(kGpu, half);
+  for (const Half half : {kF16, kBf16}) {
+    check_mixed_sequences(kGpu, half);
+    check_mixed_states(kGpu, half);
+  }
 }
 
 TEST_CASE("convolutions of halves lie channels last, with few reorders between them", "[cuda]") {

@@ -19,7 +19,8 @@ struct BadConfig {
 // A small experiment that is accepted as it stands.
 const std::string& good_config();
 const std::vector<BadConfig>& bad_configs();
-// The same with more of [exchange].
+// The same with more of [device] and of [exchange].
+const std::vector<BadConfig>& bad_device_configs();
 const std::vector<BadConfig>& bad_exchange_configs();
 
 // The same with train.reproducible = true.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "optim/optimiser.hpp"
+#include "tests/support/split_models.hpp"
 
 namespace echelon::test {
 namespace {
@@ -71,6 +72,15 @@ void check_mixed_sequences(const OpenDevice& open, Half half) {
       CHECK(is_half(op.spec.dtype) == device->has(op.spec.kind, half.dtype));
     }
   }
+}
+
+void check_mixed_states(const OpenDevice& open, Half half) {
+  const Graph graph = small_carrying_stack();
+  const PlainBatch batch = mixed_batch(graph, 0);
+  Trainer exact(graph, kMixedBatch, {.dtype = DType::f64}), mixed = mixed_trainer(graph, open, half.dtype);
+  const double first = exact.loss(batch), second = exact.loss(batch);
+  CHECK(std::fabs(mixed.loss(batch) - first) < 0.2 * std::fabs(second - first));
+  CHECK(std::fabs(mixed.loss(batch) - second) < 0.2 * std::fabs(second - first));
 }
 
 std::vector<double> mixed_losses(const Graph& graph, const OpenDevice& open, DType activations,

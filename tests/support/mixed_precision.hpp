@@ -32,6 +32,8 @@ void check_mixed_gradients(const Graph& graph, const OpenDevice& open, Half half
 void check_mixed_images(const OpenDevice& open, Half half);
 // Of sequences: the same, and every op that the device has in halves computes in halves.
 void check_mixed_sequences(const OpenDevice& open, Half half);
+// Recurrent states that a batch leaves for the next are kept, and count there.
+void check_mixed_states(const OpenDevice& open, Half half);
 // Ten steps as the strategy takes them; the loss of each.
 std::vector<double> mixed_losses(const Graph& graph, const OpenDevice& open, DType activations,
                                  const LossScaling& scaling);

@@ -155,10 +155,14 @@ class Recurrent final : public SplittableLayer {
   RecurrentForm form_;
 };
 
-// `in`: copies the program's states to the initial states of this batch; else the final states to the program's states.
+// `in`: copies the program's states to the initial states of this batch; else the final states to the program's states,
+// which are f32 where activations are halves.
 void move_states(Lowering& lowering, const RecurrentForm& form, bool in) {
   const Shape shape = state_shape(lowering, form);
-  const OpSpec copy{.kind = OpKind::reorder, .dtype = lowering.dtype(), .dims = ReorderDims{shape}};
+  const DType here = lowering.dtype(), kept = wide_of(here);
+  ReorderDims dims{shape};
+  if (kept != here) dims.from = in ? kept : here;
+  const OpSpec copy{.kind = OpKind::reorder, .dtype = in ? here : kept, .dims = dims};
   for (int i = 0; i < static_cast<int>(form.states()); ++i) {
     const TensorRef stored = lowering.state(i == 0 ? "h" : "c", shape);
     if (in)

@@ -35,6 +35,7 @@ void check_refused(const test::BadConfig& bad) {
 TEST_CASE("every bad config is refused with its place, the reason and the nearest valid thing", "[config]") {
   REQUIRE(test::bad_configs().size() >= 40);
   for (const test::BadConfig& bad : test::bad_configs()) check_refused(bad);
+  for (const test::BadConfig& bad : test::bad_device_configs()) check_refused(bad);
   for (const test::BadConfig& bad : test::bad_exchange_configs()) check_refused(bad);
 }
 
