@@ -38,22 +38,17 @@ class Graph final : public Recording {
 std::unique_ptr<Recording> record_ops(const Context& context, const std::function<void()>& enqueue) {
   context.use();
   ECHELON_CUDA(cudaStreamBeginCapture(context.stream(), cudaStreamCaptureModeThreadLocal));
-  const auto end_capture = [&](OwnedGraph& graph) {
-    cudaGraph_t captured = nullptr;
-    const cudaError_t status = cudaStreamEndCapture(context.stream(), &captured);
-    graph.reset(captured);
-    return status;
-  };
-  OwnedGraph graph;
+  cudaGraph_t captured = nullptr;  // stays null where the capture fails
   try {
     enqueue();
   } catch (...) {
-    (void)end_capture(graph);
+    cudaStreamEndCapture(context.stream(), &captured);
+    const OwnedGraph unused(captured);
     cudaGetLastError();
     throw;
   }
-  ECHELON_CUDA(end_capture(graph));
-  return std::make_unique<Graph>(context, std::move(graph));
+  ECHELON_CUDA(cudaStreamEndCapture(context.stream(), &captured));
+  return std::make_unique<Graph>(context, OwnedGraph(captured));
 }
 
 }  // namespace echelon::cuda
