@@ -8,8 +8,8 @@
 
 namespace echelon::cuda {
 
-// What the elements of a pack are added up in before they are added to a sum in double. Of halves, whose products are
-// exact in f32, that is f32.
+// What the elements of a pack, or a pack's channels in several rows, are added up in before they are added to a sum in
+// double. Of halves, whose products are exact in f32, that is f32.
 template <class T>
 using PackSum = std::conditional_t<kHalf<T>, float, double>;
 
@@ -43,23 +43,29 @@ __global__ void __launch_bounds__(kThreads)
 template <int kSums, int K, class T, int kCount, class Terms>
 __global__ void __launch_bounds__(kThreads)
     row_partials_kernel(double* partial, ChannelExtents e, Inputs<T, kCount> x, bool whole, Terms terms) {
+  constexpr int kRun = kHalf<T> ? 8 : 1;  // rows that are added up before a sum in double
   __shared__ double values_of[kSums][kThreads * K];
   const int width = static_cast<int>(blockDim.x) * K, thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * width, c = first + threadIdx.x * K;
   double sums[kSums][K] = {};
   const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
-  if (c < e.C)
-    for (std::int64_t n = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; n < e.N; n += step) {
+  const std::int64_t end = c < e.C ? e.N : 0;
+  for (std::int64_t n = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; n < end; n += kRun * step) {
+    PackSum<T> some[K][kSums] = {};
+    for (int run = 0; run < kRun; ++run) {
+      const std::int64_t row = n + run * step;
+      if (row >= end) break;
       Wide<T> in[kCount][K];
-      for (int j = 0; j < kCount; ++j) load<K>(x.at[j] + n * e.C + c, whole, in[j]);
+      for (int j = 0; j < kCount; ++j) load<K>(x.at[j] + row * e.C + c, whole, in[j]);
       for (int k = 0; k < K; ++k) {
         Wide<T> values[kCount];
         for (int j = 0; j < kCount; ++j) values[j] = in[j][k];
-        PackSum<T> some[kSums] = {};
-        terms(c + k, n, values, some);
-        for (int s = 0; s < kSums; ++s) sums[s][k] += some[s];
+        terms(c + k, row, values, some[k]);
       }
     }
+    for (int s = 0; s < kSums; ++s)
+      for (int k = 0; k < K; ++k) sums[s][k] += some[k][s];
+  }
   for (int s = 0; s < kSums; ++s)
     for (int k = 0; k < K; ++k) values_of[s][thread * K + k] = sums[s][k];
   __syncthreads();
