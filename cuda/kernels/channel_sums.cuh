@@ -1,64 +1,132 @@
 // Deterministic sums over a channel: see channel_sums.hpp.
 #pragma once
 
+#include <type_traits>
+
 #include "cuda/kernels/channel_sums.hpp"
-#include "cuda/kernels/each.cuh"
+#include "cuda/kernels/packs.cuh"
 
 namespace echelon::cuda {
 
-// Grid (C, splits). partial (splits, C, kSums).
-template <int kSums, class Terms>
-__global__ void __launch_bounds__(kThreads) channel_partials_kernel(double* partial, ChannelExtents e, Terms terms) {
+// What the elements of a pack, or a pack's channels in several rows, are added up in before they are added to a sum in
+// double. Of halves, whose products are exact in f32, that is f32.
+template <class T>
+using PackSum = std::conditional_t<kHalf<T>, float, double>;
+
+// Grid (C, splits). partial (splits, C, kSums). A thread takes K elements after one another, whether or not they can be
+// loaded at once.
+template <int kSums, int K, class T, int kCount, class Terms>
+__global__ void __launch_bounds__(kThreads)
+    channel_partials_kernel(double* partial, ChannelExtents e, Inputs<T, kCount> x, bool whole, Terms terms) {
   const std::int64_t c = blockIdx.x;
   double sums[kSums] = {};
   const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
   for (std::int64_t n = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; n < e.N; n += step)
-    for (std::int64_t i = threadIdx.x; i < e.elems; i += blockDim.x) terms(c, (n * e.C + c) * e.elems + i, sums);
+    for (std::int64_t p = threadIdx.x; p < e.elems / K; p += blockDim.x) {
+      Wide<T> in[kCount][K];
+      for (int j = 0; j < kCount; ++j) load<K>(x.at[j] + (n * e.C + c) * e.elems + p * K, whole, in[j]);
+      PackSum<T> some[kSums] = {};
+      for (int k = 0; k < K; ++k) {
+        Wide<T> values[kCount];
+        for (int j = 0; j < kCount; ++j) values[j] = in[j][k];
+        terms(c, n, values, some);
+      }
+      for (int s = 0; s < kSums; ++s) sums[s] += some[s];
+    }
   for (int s = 0; s < kSums; ++s) {
     const double sum = block_reduce(sums[s], Plus{});
     if (threadIdx.x == 0 && threadIdx.y == 0) partial[(blockIdx.y * e.C + c) * kSums + s] = sum;
   }
 }
 
-// Images of one element: grid (columns of channels, splits), block (kColumns, rows), so that a warp reads one stretch.
-template <int kSums, class Terms>
-__global__ void __launch_bounds__(kThreads) row_partials_kernel(double* partial, ChannelExtents e, Terms terms) {
-  constexpr int kRows = kThreads / kColumns;
-  __shared__ double values[kSums][kRows][kColumns];
-  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kColumns + threadIdx.x;
-  double sums[kSums] = {};
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * kRows;
-  if (c < e.C)
-    for (std::int64_t n = static_cast<std::int64_t>(blockIdx.y) * kRows + threadIdx.y; n < e.N; n += step)
-      terms(c, n * e.C + c, sums);
-  for (int s = 0; s < kSums; ++s) values[s][threadIdx.y][threadIdx.x] = sums[s];
+// Images of one element: grid (columns of packs, splits); the lanes of a warp read one stretch.
+template <int kSums, int K, class T, int kCount, class Terms>
+__global__ void __launch_bounds__(kThreads)
+    row_partials_kernel(double* partial, ChannelExtents e, Inputs<T, kCount> x, bool whole, Terms terms) {
+  constexpr int kRun = kHalf<T> ? 8 : 1;  // rows that are added up before a sum in double
+  __shared__ double values_of[kSums][kThreads * K];
+  const int width = static_cast<int>(blockDim.x) * K, thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * width, c = first + threadIdx.x * K;
+  double sums[kSums][K] = {};
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
+  const std::int64_t end = c < e.C ? e.N : 0;
+  for (std::int64_t n = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; n < end; n += kRun * step) {
+    PackSum<T> some[K][kSums] = {};
+    for (int run = 0; run < kRun; ++run) {
+      const std::int64_t row = n + run * step;
+      if (row >= end) break;
+      Wide<T> in[kCount][K];
+      for (int j = 0; j < kCount; ++j) load<K>(x.at[j] + row * e.C + c, whole, in[j]);
+      for (int k = 0; k < K; ++k) {
+        Wide<T> values[kCount];
+        for (int j = 0; j < kCount; ++j) values[j] = in[j][k];
+        terms(c + k, row, values, some[k]);
+      }
+    }
+    for (int s = 0; s < kSums; ++s)
+      for (int k = 0; k < K; ++k) sums[s][k] += some[k][s];
+  }
+  for (int s = 0; s < kSums; ++s)
+    for (int k = 0; k < K; ++k) values_of[s][thread * K + k] = sums[s][k];
   __syncthreads();
-  if (threadIdx.y != 0 || c >= e.C) return;
-  for (int s = 0; s < kSums; ++s) {
-    double sum = 0;
-    for (int row = 0; row < kRows; ++row) sum += values[s][row][threadIdx.x];
-    partial[(blockIdx.y * e.C + c) * kSums + s] = sum;
+  for (int i = thread; i < width; i += kThreads) {
+    if (first + i >= e.C) continue;
+    for (int s = 0; s < kSums; ++s) {
+      double sum = 0;
+      for (int row = 0; row < static_cast<int>(blockDim.y); ++row) sum += values_of[s][row * width + i];
+      partial[(blockIdx.y * e.C + first + i) * kSums + s] = sum;
+    }
   }
 }
 
-// `terms(c, index, sums)` adds one element's share; `finish(c, sums)` receives each channel's totals.
-template <int kSums, class Terms, class Finish>
-void channel_sums(const ChannelExtents& e, void* scratch, cudaStream_t stream, Terms terms, Finish finish) {
-  double* partial = static_cast<double*>(scratch);
-  const std::int64_t splits = channel_splits(e), C = e.C;
-  if (e.elems == 1) {
-    const dim3 grid(static_cast<unsigned>((C + kColumns - 1) / kColumns), static_cast<unsigned>(splits));
-    launch(row_partials_kernel<kSums, Terms>, grid, dim3(kColumns, kThreads / kColumns), stream, partial, e, terms);
-  } else {
-    const dim3 grid(static_cast<unsigned>(C), static_cast<unsigned>(splits));
-    launch(channel_partials_kernel<kSums, Terms>, grid, plane_block(e.elems), stream, partial, e, terms);
+// Blocks of kEnds channels, each with kThreads / kEnds threads that share its splits.
+inline constexpr int kEnds = 8;
+template <int kSums, class Finish>
+__global__ void __launch_bounds__(kThreads)
+    finish_kernel(const double* partial, std::int64_t C, std::int64_t splits, Finish finish) {
+  constexpr int kRows = kThreads / kEnds;
+  __shared__ double values_of[kSums][kRows][kEnds];
+  const std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * kEnds + threadIdx.x;
+  for (int s = 0; s < kSums; ++s) {
+    double sum = 0;
+    for (std::int64_t split = threadIdx.y; c < C && split < splits; split += kRows)
+      sum += partial[(split * C + c) * kSums + s];
+    values_of[s][threadIdx.y][threadIdx.x] = sum;
   }
-  each(C, stream, [=] __device__(std::int64_t c) {
-    double sums[kSums] = {};
-    for (std::int64_t split = 0; split < splits; ++split)
-      for (int s = 0; s < kSums; ++s) sums[s] += partial[(split * C + c) * kSums + s];
-    finish(c, sums);
-  });
+  __syncthreads();
+  if (threadIdx.y != 0 || c >= C) return;
+  double sums[kSums] = {};
+  for (int s = 0; s < kSums; ++s)
+    for (int row = 0; row < kRows; ++row) sums[s] += values_of[s][row][threadIdx.x];
+  finish(c, sums);
+}
+
+template <int kSums, int K, class T, int kCount, class Terms>
+void channel_partials(const ChannelExtents& e, const Inputs<T, kCount>& x, double* partial, cudaStream_t stream,
+                      Terms terms) {
+  const auto splits = static_cast<unsigned>(channel_splits(e));
+  if (e.elems == 1) {
+    const dim3 block = row_block(e.C / K), grid(grid_blocks(e.C / K, block.x, 1 << 30), splits);
+    launch(row_partials_kernel<kSums, K, T, kCount, Terms>, grid, block, stream, partial, e, x, whole(x), terms);
+  } else {
+    const dim3 grid(static_cast<unsigned>(e.C), splits);
+    launch(channel_partials_kernel<kSums, K, T, kCount, Terms>, grid, plane_block(e.elems / K), stream, partial, e, x,
+           whole(x), terms);
+  }
+}
+
+// `terms(c, n, values, sums)` adds one element's share, from its values in all inputs; `finish(c, sums)` receives each
+// channel's totals. What is added when follows from the extents alone, not from addresses.
+template <int kSums, class T, int kCount, class Terms, class Finish>
+void channel_sums(const ChannelExtents& e, const Inputs<T, kCount>& x, void* scratch, cudaStream_t stream, Terms terms,
+                  Finish finish) {
+  double* partial = static_cast<double*>(scratch);
+  if ((e.elems == 1 ? e.C : e.elems) % kPack<T> == 0)
+    channel_partials<kSums, kPack<T>>(e, x, partial, stream, terms);
+  else
+    channel_partials<kSums, 1>(e, x, partial, stream, terms);
+  launch(finish_kernel<kSums, Finish>, grid_blocks(e.C, kEnds, 1 << 30), dim3(kEnds, kThreads / kEnds), stream, partial,
+         e.C, channel_splits(e), finish);
 }
 
 }  // namespace echelon::cuda

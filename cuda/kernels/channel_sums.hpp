@@ -1,5 +1,5 @@
 // Images by channel, and how sums over one channel are divided among blocks: `splits` partial sums a channel in double,
-// which one thread a channel then adds up in order. It depends on the extents alone.
+// which a few threads a channel then add up in order. It depends on the extents alone.
 #pragma once
 
 #include <algorithm>
@@ -20,14 +20,12 @@ inline ChannelExtents channel_extents(std::int64_t N, std::int64_t C, std::int64
   return layout == Layout::channels_last ? ChannelExtents{N * elems, C, 1} : ChannelExtents{N, C, elems};
 }
 
-// A block sums one channel of some images, or, where images have one element, kColumns channels of some rows.
-inline constexpr int kColumns = 32;
-
+// A block sums one channel of some images, or, where images have one element, at most kColumns channels of some rows.
 inline std::int64_t channel_splits(const ChannelExtents& e) {
-  constexpr std::int64_t kBlocks = 1024, kMost = 128;
+  constexpr std::int64_t kBlocks = 1024, kColumns = 256, kRows = 64, kMost = 512;
   if (e.elems == 1)
     return std::clamp<std::int64_t>(kBlocks / ((e.C + kColumns - 1) / kColumns), 1,
-                                    std::min<std::int64_t>((e.N + 7) / 8, kMost));
+                                    std::min<std::int64_t>((e.N + kRows - 1) / kRows, kMost));
   return std::clamp<std::int64_t>(kBlocks / e.C, 1, std::min<std::int64_t>(e.N, kMost));
 }
 

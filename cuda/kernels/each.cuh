@@ -34,25 +34,11 @@ inline dim3 plane_block(std::int64_t elems) {
   return dim3(x, kThreads / x);
 }
 
-template <class F>
-__global__ void __launch_bounds__(kThreads)
-    each_plane_kernel(std::int64_t planes, std::int64_t channels, std::int64_t elems, F f) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.x;
-  const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
-  for (std::int64_t plane = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; plane < planes;
-       plane += stride) {
-    const std::int64_t c = plane % channels;
-    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x; i < elems; i += step)
-      f(c, plane * elems + i);
-  }
-}
-
-// f(c, index) for every element of a tensor (N, C, elems).
-template <class F>
-void each_plane(std::int64_t N, std::int64_t C, std::int64_t elems, cudaStream_t stream, F f) {
-  const dim3 block = plane_block(elems);
-  const dim3 grid(grid_blocks(N * C, block.y, 1 << 20), grid_blocks(elems, block.x, 64));
-  launch(each_plane_kernel<F>, grid, block, stream, N * C, C, elems, f);
+// The same over rows: x covers a row, at most a warp of it.
+inline dim3 row_block(std::int64_t columns) {
+  unsigned x = 1;
+  while (x < 32 && x < columns) x *= 2;
+  return dim3(x, kThreads / x);
 }
 
 // Adds the block's values of one variable up in shared memory, pairwise. All kThreads threads call it, and all get the

@@ -3,6 +3,7 @@
 #include "cuda/kernels/channel_sums.cuh"
 #include "cuda/kernels/each.cuh"
 #include "cuda/kernels/element.cuh"
+#include "cuda/kernels/packs.cuh"
 #include "cuda/kernels/place.hpp"
 
 namespace echelon::cuda {
@@ -14,6 +15,16 @@ __device__ W normal_share(W x) {
   return W(0.5) * ::erfc(-x * W(0.70710678118654752440));
 }
 
+template <class T>
+struct Bias {
+  const Wide<T>* b;
+  struct Own {
+    Wide<T> bias;
+    __device__ Wide<T> operator()(const Wide<T>* y) const { return y[0] + bias; }
+  };
+  __device__ Own of(std::int64_t k) const { return {b[k]}; }
+};
+
 }  // namespace
 
 template <class T>
@@ -21,18 +32,13 @@ void activation_forward(Activation function, const T* x, T* y, std::int64_t n, c
   using W = Wide<T>;
   switch (function) {
     case Activation::relu:
-      return each(n, stream, [=] __device__(std::int64_t i) {
-        const W value = wide(x[i]);
-        put(y + i, value < W(0) ? W(0) : value);
-      });
-    case Activation::tanh: return each(n, stream, [=] __device__(std::int64_t i) { put(y + i, ::tanh(wide(x[i]))); });
+      return map(n, inputs(x), y, false, stream, [=] __device__(const W* at) { return at[0] < W(0) ? W(0) : at[0]; });
+    case Activation::tanh:
+      return map(n, inputs(x), y, false, stream, [=] __device__(const W* at) { return W(::tanh(at[0])); });
     case Activation::sigmoid:
-      return each(n, stream, [=] __device__(std::int64_t i) { put(y + i, W(1) / (W(1) + ::exp(-wide(x[i])))); });
+      return map(n, inputs(x), y, false, stream, [=] __device__(const W* at) { return W(1) / (W(1) + ::exp(-at[0])); });
     case Activation::gelu:
-      return each(n, stream, [=] __device__(std::int64_t i) {
-        const W value = wide(x[i]);
-        put(y + i, value * normal_share(value));
-      });
+      return map(n, inputs(x), y, false, stream, [=] __device__(const W* at) { return at[0] * normal_share(at[0]); });
   }
 }
 
@@ -40,36 +46,40 @@ template <class T>
 void activation_backward(Activation function, const T* y, const T* dy, T* dx, std::int64_t n, bool add,
                          cudaStream_t stream) {
   using W = Wide<T>;
-  if (function == Activation::gelu)
-    return each(n, stream, [=] __device__(std::int64_t i) {
-      const W x = wide(y[i]);  // the input
-      const W slope = normal_share(x) + x * W(0.39894228040143267794) * ::exp(-x * x / W(2));
-      put(dx + i, slope * wide(dy[i]), add);
-    });
-  each(n, stream, [=] __device__(std::int64_t i) {
-    const W value = wide(y[i]);
-    const W slope = function == Activation::relu   ? (value > W(0) ? W(1) : W(0))
-                    : function == Activation::tanh ? W(1) - value * value
-                                                   : value * (W(1) - value);
-    put(dx + i, slope * wide(dy[i]), add);
-  });
+  switch (function) {
+    case Activation::relu:
+      return map(n, inputs(y, dy), dx, add, stream,
+                 [=] __device__(const W* at) { return at[0] > W(0) ? at[1] : W(0) * at[1]; });
+    case Activation::tanh:
+      return map(n, inputs(y, dy), dx, add, stream,
+                 [=] __device__(const W* at) { return (W(1) - at[0] * at[0]) * at[1]; });
+    case Activation::sigmoid:
+      return map(n, inputs(y, dy), dx, add, stream,
+                 [=] __device__(const W* at) { return at[0] * (W(1) - at[0]) * at[1]; });
+    case Activation::gelu:
+      return map(n, inputs(y, dy), dx, add, stream, [=] __device__(const W* at) {
+        const W x = at[0];  // the input
+        const W slope = normal_share(x) + x * W(0.39894228040143267794) * ::exp(-x * x / W(2));
+        return slope * at[1];
+      });
+  }
 }
 
 template <class T>
 void add_tensors(const T* a, const T* b, T* y, std::int64_t n, cudaStream_t stream) {
-  each(n, stream, [=] __device__(std::int64_t i) { put(y + i, wide(a[i]) + wide(b[i])); });
+  map(n, inputs(a, b), y, false, stream, [=] __device__(const Wide<T>* at) { return at[0] + at[1]; });
 }
 
 template <class T>
 void add_bias(T* y, const Wide<T>* b, const ChannelExtents& e, cudaStream_t stream) {
-  each_plane(e.N, e.C, e.elems, stream,
-             [=] __device__(std::int64_t k, std::int64_t i) { put(y + i, wide(y[i]) + b[k]); });
+  map_channels(e, inputs(static_cast<const T*>(y)), y, false, stream, Bias<T>{b});
 }
 
 template <class T>
 void bias_gradient(const T* dy, Wide<T>* db, const ChannelExtents& e, bool add, void* scratch, cudaStream_t stream) {
   channel_sums<1>(
-      e, scratch, stream, [=] __device__(std::int64_t, std::int64_t i, double* sums) { sums[0] += exact(dy[i]); },
+      e, inputs(dy), scratch, stream,
+      [=] __device__(std::int64_t, std::int64_t, const Wide<T>* values, PackSum<T>* sums) { sums[0] += values[0]; },
       [=] __device__(std::int64_t k, const double* sums) { put(db + k, sums[0], add); });
 }
 

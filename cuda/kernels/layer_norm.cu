@@ -1,53 +1,95 @@
-// One block a row; sums in double.
+// One block a row. Sums in double, of packs of elements as in channel_sums.cuh; all else in Wide<T>.
+#include "cuda/kernels/layer_norm.hpp"
+
+#include "cuda/kernels/channel_sums.cuh"
 #include "cuda/kernels/each.cuh"
 #include "cuda/kernels/element.cuh"
-#include "cuda/kernels/layer_norm.hpp"
 
 namespace echelon::cuda {
 namespace {
 
-template <class F>
-__device__ double row_sum(std::int64_t extent, F value) {
-  return row_reduce(extent, 0.0, value, Plus{});
+// The sum of value(x) over a row of F elements, K a thread at a time.
+template <int K, class T, class Value>
+__device__ double row_sum(std::int64_t F, const T* row, bool whole, Value value) {
+  return row_reduce(
+      F / K, 0.0,
+      [&](std::int64_t p) {
+        Wide<T> x[K];
+        load<K>(row + p * K, whole, x);
+        PackSum<T> sum = 0;
+        for (int k = 0; k < K; ++k) sum += value(x[k]);
+        return static_cast<double>(sum);
+      },
+      Plus{});
 }
 
-template <class T>
-__global__ void __launch_bounds__(kThreads) forward_kernel(RowExtents e, const T* x, const Wide<T>* gamma,
-                                                           const Wide<T>* beta, double epsilon, T* y, double* stats) {
+template <int K, class T>
+__global__ void __launch_bounds__(kThreads)
+    forward_kernel(RowExtents e, Inputs<T, 1> x, bool whole, const Wide<T>* gamma, const Wide<T>* beta, double epsilon,
+                   T* y, double* stats) {
+  using W = Wide<T>;
   const double F = static_cast<double>(e.F);
   for (std::int64_t r = blockIdx.x; r < e.rows; r += gridDim.x) {
-    const T* row = x + r * e.F;
-    const double mean = row_sum(e.F, [=](std::int64_t f) { return exact(row[f]); }) / F;
-    const double squares = row_sum(e.F, [=](std::int64_t f) {
-      const double centred = exact(row[f]) - mean;
+    const T* row = x.at[0] + r * e.F;
+    const double sum = row_sum<K>(e.F, row, whole, [](W value) { return PackSum<T>(value); });
+    const W mean = static_cast<W>(sum / F);
+    const double squares = row_sum<K>(e.F, row, whole, [=](W value) {
+      const PackSum<T> centred = value - mean;
       return centred * centred;
     });
     const double istd = 1.0 / ::sqrt(squares / F + epsilon);
     if (threadIdx.x == 0) {
-      stats[r] = mean;
+      stats[r] = sum / F;
       stats[e.rows + r] = istd;
     }
-    for (std::int64_t f = threadIdx.x; f < e.F; f += kThreads) {
-      const double xhat = (exact(row[f]) - mean) * istd;
-      put(y + r * e.F + f, exact(gamma[f]) * xhat + exact(beta[f]));
-    }
+    for (std::int64_t f = threadIdx.x * K; f < e.F; f += kThreads * K)
+      map_pack<K>(Inputs<T, 1>{{row}}, y + r * e.F, f, whole, false, [&](int k, const W* values) {
+        return gamma[f + k] * ((values[0] - mean) * static_cast<W>(istd)) + beta[f + k];
+      });
   }
 }
 
-template <class T>
+struct Means {
+  double pull, product;
+};
+struct PlusMeans {
+  __device__ Means operator()(const Means& a, const Means& b) const { return {a.pull + b.pull, a.product + b.product}; }
+};
+
+template <int K, class T>
 __global__ void __launch_bounds__(kThreads)
-    backward_kernel(RowExtents e, const T* x, const T* dy, const double* stats, const Wide<T>* gamma, T* dx, bool add) {
+    backward_kernel(RowExtents e, Inputs<T, 2> x, bool whole, const double* stats, const Wide<T>* gamma, T* dx,
+                    bool add) {
+  using W = Wide<T>;
   const double F = static_cast<double>(e.F);
   for (std::int64_t r = blockIdx.x; r < e.rows; r += gridDim.x) {
-    const double mean = stats[r], istd = stats[e.rows + r];
-    const T *row = x + r * e.F, *pull = dy + r * e.F;
-    const auto g = [=](std::int64_t f) { return exact(gamma[f]) * exact(pull[f]); };
-    const auto xhat = [=](std::int64_t f) { return (exact(row[f]) - mean) * istd; };
-    const double sum = row_sum(e.F, g) / F;
-    const double product = row_sum(e.F, [=](std::int64_t f) { return g(f) * xhat(f); }) / F;
-    for (std::int64_t f = threadIdx.x; f < e.F; f += kThreads)
-      put(dx + r * e.F + f, istd * (g(f) - sum - xhat(f) * product), add);
+    const W mean = static_cast<W>(stats[r]), istd = static_cast<W>(stats[e.rows + r]);
+    const Inputs<T, 2> row{{x.at[0] + r * e.F, x.at[1] + r * e.F}};
+    Means mine{0, 0};
+    for (std::int64_t f = threadIdx.x * K; f < e.F; f += kThreads * K) {
+      W in[2][K];
+      for (int j = 0; j < 2; ++j) load<K>(row.at[j] + f, whole, in[j]);
+      PackSum<T> pull = 0, product = 0;
+      for (int k = 0; k < K; ++k) {
+        const PackSum<T> g = gamma[f + k] * in[1][k];
+        pull += g;
+        product += g * ((in[0][k] - mean) * istd);
+      }
+      mine = PlusMeans{}(mine, {static_cast<double>(pull), static_cast<double>(product)});
+    }
+    const Means sums = block_reduce(mine, PlusMeans{});
+    const W pull = static_cast<W>(sums.pull / F), product = static_cast<W>(sums.product / F);
+    for (std::int64_t f = threadIdx.x * K; f < e.F; f += kThreads * K)
+      map_pack<K>(row, dx + r * e.F, f, whole, add, [&](int k, const W* values) {
+        return istd * (gamma[f + k] * values[1] - pull - (values[0] - mean) * istd * product);
+      });
   }
+}
+
+// Calls body.operator()<K>() with the elements that a thread takes at once.
+template <class T, class Body>
+void by_packs(const RowExtents& e, Body body) {
+  e.F % kPack<T> == 0 ? body.template operator()<kPack<T>>() : body.template operator()<1>();
 }
 
 }  // namespace
@@ -55,29 +97,39 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 void layer_norm_forward(const RowExtents& e, const T* x, const Wide<T>* gamma, const Wide<T>* beta, double epsilon,
                         T* y, double* stats, cudaStream_t stream) {
-  launch(forward_kernel<T>, grid_blocks(e.rows, 1, 1 << 16), kThreads, stream, e, x, gamma, beta, epsilon, y, stats);
+  const unsigned blocks = grid_blocks(e.rows, 1, 1 << 16);
+  const Inputs<T, 1> in = inputs(x);
+  by_packs<T>(e, [&]<int K>() {
+    launch(forward_kernel<K, T>, blocks, kThreads, stream, e, in, whole(in) && whole(y), gamma, beta, epsilon, y,
+           stats);
+  });
 }
 
 template <class T>
 void layer_norm_backward(const RowExtents& e, const T* x, const T* dy, const double* stats, const Wide<T>* gamma, T* dx,
                          bool add, cudaStream_t stream) {
-  launch(backward_kernel<T>, grid_blocks(e.rows, 1, 1 << 16), kThreads, stream, e, x, dy, stats, gamma, dx, add);
+  const unsigned blocks = grid_blocks(e.rows, 1, 1 << 16);
+  const Inputs<T, 2> in = inputs(x, dy);
+  by_packs<T>(e, [&]<int K>() {
+    launch(backward_kernel<K, T>, blocks, kThreads, stream, e, in, whole(in) && whole(dx), stats, gamma, dx, add);
+  });
 }
 
 template <class T>
 void layer_norm_parameter_gradients(const RowExtents& e, const T* x, const T* dy, const double* stats, Wide<T>* dgamma,
-                                    bool add_gamma, Wide<T>* dbeta, bool add_beta, cudaStream_t stream) {
-  const std::int64_t rows = e.rows, F = e.F;
-  each(F, stream, [=] __device__(std::int64_t f) {
-    double product = 0, sum = 0;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const double pull = exact(dy[r * F + f]);
-      product += pull * ((exact(x[r * F + f]) - stats[r]) * stats[rows + r]);
-      sum += pull;
-    }
-    put(dgamma + f, product, add_gamma);
-    put(dbeta + f, sum, add_beta);
-  });
+                                    bool add_gamma, Wide<T>* dbeta, bool add_beta, void* scratch, cudaStream_t stream) {
+  const std::int64_t rows = e.rows;
+  channel_sums<2>(
+      ChannelExtents{rows, e.F, 1}, inputs(x, dy), scratch, stream,
+      [=] __device__(std::int64_t, std::int64_t r, const Wide<T>* values, PackSum<T>* sums) {
+        const Wide<T> mean = static_cast<Wide<T>>(stats[r]), istd = static_cast<Wide<T>>(stats[rows + r]);
+        sums[0] += values[1];
+        sums[1] += static_cast<PackSum<T>>(values[1]) * ((values[0] - mean) * istd);
+      },
+      [=] __device__(std::int64_t f, const double* sums) {
+        put(dgamma + f, sums[1], add_gamma);
+        put(dbeta + f, sums[0], add_beta);
+      });
 }
 
 #define ECHELON_INSTANTIATE(T)                                                                                         \
@@ -86,7 +138,7 @@ void layer_norm_parameter_gradients(const RowExtents& e, const T* x, const T* dy
   template void layer_norm_backward<T>(const RowExtents&, const T*, const T*, const double*, const Wide<T>*, T*, bool, \
                                        cudaStream_t);                                                                  \
   template void layer_norm_parameter_gradients<T>(const RowExtents&, const T*, const T*, const double*, Wide<T>*,      \
-                                                  bool, Wide<T>*, bool, cudaStream_t);
+                                                  bool, Wide<T>*, bool, void*, cudaStream_t);
 ECHELON_CUDA_TYPES(ECHELON_INSTANTIATE)
 #undef ECHELON_INSTANTIATE
 

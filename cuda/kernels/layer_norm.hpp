@@ -20,8 +20,9 @@ void layer_norm_forward(const RowExtents& e, const T* x, const Wide<T>* gamma, c
 template <class T>
 void layer_norm_backward(const RowExtents& e, const T* x, const T* dy, const double* stats, const Wide<T>* gamma, T* dx,
                          bool add, cudaStream_t stream);
+// scratch: channel_scratch_bytes({rows, F, 1}, 2).
 template <class T>
 void layer_norm_parameter_gradients(const RowExtents& e, const T* x, const T* dy, const double* stats, Wide<T>* dgamma,
-                                    bool add_gamma, Wide<T>* dbeta, bool add_beta, cudaStream_t stream);
+                                    bool add_gamma, Wide<T>* dbeta, bool add_beta, void* scratch, cudaStream_t stream);
 
 }  // namespace echelon::cuda

@@ -6,17 +6,79 @@
 namespace echelon::cuda {
 namespace {
 
+// y = gamma * xhat + beta of one channel, with what is left of it by relu. In Wide<T>, in both directions alike, so
+// that both cut off the same values.
 template <class T>
-__device__ double xhat_of(const NormGradient<T>& g, std::int64_t C, std::int64_t c, std::int64_t i) {
-  return (exact(g.x[i]) - g.stats[c]) * g.stats[C + c];
-}
+struct Channel {
+  using W = Wide<T>;
+  W mean, istd, gamma, beta;
+  bool relu;
 
-// dy, or 0 where relu gave 0.
+  __device__ W xhat(W x) const { return (x - mean) * istd; }
+  __device__ W value(W xhat) const { return gamma * xhat + beta; }
+  __device__ bool cuts(W xhat) const { return relu && value(xhat) <= 0; }
+};
+
+// gamma and beta may be null where they are not needed.
 template <class T>
-__device__ double incoming(const NormGradient<T>& g, bool relu, double xhat, std::int64_t c, std::int64_t i) {
-  if (relu && exact(g.gamma[c]) * xhat + exact(g.beta[c]) <= 0) return 0;
-  return exact(g.dy[i]);
-}
+struct Channels {
+  using W = Wide<T>;
+  std::int64_t C;
+  const double* stats;
+  const W *gamma, *beta;
+  bool relu;
+
+  __device__ Channel<T> of(std::int64_t c) const {
+    return {static_cast<W>(stats[c]), static_cast<W>(stats[C + c]), gamma ? gamma[c] : W(1), beta ? beta[c] : W(0),
+            relu};
+  }
+};
+
+template <class T>
+struct Apply {
+  Channels<T> all;
+  struct Own {
+    Channel<T> channel;
+    __device__ Wide<T> operator()(const Wide<T>* x) const {
+      const Wide<T> value = channel.value(channel.xhat(x[0]));
+      return channel.relu && value < 0 ? Wide<T>(0) : value;
+    }
+  };
+  __device__ Own of(std::int64_t c) const { return {all.of(c)}; }
+};
+
+// dx of x and dy.
+template <class T>
+struct ApplyBackward {
+  Channels<T> all;
+  const double* sums;
+  double count;
+  struct Own {
+    Channel<T> channel;
+    Wide<T> factor, mean, product;
+    __device__ Wide<T> operator()(const Wide<T>* values) const {
+      const Wide<T> xhat = channel.xhat(values[0]);
+      const Wide<T> incoming = channel.cuts(xhat) ? Wide<T>(0) : values[1];
+      return factor * (incoming - mean - xhat * product);
+    }
+  };
+  __device__ Own of(std::int64_t c) const {
+    const Channel<T> channel = all.of(c);
+    return {channel, channel.gamma * channel.istd, static_cast<Wide<T>>(sums[c] / count),
+            static_cast<Wide<T>>(sums[all.C + c] / count)};
+  }
+};
+
+template <class T>
+struct Infer {
+  const Wide<T>*gamma, *beta, *mean, *var;
+  double epsilon;
+  bool relu;
+  __device__ typename Apply<T>::Own of(std::int64_t c) const {
+    const double istd = 1.0 / ::sqrt(exact(var[c]) + epsilon);
+    return {{mean[c], static_cast<Wide<T>>(istd), gamma[c], beta[c], relu}};
+  }
+};
 
 }  // namespace
 
@@ -24,9 +86,9 @@ template <class T>
 void norm_moments(const NormExtents& e, const T* x, double* sums, void* scratch, cudaStream_t stream) {
   const std::int64_t C = e.C;
   channel_sums<2>(
-      e, scratch, stream,
-      [=] __device__(std::int64_t, std::int64_t i, double* partial) {
-        const auto value = exact(x[i]);
+      e, inputs(x), scratch, stream,
+      [=] __device__(std::int64_t, std::int64_t, const Wide<T>* values, PackSum<T>* partial) {
+        const PackSum<T> value = values[0];
         partial[0] += value;
         partial[1] += value * value;
       },
@@ -48,26 +110,22 @@ void norm_stats(std::int64_t C, const double* sums, double count, double epsilon
 template <class T>
 void norm_apply(const NormExtents& e, const T* x, const Wide<T>* gamma, const Wide<T>* beta, const double* stats, T* y,
                 cudaStream_t stream) {
-  const std::int64_t C = e.C;
-  const bool relu = e.relu;
-  each_plane(e.N, e.C, e.elems, stream, [=] __device__(std::int64_t c, std::int64_t i) {
-    const double xhat = (exact(x[i]) - stats[c]) * stats[C + c];
-    const double value = exact(gamma[c]) * xhat + exact(beta[c]);
-    put(y + i, relu && value < 0 ? 0.0 : value);
-  });
+  map_channels(e, inputs(x), y, false, stream, Apply<T>{{e.C, stats, gamma, beta, e.relu}});
 }
 
 template <class T>
 void norm_backward_sums(const NormExtents& e, const NormGradient<T>& g, double* sums, void* scratch,
                         cudaStream_t stream) {
   const std::int64_t C = e.C;
-  const bool relu = e.relu;
+  const Channels<T> all{C, g.stats, g.gamma, g.beta, e.relu};
   channel_sums<2>(
-      e, scratch, stream,
-      [=] __device__(std::int64_t c, std::int64_t i, double* partial) {
-        const double xhat = xhat_of(g, C, c, i), gradient = incoming(g, relu, xhat, c, i);
-        partial[0] += gradient;
-        partial[1] += gradient * xhat;
+      e, inputs(g.x, g.dy), scratch, stream,
+      [=] __device__(std::int64_t c, std::int64_t, const Wide<T>* values, PackSum<T>* partial) {
+        const Channel<T> channel = all.of(c);
+        const Wide<T> xhat = channel.xhat(values[0]);
+        if (channel.cuts(xhat)) return;
+        partial[0] += values[1];
+        partial[1] += static_cast<PackSum<T>>(values[1]) * xhat;
       },
       [=] __device__(std::int64_t c, const double* totals) {
         sums[c] = totals[0];
@@ -87,13 +145,8 @@ void norm_parameter_gradients(std::int64_t C, const double* sums, P* dgamma, boo
 template <class T>
 void norm_backward_apply(const NormExtents& e, const NormGradient<T>& g, const double* sums, double count, T* dx,
                          bool add, cudaStream_t stream) {
-  const std::int64_t C = e.C;
-  const bool relu = e.relu;
-  each_plane(e.N, e.C, e.elems, stream, [=] __device__(std::int64_t c, std::int64_t i) {
-    const double xhat = xhat_of(g, C, c, i);
-    const double centred = incoming(g, relu, xhat, c, i) - sums[c] / count - xhat * (sums[C + c] / count);
-    put(dx + i, exact(g.gamma[c]) * g.stats[C + c] * centred, add);
-  });
+  const ApplyBackward<T> f{{e.C, g.stats, g.gamma, g.beta, e.relu}, sums, count};
+  map_channels(e, inputs(g.x, g.dy), dx, add, stream, f);
 }
 
 template <class P>
@@ -111,13 +164,7 @@ void norm_statistics(std::int64_t C, const double* stats, double epsilon, double
 template <class T>
 void norm_inference(const NormExtents& e, const T* x, const Wide<T>* gamma, const Wide<T>* beta, const Wide<T>* mean,
                     const Wide<T>* var, double epsilon, T* y, cudaStream_t stream) {
-  const bool relu = e.relu;
-  each_plane(e.N, e.C, e.elems, stream, [=] __device__(std::int64_t c, std::int64_t i) {
-    const double istd = 1.0 / ::sqrt(exact(var[c]) + epsilon);
-    const double xhat = (exact(x[i]) - exact(mean[c])) * istd;
-    const double value = exact(gamma[c]) * xhat + exact(beta[c]);
-    put(y + i, relu && value < 0 ? 0.0 : value);
-  });
+  map_channels(e, inputs(x), y, false, stream, Infer<T>{gamma, beta, mean, var, epsilon, e.relu});
 }
 
 template <class P>

@@ -85,13 +85,15 @@ std::unique_ptr<Op> make_layer_norm(const Context& context, const OpSpec& spec) 
                            tensor<T>(a, 3), tensor<double>(a, 4), stream);
       });
     // x dy stats gamma -> dx dgamma dbeta
-    return std::make_unique<KernelOp>(context, spec, [e](const OpArgs& a, cudaStream_t stream) {
+    const auto run = [e](const OpArgs& a, cudaStream_t stream) {
       const T *x = tensor<const T>(a, 0), *dy = tensor<const T>(a, 1);
       const auto* stats = tensor<const double>(a, 2);
       using P = Wide<T>;
       layer_norm_backward(e, x, dy, stats, tensor<const P>(a, 3), tensor<T>(a, 4), adds(a, 4), stream);
-      layer_norm_parameter_gradients(e, x, dy, stats, tensor<P>(a, 5), adds(a, 5), tensor<P>(a, 6), adds(a, 6), stream);
-    });
+      layer_norm_parameter_gradients(e, x, dy, stats, tensor<P>(a, 5), adds(a, 5), tensor<P>(a, 6), adds(a, 6),
+                                     a.scratch, stream);
+    };
+    return std::make_unique<KernelOp>(context, spec, run, channel_scratch_bytes({e.rows, e.F, 1}, 2));
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "cuda/kernels/element.cuh"
 #include "cuda/kernels/elementwise.hpp"
+#include "cuda/kernels/norm.hpp"
 #include "cuda/kernels/recurrent.hpp"
 #include "cuda/kernels/rnn_weights.hpp"
 #include "tests/cuda_on_cpu/blocks.hpp"
@@ -147,6 +148,65 @@ TEST_CASE("reorders go to every layout and back, also adding", "[cuda_on_cpu]") 
           std::vector<Wide<T>> all = widened(there);
           for (std::size_t i = 0; i < all.size(); ++i) all[i] += wide(before[i]);
           CHECK(same(sums, all));
+        }
+  });
+}
+
+// What sums come out as follows from the extents: not from who runs first, nor from where the values lie.
+TEST_CASE("sums over channels have the same bits in every order and at every address", "[cuda_on_cpu]") {
+  each_type([]<class T>(T) {
+    const auto check = [](const ChannelExtents& e) {
+      CAPTURE(e.N, e.C, e.elems, sizeof(T));
+      const std::int64_t n = e.N * e.C * e.elems;
+      std::vector<T> x = draw<T>(n, "x"), dy = draw<T>(n, "dy");
+      const auto C = static_cast<std::size_t>(e.C);
+      const std::vector<double> stats(2 * C, 0.5);
+      std::vector<std::vector<double>> results;
+      for (const bool shifted : {false, true}) {
+        if (shifted) x.insert(x.begin(), T(0)), dy.insert(dy.begin(), T(0));
+        for (const on_cpu::Order order : {on_cpu::Order::rising, on_cpu::Order::falling, on_cpu::Order::drawn}) {
+          on_cpu::set_order(order, test_seed());
+          std::vector<std::byte> scratch(channel_scratch_bytes(e, 2));
+          std::vector<double> moments(2 * C), pulls(2 * C);
+          const NormExtents norm{e, false};
+          norm_moments(norm, x.data() + shifted, moments.data(), scratch.data(), nullptr);
+          norm_backward_sums(norm,
+                             NormGradient<T>{x.data() + shifted, dy.data() + shifted, stats.data(), nullptr, nullptr},
+                             pulls.data(), scratch.data(), nullptr);
+          moments.insert(moments.end(), pulls.begin(), pulls.end());
+          results.push_back(moments);
+        }
+      }
+      for (const auto& result : results) CHECK(result == results.front());
+    };
+    for (const std::int64_t C : {1, 8, 40, 257, 512}) check({131, C, 1});
+    for (const std::int64_t elems : {16, 49, 257, 1024}) check({5, 3, elems});
+    check({2000, 24, 1});
+  });
+}
+
+// Whole packs, their ends, and what is left where a range does not begin at a multiple of 16 bytes.
+TEST_CASE("sums of two tensors and relu at every size and address", "[cuda_on_cpu]") {
+  each_type([]<class T>(T) {
+    for (const std::int64_t n : {1, 7, 8, 9, 31, 33, 257, 4096, 70001})
+      for (const std::size_t shift : {0, 1})
+        for (const bool add : {false, true}) {
+          CAPTURE(n, shift, add, sizeof(T));
+          const std::vector<T> a = draw<T>(n + static_cast<std::int64_t>(shift), "a"), b = draw<T>(n, "b");
+          std::vector<T> y(static_cast<std::size_t>(n)), dx = b, clipped = y;
+          std::vector<Wide<T>> sums, cut, pulls;
+          for (std::size_t i = 0; i < y.size(); ++i) {
+            const Wide<T> at = wide(a[i + shift]), pull = at > 0 ? wide(b[i]) : Wide<T>(0);
+            sums.push_back(at + wide(b[i]));
+            cut.push_back(at > 0 ? at : Wide<T>(0));
+            pulls.push_back(add ? wide(b[i]) + pull : pull);
+          }
+          add_tensors<T>(a.data() + shift, b.data(), y.data(), n, nullptr);
+          CHECK(same(y, sums));
+          activation_forward<T>(Activation::relu, a.data() + shift, clipped.data(), n, nullptr);
+          CHECK(same(clipped, cut));
+          activation_backward<T>(Activation::relu, a.data() + shift, b.data(), dx.data(), n, add, nullptr);
+          CHECK(same(dx, pulls));
         }
   });
 }

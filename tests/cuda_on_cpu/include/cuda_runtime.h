@@ -14,6 +14,9 @@
 struct uint3 {
   unsigned x, y, z;
 };
+struct [[gnu::may_alias]] alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
 inline uint3 threadIdx, blockIdx;
 inline dim3 blockDim, gridDim;
 
