@@ -141,6 +141,17 @@ over_hosts() {
   exec mpirun --mca plm rsh --mca plm_rsh_agent $base/remote --map-by node --bind-to none -H "$list" "$@"
 }
 
+# Returns when frames pass again. Addresses that nobody answered for meanwhile are asked for anew.
+plug() { # host
+  ip link set "br-$1" up
+  for _ in $(seq 50); do
+    [ "$(cat "/sys/class/net/br-$1/operstate")" != up ] || break
+    sleep 0.1
+  done
+  ip neigh flush dev $bridge
+  for host in $(names); do nsenter --net=/run/netns/"$host" ip neigh flush dev net0; done
+}
+
 down() {
   [ -e $base ] || return 0
   [ ! -e $base/slurmctld.pid ] || kill "$(cat $base/slurmctld.pid)" 2> /dev/null || true
@@ -169,7 +180,7 @@ case $verb in
   env) print_env ;;
   mpirun) over_hosts "$@" ;;
   unplug) ip link set "br-$1" down ;;
-  plug) ip link set "br-$1" up ;;
+  plug) plug "$1" ;;
   fell) ip netns pids "$1" | xargs -r kill -9 ;;
   down) down ;;
   *) sed -n '2,15p' "$0" | sed 's/^# \{0,1\}//' ;;
