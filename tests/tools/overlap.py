@@ -6,7 +6,7 @@
 
 No step can take less than its work on all cores (compute, engines, TCP in the kernel) divided by their number, nor less than its
 bytes on the wire. The first bound is measured: busy time of the whole machine (/proc/stat, softirq and steal included) of a run of
-twice as many steps less that of a run. Forms of overlap alternate within each round; medians. Needs root, network namespaces and a
+twice as many steps less that of a run; waits that poll count as work in it. Forms of overlap alternate within each round; medians. Needs root, network namespaces and a
 machine that does nothing else; takes the hosts down at its end."""
 import argparse
 import glob
