@@ -18,28 +18,10 @@ import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-HOSTS = os.path.join(HERE, "..", "cluster", "hosts.sh")
-CONFIG = """name = "overlap"
-[model]
-zoo = "lenet"
-[data]
-train = "{work}/data"
-sharding = "record"
-[batch]
-global = {batch}
-[train]
-epochs = 0
-[device]
-threads = 1
-[checkpoint]
-every_epochs = 0
-[run]
-restart = "never"
-progress = "none"
-"""
+from planner import APART, BASE, HOSTS
+
 FORMS = {
-    "no exchange": ["exchange.strategy=averaging", "exchange.averaging.period=1000000"],
+    "no exchange": APART,
     "none": ["exchange.overlap=none"],
     "buckets": ["exchange.overlap=buckets", "exchange.bucket_mb=0.25"],
     "layers": ["exchange.overlap=layers", "exchange.bucket_mb=0.25"],
@@ -58,7 +40,7 @@ class Bench:
         self.args, self.work = args, work
         self.echelon = f"{work}/echelon"
         shutil.copy(args.echelon, self.echelon)
-        with open(f"{work}/config.toml", "w") as file: file.write(CONFIG.format(work=work, batch=args.batch * args.ranks))
+        with open(f"{work}/config.toml", "w") as file: file.write(BASE.format(work=work))
         self.call([self.echelon, "data", "synth", "--out", f"{work}/data", "--samples", "8192", "--shape", "1,28,28", "--classes", "10"])
 
     def call(self, words):
@@ -70,7 +52,7 @@ class Bench:
         folder = tempfile.mkdtemp(dir=self.work)
         words = [HOSTS, "mpirun"] + [word for pair in self.args.mca for word in ("--mca", *pair)]
         words += ["-n", str(self.args.ranks), self.echelon, "train", "config.toml"]
-        for one in sets + [f"train.steps={steps}", f"run.results={folder}"]: words += ["--set", one]
+        for one in sets + [f"batch.global={self.args.batch * self.args.ranks}", f"train.steps={steps}", f"run.results={folder}"]: words += ["--set", one]
         before = busy_s()
         self.call(words)
         busy = busy_s() - before

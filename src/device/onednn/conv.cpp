@@ -196,7 +196,8 @@ class ConvBackwardData final : public Op {
  private:
   void add_to(void* dx, const void* sum) const {
     if (!precision_.halves()) return host_vector_ops().add(DType::f32, dx, sum, elems_);
-    add_halves(static_cast<BHalf*>(dx), static_cast<const BHalf*>(sum), static_cast<std::int64_t>(elems_), threads_);
+    auto* to = static_cast<BHalf*>(dx);
+    add_halves(to, static_cast<const BHalf*>(sum), to, static_cast<std::int64_t>(elems_), threads_);
   }
   static dnnl::convolution_backward_data::primitive_desc pick(const Context& context, const Problem& problem,
                                                               const Desc& x, const Desc& y) {

@@ -16,7 +16,7 @@ class HalfElementwise final : public Op {
     if (kind_ == OpKind::activation_forward) return relu(a, static_cast<BHalf*>(args.tensors[1]));
     const auto* b = static_cast<const BHalf*>(args.tensors[1]);
     auto* out = static_cast<BHalf*>(args.tensors[2]);
-    if (kind_ == OpKind::add) return add(a, b, out);
+    if (kind_ == OpKind::add) return add_halves(a, b, out, elems_, threads_);
     (args.accumulate & 4U) != 0 ? relu_backward<true>(a, b, out) : relu_backward<false>(a, b, out);
   }
 
@@ -27,10 +27,6 @@ class HalfElementwise final : public Op {
   void relu(const BHalf* x, BHalf* y) const {
 #pragma omp parallel for simd num_threads(threads_) if (parallel : worth_a_team())
     for (std::int64_t i = 0; i < elems_; ++i) y[i] = widened(x[i]) < 0.0f ? BHalf{0} : x[i];
-  }
-  void add(const BHalf* a, const BHalf* b, BHalf* y) const {
-#pragma omp parallel for simd num_threads(threads_) if (parallel : worth_a_team())
-    for (std::int64_t i = 0; i < elems_; ++i) y[i] = rounded(widened(a[i]) + widened(b[i]));
   }
   template <bool kAdd>
   void relu_backward(const BHalf* y, const BHalf* dy, BHalf* dx) const {

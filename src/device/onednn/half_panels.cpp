@@ -7,13 +7,6 @@
 #include "device/onednn/planes.hpp"
 
 namespace echelon::inline device::onednn {
-namespace {
-
-constexpr std::int64_t kInputs = 16;
-
-std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
-
-}  // namespace
 
 HalfPanels::HalfPanels(const Context& context, std::int64_t inputs, std::int64_t outputs, bool transposed)
     : threads_(context.threads),
@@ -21,7 +14,7 @@ HalfPanels::HalfPanels(const Context& context, std::int64_t inputs, std::int64_t
       outputs_(outputs),
       transposed_(transposed),
       packed_(std::make_shared<Packed>()) {
-  const std::int64_t elems = parts(outputs, kPanelColumns) * parts(inputs, kInputs) * kInputs * kPanelColumns;
+  const std::int64_t elems = panel_parts(outputs, kPanelColumns) * panel_depth(inputs) * kPanelColumns;
   packed_->memory = context.device.allocate(static_cast<std::size_t>(elems) * sizeof(BHalf), "packed weights");
 }
 
@@ -39,12 +32,12 @@ void HalfPanels::share(const HalfPanels& other) {
 
 void HalfPanels::pack(const float* w) const {
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && inputs_ * outputs_ >= kParallelElems)
-  for (std::int64_t panel = 0; panel < parts(outputs_, kPanelColumns); ++panel) pack_panel(panel, w);
+  for (std::int64_t panel = 0; panel < panel_parts(outputs_, kPanelColumns); ++panel) pack_panel(panel, w);
 }
 
 // (inputs / 2, 32, 2)
 void HalfPanels::pack_panel(std::int64_t panel, const float* w) const {
-  const std::int64_t padded = parts(inputs_, kInputs) * kInputs, first = panel * kPanelColumns;
+  const std::int64_t padded = panel_depth(inputs_), first = panel * kPanelColumns;
   const std::int64_t columns = std::min(kPanelColumns, outputs_ - first);
   BHalf* to = static_cast<BHalf*>(packed_->memory.data()) + panel * padded * kPanelColumns;
   const std::int64_t along = transposed_ ? 1 : outputs_, across = transposed_ ? inputs_ : 1;

@@ -33,8 +33,8 @@ void round_operand(const Precision& precision, const float* from, void* to, std:
   if (from != to && n > 0) std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(float));
 }
 
-void add_halves(BHalf* to, const BHalf* from, std::int64_t n, int threads) {
-  for_each(n, threads, [=](std::int64_t i) { to[i] = rounded(widened(to[i]) + widened(from[i])); });
+void add_halves(const BHalf* a, const BHalf* b, BHalf* sum, std::int64_t n, int threads) {
+  for_each(n, threads, [=](std::int64_t i) { sum[i] = rounded(widened(a[i]) + widened(b[i])); });
 }
 
 }  // namespace echelon::inline device::onednn

@@ -39,7 +39,7 @@ void round_halves(const float* from, BHalf* to, std::int64_t n, int threads);
 void round_in_f32(const float* from, float* to, std::int64_t n, int threads);
 // As a precision holds operands: as they are, rounded in f32, or bf16.
 void round_operand(const Precision& precision, const float* from, void* to, std::int64_t n, int threads);
-// to += from
-void add_halves(BHalf* to, const BHalf* from, std::int64_t n, int threads);
+// sum = a + b; sum may be a or b
+void add_halves(const BHalf* a, const BHalf* b, BHalf* sum, std::int64_t n, int threads);
 
 }  // namespace echelon::inline device::onednn

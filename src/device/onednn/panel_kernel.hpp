@@ -13,8 +13,14 @@
 namespace echelon::inline device::onednn {
 
 inline constexpr std::int64_t kPanelColumns = 32;
+// The library's format of panels, and so that of bf16: their inputs are filled up to a multiple of this.
+inline constexpr std::int64_t kPanelInputs = 16;
 // Rows by 2 vectors of sums, 2 vectors of weights and one of x fill the 32 registers.
 inline constexpr int kPanelRows = 14;
+
+// How many parts of so many cover the whole.
+constexpr std::int64_t panel_parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
+constexpr std::int64_t panel_depth(std::int64_t inputs) { return panel_parts(inputs, kPanelInputs) * kPanelInputs; }
 
 // y (rows, columns) = x (rows, depth) w (depth, 32), or += that. T: float or BHalf.
 template <class T>

@@ -12,10 +12,7 @@ namespace {
 
 // Weights of so many inputs, and those fetched ahead, stay in the first-level cache while all rows pass.
 constexpr std::int64_t kDepth = 160;
-// The library's format of panels: their inputs are filled up to a multiple of this.
-constexpr std::int64_t kInputs = 16;
 
-std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
 std::int64_t even(std::int64_t n) { return n + n % 2; }
 
 }  // namespace
@@ -27,9 +24,9 @@ StepProduct::StepProduct(const Context& context, std::int64_t rows, std::int64_t
       inputs_(inputs),
       outputs_(outputs),
       x_columns_(x_columns),
-      panels_(parts(outputs, kPanelColumns)),
-      panel_elems_(parts(inputs, kInputs) * kInputs * kPanelColumns),
-      group_rows_(static_cast<int>(parts(rows, parts(rows, kPanelRows)))) {
+      panels_(panel_parts(outputs, kPanelColumns)),
+      panel_elems_(panel_depth(inputs) * kPanelColumns),
+      group_rows_(static_cast<int>(panel_parts(rows, panel_parts(rows, kPanelRows)))) {
   if (precision.rounds) {
     by_instruction_ = precision.halves() && context.avx512_bf16();
     halves_.emplace(context, inputs, outputs, transposed);
@@ -94,7 +91,8 @@ void StepProduct::run_panels(std::int64_t begin, std::int64_t end, const PanelBl
 template <class T>
 void StepProduct::run_panel(std::int64_t panel, std::int64_t next, const PanelBlock<T>& whole) const {
   const std::int64_t places = sizeof(T) == sizeof(float) ? inputs_ : even(inputs_);
-  const std::int64_t depth = even(parts(places, parts(places, kDepth))), groups = parts(rows_, group_rows_);
+  const std::int64_t depth = even(panel_parts(places, panel_parts(places, kDepth))),
+                     groups = panel_parts(rows_, group_rows_);
   for (std::int64_t k = 0; k < places; k += depth) {
     const std::int64_t here = std::min(depth, places - k);
     const T* weights = whole.w + panel * panel_elems_ + k * kPanelColumns;

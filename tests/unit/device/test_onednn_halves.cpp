@@ -56,7 +56,7 @@ TEST_CASE("bf16 is rounded to nearest, ties to even, NaN stays NaN", "[onednn][h
   o::round_halves(values.data(), halves.data(), n, 2);
   o::widen(halves.data(), wide.data(), n, 2);
   o::round_in_f32(in_place.data(), in_place.data(), n, 2);
-  o::add_halves(sums.data(), halves.data(), n, 1);
+  o::add_halves(sums.data(), halves.data(), sums.data(), n, 1);
   int wrong = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isnan(values[i])) {
