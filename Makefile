@@ -138,7 +138,7 @@ $(OUT)/obj/tests/% $(OUT)/pch/tests.hpp: private CXXFLAGS += $(if $(SAN),,-O1)
 # A root that may set errno keeps Adam and its kin out of the vector units; the bits are the same without.
 $(OUT)/obj/src/device/host_update.cpp.o: private CXXFLAGS += -fno-math-errno
 
-# Headers that most files include are parsed once. ccache keys on the checksum beside them. Files with flags of their
+# Headers that most files include are parsed once, at the optimisation level of the files. ccache keys on the checksum beside them. Files with flags of their
 # own, and those that configure Catch2, go without.
 PRECOMPILED = $(OUT)/pch/$(if $(filter tests/%,$<),tests,src).hpp
 $(OUT)/pch/src.hpp: src/base/precompiled.hpp
@@ -205,10 +205,11 @@ CPU_SRC := $(call find,cuda/kernels,cu) $(call find,cuda/ops,cpp) $(addprefix cu
 CPU_COMPARED := $(filter-out src/device/cuda_entry.cpp src/device/onednn/% src/device/paced/% src/comm/codec/%_bucket.cpp,$(call find,src/base src/device src/comm/codec,cpp)) \
   $(addprefix src/verify/,device_cases.cpp device_contract.cpp device_contract_memory.cpp device_variants.cpp oracle.cpp random.cpp stored.cpp) \
   $(call find,src/verify/ops,cpp) src/h5/initialise.cpp src/h5/handle.cpp $(addprefix tests/support/,session.cpp codec_pair.cpp discrete_codec.cpp) tests/main.cpp
-$(CPU)/%.o: % $(OUT)/flags $(OUT)/pch/tests.hpp
+$(CPU)/tests/%: private CXXFLAGS += $(if $(SAN),,-O1)
+$(CPU)/%.o: % $(OUT)/flags $(OUT)/pch/src.hpp $(OUT)/pch/tests.hpp
 	@mkdir -p $(@D)
 	@echo "  CXX  $< (on the CPU)"
-	@$(CXX) $(filter-out -Wconversion -Wshadow,$(CXXFLAGS)) -Itests/cuda_on_cpu/include $(CPPFLAGS) -I. $(PKG) -include $(OUT)/pch/tests.hpp -x c++ -c -o $@ $<
+	@$(CXX) $(filter-out -Wconversion -Wshadow,$(CXXFLAGS)) -Itests/cuda_on_cpu/include $(CPPFLAGS) -I. $(PKG) -include $(PRECOMPILED) -Winvalid-pch -x c++ -c -o $@ $<
 $(OUT)/tests/cuda_on_cpu: $(CPU_SRC:%=$(CPU)/%.o) $(call objects,$(CPU_COMPARED))
 	@mkdir -p $(@D)
 	@echo "  LINK $@"

@@ -84,7 +84,12 @@ class LedgerTarget final : public Target {
       append(entries, entry);
     usual_.emplace_back(entries.begin(), entries.end());
     fs::remove(path_);
-    LedgerWriter(path_, {.rank = 1, .ranks = 3, .workers = 2, .device = "cpu"}).met(3);
+    LedgerHeader header;
+    header.rank = 1;
+    header.ranks = 3;
+    header.workers = 2;
+    header.device = "cpu";
+    LedgerWriter(path_, header).met(3);
     usual_.push_back(read_plain(path_));
     const std::string payload("\1\0\0\0\3\0\0\0\0\0\0\0\2\0\0\0\x10\0", 18);
     usual_.push_back(std::string(1, 18) + payload + std::string(1, 18) + payload);
