@@ -8,7 +8,7 @@ Run declare_bench_step(CLI::App& app) {
   auto o = held<BenchStepOptions>();
   app.add_option("config", o->config, "experiment (TOML)")->required();
   add_sets(app, o->sets);
-  app.add_option("--steps", o->steps, "timed steps")->capture_default_str();
+  app.add_option("--steps", o->steps, "timed steps; 0: 50, or 20 s of them, at least 3")->capture_default_str();
   app.add_option("--batch", o->batch, "samples per step; 0: one replica's part of batch.global")->capture_default_str();
   app.add_option("--threads", o->threads, "threads of one op")->capture_default_str();
   app.add_flag("--ops", o->ops, "every op with its implementation, time and rate");

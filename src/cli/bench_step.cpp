@@ -15,8 +15,6 @@
 namespace echelon::cli {
 namespace {
 
-constexpr int kProfileRounds = 20;
-
 double peak_resident_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -89,7 +87,7 @@ void write_table(const std::string& path, const std::vector<OpReport>& ops) {
 }
 
 void print_report(StepBench& bench, const BenchStepOptions& options, const BenchTimes& times, std::int64_t batch) {
-  const std::vector<OpReport> ops = bench.profile(kProfileRounds);
+  const std::vector<OpReport> ops = bench.profile();
   const double peak = bench.peak_flops();
   double total_s = bench.update_s();
   for (const OpReport& op : ops) total_s += op.seconds;
@@ -101,7 +99,7 @@ void print_report(StepBench& bench, const BenchStepOptions& options, const Bench
   if (form.label.rank() > 0)
     fmt::print("{:.0f} tokens/s\n", static_cast<double>(batch * form.label.elems()) / times.median_s);
   fmt::print("{:.1f} samples/s: a step of {} samples takes {} (median of {}), at least {}\n",
-             static_cast<double>(batch) / times.median_s, batch, seconds_text(times.median_s), options.steps,
+             static_cast<double>(batch) / times.median_s, batch, seconds_text(times.median_s), times.steps,
              seconds_text(times.min_s));
   fmt::print("a large matrix product runs at {:.0f} GFLOP/s here\n\n", peak / 1e9);
   fmt::print("{}\n", layer_table(ops, bench.update_s(), total_s, peak));
@@ -116,7 +114,7 @@ void print_report(StepBench& bench, const BenchStepOptions& options, const Bench
 }  // namespace
 
 int run_bench_step(const BenchStepOptions& options) {
-  if (options.steps < 1) throw ConfigError("--steps takes a number of at least 1");
+  if (options.steps < 0) throw ConfigError("--steps takes a number of at least 0");
   if (options.batch < 0) throw ConfigError("--batch takes a number of at least 1");
   if (options.threads < 1) throw ConfigError("--threads takes a number of at least 1");
   const Config config = load_config(options.config, options.sets);
@@ -129,7 +127,7 @@ int run_bench_step(const BenchStepOptions& options) {
     print_report(bench, options, times, batch);
     return kExitOk;
   }
-  if (!options.table.empty()) write_table(options.table, bench.profile(kProfileRounds));
+  if (!options.table.empty()) write_table(options.table, bench.profile());
   fmt::print(
       "{{\"model\": \"{}\", \"device\": \"{}\", \"threads\": {}, \"batch_per_rank\": {}, \"rate\": {:.1f}, "
       "\"step_s_median\": {:.9f}, \"step_s_min\": {:.9f}, \"step_cpu_s\": {:.9f}, \"unit\": \"samples/s\", "

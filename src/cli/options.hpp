@@ -191,7 +191,7 @@ int run_data_verify(const std::string& location);
 struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] [--threads T] [--ops] [--json] ..
   std::string config;
   std::vector<std::string> sets;
-  int steps = 50;
+  int steps = 0;           // 0: 50, or 20 s of them
   std::int64_t batch = 0;  // 0: the config's per-replica batch on one replica
   int threads = 1;
   bool ops = false;   // print every op with its implementation, time and rate

@@ -16,6 +16,10 @@
 namespace echelon::cli {
 namespace {
 
+// How much is timed where nobody asked for a number of steps.
+constexpr double kEnough_s = 20;
+constexpr int kFewest = 3, kMostSteps = 50, kMostProfiles = 20;
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
@@ -110,25 +114,30 @@ void StepBench::step() {
 }
 
 BenchTimes StepBench::measure(int steps) {
-  for (int i = 0; i < std::max(3, steps / 5); ++i) step();
-  std::vector<double> times;
-  const double cpu_before = cpu_s();
-  for (int i = 0; i < steps; ++i) {
+  const auto timed_step = [this] {
     const double start = now_s();
     step();
-    times.push_back(now_s() - start);
-  }
+    return now_s() - start;
+  };
+  step();  // touches memory
+  const double warm_s = std::max(timed_step(), timed_step());
+  if (steps == 0) steps = static_cast<int>(std::clamp<double>(kEnough_s / warm_s, kFewest, kMostSteps));
+  for (int i = 3; i < steps / 5; ++i) step();
+  std::vector<double> times;
+  const double cpu_before = cpu_s();
+  for (int i = 0; i < steps; ++i) times.push_back(timed_step());
   const double cpu_of_step = (cpu_s() - cpu_before) / steps;
   const double loss = program_.losses().loss;
   if (device_->computes() && !(loss < 1e30)) throw NumericError(fmt::format("the loss of a timed step is {}", loss));
-  return {median(times), *std::min_element(times.begin(), times.end()), cpu_of_step};
+  return {median(times), *std::min_element(times.begin(), times.end()), cpu_of_step, steps};
 }
 
-std::vector<OpReport> StepBench::profile(int rounds) {
+std::vector<OpReport> StepBench::profile() {
   std::vector<OpReport> reports = program_.ops();
   std::vector<std::vector<double>> times(reports.size());
   std::vector<double> updates;
-  for (int round = 0; round < rounds; ++round) {
+  const double begin = now_s();
+  for (int round = 0; round < kMostProfiles && (round < kFewest || now_s() - begin < kEnough_s); ++round) {
     const std::vector<OpReport> run = program_.profile();
     for (std::size_t i = 0; i < run.size(); ++i) times[i].push_back(run[i].seconds);
     optimiser_.begin_step(steps_done_++, learning_rate_);

@@ -27,6 +27,7 @@ struct BenchTimes {
   double median_s = 0;
   double min_s = 0;
   double cpu_s = 0;  // CPU time of all threads, mean a step: the figure least disturbed by other work on the machine
+  int steps = 0;     // timed
 };
 
 class StepBench {
@@ -35,12 +36,12 @@ class StepBench {
   // the device does not exist, MemoryError.
   StepBench(const Config& config, std::int64_t batch, int threads);
 
-  // Times of `steps` steps of forward, backward and update, after a warm-up of steps / 5, at least 3. Throws
-  // NumericError where the loss diverges.
+  // Times of `steps` steps of forward, backward and update, after a warm-up of steps / 5, at least 3. 0: 50 steps, or
+  // 20 s of them where that is less, at least 3. Throws NumericError where the loss diverges.
   BenchTimes measure(int steps);
-  // Median time of every op over `rounds` steps; sets update_s(). Slower than a step: the device is synchronised per
-  // op.
-  std::vector<OpReport> profile(int rounds);
+  // Median time of every op over 20 steps, or 20 s of them where that is less, at least 3; sets update_s(). Slower
+  // than a step: the device is synchronised per op.
+  std::vector<OpReport> profile();
   double update_s() const { return update_s_; }
   // Rate of a large matrix product on this device with these threads, in FLOP/s: the practical upper bound
   // for ops.

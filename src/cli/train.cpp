@@ -71,7 +71,7 @@ int run_train(const TrainOptions& options) {
   if (options.local_ranks > 0) return train_on_threads(options, load);
   // A lone process is refused before MPI is touched.
   const Config config = under_launcher() ? own_config(options) : load_config(options.config, options.sets);
-  const LaunchWatch watch({.limit_s = config.run.hang_timeout_s});
+  const LaunchWatch watch({.limit_s = config.run.hang_timeout_s, .end = {}});
   MpiWorld world;
   const SignalWatch signals;
   const std::unique_ptr<FaultInjector> faults = make_fault_injector(config, world.rank(), world.size());

@@ -58,7 +58,12 @@ void check_codec(Engine& engine, const std::string& name, std::int64_t elems) {
   std::vector<float> data(static_cast<std::size_t>(elems));
   for (std::int64_t i = 0; i < elems; ++i) data[static_cast<std::size_t>(i)] = value(me, i);
   bucket->begin_step(HashRng(7, "codec").at(static_cast<std::uint64_t>(me)).key());
-  engine.run({.plan = plan, .data = data.data(), .dtype = DType::f32, .channel = kDataChannel, .form = bucket});
+  engine.run({.plan = plan,
+              .data = data.data(),
+              .dtype = DType::f32,
+              .channel = kDataChannel,
+              .after = nullptr,
+              .form = bucket});
   Group group(engine, kControlChannel);
   const std::string bits = hex64(checksum64(data.data(), data.size() * sizeof(float)));
   for (const std::string& other : group.gather(bits))

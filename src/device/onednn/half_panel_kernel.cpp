@@ -20,24 +20,24 @@ __attribute__((target("avx512f,avx512bf16"))) void multiply_rows(const PanelBloc
   const auto tail = static_cast<__mmask16>((1U << (at.columns - (kVectors - 1) * kLanes)) - 1U);
   const auto mask = [&](int v) { return v + 1 == kVectors ? tail : static_cast<__mmask16>(0xffff); };
   __m512 sums[kRows][kVectors];
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v)
+  ECHELON_UNROLLED (r, kRows)
+    ECHELON_UNROLLED (v, kVectors)
       sums[r][v] = at.add ? _mm512_maskz_loadu_ps(mask(v), at.y + r * at.y_row + v * kLanes) : _mm512_setzero_ps();
   const BHalf *x = at.x, *w = at.w;
   const std::byte* ahead = at.ahead;
-  for (std::int64_t k = 0; k < at.depth; k += 2, x += 2, w += 2 * kPanelColumns, ahead += at.ahead_step) {
+  for (std::int64_t k = 0; k < at.depth; k += 2, x += 2, w += 2 * kPanels512.columns, ahead += at.ahead_step) {
     _mm_prefetch(ahead, _MM_HINT_T0);
     __m512i weights[kVectors];
-    for (int v = 0; v < kVectors; ++v) weights[v] = _mm512_loadu_si512(w + 2 * v * kLanes);
-    for (int r = 0; r < kRows; ++r) {
+    ECHELON_UNROLLED (v, kVectors) weights[v] = _mm512_loadu_si512(w + 2 * v * kLanes);
+    ECHELON_UNROLLED (r, kRows) {
       int both;
       std::memcpy(&both, x + r * at.x_row, sizeof both);
       const auto all = (__m512bh)_mm512_set1_epi32(both);
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], all, (__m512bh)weights[v]);
+      ECHELON_UNROLLED (v, kVectors) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], all, (__m512bh)weights[v]);
     }
   }
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v) _mm512_mask_storeu_ps(at.y + r * at.y_row + v * kLanes, mask(v), sums[r][v]);
+  ECHELON_UNROLLED (r, kRows)
+    ECHELON_UNROLLED (v, kVectors) _mm512_mask_storeu_ps(at.y + r * at.y_row + v * kLanes, mask(v), sums[r][v]);
 }
 
 template <int kVectors, int... kRows>
@@ -47,14 +47,14 @@ constexpr std::array<Kernel, sizeof...(kRows)> kernels(std::integer_sequence<int
 
 void multiply_plainly(int rows, const PanelBlock<BHalf>& at) {
   for (int r = 0; r < rows; ++r) {
-    std::array<float, kPanelColumns> sums{};
+    std::array<float, kPanels512.columns> sums{};
     float* y = at.y + r * at.y_row;
     if (at.add) std::memcpy(sums.data(), y, static_cast<std::size_t>(at.columns) * sizeof(float));
     for (std::int64_t k = 0; k < at.depth; k += 2) {
-      const BHalf *x = at.x + r * at.x_row + k, *w = at.w + k * kPanelColumns;
+      const BHalf *x = at.x + r * at.x_row + k, *w = at.w + k * kPanels512.columns;
       const float even = widened(x[0]), odd = widened(x[1]);
 #pragma omp simd
-      for (std::int64_t c = 0; c < kPanelColumns; ++c) {
+      for (std::int64_t c = 0; c < kPanels512.columns; ++c) {
         std::uint32_t both;
         std::memcpy(&both, w + 2 * c, sizeof both);
         sums[c] += odd * std::bit_cast<float>(both & 0xffff0000) + even * std::bit_cast<float>(both << 16);
@@ -67,8 +67,8 @@ void multiply_plainly(int rows, const PanelBlock<BHalf>& at) {
 }  // namespace
 
 void multiply_panel(int rows, const PanelBlock<BHalf>& block) {
-  if (!block.by_instruction) return multiply_plainly(rows, block);
-  using Counts = std::make_integer_sequence<int, kPanelRows>;
+  if (!block.avx512) return multiply_plainly(rows, block);
+  using Counts = std::make_integer_sequence<int, kPanels512.rows>;
   static constexpr auto kNarrow = kernels<1>(Counts{}), kWide = kernels<2>(Counts{});
   (block.columns > kLanes ? kWide : kNarrow)[static_cast<std::size_t>(rows - 1)](block);
 }

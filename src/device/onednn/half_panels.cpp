@@ -7,6 +7,11 @@
 #include "device/onednn/planes.hpp"
 
 namespace echelon::inline device::onednn {
+namespace {
+
+constexpr std::int64_t kColumns = kPanels512.columns;
+
+}  // namespace
 
 HalfPanels::HalfPanels(const Context& context, std::int64_t inputs, std::int64_t outputs, bool transposed)
     : threads_(context.threads),
@@ -14,7 +19,7 @@ HalfPanels::HalfPanels(const Context& context, std::int64_t inputs, std::int64_t
       outputs_(outputs),
       transposed_(transposed),
       packed_(std::make_shared<Packed>()) {
-  const std::int64_t elems = panel_parts(outputs, kPanelColumns) * panel_depth(inputs) * kPanelColumns;
+  const std::int64_t elems = panel_parts(outputs, kColumns) * panel_depth(inputs) * kColumns;
   packed_->memory = context.device.allocate(static_cast<std::size_t>(elems) * sizeof(BHalf), "packed weights");
 }
 
@@ -32,21 +37,21 @@ void HalfPanels::share(const HalfPanels& other) {
 
 void HalfPanels::pack(const float* w) const {
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && inputs_ * outputs_ >= kParallelElems)
-  for (std::int64_t panel = 0; panel < panel_parts(outputs_, kPanelColumns); ++panel) pack_panel(panel, w);
+  for (std::int64_t panel = 0; panel < panel_parts(outputs_, kColumns); ++panel) pack_panel(panel, w);
 }
 
 // (inputs / 2, 32, 2)
 void HalfPanels::pack_panel(std::int64_t panel, const float* w) const {
-  const std::int64_t padded = panel_depth(inputs_), first = panel * kPanelColumns;
-  const std::int64_t columns = std::min(kPanelColumns, outputs_ - first);
-  BHalf* to = static_cast<BHalf*>(packed_->memory.data()) + panel * padded * kPanelColumns;
+  const std::int64_t padded = panel_depth(inputs_), first = panel * kColumns;
+  const std::int64_t columns = std::min(kColumns, outputs_ - first);
+  BHalf* to = static_cast<BHalf*>(packed_->memory.data()) + panel * padded * kColumns;
   const std::int64_t along = transposed_ ? 1 : outputs_, across = transposed_ ? inputs_ : 1;
   for (std::int64_t k = 0; k < padded; ++k) {
-    std::array<float, kPanelColumns> row{};
-    std::array<BHalf, kPanelColumns> rounded;
+    std::array<float, kColumns> row{};
+    std::array<BHalf, kColumns> rounded;
     for (std::int64_t c = 0; c < columns && k < inputs_; ++c) row[c] = w[k * along + (first + c) * across];
-    round_halves(row.data(), rounded.data(), kPanelColumns, 1);
-    for (std::int64_t c = 0; c < kPanelColumns; ++c) to[(k / 2 * kPanelColumns + c) * 2 + k % 2] = rounded[c];
+    round_halves(row.data(), rounded.data(), kColumns, 1);
+    for (std::int64_t c = 0; c < kColumns; ++c) to[(k / 2 * kColumns + c) * 2 + k % 2] = rounded[c];
   }
 }
 

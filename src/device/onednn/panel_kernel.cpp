@@ -17,22 +17,22 @@ __attribute__((target("avx512f"))) void multiply_rows(const PanelBlock<float>& a
   const auto tail = static_cast<__mmask16>((1U << (at.columns - (kVectors - 1) * kLanes)) - 1U);
   const auto mask = [&](int v) { return v + 1 == kVectors ? tail : static_cast<__mmask16>(0xffff); };
   __m512 sums[kRows][kVectors];
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v)
+  ECHELON_UNROLLED (r, kRows)
+    ECHELON_UNROLLED (v, kVectors)
       sums[r][v] = at.add ? _mm512_maskz_loadu_ps(mask(v), at.y + r * at.y_row + v * kLanes) : _mm512_setzero_ps();
   const float *x = at.x, *w = at.w;
   const std::byte* ahead = at.ahead;
-  for (std::int64_t k = 0; k < at.depth; ++k, ++x, w += kPanelColumns, ahead += at.ahead_step) {
+  for (std::int64_t k = 0; k < at.depth; ++k, ++x, w += kPanels512.columns, ahead += at.ahead_step) {
     _mm_prefetch(ahead, _MM_HINT_T0);
     __m512 weights[kVectors];
-    for (int v = 0; v < kVectors; ++v) weights[v] = _mm512_loadu_ps(w + v * kLanes);
-    for (int r = 0; r < kRows; ++r) {
+    ECHELON_UNROLLED (v, kVectors) weights[v] = _mm512_loadu_ps(w + v * kLanes);
+    ECHELON_UNROLLED (r, kRows) {
       const __m512 all = _mm512_set1_ps(x[r * at.x_row]);
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = _mm512_fmadd_ps(all, weights[v], sums[r][v]);
+      ECHELON_UNROLLED (v, kVectors) sums[r][v] = _mm512_fmadd_ps(all, weights[v], sums[r][v]);
     }
   }
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v) _mm512_mask_storeu_ps(at.y + r * at.y_row + v * kLanes, mask(v), sums[r][v]);
+  ECHELON_UNROLLED (r, kRows)
+    ECHELON_UNROLLED (v, kVectors) _mm512_mask_storeu_ps(at.y + r * at.y_row + v * kLanes, mask(v), sums[r][v]);
 }
 
 template <int kVectors, int... kRows>
@@ -43,7 +43,8 @@ constexpr std::array<Kernel, sizeof...(kRows)> kernels(std::integer_sequence<int
 }  // namespace
 
 void multiply_panel(int rows, const PanelBlock<float>& block) {
-  using Counts = std::make_integer_sequence<int, kPanelRows>;
+  if (!block.avx512) return multiply_panel_avx2(rows, block);
+  using Counts = std::make_integer_sequence<int, kPanels512.rows>;
   static constexpr auto kNarrow = kernels<1>(Counts{}), kWide = kernels<2>(Counts{});
   (block.columns > kLanes ? kWide : kNarrow)[static_cast<std::size_t>(rows - 1)](block);
 }

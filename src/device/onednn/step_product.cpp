@@ -10,9 +10,6 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// Weights of so many inputs, and those fetched ahead, stay in the first-level cache while all rows pass.
-constexpr std::int64_t kDepth = 160;
-
 std::int64_t even(std::int64_t n) { return n + n % 2; }
 
 }  // namespace
@@ -20,43 +17,37 @@ std::int64_t even(std::int64_t n) { return n + n % 2; }
 StepProduct::StepProduct(const Context& context, std::int64_t rows, std::int64_t inputs, std::int64_t outputs,
                          bool transposed, std::int64_t x_columns, const Precision& precision)
     : threads_(context.threads),
+      avx512_(precision.rounds ? precision.halves() && context.avx512_bf16() : context.avx512()),
+      form_(avx512_ || precision.rounds ? kPanels512 : kPanels256),
       rows_(rows),
       inputs_(inputs),
       outputs_(outputs),
       x_columns_(x_columns),
-      panels_(panel_parts(outputs, kPanelColumns)),
-      panel_elems_(panel_depth(inputs) * kPanelColumns),
-      group_rows_(static_cast<int>(panel_parts(rows, panel_parts(rows, kPanelRows)))) {
+      panels_(panel_parts(outputs, form_.columns)),
+      panel_elems_(panel_depth(inputs) * form_.columns),
+      group_rows_(static_cast<int>(panel_parts(rows, panel_parts(rows, form_.rows)))) {
   if (precision.rounds) {
-    by_instruction_ = precision.halves() && context.avx512_bf16();
     halves_.emplace(context, inputs, outputs, transposed);
     rounded_ = context.device.allocate(static_cast<std::size_t>(rows * even(inputs)) * sizeof(BHalf), "rounded states");
     return;
   }
-  const Factor w{inputs, outputs, transposed ? inputs : outputs, transposed};
-  if (!context.avx512()) {
-    library_.emplace(context, kSingle, Factor{rows, inputs, x_columns}, w, Factor{rows, outputs, outputs},
-                     Product::Form{.weights = true});
-    return;
-  }
+  using Tag = dnnl::memory::format_tag;
   const auto f32 = dnnl::memory::data_type::f32;
-  weights_ = PackedWeights(context, w.desc(f32), {{inputs, outputs}, f32, dnnl::memory::format_tag::BA16a32b});
+  const Factor w{inputs, outputs, transposed ? inputs : outputs, transposed};
+  weights_ = PackedWeights(context, w.desc(f32), {{inputs, outputs}, f32, avx512_ ? Tag::BA16a32b : Tag::BA16a16b});
 }
 
 std::string StepProduct::implementation() const {
-  return library_  ? library_->implementation()
-         : halves_ ? (by_instruction_ ? "own panels of bf16" : "own panels of bf16, plain loop")
-                   : "own panels";
+  if (!halves_) return "own panels";
+  return avx512_ ? "own panels of bf16" : "own panels of bf16, plain loop";
 }
 
 void StepProduct::share_weights(const StepProduct& other) {
-  if (library_ && other.library_) library_->share_weights(*other.library_);
   if (halves_ && other.halves_) halves_->share(*other.halves_);
   weights_.share(other.weights_);
 }
 
 void StepProduct::run(const float* x, const float* w, std::uint64_t version, float* y) {
-  if (library_) return library_->run(x, w, y, false, version);
   if (!halves_) return run_all(x, x_columns_, static_cast<const float*>(weights_.get(w, version)), y);
   auto* rounded = static_cast<BHalf*>(rounded_.data());  // the last of an odd number of inputs stands beside a zero
   for (std::int64_t row = 0; row < rows_; ++row)
@@ -73,7 +64,7 @@ void StepProduct::run_all(const T* x, std::int64_t x_columns, const T* w, float*
   whole.w = w;
   whole.y = y;
   whole.y_row = outputs_;
-  whole.by_instruction = by_instruction_;
+  whole.avx512 = avx512_;
 #pragma omp parallel num_threads(threads_) if (threads_ > 1 && inputs_ * outputs_ >= kParallelElems)
   {
     const std::int64_t team = omp_get_num_threads(), member = omp_get_thread_num();
@@ -91,23 +82,23 @@ void StepProduct::run_panels(std::int64_t begin, std::int64_t end, const PanelBl
 template <class T>
 void StepProduct::run_panel(std::int64_t panel, std::int64_t next, const PanelBlock<T>& whole) const {
   const std::int64_t places = sizeof(T) == sizeof(float) ? inputs_ : even(inputs_);
-  const std::int64_t depth = even(panel_parts(places, panel_parts(places, kDepth))),
+  const std::int64_t depth = even(panel_parts(places, panel_parts(places, form_.depth))),
                      groups = panel_parts(rows_, group_rows_);
   for (std::int64_t k = 0; k < places; k += depth) {
     const std::int64_t here = std::min(depth, places - k);
-    const T* weights = whole.w + panel * panel_elems_ + k * kPanelColumns;
-    const T* ahead = k + depth < places ? weights + depth * kPanelColumns : whole.w + next * panel_elems_;
+    const T* weights = whole.w + panel * panel_elems_ + k * form_.columns;
+    const T* ahead = k + depth < places ? weights + depth * form_.columns : whole.w + next * panel_elems_;
     for (std::int64_t g = 0; g < groups; ++g) {
       const std::int64_t row = g * group_rows_;
       PanelBlock<T> block = whole;
       block.x += row * whole.x_row + k;
       block.w = weights;
-      block.y += row * outputs_ + panel * kPanelColumns;
+      block.y += row * outputs_ + panel * form_.columns;
       block.depth = here;
-      block.columns = std::min(kPanelColumns, outputs_ - panel * kPanelColumns);
+      block.columns = std::min(form_.columns, outputs_ - panel * form_.columns);
       block.add = k > 0;
-      block.ahead = reinterpret_cast<const std::byte*>(ahead + g * here * kPanelColumns / groups);
-      block.ahead_step = kPanelColumns * static_cast<std::int64_t>(sizeof(float)) / groups;
+      block.ahead = reinterpret_cast<const std::byte*>(ahead + g * here * form_.columns / groups);
+      block.ahead_step = form_.columns * static_cast<std::int64_t>(sizeof(float)) / groups;
       multiply_panel(static_cast<int>(std::min<std::int64_t>(group_rows_, rows_ - row)), block);
     }
   }

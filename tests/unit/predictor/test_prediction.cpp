@@ -228,8 +228,13 @@ TEST_CASE("the knee is where a doubling no longer gives half of one", "[predicto
   REQUIRE(naive.rows.size() == 3);
   CHECK(naive.knee == 2);
   CHECK(naive.most_at_50 <= 2);
-  const PlanReport report{
-      .facts = {"fact"}, .main = naive, .variants = {naive}, .points = {}, .node_hour = 2, .notes = {"a note"}};
+  const PlanReport report{.facts = {"fact"},
+                          .main = naive,
+                          .variants = {naive},
+                          .meshes = {},
+                          .points = {},
+                          .node_hour = 2,
+                          .notes = {"a note"}};
   CHECK_THAT(plan_text(report, PlanFormat::text), Contains("Knee:") && Contains("up to 2") && Contains("note: a note"));
   CHECK_THAT(plan_text(report, PlanFormat::markdown), Contains("|") && Contains("## synchronous, naive"));
   const std::string csv = plan_csv(report);
