@@ -128,10 +128,18 @@ TEST_CASE("bench step's table paces the paced device", "[bench]") {
   CHECK(number_of(paced.out, "step_s_median") >= 0.5 * 0.002 * rows);
 }
 
+TEST_CASE("bench step times 50 steps of a fast model where nobody asks for a number", "[bench]") {
+  const TempFolder folder;
+  const Outcome run = bench(folder, write_config(folder), {"--steps", "0"});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  CHECK_THAT(run.out, Catch::Contains("(median of 50)"));
+}
+
 TEST_CASE("bench step refuses what it cannot run", "[bench]") {
   const TempFolder folder;
   const std::string config = write_config(folder);
-  const Outcome none = bench(folder, config, {"--steps", "0"});
+  const Outcome none = bench(folder, config, {"--steps", "-1"});
   CHECK(none.code == 2);
   CHECK_THAT(none.err, Catch::Contains("--steps takes"));
   CHECK(bench(folder, config, {"--threads", "0"}).code == 2);
