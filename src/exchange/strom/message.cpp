@@ -58,7 +58,8 @@ void add_entries(StromMessage entries, bool entropy, T tau, T* weights, std::int
 
 std::size_t strom_room(std::int64_t elems, DType dtype, bool dense) {
   const std::size_t n = static_cast<std::size_t>(elems), entries = 4 * n + 1 + sizeof(float);
-  return dense ? std::max(entries, n * size_of(dtype) + sizeof(float)) : entries;
+  const std::size_t bytes = dense ? std::max(entries, n * size_of(dtype) + sizeof(float)) : entries;
+  return (bytes + 7) / 8 * 8;
 }
 
 std::size_t write_entries(float tau, std::span<const std::uint32_t> entries, bool entropy, std::int64_t elems,

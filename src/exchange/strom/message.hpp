@@ -20,7 +20,8 @@ namespace echelon::inline exchange {
 
 using StromMessage = std::span<const std::byte>;
 
-// No message of a bucket of so many values is longer; `dense`: with dense messages.
+// No message of a bucket of so many values is longer; `dense`: with dense messages. A multiple of 8, so that each of
+// several rooms in a row begins where doubles may.
 std::size_t strom_room(std::int64_t elems, DType dtype, bool dense);
 
 // Writes a message and returns its length. Entries as comm/codec/indices.hpp has them; tau is not 0.
