@@ -5,16 +5,20 @@
 //   and no more bytes than the card takes in kAhead_s, but for a first message and for short ones
 //
 // The card's rate is measured: bytes of sends that ended over the time in which some were under way; it rises at once
-// and falls by a quarter at a time, because a send may wait for its receiver. Not known, it limits nothing.
+// and falls by a quarter at a time, because a send may wait for its receiver. A wait that ends with a send beyond the
+// budget does not count: ranks that wait for each other would measure their patience, and grow it. Not known, the rate
+// limits nothing.
 //
 // What ends in a pass makes room from the next pass on, in which the most urgent plan comes first. One send beyond the
 // budget is permitted where nothing moved for longer than the card needs for what is under way: ranks that submit in
-// different orders could wait for each other without.
+// different orders could wait for each other without. Each such send halves the patience until a measurement goes by
+// without one.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 namespace echelon::inline comm {
 
@@ -29,8 +33,9 @@ class SendBudget {
 
   bool allows(std::size_t bytes) const { return extra_ || (held_ < messages_ && fits(static_cast<double>(bytes))); }
   void began(std::size_t bytes, double now_s) {
-    if (held_ >= messages_ || !fits(static_cast<double>(bytes))) extra_ = false;
-    if (under_way_ == 0) busy_since_s_ = now_s;
+    const bool beyond = held_ >= messages_ || !fits(static_cast<double>(bytes));
+    if (beyond) extra_ = false, patient_ /= 2, let_through_ = true;
+    if (beyond || under_way_ == 0) busy_since_s_ = now_s;
     ++under_way_, ++held_;
     bytes_ += static_cast<double>(bytes), held_bytes_ += static_cast<double>(bytes);
   }
@@ -43,6 +48,7 @@ class SendBudget {
     const double rate = ended_bytes_ / busy_s_;
     rate_ = rate_ == kUnknown || rate > rate_ ? rate : 0.75 * rate_ + 0.25 * rate;
     busy_s_ = ended_bytes_ = 0;
+    if (!std::exchange(let_through_, false)) patient_ = 1;
   }
   // Of a send that was cancelled.
   void forget(std::size_t bytes) {
@@ -58,7 +64,7 @@ class SendBudget {
   // Nothing moved for so long; 0: something did.
   void idle(double idle_s) { extra_ = idle_s > patience_s(); }
   // Seconds without a move after which one send more may go.
-  double patience_s() const { return kLetThrough_s + std::min(kLongest_s, 2 * bytes_ / rate_); }
+  double patience_s() const { return kLetThrough_s + patient_ * std::min(kLongest_s, 2 * bytes_ / rate_); }
 
   bool used_up() const { return held_ >= messages_; }
   double bytes_per_s() const { return rate_; }  // infinity: not known
@@ -76,7 +82,8 @@ class SendBudget {
   double short_bytes_ = kShort;
   int under_way_ = 0, held_ = 0;  // held: those that ended in this pass included
   double bytes_ = 0, held_bytes_ = 0;
-  bool extra_ = false, in_passes_ = false;
+  bool extra_ = false, in_passes_ = false, let_through_ = false;  // let_through: in this measurement
+  double patient_ = 1;
   double rate_ = kUnknown, busy_since_s_ = 0, busy_s_ = 0, ended_bytes_ = 0;
 };
 

@@ -42,20 +42,21 @@ ring() { # name limit_s command...
   [ "$(wc -l < "$summary")" -gt "$before" ] || { echo "$name: ended with code $code and no closing line"; echo "$name: 0 passed, 1 failed, 0 skipped" >> "$summary"; failed=1; }
 }
 
-# The whole program's tests mostly wait: for processes to start, to end, to answer signals. Two halves run at once.
-run_ring() {
-  local waits='' others='' file log own
-  for file in servers resume refusals agreement bench_allreduce sequences; do
-    waits+="${waits:+,}[#test_$file]$filter" others+="~[#test_$file]"
+# A ring in two halves that run at once: the tests of some files, and all others.
+halves() { # name limit_s "FILE.." command...
+  local name=$1 limit=$2 files=$3 first='' others='' file log own; shift 3
+  local command=("$@" --filenames-as-tags)
+  if [[ $filter == *,* ]]; then ring "$name" "$limit" "${command[@]}" "$filter"; return; fi
+  for file in $files; do
+    first+="${first:+,}[#test_$file]$filter" others+="~[#test_$file]"
   done
-  local command=(env "$whole_stacks" "$out/tests/run" --durations yes --filenames-as-tags)
   log=$(mktemp) own=$(mktemp)
   (
     summary=$own ECHELON_TEST_SUMMARY=$own
-    ring 'run, the half that waits most' 2400 "${command[@]}" "$waits"
+    ring "$name, the first half" "$limit" "${command[@]}" "$first"
     exit $failed
   ) > "$log" 2>&1 &
-  ring run 2400 "${command[@]}" "$others$filter"
+  ring "$name" "$limit" "${command[@]}" "$others$filter"
   wait $! || failed=1
   cat "$log"
   cat "$own" >> "$summary"
@@ -80,7 +81,9 @@ for name in "$@"; do
     faults) ring faults 7200 tests/tools/faults.py "$out/bin/echelon" ;;
     study_kills) ring study_kills 7200 tests/tools/study_kills.py "$out/bin/echelon" ;;
     cluster) ring cluster 900 env -u PMIX_MCA_psec tests/cluster/run.sh "$out" ;;  # Slurm uses munge
-    run) run_ring ;;
+    # The whole program's tests mostly wait: for processes to start, to end, to answer signals. First those that wait most.
+    run) halves run 2400 'servers resume refusals agreement bench_allreduce sequences' env "$whole_stacks" "$out/tests/run" --durations yes ;;
+    contract) halves contract $limit 'splits split_norms split_single split_codecs space space_windows config_pairs equality' "$out/tests/contract" ;;
     # Sanitisers: no leaks are looked for, in processes that end by _exit; large requests are errors.
     fuzz) ring fuzz $limit env ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=1024 "$out/tests/fuzz" --times "${ECHELON_FUZZ_TIMES:-1}" --limit $((20 * ECHELON_TEST_PATIENCE)) ;;
     *) ring "$name" $limit "$out/tests/$name" "${quick[@]}" ;;

@@ -70,4 +70,28 @@ TEST_CASE("room is made at the next pass, and for one send more where nothing mo
   CHECK_FALSE(slow.allows(kSegment));
 }
 
+TEST_CASE("sends that wait for their receivers again and again are let through ever sooner", "[comm]") {
+  SendBudget budget(1);
+  budget.begin_pass();
+  double now_s = 0;
+  const auto stuck = [&] {  // all under way wait; one more goes, and that ends what waited
+    const double patience_s = budget.patience_s();
+    budget.idle(1.01 * patience_s);
+    REQUIRE(budget.allows(1000));
+    budget.began(1000, now_s += 1.01 * patience_s);
+    budget.ended(1000, now_s += 1e-6);
+    budget.begin_pass();
+    budget.idle(0);
+    return patience_s;
+  };
+  budget.began(1000, now_s);
+  budget.ended(1000, now_s += 0.1);  // 10 kB/s: the receiver was late
+  budget.begin_pass();
+  budget.began(1000, now_s);
+  budget.begin_pass();
+  CHECK(stuck() > 0.04);
+  for (int i = 0; i < 20; ++i) stuck();
+  CHECK(budget.patience_s() < 30e-6);
+}
+
 }  // namespace echelon
