@@ -138,8 +138,8 @@ $(OUT)/obj/tests/% $(OUT)/pch/tests.hpp: private CXXFLAGS += $(if $(SAN),,-O1)
 # A root that may set errno keeps Adam and its kin out of the vector units; the bits are the same without.
 $(OUT)/obj/src/device/host_update.cpp.o: private CXXFLAGS += -fno-math-errno
 
-# Headers that most files include are parsed once, at the optimisation level of the files. ccache keys on the checksum beside them. Files with flags of their
-# own, and those that configure Catch2, go without.
+# Headers that most files include are parsed once, at the optimisation level of the files (g++ 12 crashed on a mixture).
+# ccache keys on the checksum beside them. Files with flags of their own, and those that configure Catch2, go without.
 PRECOMPILED = $(OUT)/pch/$(if $(filter tests/%,$<),tests,src).hpp
 $(OUT)/pch/src.hpp: src/base/precompiled.hpp
 $(OUT)/pch/tests.hpp: tests/support/precompiled.hpp src/base/precompiled.hpp

@@ -204,4 +204,10 @@ TEMPLATE_TEST_CASE("sent and residual are the sum of the updates: to 1e-6, exact
   }
 }
 
+TEST_CASE("rooms of strom's messages lie in a row, each at the start of a double", "[strom]") {
+  for (const std::int64_t elems : {1, 2, 3, 7, 64, 1001})
+    for (const DType dtype : {DType::f32, DType::f64})
+      for (const bool dense : {false, true}) CHECK(strom_room(elems, dtype, dense) % alignof(double) == 0);
+}
+
 }  // namespace echelon
