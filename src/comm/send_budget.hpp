@@ -4,21 +4,19 @@
 //   at most `messages` at once (EngineOptions::sends)
 //   and no more bytes than the card takes in kAhead_s, but for a first message and for short ones
 //
-// The card's rate is measured: bytes of sends that ended over the time in which some were under way; it rises at once
-// and falls by a quarter at a time, because a send may wait for its receiver. A wait that ends with a send beyond the
-// budget does not count: ranks that wait for each other would measure their patience, and grow it. Not known, the rate
-// limits nothing.
+// The card's rate is measured: bytes of sends that ended over the time in which long ones were under way, for short ones
+// measure latency. It rises at once and falls by a quarter at a time, because a send may wait for its receiver, and not
+// below 5 MB/s. A wait that ends with a send beyond the budget does not count: ranks that wait for each other would
+// measure their patience, and grow it. Not known, the rate limits nothing.
 //
 // What ends in a pass makes room from the next pass on, in which the most urgent plan comes first. One send beyond the
 // budget is permitted where nothing moved for longer than the card needs for what is under way: ranks that submit in
-// different orders could wait for each other without. Each such send halves the patience until a measurement goes by
-// without one.
+// different orders could wait for each other without.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <utility>
 
 namespace echelon::inline comm {
 
@@ -34,25 +32,26 @@ class SendBudget {
   bool allows(std::size_t bytes) const { return extra_ || (held_ < messages_ && fits(static_cast<double>(bytes))); }
   void began(std::size_t bytes, double now_s) {
     const bool beyond = held_ >= messages_ || !fits(static_cast<double>(bytes));
-    if (beyond) extra_ = false, patient_ /= 2, let_through_ = true;
-    if (beyond || under_way_ == 0) busy_since_s_ = now_s;
-    ++under_way_, ++held_;
+    if (beyond) extra_ = false;
+    if (beyond || long_ == 0) busy_since_s_ = now_s;
+    ++under_way_, ++held_, long_ += is_long(bytes);
     bytes_ += static_cast<double>(bytes), held_bytes_ += static_cast<double>(bytes);
   }
   void ended(std::size_t bytes, double now_s) {
+    const bool measured = long_ > 0;
     forget(bytes);
+    if (!measured) return;
     busy_s_ += now_s - busy_since_s_;
     busy_since_s_ = now_s;
     ended_bytes_ += static_cast<double>(bytes);
     if (busy_s_ < kMeasured_s) return;
-    const double rate = ended_bytes_ / busy_s_;
+    const double rate = std::max(ended_bytes_ / busy_s_, short_bytes_ / kSlowest_s);
     rate_ = rate_ == kUnknown || rate > rate_ ? rate : 0.75 * rate_ + 0.25 * rate;
     busy_s_ = ended_bytes_ = 0;
-    if (!std::exchange(let_through_, false)) patient_ = 1;
   }
   // Of a send that was cancelled.
   void forget(std::size_t bytes) {
-    --under_way_, bytes_ -= static_cast<double>(bytes);
+    --under_way_, long_ -= is_long(bytes), bytes_ -= static_cast<double>(bytes);
     if (!in_passes_) held_ = under_way_, held_bytes_ = bytes_;
   }
 
@@ -64,7 +63,7 @@ class SendBudget {
   // Nothing moved for so long; 0: something did.
   void idle(double idle_s) { extra_ = idle_s > patience_s(); }
   // Seconds without a move after which one send more may go.
-  double patience_s() const { return kLetThrough_s + patient_ * std::min(kLongest_s, 2 * bytes_ / rate_); }
+  double patience_s() const { return kLetThrough_s + std::min(kLongest_s, 2 * bytes_ / rate_); }
 
   bool used_up() const { return held_ >= messages_; }
   double bytes_per_s() const { return rate_; }  // infinity: not known
@@ -72,18 +71,19 @@ class SendBudget {
  private:
   static constexpr double kAhead_s = 2e-3, kMeasured_s = 5e-3;
   static constexpr double kLetThrough_s = 20e-6, kLongest_s = 0.05;
+  static constexpr double kSlowest_s = kShort / 5e6;  // of the slowest card, for a short message
   static constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
+  bool is_long(std::size_t bytes) const { return static_cast<double>(bytes) > short_bytes_; }
   bool fits(double bytes) const {
     return held_ == 0 || bytes <= short_bytes_ || held_bytes_ + bytes <= rate_ * kAhead_s;
   }
 
   int messages_ = std::numeric_limits<int>::max();
   double short_bytes_ = kShort;
-  int under_way_ = 0, held_ = 0;  // held: those that ended in this pass included
+  int under_way_ = 0, long_ = 0, held_ = 0;  // held: those that ended in this pass included
   double bytes_ = 0, held_bytes_ = 0;
-  bool extra_ = false, in_passes_ = false, let_through_ = false;  // let_through: in this measurement
-  double patient_ = 1;
+  bool extra_ = false, in_passes_ = false;
   double rate_ = kUnknown, busy_since_s_ = 0, busy_s_ = 0, ended_bytes_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "comm/send_budget.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 namespace echelon {
 namespace {
@@ -70,28 +71,40 @@ TEST_CASE("room is made at the next pass, and for one send more where nothing mo
   CHECK_FALSE(slow.allows(kSegment));
 }
 
-TEST_CASE("sends that wait for their receivers again and again are let through ever sooner", "[comm]") {
+TEST_CASE("sends that wait for their receivers do not make a card slow", "[comm]") {
   SendBudget budget(1);
-  budget.begin_pass();
   double now_s = 0;
-  const auto stuck = [&] {  // all under way wait; one more goes, and that ends what waited
-    const double patience_s = budget.patience_s();
-    budget.idle(1.01 * patience_s);
-    REQUIRE(budget.allows(1000));
-    budget.began(1000, now_s += 1.01 * patience_s);
-    budget.ended(1000, now_s += 1e-6);
-    budget.begin_pass();
-    budget.idle(0);
-    return patience_s;
+  const auto late = [&](std::size_t bytes) {
+    budget.began(bytes, now_s);
+    budget.ended(bytes, now_s += 0.1);
   };
-  budget.began(1000, now_s);
-  budget.ended(1000, now_s += 0.1);  // 10 kB/s: the receiver was late
-  budget.begin_pass();
-  budget.began(1000, now_s);
-  budget.begin_pass();
-  CHECK(stuck() > 0.04);
-  for (int i = 0; i < 20; ++i) stuck();
-  CHECK(budget.patience_s() < 30e-6);
+  SECTION("short ones") {
+    for (int i = 0; i < 20; ++i) late(1000);
+    CHECK(std::isinf(budget.bytes_per_s()));
+    CHECK(budget.patience_s() < 30e-6);
+  }
+  SECTION("long ones: no slower than any card") {
+    for (int i = 0; i < 20; ++i) late(20'000);
+    CHECK(budget.bytes_per_s() == Approx(5e6));
+    budget.began(20'000, now_s);
+    CHECK(budget.patience_s() < 9e-3);
+  }
+  SECTION("one that waits until another is let through: the wait does not count") {
+    load(budget, 100e6);
+    now_s = 1;
+    budget.begin_pass();
+    budget.began(kSegment, now_s);
+    for (int i = 0; i < 20; ++i) {
+      budget.begin_pass();
+      const double patience_s = 1.01 * budget.patience_s();
+      budget.idle(patience_s);
+      REQUIRE(budget.allows(kSegment));
+      budget.began(kSegment, now_s += patience_s);
+      budget.idle(0);
+      budget.ended(kSegment, now_s += static_cast<double>(kSegment) / 100e6);
+    }
+    CHECK(budget.bytes_per_s() == Approx(100e6));
+  }
 }
 
 }  // namespace echelon
