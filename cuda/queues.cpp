@@ -40,6 +40,7 @@ class CudaTimer final : public DeviceTimer {
     context_.use();
     return ECHELON_CUDA_PASSED(cudaEventQuery(marks_.at(i).get()));
   }
+  void wait(std::size_t i) const override { context_.card().wait(marks_.at(i).get()); }
   double seconds(std::size_t from, std::size_t to) const override {
     context_.use();
     float ms = 0;

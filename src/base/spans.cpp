@@ -64,7 +64,7 @@ void SpanRecorder::put(const Span& span) {
 
 void SpanRecorder::add(Span span) {
   if (!open()) return;
-  span.step = step_.load(std::memory_order_relaxed);
+  span.step = step();
   if (span.kind == SpanKind::send)
     span.lane = SpanLane::sends;
   else if (span.kind == SpanKind::receive)
@@ -75,12 +75,17 @@ void SpanRecorder::add(Span span) {
   put(span);
 }
 
+void SpanRecorder::add_device(double begin_s, double end_s, SpanKind kind, std::int64_t step) {
+  if (end_s <= begin_s) return;
+  put({.begin_s = begin_s, .end_s = end_s, .step = step, .kind = kind, .lane = SpanLane::device});
+}
+
 void SpanRecorder::add_exchange(double begin_s, double end_s, std::int64_t bytes, int bucket) {
   if (end_s <= begin_s || begin_s <= 0) return;  // nothing was under way
   if (!open() && begin_s >= closed_s_.load(std::memory_order_relaxed)) return;
   put({.begin_s = begin_s,
        .end_s = end_s,
-       .step = step_.load(std::memory_order_relaxed),
+       .step = step(),
        .bytes = bytes,
        .index = bucket,
        .kind = SpanKind::exchange,

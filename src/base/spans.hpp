@@ -1,5 +1,6 @@
 // What a rank did from when to when, for run.trace: spans of time, recorded by its compute thread and by the thread
-// that drives its communication engine, while the window of traced steps is open.
+// that drives its communication engine, while the window of traced steps is open; and what its device did, by the
+// device's own clock, where that runs behind the host (train/device_times.hpp).
 //
 // Threads record through a thread-local place (span_place), which is empty unless a trace was asked for: without one a
 // span costs a branch, and nothing is allocated. With one, outside the window, it costs an atomic load more. Inside it,
@@ -45,7 +46,7 @@ enum class SpanKind : std::uint8_t {
 const char* name_of(SpanKind kind);
 
 // Where spans of one rank lie one after another or one within another; those of the last three overlap.
-enum class SpanLane : std::uint8_t { compute, engine, exchange, sends, receives };
+enum class SpanLane : std::uint8_t { compute, device, engine, exchange, sends, receives };
 
 struct Span {
   double begin_s = 0, end_s = 0;  // of this rank's clock
@@ -77,8 +78,12 @@ class SpanRecorder {
   // The traced steps of this rank are over; always, where it serves.
   bool over() const { return serves_ || step_.load(std::memory_order_relaxed) > last_; }
   bool serves() const { return serves_; }
+  // That this rank is in, counted from 1.
+  std::int64_t step() const { return step_.load(std::memory_order_relaxed); }
   // The step and the lane are filled in; those of an exchange lane are as given.
   void add(Span span);
+  // Of the device, in a step that began in the window. Taken after the window too: its times are known later.
+  void add_device(double begin_s, double end_s, SpanKind kind, std::int64_t step);
   // Of a bucket. Taken too where it ended after the window but began in it.
   void add_exchange(double begin_s, double end_s, std::int64_t bytes, int bucket);
 

@@ -5,6 +5,9 @@
 // thread set them (base/spans.hpp), enqueues a reading of the device's clock, and the time between two readings belongs
 // to the innermost part that was open between them. Nothing waits for a reading: those of a step are taken up when all
 // of them have passed, which is a step later as a rule.
+//
+// The parts of traced steps (base/spans.hpp) become spans of the device's lane too. One reading that the host waits
+// for, twice before the first traced step and in no other, tells where the device's clock stands against the host's.
 #pragma once
 
 #include <array>
@@ -26,6 +29,8 @@ class DeviceTimes final : public SpanWatcher {
   // From here to end_step the parts are those of one step. What passes on the device between two steps is in none.
   void begin_step();
   void end_step();
+  // Behind the last step: waits for the traced steps that were not taken up, and leaves their spans.
+  void end_run();
 
   // Of the newest step whose readings have all passed; each step once. Its data, forward, backward, split, exchange and
   // optimiser; the other parts are 0.
@@ -37,17 +42,22 @@ class DeviceTimes final : public SpanWatcher {
 
  private:
   static constexpr std::size_t kSteps = 3;  // whose readings are kept: the one under way, and those that it runs ahead
+  static constexpr std::size_t kAnchor = 0;  // the number of the reading whose time is known by the host's clock
   struct Step {
-    std::vector<double StepTimes::*> parts;  // of the time before each reading but the first; null: none
-    bool waits = false;                      // its readings are enqueued, and not taken up
+    std::vector<SpanKind> parts;  // of the time before each reading but the first; SpanKind::step: none
+    bool waits = false;           // its readings are enqueued, and not taken up
+    std::int64_t traced = 0;      // the step of the trace; 0: not traced
   };
   void mark();
-  std::size_t number_of(std::size_t step, std::size_t reading) const { return reading * kSteps + step; }
+  void anchor();
+  void trace(std::size_t at) const;
+  std::size_t number_of(std::size_t step, std::size_t reading) const { return 1 + reading * kSteps + step; }
 
   std::unique_ptr<DeviceTimer> timer_;
   std::array<Step, kSteps> steps_;
   std::size_t at_ = 0;  // the step under way
   bool open_ = false;
+  std::optional<double> anchor_s_;  // by the host's clock
   std::vector<SpanKind> within_;  // the parts that are open, innermost last
 };
 

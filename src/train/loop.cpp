@@ -60,6 +60,7 @@ Ending Loop::run() {
       advance(state_.at.step + warmup_->steps_to_join(state_.at));
   }
   phase_.enter("end");
+  runner_.end_run();
   for (Hook* hook : hooks_) hook->run_end(ending == Ending::finished);
   return ending;
 }

@@ -295,6 +295,10 @@ void StepRunner::end_behind(Step& step, double drawn_s) {
   }
 }
 
+void StepRunner::end_run() {
+  if (device_times_) device_times_->end_run();
+}
+
 const DrawPlan* StepRunner::draws() const { return draws_ == nullptr ? nullptr : &draws_->plan(); }
 
 std::optional<Stepper::Drawn> StepRunner::draw() {

@@ -52,6 +52,7 @@ class StepRunner final : public Stepper {
 
   void share_by(const std::vector<std::int64_t>& batches, const Position& at) override;
   const SamplePlan& shards(const SamplePlan&) const override { return shards(); }
+  void end_run() override;
   const DrawPlan* draws() const override;
   std::optional<Drawn> draw() override;
   void come_to_meeting() override { strategy_.come_to_meeting(); }

@@ -54,6 +54,8 @@ class Stepper {
   virtual ~Stepper() = default;
   // Calls `on_losses` once, as soon as this rank's losses are known: every rank waits for those of all ranks.
   virtual StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) = 0;
+  // After the last step of an attempt that has not failed, before its hooks end.
+  virtual void end_run() {}
   // What is drawn or dealt, batch by batch; null where each replica has its shard.
   virtual const DrawPlan* draws() const { return nullptr; }
   // Then, before each step: the batch that it trains, and the step of the run that this is; none where none is left.

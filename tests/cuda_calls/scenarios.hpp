@@ -65,6 +65,7 @@ inline void copy_about() {
   }
   device->to_host_async(host.data(), here.data(), 1000);
   device->synchronize();
+  timer->wait(1);
   if (timer->passed(1)) (void)timer->seconds(0, 1);
   (void)device->card_bytes();
 }

@@ -109,6 +109,7 @@ class LateTimer final : public DeviceTimer {
     reading->mark = streams_->record(kOpStream);
   }
   bool passed(std::size_t i) const override { return streams_->passed(readings_.at(i)->mark); }
+  void wait(std::size_t i) const override { streams_->finish(readings_.at(i)->mark); }
   double seconds(std::size_t from, std::size_t to) const override {
     ECHELON_CHECK(passed(from) && passed(to), "readings {} and {} of the clock are not there yet", from, to);
     return readings_[to]->at_s - readings_[from]->at_s;

@@ -28,6 +28,7 @@ std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 
 const char* lane_name(SpanLane lane) {
   switch (lane) {
     case SpanLane::compute: return "compute";
+    case SpanLane::device: return "device";
     case SpanLane::engine: return "engine";
     case SpanLane::exchange: return "exchange";
     case SpanLane::sends: return "sends";
@@ -103,8 +104,8 @@ void ChromeTrace::add(const RankTrace& rank) {
   std::vector<Span> waits;
   for (const Span& span : in_order(rank.spans, SpanLane::compute))
     if (span.kind == SpanKind::exchange_wait) waits.push_back(span);
-  for (const SpanLane lane :
-       {SpanLane::compute, SpanLane::engine, SpanLane::exchange, SpanLane::sends, SpanLane::receives}) {
+  for (const SpanLane lane : {SpanLane::compute, SpanLane::device, SpanLane::engine, SpanLane::exchange,
+                              SpanLane::sends, SpanLane::receives}) {
     std::vector<std::vector<Span>> lines{in_order(rank.spans, lane)};
     if (lane >= SpanLane::exchange) lines = on_lines(std::move(lines.front()));
     for (std::size_t i = 0; i < lines.size(); ++i) {

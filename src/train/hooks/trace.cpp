@@ -125,9 +125,9 @@ TraceHook::Window TraceHook::window(const std::vector<Span>& spans) {
   for (const Span& span : spans) {
     if (recorder_.serves()) break;
     own[0] = std::min(own[0], span.begin_s);
-    if (span.kind != SpanKind::step) continue;
-    own[1] = std::min(own[1], span.begin_s);
-    own[2] = std::max(own[2], span.end_s);
+    if (span.kind == SpanKind::step) own[1] = std::min(own[1], span.begin_s);
+    if (span.kind == SpanKind::step || span.lane == SpanLane::device)  // a device ends its last step after the host
+      own[2] = std::max(own[2], span.end_s);
   }
   const std::vector<double> all = group_.gather(own);
   Window window{.origin_s = kNever_s, .begin_s = kNever_s, .end_s = -kNever_s};

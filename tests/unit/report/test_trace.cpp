@@ -179,5 +179,28 @@ TEST_CASE("the file is the JSON object form of trace events, whole and nested", 
   CHECK_THROWS_AS(ChromeTrace(folder / "none/trace.json", 0), EnvironmentError);
 }
 
+TEST_CASE("what a device did has a row of its own, and no part in the host's shares", "[report][trace]") {
+  RankTrace trace = one_step(0, 5);
+  const PartTimes before = times_of(trace).sum;
+  for (const double begin_s : {5.01, 5.08})
+    trace.spans.push_back(span(SpanKind::backward, begin_s, begin_s + 0.03, SpanLane::device));
+  CHECK(times_of(trace).sum == before);
+  const TempFolder folder;
+  ChromeTrace file(folder / "trace.json", 4.9);
+  file.add(RankTrace::unpack(trace.pack()));
+  file.close("{}");
+  const auto json = nlohmann::json::parse(read_file_whole(folder / "trace.json"));
+  int row = -1, spans = 0;
+  for (const auto& event : json["traceEvents"]) {
+    if (event["name"] == "thread_name" && event["args"]["name"] == "device") row = event["tid"];
+    if (event["ph"] != "X" || event["tid"] != row) continue;
+    CHECK(event["name"] == "backward");
+    CHECK(event["ts"].get<double>() == Approx(spans == 0 ? 110'000 : 180'000));
+    CHECK(event["dur"].get<double>() == Approx(30'000));
+    ++spans;
+  }
+  CHECK(spans == 2);
+}
+
 }  // namespace
 }  // namespace echelon::test

@@ -10,17 +10,22 @@ namespace {
 struct Behind {
   double clock_s = 0;
   bool passes = true;
+  int waits = 0;
 };
 
 class BehindTimer final : public DeviceTimer {
  public:
-  explicit BehindTimer(const Behind& device) : device_(device) {}
+  explicit BehindTimer(Behind& device) : device_(device) {}
   void mark(std::size_t i) override { readings_[i] = device_.clock_s; }
   bool passed(std::size_t i) const override { return device_.passes && readings_.contains(i); }
+  void wait(std::size_t i) const override {
+    REQUIRE(readings_.contains(i));
+    ++device_.waits;
+  }
   double seconds(std::size_t from, std::size_t to) const override { return readings_.at(to) - readings_.at(from); }
 
  private:
-  const Behind& device_;
+  Behind& device_;
   std::map<std::size_t, double> readings_;
 };
 
@@ -94,6 +99,70 @@ TEST_CASE("times of a step that the device has not done are not waited for", "[t
   REQUIRE(newest);
   CHECK(newest->forward_s == Approx(5));
   CHECK_FALSE(run.times.take());
+}
+
+TEST_CASE("a trace has the device's parts of its steps, where the host's clock puts them", "[train]") {
+  Run run;
+  SpanRecorder recorder(2, 3);
+  recorder.begins_at(0);
+  SpanPlace place = span_place;
+  place.borders = &run.times;
+  place.recorder = &recorder;
+  const PlacedSpans placed(place);
+  const auto step = [&](double scale) {
+    run.times.begin_step();
+    run.part(SpanKind::forward, 1 * scale, SpanKind::exchange_wait, 2 * scale, 3 * scale);
+    run.op(10 * scale);  // in no part
+    run.part(SpanKind::backward, 4 * scale);
+    run.part(SpanKind::optimiser, 5 * scale);
+    run.times.end_step();
+  };
+  recorder.after_step(0, now_s());
+  step(7);
+  (void)run.times.take();
+  CHECK(run.device.waits == 0);  // no step waits but the first of the trace
+  run.op(1000);
+  recorder.after_step(1, now_s());
+  const double before_s = now_s(), device_s = run.device.clock_s;
+  step(0.01);
+  const double after_s = now_s();
+  CHECK(run.device.waits == 2);
+  run.device.passes = false;
+  CHECK_FALSE(run.times.take());  // late
+  recorder.after_step(2, now_s());
+  run.op(0.5);
+  step(0.02);
+  recorder.after_step(3, now_s());  // the window is closed, and the device's times are not known yet
+  run.device.passes = true;
+  run.times.end_run();
+  CHECK(run.device.waits == 4);
+
+  struct Expected {
+    SpanKind kind;
+    std::int64_t step;
+    double begin_s, seconds;  // by the device's clock, from the first step of the trace on
+  };
+  const Expected expected[] = {
+      {SpanKind::forward, 2, 0, 0.01},          {SpanKind::exchange_wait, 2, 0.01, 0.02},
+      {SpanKind::forward, 2, 0.03, 0.03},       {SpanKind::backward, 2, 0.16, 0.04},
+      {SpanKind::optimiser, 2, 0.2, 0.05},      {SpanKind::forward, 3, 0.75, 0.02},
+      {SpanKind::exchange_wait, 3, 0.77, 0.04}, {SpanKind::forward, 3, 0.81, 0.06},
+      {SpanKind::backward, 3, 1.07, 0.08},      {SpanKind::optimiser, 3, 1.15, 0.1},
+  };
+  std::vector<Span> spans;
+  for (const Span& span : recorder.take().spans)
+    if (span.lane == SpanLane::device) spans.push_back(span);
+  REQUIRE(spans.size() == std::size(expected));
+  CHECK(device_s > 1000);
+  CHECK(spans[0].begin_s >= before_s);
+  CHECK(spans[0].begin_s <= after_s);
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    INFO(i);
+    CHECK(spans[i].kind == expected[i].kind);
+    CHECK(spans[i].step == expected[i].step);
+    CHECK(spans[i].begin_s - spans[0].begin_s == Approx(expected[i].begin_s).margin(1e-6));
+    CHECK(spans[i].end_s - spans[i].begin_s == Approx(expected[i].seconds).margin(1e-6));
+  }
 }
 
 }  // namespace
