@@ -6,6 +6,7 @@ namespace echelon::inline exchange {
 
 void BatchNormSum::operator()(const Tensor& tensor) {
   ECHELON_CHECK(tensor.dtype == DType::f64 && tensor.layout == Layout::plain, "sums over replicas are plain and f64");
+  if (strategy_.sum_on_devices(tensor, group_.size())) return;
   host_.resize(static_cast<std::size_t>(tensor.elems()));
   device_.to_host(host_.data(), tensor.data, tensor.bytes());
   group_.sum(host_);

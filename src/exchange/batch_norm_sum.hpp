@@ -6,21 +6,25 @@
 #include "comm/group.hpp"
 #include "device/device.hpp"
 #include "device/tensor.hpp"
+#include "exchange/strategy.hpp"
 
 namespace echelon::inline exchange {
 
 class BatchNormSum {
  public:
   // All replicas ask for the same sums in the same order. `channel` is theirs alone.
-  BatchNormSum(Device& device, Engine& engine, int channel) : device_(device), group_(engine, channel) {}
+  BatchNormSum(Device& device, Engine& engine, int channel, Strategy& strategy)
+      : device_(device), group_(engine, channel), strategy_(strategy) {}
 
-  // Collective over the replicas, blocking; on the compute thread. `tensor`: f64, plain layout; afterwards every
-  // replica holds the sum, with the same bits. One sum of 8 bytes an element; EnvironmentError of the transport.
+  // Collective over the replicas, on the compute thread. `tensor`: f64, plain layout; for what is enqueued afterwards
+  // every replica holds the sum, with the same bits. On the devices where the strategy sums there; elsewhere it blocks:
+  // the values travel through the host. One sum of 8 bytes an element; EnvironmentError of transport or library.
   void operator()(const Tensor& tensor);
 
  private:
   Device& device_;
   Group group_;
+  Strategy& strategy_;
   std::vector<double> host_;
 };
 

@@ -29,6 +29,7 @@
 #include "config/roles.hpp"
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
+#include "device/tensor.hpp"
 #include "exchange/asynchronous/ledger.hpp"
 #include "exchange/progress.hpp"
 #include "exchange/staleness.hpp"
@@ -95,6 +96,10 @@ class Strategy {
   // of its own, once its queue has passed. Ranges of a step cover the arenas once, in any order. Never waits for
   // another rank.
   virtual void gradient_ready(ArenaRange range) = 0;
+  // Where gradients of `ranks` replicas are summed by the devices' own library: enqueues the sum of a tensor over them,
+  // in place, between what is on the device's stream and what comes. Collective, in the same order among gradients on
+  // all ranks; the host waits for nothing. False, on all ranks, where there is no such sum.
+  virtual bool sum_on_devices(const Tensor& tensor, int ranks) { return (void)tensor, (void)ranks, false; }
   // A failed check where gradients are missing. What still travels arrives beside the next step.
   virtual StepOutcome end_step() = 0;
   // Where replicas meet on call, once a meeting: this rank has come and does no step until it is over, so that others

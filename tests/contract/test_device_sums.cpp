@@ -69,6 +69,21 @@ TEST_CASE("sums on devices: clipped norms, scaled losses, tables", "[contract][e
     }
 }
 
+// Its sums stand among those of gradients: the double fails where ranks differ in their order.
+TEST_CASE("sums on devices: synchronised batch norm", "[contract][equality]") {
+  ModelConfig norms;
+  norms.synchronised_batch_norm = true;
+  for (const std::size_t replicas : {2, 3})
+    for (const Overlap overlap : {Overlap::none, Overlap::buckets, Overlap::layers})
+      for (const DType dtype : {DType::f32, DType::f64})
+        DYNAMIC_SECTION(replicas << " " << static_cast<int>(overlap) << " " << name_of(dtype)) {
+          ReplicaRun run = summed(replicas, "", "");
+          run.graph = small_batch_norm_net(norms);
+          run.overlap = overlap, run.dtype = run.activations = dtype;
+          check_same(run);
+        }
+}
+
 TEST_CASE("sums on devices are refused where there are none, and where they cannot be", "[contract]") {
   CHECK_THAT(refusal(summed(2, "nccl", "reference")),
              Catch::Contains("device 'reference' is none") && Catch::Contains("'mpi'"));

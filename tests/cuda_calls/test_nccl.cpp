@@ -35,6 +35,24 @@ TEST_CASE("nccl: both ranks make the same sums in the same order, on their own G
     }
 }
 
+TEST_CASE("nccl: synchronised batch norm sums on the devices, and the host waits for none of it",
+          "[cuda_calls][nccl]") {
+  const auto counts_of = [](bool synchronised) {
+    ModelConfig norms;
+    norms.synchronised_batch_norm = synchronised;
+    ReplicaRun run = two_replicas(DType::f32);
+    run.graph = small_batch_norm_net(norms);
+    ledger().begin({.late = true});
+    (void)train_replicas(run);
+    CHECK(complaints() == "");
+    return ledger().counts();
+  };
+  auto local = counts_of(false), synchronised = counts_of(true);
+  // 3 steps of 2 ranks, 2 layers, forward and backward.
+  CHECK(synchronised["ncclAllReduce"] == local["ncclAllReduce"] + 3 * 2 * 2 * 2);
+  CHECK(synchronised["cudaMemcpyAsync"] == local["cudaMemcpyAsync"]);  // nothing goes through the host
+}
+
 TEST_CASE("nccl: an error while ranks sum ends the run with NCCL's words", "[cuda_calls][nccl]") {
   for (const char* call : {"ncclAllReduce", "ncclCommGetAsyncError"}) {
     ledger().begin({});

@@ -165,7 +165,7 @@ class OnDevices final : public Strategy {
         device, context.engine, context.first_channel,
         DeviceGroup{.rank = context.engine.rank(),
                     .ranks = replicas(),
-                    .slots = buckets_.size(),
+                    .slots = buckets_.size() + 1,
                     .broadcast = [&](void* data, std::size_t bytes) { group.broadcast(data, bytes, 0); }});
   }
 
@@ -194,6 +194,16 @@ class OnDevices final : public Strategy {
       order_.push_back(b);
       if (overlap_ != Overlap::none) submit(b);
     }
+  }
+
+  // In the one order that all sums have: those of gradients that are under way end before. A communicator of its own
+  // would run beside them, and libraries do not promise that two of them on one GPU end.
+  bool sum_on_devices(const Tensor& tensor, int ranks) override {
+    if (!sums_ || ranks != replicas()) return false;
+    const std::size_t slot = buckets_.size();
+    sums_->sum(slot, tensor.dtype, tensor.data, static_cast<std::size_t>(tensor.elems()));
+    sums_->join(slot);
+    return true;
   }
 
   StepOutcome end_step() override {

@@ -2,7 +2,7 @@
 // arenas, beside the device's own work. Nothing is staged, nothing is coded, and the host waits for nothing.
 //
 // Buckets go out in the order in which back-propagation finishes them, which is the same on all ranks, so they take no
-// priority. exchange.overlap says when the device waits for a sum: before the optimiser's step at the end of the pass
+// priority; sums of batch norm stand between them. exchange.overlap says when the device waits for a sum: before the optimiser's step at the end of the pass
 // (none, buckets), or layer by layer in the next forward (layers). Sparse parameters travel whole.
 #pragma once
 
