@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "cuda/kernels/launch.cuh"
 
@@ -58,13 +59,48 @@ __device__ V block_reduce(V value, Combine combine) {
   return result;
 }
 
-// The combination of value(i) over i in [0, extent) by a block of one row of threads, in every one of them. `start` is
-// what an idle thread brings: it changes nothing.
-template <class Value, class Combine>
+// Rows are reduced by kLanes threads each: a warp, eight rows to a block, or a whole block of one row. by_lanes calls
+// body.operator()<kLanes>(block) with the block of threads, for rows of `items` that a thread takes one after another:
+// a warp where none of its threads has more than eight of them.
+inline constexpr int kWarpLanes = 32;
+template <class Body>
+void by_lanes(std::int64_t items, Body body) {
+  items <= 8 * kWarpLanes ? body.template operator()<kWarpLanes>(dim3(kWarpLanes, kThreads / kWarpLanes))
+                          : body.template operator()<kThreads>(dim3(kThreads));
+}
+__device__ inline std::int64_t first_row() { return static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; }
+__device__ inline std::int64_t row_step() { return static_cast<std::int64_t>(gridDim.x) * blockDim.y; }
+
+// The value of the lane whose number differs from this one's in the bits of `mask`.
+template <class V>
+__device__ V from_lane(V value, int mask) {
+  static_assert(sizeof(V) % sizeof(unsigned) == 0);
+  unsigned words[sizeof(V) / sizeof(unsigned)];
+  std::memcpy(words, &value, sizeof value);
+  for (unsigned& word : words) word = __shfl_xor_sync(0xffffffffu, word, mask);
+  std::memcpy(&value, words, sizeof value);
+  return value;
+}
+
+// The combination of the values of a row's threads, pairwise, in every one of them. All of its threads call it; where
+// `combine` is commutative, all get the same bits.
+template <int kLanes, class V, class Combine>
+__device__ V lanes_reduce(V value, Combine combine) {
+  if constexpr (kLanes == kThreads) {
+    return block_reduce(value, combine);
+  } else {
+    for (int mask = kLanes / 2; mask > 0; mask /= 2) value = combine(value, from_lane(value, mask));
+    return value;
+  }
+}
+
+// The combination of value(i) over i in [0, extent) by the threads of a row, in every one of them. `start` is what an
+// idle thread brings: it changes nothing.
+template <int kLanes, class Value, class Combine>
 __device__ double row_reduce(std::int64_t extent, double start, Value value, Combine combine) {
   double mine = start;
-  for (std::int64_t i = threadIdx.x; i < extent; i += kThreads) mine = combine(mine, value(i));
-  return block_reduce(mine, combine);
+  for (std::int64_t i = threadIdx.x; i < extent; i += kLanes) mine = combine(mine, value(i));
+  return lanes_reduce<kLanes>(mine, combine);
 }
 
 struct Plus {

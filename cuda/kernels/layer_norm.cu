@@ -1,4 +1,5 @@
-// One block a row. Sums in double, of packs of elements as in channel_sums.cuh; all else in Wide<T>.
+// A warp a row where rows are short, else a block (each.cuh). Sums in double, of packs of elements as in
+// channel_sums.cuh; all else in Wide<T>.
 #include "cuda/kernels/layer_norm.hpp"
 
 #include "cuda/kernels/channel_sums.cuh"
@@ -9,9 +10,9 @@ namespace echelon::cuda {
 namespace {
 
 // The sum of value(x) over a row of F elements, K a thread at a time.
-template <int K, class T, class Value>
+template <int kLanes, int K, class T, class Value>
 __device__ double row_sum(std::int64_t F, const T* row, bool whole, Value value) {
-  return row_reduce(
+  return row_reduce<kLanes>(
       F / K, 0.0,
       [&](std::int64_t p) {
         Wide<T> x[K];
@@ -23,17 +24,17 @@ __device__ double row_sum(std::int64_t F, const T* row, bool whole, Value value)
       Plus{});
 }
 
-template <int K, class T>
+template <int kLanes, int K, class T>
 __global__ void __launch_bounds__(kThreads)
     forward_kernel(RowExtents e, Inputs<T, 1> x, bool whole, const Wide<T>* gamma, const Wide<T>* beta, double epsilon,
                    T* y, double* stats) {
   using W = Wide<T>;
   const double F = static_cast<double>(e.F);
-  for (std::int64_t r = blockIdx.x; r < e.rows; r += gridDim.x) {
+  for (std::int64_t r = first_row(); r < e.rows; r += row_step()) {
     const T* row = x.at[0] + r * e.F;
-    const double sum = row_sum<K>(e.F, row, whole, [](W value) { return PackSum<T>(value); });
+    const double sum = row_sum<kLanes, K>(e.F, row, whole, [](W value) { return PackSum<T>(value); });
     const W mean = static_cast<W>(sum / F);
-    const double squares = row_sum<K>(e.F, row, whole, [=](W value) {
+    const double squares = row_sum<kLanes, K>(e.F, row, whole, [=](W value) {
       const PackSum<T> centred = value - mean;
       return centred * centred;
     });
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(kThreads)
       stats[r] = sum / F;
       stats[e.rows + r] = istd;
     }
-    for (std::int64_t f = threadIdx.x * K; f < e.F; f += kThreads * K)
+    for (std::int64_t f = threadIdx.x * K; f < e.F; f += kLanes * K)
       map_pack<K>(Inputs<T, 1>{{row}}, y + r * e.F, f, whole, false, [&](int k, const W* values) {
         return gamma[f + k] * ((values[0] - mean) * static_cast<W>(istd)) + beta[f + k];
       });
@@ -56,17 +57,17 @@ struct PlusMeans {
   __device__ Means operator()(const Means& a, const Means& b) const { return {a.pull + b.pull, a.product + b.product}; }
 };
 
-template <int K, class T>
+template <int kLanes, int K, class T>
 __global__ void __launch_bounds__(kThreads)
     backward_kernel(RowExtents e, Inputs<T, 2> x, bool whole, const double* stats, const Wide<T>* gamma, T* dx,
                     bool add) {
   using W = Wide<T>;
   const double F = static_cast<double>(e.F);
-  for (std::int64_t r = blockIdx.x; r < e.rows; r += gridDim.x) {
+  for (std::int64_t r = first_row(); r < e.rows; r += row_step()) {
     const W mean = static_cast<W>(stats[r]), istd = static_cast<W>(stats[e.rows + r]);
     const Inputs<T, 2> row{{x.at[0] + r * e.F, x.at[1] + r * e.F}};
     Means mine{0, 0};
-    for (std::int64_t f = threadIdx.x * K; f < e.F; f += kThreads * K) {
+    for (std::int64_t f = threadIdx.x * K; f < e.F; f += kLanes * K) {
       W in[2][K];
       for (int j = 0; j < 2; ++j) load<K>(row.at[j] + f, whole, in[j]);
       PackSum<T> pull = 0, product = 0;
@@ -77,19 +78,24 @@ __global__ void __launch_bounds__(kThreads)
       }
       mine = PlusMeans{}(mine, {static_cast<double>(pull), static_cast<double>(product)});
     }
-    const Means sums = block_reduce(mine, PlusMeans{});
+    const Means sums = lanes_reduce<kLanes>(mine, PlusMeans{});
     const W pull = static_cast<W>(sums.pull / F), product = static_cast<W>(sums.product / F);
-    for (std::int64_t f = threadIdx.x * K; f < e.F; f += kThreads * K)
+    for (std::int64_t f = threadIdx.x * K; f < e.F; f += kLanes * K)
       map_pack<K>(row, dx + r * e.F, f, whole, add, [&](int k, const W* values) {
         return istd * (gamma[f + k] * values[1] - pull - (values[0] - mean) * istd * product);
       });
   }
 }
 
-// Calls body.operator()<K>() with the elements that a thread takes at once.
+// Calls body.operator()<kLanes, K>(grid, block), K the elements that a thread takes at once.
 template <class T, class Body>
-void by_packs(const RowExtents& e, Body body) {
-  e.F % kPack<T> == 0 ? body.template operator()<kPack<T>>() : body.template operator()<1>();
+void by_rows(const RowExtents& e, Body body) {
+  const auto of_packs = [&]<int K>() {
+    by_lanes(e.F / K, [&]<int kLanes>(dim3 block) {
+      body.template operator()<kLanes, K>(grid_blocks(e.rows, block.y, 1 << 16), block);
+    });
+  };
+  e.F % kPack<T> == 0 ? of_packs.template operator()<kPack<T>>() : of_packs.template operator()<1>();
 }
 
 }  // namespace
@@ -97,10 +103,9 @@ void by_packs(const RowExtents& e, Body body) {
 template <class T>
 void layer_norm_forward(const RowExtents& e, const T* x, const Wide<T>* gamma, const Wide<T>* beta, double epsilon,
                         T* y, double* stats, cudaStream_t stream) {
-  const unsigned blocks = grid_blocks(e.rows, 1, 1 << 16);
   const Inputs<T, 1> in = inputs(x);
-  by_packs<T>(e, [&]<int K>() {
-    launch(forward_kernel<K, T>, blocks, kThreads, stream, e, in, whole(in) && whole(y), gamma, beta, epsilon, y,
+  by_rows<T>(e, [&]<int kLanes, int K>(dim3 grid, dim3 block) {
+    launch(forward_kernel<kLanes, K, T>, grid, block, stream, e, in, whole(in) && whole(y), gamma, beta, epsilon, y,
            stats);
   });
 }
@@ -108,10 +113,9 @@ void layer_norm_forward(const RowExtents& e, const T* x, const Wide<T>* gamma, c
 template <class T>
 void layer_norm_backward(const RowExtents& e, const T* x, const T* dy, const double* stats, const Wide<T>* gamma, T* dx,
                          bool add, cudaStream_t stream) {
-  const unsigned blocks = grid_blocks(e.rows, 1, 1 << 16);
   const Inputs<T, 2> in = inputs(x, dy);
-  by_packs<T>(e, [&]<int K>() {
-    launch(backward_kernel<K, T>, blocks, kThreads, stream, e, in, whole(in) && whole(dx), stats, gamma, dx, add);
+  by_rows<T>(e, [&]<int kLanes, int K>(dim3 grid, dim3 block) {
+    launch(backward_kernel<kLanes, K, T>, grid, block, stream, e, in, whole(in) && whole(dx), stats, gamma, dx, add);
   });
 }
 

@@ -9,34 +9,35 @@ struct Most {
   __device__ double operator()(double a, double b) const { return a > b ? a : b; }
 };
 
-// One block a row of S places; a row's sums are complete before it is written, so `products` may be `p`.
-template <class T>
+// Rows of S places, by a warp or a block each (each.cuh); a row's sums are complete before it is written, so `products`
+// may be `p`.
+template <int kLanes, class T>
 __global__ void __launch_bounds__(kThreads)
     attention_softmax_kernel(AttentionDims d, const std::int32_t* lengths, const Wide<T>* products, T* p) {
   const std::int64_t rows = d.N * d.heads * d.T;
-  for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+  for (std::int64_t r = first_row(); r < rows; r += row_step()) {
     const Wide<T>* row = products + r * d.S;
     const std::int64_t t = r % d.T, length = lengths ? lengths[r / (d.heads * d.T)] : d.S;
     const std::int64_t seen = d.causal && t + 1 < length ? t + 1 : length;
-    const double most = row_reduce(
+    const double most = row_reduce<kLanes>(
         seen, exact(row[0]), [=](std::int64_t s) { return exact(row[s]); }, Most{});
-    const double sum = row_reduce(
+    const double sum = row_reduce<kLanes>(
         seen, 0.0, [=](std::int64_t s) { return ::exp(exact(row[s]) - most); }, Plus{});
-    for (std::int64_t s = threadIdx.x; s < d.S; s += kThreads)
+    for (std::int64_t s = threadIdx.x; s < d.S; s += kLanes)
       put(p + r * d.S + s, s < seen ? ::exp(exact(row[s]) - most) / sum : 0.0);
   }
 }
 
-template <class T>
+template <int kLanes, class T>
 __global__ void __launch_bounds__(kThreads)
     attention_softmax_backward_kernel(std::int64_t rows, std::int64_t S, const T* p, double scale, const Wide<T>* da,
                                       T* ds) {
-  for (std::int64_t r = blockIdx.x; r < rows; r += gridDim.x) {
+  for (std::int64_t r = first_row(); r < rows; r += row_step()) {
     const T* weight = p + r * S;
     const Wide<T>* row = da + r * S;
-    const double mean = row_reduce(
+    const double mean = row_reduce<kLanes>(
         S, 0.0, [=](std::int64_t s) { return exact(weight[s]) * exact(row[s]); }, Plus{});
-    for (std::int64_t s = threadIdx.x; s < S; s += kThreads)
+    for (std::int64_t s = threadIdx.x; s < S; s += kLanes)
       put(ds + r * S + s, scale * exact(weight[s]) * (exact(row[s]) - mean));
   }
 }
@@ -116,16 +117,20 @@ void sum_samples(std::int64_t N, std::int64_t elems, const T* dy, Wide<T>* dw, b
 template <class T>
 void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, const Wide<T>* products, T* p,
                        cudaStream_t stream) {
-  const unsigned blocks = grid_blocks(d.N * d.heads * d.T, 1, 1 << 16);
-  launch(attention_softmax_kernel<T>, blocks, kThreads, stream, d, lengths, products, p);
+  by_lanes(d.S, [&]<int kLanes>(dim3 block) {
+    const unsigned blocks = grid_blocks(d.N * d.heads * d.T, block.y, 1 << 16);
+    launch(attention_softmax_kernel<kLanes, T>, blocks, block, stream, d, lengths, products, p);
+  });
 }
 
 template <class T>
 void attention_softmax_backward(const AttentionDims& d, const T* p, double scale, const Wide<T>* da, T* ds,
                                 cudaStream_t stream) {
   const std::int64_t rows = d.N * d.heads * d.T;
-  const unsigned blocks = grid_blocks(rows, 1, 1 << 16);
-  launch(attention_softmax_backward_kernel<T>, blocks, kThreads, stream, rows, d.S, p, scale, da, ds);
+  by_lanes(d.S, [&]<int kLanes>(dim3 block) {
+    launch(attention_softmax_backward_kernel<kLanes, T>, grid_blocks(rows, block.y, 1 << 16), block, stream, rows, d.S,
+           p, scale, da, ds);
+  });
 }
 
 #define ECHELON_INSTANTIATE(T, Target)                                                                              \

@@ -102,6 +102,32 @@ TEST_CASE("products and convolutions may round to TF32 where that is asked for",
   CHECK(complaints() == "");
 }
 
+TEST_CASE("each product of attention is one batch over samples and heads", "[cuda_calls][ops]") {
+  const auto products = [](DType dtype, const AttentionDims& d, OpKind kind) {
+    ledger().begin({});
+    {
+      const auto device = open_gpu();
+      OpRun run(*device, {kind, dtype, d, {}}, 1, false);
+      run.run(0);
+      device->synchronize();
+    }
+    CHECK(complaints() == "");
+    auto counts = ledger().counts();
+    return std::pair{counts["cublasGemmBatchedEx_64"], counts["cublasGemmStridedBatchedEx_64"]};
+  };
+  using Counts = std::pair<std::int64_t, std::int64_t>;
+  const AttentionDims even{.N = 2, .T = 8, .S = 16, .D = 40, .heads = 5};
+  const AttentionDims odd{.N = 2, .T = 3, .S = 5, .D = 15, .heads = 5};
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+    INFO(name_of(dtype));
+    CHECK(products(dtype, even, OpKind::attention_forward) == Counts{2, 0});
+    CHECK(products(dtype, even, OpKind::attention_backward) == Counts{2 + 4, 0});  // forward first: what it saves
+    // Matrices of halves that do not begin at 16 bytes: a batch over samples for each head.
+    CHECK(products(dtype, odd, OpKind::attention_forward) == (is_half(dtype) ? Counts{0, 2 * 5} : Counts{2, 0}));
+  }
+  CHECK(products(DType::f32, {.N = 4, .T = 3, .S = 5, .D = 8, .heads = 1}, OpKind::attention_forward) == Counts{0, 2});
+}
+
 TEST_CASE("memory, copies, events and vector operations keep the runtime's rules", "[cuda_calls]") {
   for (const bool late : {false, true}) {
     ledger().begin({.late = late});

@@ -117,3 +117,15 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a, cu
   return cublasGemmStridedBatchedEx_64(handle, op_a, op_b, m, n, k, alpha, a, a_type, lda, 0, b, b_type, ldb, 0, beta,
                                        c, c_type, ldc, 0, 1, compute, algorithm);
 }
+
+cublasStatus_t cublasGemmBatchedEx_64(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                                      std::int64_t m, std::int64_t n, std::int64_t k, const void* alpha,
+                                      const void* const a[], cudaDataType a_type, std::int64_t lda,
+                                      const void* const b[], cudaDataType b_type, std::int64_t ldb, const void* beta,
+                                      void* const c[], cudaDataType c_type, std::int64_t ldc, std::int64_t count,
+                                      cublasComputeType_t compute, cublasGemmAlgo_t algorithm) {
+  for (std::int64_t s = 0; s < count; ++s)
+    cublasGemmEx_64(handle, op_a, op_b, m, n, k, alpha, a[s], a_type, lda, b[s], b_type, ldb, beta, c[s], c_type, ldc,
+                    compute, algorithm);
+  return CUBLAS_STATUS_SUCCESS;
+}

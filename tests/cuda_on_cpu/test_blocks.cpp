@@ -45,6 +45,12 @@ void vote_kernel(unsigned* votes, int* any) {
   any[threadIdx.x] = __syncthreads_or(blockIdx.x == 1 && threadIdx.x == 77);
 }
 
+// The sum of each warp's threads, in every one of them.
+void warp_sum_kernel(int* sums) {
+  const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+  if (threadIdx.y == 1) return;  // a whole warp may end before
+  sums[thread] = lanes_reduce<kWarpLanes>(thread, Plus{});
+}
 void leaving_kernel(unsigned last) {
   if (threadIdx.x == last) return;
   __syncthreads();
@@ -95,6 +101,15 @@ TEST_CASE("a barrier keeps a block together, and a missing one shows", "[cuda_on
     }
     CHECK(without_first > 0);
     CHECK(without_second > 0);
+  }
+}
+
+TEST_CASE("lanes of a warp read each other's values", "[cuda_on_cpu]") {
+  for (const Order order : {Order::rising, Order::falling, Order::drawn}) {
+    set_order(order, test::test_seed());
+    std::vector<int> sums(96, -1);
+    launch(warp_sum_kernel, 1, dim3(32, 3), nullptr, sums.data());
+    for (int t = 0; t < 96; ++t) CHECK(sums[static_cast<std::size_t>(t)] == (t / 32 == 1 ? -1 : t < 32 ? 496 : 2544));
   }
 }
 

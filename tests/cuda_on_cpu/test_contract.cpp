@@ -40,6 +40,21 @@ TEST_CASE("ops of cuda/ are the reference's in f64", "[cuda_on_cpu][sampled]") {
 TEST_CASE("ops of cuda/ are the reference's in f16", "[cuda_on_cpu][sampled]") { check_ops(DType::f16, 2e-3); }
 TEST_CASE("ops of cuda/ are the reference's in bf16", "[cuda_on_cpu][sampled]") { check_ops(DType::bf16, 2e-2); }
 
+// In every run: what a warp or a block does for rows of any length, and products by arrays of pointers.
+TEST_CASE("layer norm and attention of cuda/ are the reference's", "[cuda_on_cpu]") {
+  on_cpu::vary_order(test_seed());
+  const auto device = on_cpu::make_device();
+  for (const auto& [dtype, tolerance] :
+       {std::pair{DType::f32, 1e-5}, {DType::f64, 1e-12}, {DType::f16, 2e-3}, {DType::bf16, 2e-2}})
+    for (const OpSpec& spec : contract_specs(dtype)) {
+      if (!std::holds_alternative<LayerNormDims>(spec.dims) && !std::holds_alternative<AttentionDims>(spec.dims))
+        continue;
+      if (is_long(spec)) continue;
+      if (const OpCheck check = check_op(*device, spec, tolerance); !check.ok) FAIL_CHECK(check.message);
+    }
+  SUCCEED();
+}
+
 TEST_CASE("updates of cuda/ are the reference's", "[cuda_on_cpu]") {
   on_cpu::vary_order(test_seed());
   const auto device = on_cpu::make_device();

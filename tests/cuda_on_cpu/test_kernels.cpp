@@ -1,10 +1,13 @@
 // Kernels that no op of the contract reaches: what recurrent layers of cuDNN need, blocked layouts, reorders that add.
+#include <cuda_runtime.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
 #include "cuda/kernels/element.cuh"
 #include "cuda/kernels/elementwise.hpp"
+#include "cuda/kernels/layer_norm.hpp"
 #include "cuda/kernels/norm.hpp"
 #include "cuda/kernels/recurrent.hpp"
 #include "cuda/kernels/rnn_weights.hpp"
@@ -182,6 +185,36 @@ TEST_CASE("sums over channels have the same bits in every order and at every add
     for (const std::int64_t C : {1, 8, 40, 257, 512}) check({131, C, 1});
     for (const std::int64_t elems : {16, 49, 257, 1024}) check({5, 3, elems});
     check({2000, 24, 1});
+  });
+}
+
+TEST_CASE("rows of layer norm are a warp's or a block's, with the same bits in every order and at every address",
+          "[cuda_on_cpu]") {
+  each_type([]<class T>(T) {
+    constexpr std::int64_t kRows = 11, kPack = 16 / sizeof(T);
+    for (const std::int64_t F : {std::int64_t{1}, std::int64_t{31}, std::int64_t{257}, 256 * kPack, 257 * kPack}) {
+      CAPTURE(F, sizeof(T));
+      const std::vector<Wide<T>> gamma = draw<Wide<T>>(F, "gamma"), beta = draw<Wide<T>>(F, "beta");
+      std::vector<T> x = draw<T>(kRows * F, "x"), dy = draw<T>(kRows * F, "dy");
+      std::vector<std::vector<Wide<T>>> results;
+      for (const bool shifted : {false, true}) {
+        if (shifted) x.insert(x.begin(), T(0)), dy.insert(dy.begin(), T(0));
+        for (const on_cpu::Order order : {on_cpu::Order::rising, on_cpu::Order::falling, on_cpu::Order::drawn}) {
+          on_cpu::set_order(order, test_seed());
+          std::vector<T> y(x.size() - shifted), dx = y;
+          std::vector<double> stats(2 * kRows);
+          layer_norm_forward<T>({kRows, F}, x.data() + shifted, gamma.data(), beta.data(), 0.01, y.data(), stats.data(),
+                                nullptr);
+          CHECK(blockDim.x == (F == 257 || F == 257 * kPack ? 256 : 32));  // of the launch just made
+          CHECK(blockDim.x * blockDim.y == 256);
+          layer_norm_backward<T>({kRows, F}, x.data() + shifted, dy.data() + shifted, stats.data(), gamma.data(),
+                                 dx.data(), false, nullptr);
+          y.insert(y.end(), dx.begin(), dx.end());
+          results.push_back(widened(y));
+        }
+      }
+      for (const auto& result : results) CHECK(result == results.front());
+    }
   });
 }
 

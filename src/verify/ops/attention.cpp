@@ -12,6 +12,7 @@ std::vector<OpSpec> specs_of(DType dtype) {
       {.N = 3, .T = 9, .S = 9, .D = 16, .heads = 2, .causal = true},
       {.N = 4, .T = 6, .S = 11, .D = 10, .heads = 5, .lengths = true},
       {.N = 3, .T = 17, .S = 17, .D = 33, .heads = 1, .causal = true, .lengths = true},
+      {.N = 2, .T = 8, .S = 16, .D = 32, .heads = 2},
       {.N = 2, .T = 65, .S = 33, .D = 64, .heads = 4},
   };
   for (const AttentionDims& d : rows)

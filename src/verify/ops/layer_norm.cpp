@@ -6,8 +6,8 @@ namespace {
 
 std::vector<OpSpec> specs_of(DType dtype) {
   std::vector<OpSpec> specs;
-  const LayerNormDims rows[] = {{{3, 17}, 17},          {{1, 1}, 1},     {{2, 5, 33}, 33}, {{2, 3, 4, 5}, 60, .1},
-                                {{65, 129}, 129, 1e-3}, {{40, 700}, 700}};
+  const LayerNormDims rows[] = {{{3, 17}, 17},          {{1, 1}, 1},      {{2, 5, 33}, 33}, {{2, 3, 4, 5}, 60, .1},
+                                {{65, 129}, 129, 1e-3}, {{40, 700}, 700}, {{3, 2064}, 2064}};
   for (const LayerNormDims& d : rows)
     for (OpKind kind : {OpKind::layer_norm_forward, OpKind::layer_norm_backward}) specs.push_back({kind, dtype, d, {}});
   return specs;

@@ -1,4 +1,5 @@
-// cuBLAS Library User Guide 13.0: "cublasGemmEx()", "cublasGemmStridedBatchedEx()", "cuBLAS Helper Function Reference".
+// cuBLAS Library User Guide 13.0: "cublasGemmEx()", "cublasGemmBatchedEx()", "cublasGemmStridedBatchedEx()",
+// "cuBLAS Helper Function Reference".
 #include <algorithm>
 
 #include "tests/cuda_calls/standin/streams.hpp"
@@ -77,6 +78,8 @@ BlasHandle* blas_of(const Call& call, cublasHandle_t handle) {
   return blas;
 }
 
+Range workspace_of(const BlasHandle& blas) { return {blas.uses, blas.workspace_bytes, "the workspace"}; }
+
 struct Product {
   cublasOperation_t op_a, op_b;
   std::int64_t m, n, k;
@@ -85,10 +88,8 @@ struct Product {
   cublasGemmAlgo_t algo;
 };
 
-cublasStatus_t multiply(const Call& call, cublasHandle_t handle, const Product& p, Matrix a, Matrix b, Matrix c,
-                        std::int64_t batch) {
-  BlasHandle* blas = blas_of(call, handle);
-  if (!blas) return CUBLAS_STATUS_NOT_INITIALIZED;
+// Operations, extents, types, leading dimensions and factors; fills the extents of the matrices in.
+cublasStatus_t product_rules(const Call& call, const Product& p, Matrix& a, Matrix& b, Matrix& c, std::int64_t batch) {
   const auto plain = [](cublasOperation_t op) { return op == CUBLAS_OP_N; };
   DEMAND(CUBLAS_STATUS_INVALID_VALUE,
          (plain(p.op_a) || p.op_a == CUBLAS_OP_T) && (plain(p.op_b) || p.op_b == CUBLAS_OP_T), "operations");
@@ -102,14 +103,10 @@ cublasStatus_t multiply(const Call& call, cublasHandle_t handle, const Product& 
   a.rows = plain(p.op_a) ? p.m : p.k, a.columns = plain(p.op_a) ? p.k : p.m;
   b.rows = plain(p.op_b) ? p.k : p.n, b.columns = plain(p.op_b) ? p.n : p.k;
   c.rows = p.m, c.columns = p.n;
-  for (const Matrix& matrix : {a, b, c}) {
-    // "lda < max(1, m)" if transa is N, else max(1, k), and so on.
-    DEMAND(CUBLAS_STATUS_INVALID_VALUE, matrix.leading >= matrix.rows, "{}: leading dimension {} of {} rows",
-           matrix.name, matrix.leading, matrix.rows);
-    if (!call.in_device(matrix.range(batch), static_cast<std::size_t>(size_of(matrix.type))))
-      return CUBLAS_STATUS_INVALID_VALUE;
-  }
-  DEMAND(CUBLAS_STATUS_INVALID_VALUE, disjoint(c, batch), "the products of a batch overlap");
+  // "lda < max(1, m)" if transa is N, else max(1, k), and so on.
+  for (const Matrix* matrix : {&a, &b, &c})
+    DEMAND(CUBLAS_STATUS_INVALID_VALUE, matrix->leading >= matrix->rows, "{}: leading dimension {} of {} rows",
+           matrix->name, matrix->leading, matrix->rows);
   // Pointers of the host (CUBLAS_POINTER_MODE_HOST, the default), of the scale type.
   DEMAND(CUBLAS_STATUS_INVALID_VALUE, p.alpha && p.beta, "alpha or beta is null");
   const bool wide = p.compute == CUBLAS_COMPUTE_64F;
@@ -119,13 +116,46 @@ cublasStatus_t multiply(const Call& call, cublasHandle_t handle, const Product& 
   DEMAND(CUBLAS_STATUS_INVALID_VALUE,
          value(p.alpha) > 0 && value(p.alpha) <= 1 && (value(p.beta) == 0 || value(p.beta) == 1),
          "alpha {} and beta {}", value(p.alpha), value(p.beta));
-  const Range workspace{blas->uses, blas->workspace_bytes, "the workspace"};
-  if (!call.apart(c.range(1), {a.range(batch), b.range(batch), workspace})) return CUBLAS_STATUS_INVALID_VALUE;
-  // "cublasSetWorkspace": without one, a captured product takes memory of the graph.
-  DEMAND(CUBLAS_STATUS_EXECUTION_FAILED, !blas->stream->capturing || workspace.bytes > 0,
-         "captured with the library's own workspace");
-  enqueue_on(call, *blas->stream, {a.range(batch), b.range(batch), c.range(batch), workspace});
   return CUBLAS_STATUS_SUCCESS;
+}
+
+// Enqueues a product that reads and writes the ranges, on the handle's stream.
+cublasStatus_t enqueue_product(const Call& call, const BlasHandle& blas, std::vector<Range> ranges) {
+  // "cublasSetWorkspace": without one, a captured product takes memory of the graph.
+  DEMAND(CUBLAS_STATUS_EXECUTION_FAILED, !blas.stream->capturing || blas.workspace_bytes > 0,
+         "captured with the library's own workspace");
+  ranges.push_back(workspace_of(blas));
+  enqueue_on(call, *blas.stream, std::move(ranges));
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t multiply(const Call& call, cublasHandle_t handle, const Product& p, Matrix a, Matrix b, Matrix c,
+                        std::int64_t batch) {
+  BlasHandle* blas = blas_of(call, handle);
+  if (!blas) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (const cublasStatus_t wrong = product_rules(call, p, a, b, c, batch); wrong != CUBLAS_STATUS_SUCCESS) return wrong;
+  for (const Matrix& matrix : {a, b, c})
+    if (!call.in_device(matrix.range(batch), static_cast<std::size_t>(size_of(matrix.type))))
+      return CUBLAS_STATUS_INVALID_VALUE;
+  DEMAND(CUBLAS_STATUS_INVALID_VALUE, disjoint(c, batch), "the products of a batch overlap");
+  if (!call.apart(c.range(1), {a.range(batch), b.range(batch), workspace_of(*blas)}))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return enqueue_product(call, *blas, {a.range(batch), b.range(batch), c.range(batch)});
+}
+
+// Arrays of pointers lie in device memory, and a kernel has written them: what they point to is not known here.
+cublasStatus_t multiply_by_pointers(const Call& call, cublasHandle_t handle, const Product& p, Matrix a, Matrix b,
+                                    Matrix c, std::int64_t batch) {
+  BlasHandle* blas = blas_of(call, handle);
+  if (!blas) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (const cublasStatus_t wrong = product_rules(call, p, a, b, c, batch); wrong != CUBLAS_STATUS_SUCCESS) return wrong;
+  std::vector<Range> arrays;
+  for (const Matrix& matrix : {a, b, c}) {
+    arrays.push_back({matrix.data, static_cast<std::size_t>(batch) * sizeof(void*), matrix.name});
+    if (!call.in_device(arrays.back(), alignof(void*))) return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (!call.apart(arrays[2], {arrays[0], arrays[1], workspace_of(*blas)})) return CUBLAS_STATUS_INVALID_VALUE;
+  return enqueue_product(call, *blas, std::move(arrays));
 }
 
 }  // namespace
@@ -202,6 +232,18 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t op_a, cu
   STAND_IN(cublasStatus_t);
   return multiply(call, handle, {op_a, op_b, m, n, k, alpha, beta, compute, algo}, {a, a_type, 0, 0, lda, 0, "A"},
                   {b, b_type, 0, 0, ldb, 0, "B"}, {c, c_type, 0, 0, ldc, 0, "C"}, 1);
+}
+
+cublasStatus_t cublasGemmBatchedEx_64(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                                      std::int64_t m, std::int64_t n, std::int64_t k, const void* alpha,
+                                      const void* const a[], cudaDataType a_type, std::int64_t lda,
+                                      const void* const b[], cudaDataType b_type, std::int64_t ldb, const void* beta,
+                                      void* const c[], cudaDataType c_type, std::int64_t ldc, std::int64_t batch,
+                                      cublasComputeType_t compute, cublasGemmAlgo_t algo) {
+  STAND_IN(cublasStatus_t);
+  return multiply_by_pointers(
+      call, handle, {op_a, op_b, m, n, k, alpha, beta, compute, algo}, {a, a_type, 0, 0, lda, 0, "the pointers of A"},
+      {b, b_type, 0, 0, ldb, 0, "the pointers of B"}, {c, c_type, 0, 0, ldc, 0, "the pointers of C"}, batch);
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,

@@ -104,6 +104,7 @@ enum class Act {
   X(cublasSetMathMode, make)                             \
   X(cublasGetStatusString, sure)                         \
   X(cublasGemmEx_64, work)                               \
+  X(cublasGemmBatchedEx_64, work)                        \
   X(cublasGemmStridedBatchedEx_64, work)                 \
   X(ncclGetUniqueId, make)                               \
   X(ncclCommInitRank, make)                              \

@@ -30,6 +30,18 @@ inline unsigned __ballot_sync(unsigned lanes, int vote, std::source_location at 
   return echelon::on_cpu::meet_warp(lanes, vote != 0, at);
 }
 
+// Of all lanes of a warp. The first barrier: what is read has been written; the second: nobody writes it anew before.
+inline unsigned shuffled_words[1024];
+inline unsigned __shfl_xor_sync(unsigned lanes, unsigned word, int mask,
+                                std::source_location at = std::source_location::current()) {
+  const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  shuffled_words[thread] = word;
+  echelon::on_cpu::meet_warp(lanes, false, at);
+  const unsigned other = shuffled_words[thread ^ static_cast<unsigned>(mask)];
+  echelon::on_cpu::meet_warp(lanes, false, at);
+  return other;
+}
+
 // Threads take turns, so that nothing comes between reading and writing.
 template <class T, class V>
 T atomicAdd(T* at, V value) {
