@@ -1,6 +1,7 @@
-// Which transports Open MPI tries at its start. Its matching transports (mtl: ofi, psm, psm2) drive fabrics with cards of
-// their own; loading their libraries takes 0.2 s of every start, also where a host has no such card. There they are left
-// out (OMPI_MCA_mtl), unless the user has chosen: OMPI_MCA_mtl or OMPI_MCA_pml, which `mpirun --mca` sets too.
+// Which transports Open MPI tries at its start. Its matching transports (mtl: ofi, psm, psm2) drive fabrics with cards
+// of their own; loading their libraries takes 0.15 s or more of every start, also where a host has no such card. There
+// they are left out (OMPI_MCA_mtl), unless the user has chosen: OMPI_MCA_mtl or OMPI_MCA_pml, which `mpirun --mca` sets
+// too.
 #pragma once
 
 #include <string>
