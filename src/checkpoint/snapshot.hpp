@@ -32,6 +32,7 @@ class Snapshot {
     Kind kind = Kind::tensor;
     StateTensor tensor;  // its name and data are those below
     std::vector<std::byte> bytes;
+    std::size_t begin = 0;  // of the tensor in `bytes`
     std::int64_t whole_number = 0;
     double number = 0;
   };

@@ -4,10 +4,10 @@
 //   at most `messages` at once (EngineOptions::sends)
 //   and no more bytes than the card takes in kAhead_s, but for a first message and for short ones
 //
-// The card's rate is measured: bytes of sends that ended over the time in which long ones were under way, for short ones
-// measure latency. It rises at once and falls by a quarter at a time, because a send may wait for its receiver, and not
-// below 5 MB/s. A wait that ends with a send beyond the budget does not count: ranks that wait for each other would
-// measure their patience, and grow it. Not known, the rate limits nothing.
+// The card's rate is measured: bytes of sends that ended over the time in which long ones were under way, for short
+// ones measure latency. It rises at once and falls by a quarter at a time, because a send may wait for its receiver,
+// and not below 5 MB/s. A wait that ends with a send beyond the budget does not count: ranks that wait for each other
+// would measure their patience, and grow it. Not known, the rate limits nothing.
 //
 // What ends in a pass makes room from the next pass on, in which the most urgent plan comes first. One send beyond the
 // budget is permitted where nothing moved for longer than the card needs for what is under way: ranks that submit in

@@ -1,6 +1,8 @@
 #include "device/arenas.hpp"
 
+#include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,29 +14,40 @@
 namespace echelon::inline device {
 namespace {
 
-// Calls body(local, global) with the row-major index of each element in the slice and in the whole tensor.
+// Calls body(local, global, elems) for each run of elements that follow each other both in the slice and in the whole
+// tensor: the row-major indices of its first element, and their number.
 template <class Body>
-void for_each_element(const Parameter& p, Body&& body) {
+void for_each_run(const Parameter& p, Body&& body) {
+  const int rank = p.shape.rank();
+  int axis = rank;  // the run has all axes from here on
+  std::int64_t run = 1;
+  while (axis > 0 && (axis == rank || p.shape[axis] == p.global_shape[axis])) run *= p.shape[--axis];
   std::array<std::int64_t, Shape::kMaxRank> at{};
-  for (std::int64_t local = 0; local < p.elems(); ++local) {
+  const std::int64_t elems = p.elems();
+  for (std::int64_t local = 0; local < elems; local += run) {
     std::int64_t global = 0;
-    for (int axis = 0; axis < p.shape.rank(); ++axis)
-      global = global * p.global_shape[axis] + p.offset[axis] + at[static_cast<std::size_t>(axis)];
-    body(static_cast<std::size_t>(local), static_cast<std::uint64_t>(global));
-    for (int axis = p.shape.rank(); axis-- > 0;) {
-      if (++at[static_cast<std::size_t>(axis)] < p.shape[axis]) break;
-      at[static_cast<std::size_t>(axis)] = 0;
+    for (int i = 0; i < rank; ++i) global = global * p.global_shape[i] + p.offset[i] + at[static_cast<std::size_t>(i)];
+    body(local, static_cast<std::uint64_t>(global), run);
+    for (int i = axis; i-- > 0;) {
+      if (++at[static_cast<std::size_t>(i)] < p.shape[i]) break;
+      at[static_cast<std::size_t>(i)] = 0;
     }
   }
 }
 
-double initial_value(const Init& init, const HashRng& rng, std::uint64_t index) {
+template <class T>
+void draw(const Init& init, const HashRng& rng, std::uint64_t first, std::span<T> values) {
   switch (init.kind) {
-    case Init::Kind::constant: return init.scale;
-    case Init::Kind::uniform: return init.scale * (2 * rng.uniform(index) - 1);
-    case Init::Kind::normal: return init.scale * hash_normal(rng, index);
+    case Init::Kind::constant: std::fill(values.begin(), values.end(), static_cast<T>(init.scale)); return;
+    case Init::Kind::uniform:
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<T>(init.scale * (2 * rng.uniform(first + i) - 1));
+      return;
+    case Init::Kind::normal:
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<T>(init.scale * hash_normal(rng, first + i));
+      return;
   }
-  return 0;
 }
 
 std::size_t arena_bytes(std::int64_t elems, DType dtype) { return static_cast<std::size_t>(elems) * size_of(dtype); }
@@ -89,14 +102,18 @@ void Arenas::clear_tables() {
 }
 
 void Arenas::initialise(std::uint64_t seed) {
+  if (device_.on_host()) device_.synchronize();
   for (const Parameter& p : parameters_.with_frozen()) {
     const HashRng rng(seed, p.name);
     with_float(dtype_, [&]<class T>(T) {
-      std::vector<T> values(static_cast<std::size_t>(p.elems()));
-      for_each_element(p, [&](std::size_t local, std::uint64_t global) {
-        values[local] = static_cast<T>(initial_value(p.init, rng, global));
+      void* place = p.frozen ? frozen_at(p.begin) : weights_at(p.begin);
+      const auto count = static_cast<std::size_t>(p.elems());
+      std::vector<T> staged(device_.on_host() ? 0 : count);
+      const std::span<T> values(device_.on_host() ? static_cast<T*>(place) : staged.data(), count);
+      for_each_run(p, [&](std::int64_t local, std::uint64_t global, std::int64_t elems) {
+        draw(p.init, rng, global, values.subspan(static_cast<std::size_t>(local), static_cast<std::size_t>(elems)));
       });
-      device_.to_device(p.frozen ? frozen_at(p.begin) : weights_at(p.begin), values.data(), values.size() * sizeof(T));
+      if (!device_.on_host()) device_.to_device(place, staged.data(), count * sizeof(T));
     });
   }
   device_.zero(gradients_.data(), gradients_.bytes());

@@ -17,6 +17,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "comm/mpi/fabric_settings.hpp"
 #include "comm/mpi/tcp_settings.hpp"
 #include "model/device_options.hpp"
 
@@ -55,6 +56,7 @@ void prepare_process() {
   if (is_set(kRestarted) && !words.empty())  // else top, ps and pkill would know it as "exe"
     ::prctl(PR_SET_NAME, std::filesystem::path(words.front()).filename().c_str());
   set_tcp_defaults();
+  set_fabric_defaults();
   if (is_set("OMP_WAIT_POLICY") || is_set(kRestarted)) return;
   ::setenv("OMP_WAIT_POLICY", "passive", 1);
   ::setenv("GOMP_SPINCOUNT", kSpins, 0);

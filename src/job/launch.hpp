@@ -12,7 +12,8 @@ namespace echelon::inline job {
 // Before anything else of a run: refuses a CPU without AVX2, FMA and BMI2 (EnvironmentError with the remedy), and
 // executes the program again (execv, same PID) with OMP_WAIT_POLICY=passive and GOMP_SPINCOUNT=1000 unless they are
 // set, because OpenMP reads them before main and idle teams that spin slow down the engine's thread. Does not return in
-// that case; where execv fails, the run continues, slower. Sets defaults of MPI (comm/mpi/tcp_settings.hpp).
+// that case; where execv fails, the run continues, slower. Sets defaults of MPI (comm/mpi/tcp_settings.hpp and
+// fabric_settings.hpp).
 void prepare_process();
 
 // True where mpirun, or srun with PMI, started this process (by its environment; MPI need not be started).

@@ -132,7 +132,7 @@ class StromTarget final : public Target {
     Head head;
     std::memcpy(&head, input.data(), sizeof head);
     const std::size_t elems = elems_of(head), bytes = input.size() - sizeof head;
-    const StromMessage message(wire_.place(input.substr(sizeof head)), bytes);
+    const StromMessage message(wire_.place(input.substr(sizeof head), sizeof(double)), bytes);  // as rooms of strom lie
     std::byte* weights = weights_.place(elems * size_of(dtype_of(head)));
     std::memset(weights, 0, elems * size_of(dtype_of(head)));
     const bool accepted = refused_with({kExitInternal}, [&] {

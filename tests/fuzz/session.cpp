@@ -76,10 +76,11 @@ class Runner {
       next = board_->index + 1;
       if (died.empty()) break;
       ++board_->failed;
+      const std::string errors = last_errors();  // before another process writes there
       const std::int64_t index = board_->index;
       board_->begun_s = now_s();
       watch(start([this, index] { keep(index, draw(index)); }));
-      tell(index, died + last_errors());
+      tell(index, died + errors);
     }
     return {board_->accepted, board_->refused, board_->failed, now_s() - begun_s, board_->slowest_s};
   }

@@ -82,7 +82,8 @@ TEST_CASE("a split chosen under a memory limit leaves room for evaluation", "[ru
       2, {"evaluate.batch=64", "parallel.split=auto", fmt::format("device.memory_limit_mb={:.3f}", 0.8 * replica)});
   INFO(plan.out << run.out << run.err);
   REQUIRE(run.code == 0);
-  for (const nlohmann::json& peak : trial.summary()["device_peak_mb"]) CHECK(peak.get<double>() <= 0.8 * replica);
+  const nlohmann::json summary = trial.summary();
+  for (const nlohmann::json& peak : summary["device_peak_mb"]) CHECK(peak.get<double>() <= 0.8 * replica);
 }
 
 }  // namespace

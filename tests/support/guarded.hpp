@@ -27,14 +27,15 @@ class Guarded {
   ~Guarded() { ::munmap(begin_, bytes_); }
   Guarded(const Guarded&) = delete;
 
-  // `bytes` of memory, valid until the next call.
-  std::byte* place(std::size_t bytes) {
-    place_ = begin_ + usable_ - bytes;
+  // `bytes` of memory from a multiple of `alignment` on (a power of two; what lies behind them is then readable up to
+  // the next one), valid until the next call.
+  std::byte* place(std::size_t bytes, std::size_t alignment = 1) {
+    place_ = begin_ + (usable_ - bytes) / alignment * alignment;
     std::memset(place_ - kBefore, kMark, kBefore);
     return place_;
   }
-  std::byte* place(const std::string& content) {
-    std::byte* to = place(content.size());
+  std::byte* place(const std::string& content, std::size_t alignment = 1) {
+    std::byte* to = place(content.size(), alignment);
     std::memcpy(to, content.data(), content.size());
     return to;
   }

@@ -70,7 +70,7 @@ def sharding(args, work):
     print("| data.sharding | read over used | least to greatest | samples/s | least to greatest |\n|---|--:|---|--:|---|")
     for way, runs in found.items():
         over = [run["bytes_read"] / run["bytes_used"] for run in runs]
-        rate = [run["samples_per_s"] for run in runs]
+        rate = [run["samples_per_s_overall"] for run in runs]
         print(f"| {way} | {statistics.median(over):.2f} | {min(over):.2f} to {max(over):.2f} | "
               f"{statistics.median(rate):,.0f} | {min(rate):,.0f} to {max(rate):,.0f} |", flush=True)
 
@@ -89,7 +89,7 @@ def write_csv(work, samples):
     with open(work + "/table.csv", "w") as file:
         for i in range(samples):
             file.write(",".join(f"{draws.uniform(-1, 1):.4f}" for _ in range(32)) + f",{i % 10}\n")
-    return ["csv", work + "/table.csv"], samples
+    return ["csv", work + "/table.csv", "--shape", "32,1,1", "--stored", "f32"], samples
 
 
 def write_text(work, words):

@@ -16,7 +16,9 @@ ListedPlan::ListedPlan(std::string name, std::vector<Step> steps, int slots, std
       slot_elems_(slot_elems),
       shared_(std::move(shared)),
       uses_library_(
-          std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == StepKind::library; })) {}
+          std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.kind == StepKind::library; })) {
+  steps_.shrink_to_fit();  // a plan is kept as long as its bucket
+}
 
 ElemRange even_part(std::int64_t elems, int parts, int i) {
   const std::int64_t least = elems / parts, longer = elems % parts;
