@@ -41,7 +41,7 @@ class DeviceTimes final : public SpanWatcher {
   void ends(SpanKind kind, double begin_s) override;
 
  private:
-  static constexpr std::size_t kSteps = 3;  // whose readings are kept: the one under way, and those that it runs ahead
+  static constexpr std::size_t kSteps = 3;   // whose readings are kept: the one under way, and those that it runs ahead
   static constexpr std::size_t kAnchor = 0;  // the number of the reading whose time is known by the host's clock
   struct Step {
     std::vector<SpanKind> parts;  // of the time before each reading but the first; SpanKind::step: none
@@ -58,7 +58,7 @@ class DeviceTimes final : public SpanWatcher {
   std::size_t at_ = 0;  // the step under way
   bool open_ = false;
   std::optional<double> anchor_s_;  // by the host's clock
-  std::vector<SpanKind> within_;  // the parts that are open, innermost last
+  std::vector<SpanKind> within_;    // the parts that are open, innermost last
 };
 
 }  // namespace echelon::inline train

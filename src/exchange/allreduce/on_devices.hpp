@@ -2,8 +2,10 @@
 // arenas, beside the device's own work. Nothing is staged, nothing is coded, and the host waits for nothing.
 //
 // Buckets go out in the order in which back-propagation finishes them, which is the same on all ranks, so they take no
-// priority; sums of batch norm stand between them. exchange.overlap says when the device waits for a sum: before the optimiser's step at the end of the pass
-// (none, buckets), or layer by layer in the next forward (layers). Sparse parameters travel whole.
+// priority. Sums of synchronised batch norm stand among them, in the order of the calls: one begins when the buckets
+// announced before it are summed. exchange.overlap says when the device waits for a bucket: before the optimiser's step
+// at the end of the pass (none, buckets), or layer by layer in the next forward (layers), where the first synchronised
+// batch norm waits for all. Sparse parameters travel whole.
 #pragma once
 
 #include <memory>
