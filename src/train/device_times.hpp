@@ -7,7 +7,8 @@
 // of them have passed, which is a step later as a rule.
 //
 // The parts of traced steps (base/spans.hpp) become spans of the device's lane too. One reading that the host waits
-// for, twice before the first traced step and in no other, tells where the device's clock stands against the host's.
+// for, twice before the first traced step, tells where the device's clock stands against the host's; end_run waits for
+// traced steps that are left.
 #pragma once
 
 #include <array>

@@ -11,6 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kMatching = "OMPI_MCA_mtl";
 constexpr std::array<std::string_view, 2> kClasses = {"sys/class/infiniband", "sys/class/cxi"};
 constexpr std::array<std::string_view, 4> kDevices = {"hfi1", "ipath", "cxi", "kgni"};
 
@@ -27,8 +28,8 @@ bool has_fabric_card(const std::string& root) {
 }
 
 void set_fabric_defaults() {
-  if (std::getenv("OMPI_MCA_pml") != nullptr || has_fabric_card()) return;
-  ::setenv("OMPI_MCA_mtl", "^ofi,psm,psm2", 0);
+  if (std::getenv("OMPI_MCA_pml") != nullptr || std::getenv(kMatching) != nullptr || has_fabric_card()) return;
+  ::setenv(kMatching, "^ofi,psm,psm2", 1);
 }
 
 }  // namespace echelon::inline comm
