@@ -93,10 +93,8 @@ bool Engine::Body::pass() {
     publish(0);
   else if (time_s - published_s > kPublish_s)
     publish(time_s);
-  if (moved || !working) {
-    moved_s = time_s;
-    budget.idle(0);
-  }
+  if (moved || !working) moved_s = time_s;
+  budget.idle(time_s - moved_s);
   return moved;
 }
 
@@ -272,7 +270,6 @@ void Engine::Body::publish(double time_s) {
 
 // Nothing moved for idle_s: yield, then sleep; submit() ends a sleep early.
 void Engine::Body::relax(double idle_s, double yield_s) {
-  budget.idle(idle_s);
   if (idle_s < yield_s) {
     sched_yield();
     return;

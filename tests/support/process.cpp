@@ -125,13 +125,12 @@ void end_everything(pid_t child, double started_s, double limit_s, bool& termed,
   }
 }
 
-// How many times as long as usual a process may take: sanitised builds are slow.
+}  // namespace
+
 double patience() {
   const char* given = std::getenv("ECHELON_TEST_PATIENCE");
   return given == nullptr ? 1 : std::max(1.0, std::strtod(given, nullptr));
 }
-
-}  // namespace
 
 Outcome run_process(const Command& command) {
   std::vector<std::string> args = command.argv;

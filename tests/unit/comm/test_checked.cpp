@@ -1,6 +1,7 @@
 // Messages that are checked on arrival: the transport's contract is kept, and every kind of damage is named.
 #include <catch2/catch.hpp>
 
+#include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "base/clock.hpp"
 #include "comm/checked.hpp"
@@ -46,7 +47,7 @@ std::string found(std::uint64_t number, const MessageFaults::Fate& fate, bool an
         }
       } catch (const MessageError& error) {
         if (what.empty()) what = error.what();
-        CHECK(error.code() == kExitEnvironment);
+        ECHELON_CHECK(error.code() == kExitEnvironment);
       }
       if (request.valid()) transport->cancel(request);
     }
@@ -71,8 +72,8 @@ TEST_CASE("a transport that checks its messages keeps the transport's contract",
   for (const int ranks : {1, 2, 3, 5})
     CHECK_NOTHROW(test::run_ranks(ranks, [](std::unique_ptr<Transport> plain) {
       const std::unique_ptr<Transport> transport = make_checked(std::move(plain));
-      CHECK(transport->checks_messages());
-      CHECK_FALSE(transport->has_library_allreduce());
+      ECHELON_CHECK(transport->checks_messages());
+      ECHELON_CHECK(!transport->has_library_allreduce());
       test::check_transport(*transport);
     }));
   CHECK_NOTHROW(test::run_ranks(4, [](std::unique_ptr<Transport> plain) {
@@ -80,7 +81,7 @@ TEST_CASE("a transport that checks its messages keeps the transport's contract",
     test::check_group(engine);
     test::check_many_channels(engine, 20);
     test::check_engine_split(engine);
-    CHECK(engine.share(64) == nullptr);
+    ECHELON_CHECK(engine.share(64) == nullptr);
   }));
 }
 
@@ -125,7 +126,7 @@ TEST_CASE("with many receives from any rank open, a loss is found and order alon
         for (const double limit = now_s() + (lost ? 0.5 : 10); !open.empty() && now_s() < limit;)
           for (std::size_t i = open.size(); i-- > 0;)  // the last first
             if (transport->test(open[i])) open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
-        if (!lost) CHECK(open.empty());
+        ECHELON_CHECK(lost || open.empty());
       } catch (const MessageError& error) {
         what = error.what();
       }
@@ -148,7 +149,7 @@ TEST_CASE("where messages are not checked a flipped bit arrives", "[comm]") {
     Request request = plain->rank() == 1 ? plain->isend(peer, 0, data, 3) : plain->irecv(peer, 0, data, 3);
     while (!plain->test(request)) {
     }
-    CHECK(data[1] == (plain->rank() == 1 ? 0 : 2));
+    ECHELON_CHECK_EQ(data[1], plain->rank() == 1 ? 0 : 2);
   });
 }
 

@@ -1,4 +1,5 @@
 // Offsets of clocks between ranks, of clocks that are known to be apart.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -29,7 +30,7 @@ double ahead_s(int rank) { return rank == 0 ? 0.0 : rank % 2 == 0 ? 3.5 * rank :
 TEST_CASE("offsets of skewed clocks are found within the error that is stated", "[comm][trace]") {
   const int ranks = GENERATE(1, 2, 5);
   std::vector<ClockOffset> offsets;
-  bool elsewhere = false;
+  std::atomic<bool> elsewhere = false;
   run_ranks(ranks, [&](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
     const Skewed clock(ahead_s(engine.rank()), 0, 0);
@@ -37,7 +38,7 @@ TEST_CASE("offsets of skewed clocks are found within the error that is stated", 
     if (engine.rank() == 0)
       offsets = std::move(all);
     else
-      elsewhere |= !all.empty();
+      elsewhere = elsewhere || !all.empty();
   });
   REQUIRE(offsets.size() == static_cast<std::size_t>(ranks));
   CHECK(!elsewhere);

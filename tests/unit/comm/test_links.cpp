@@ -89,7 +89,7 @@ TEST_CASE("a link that is cut is blocked, and no other one is blamed for it", "[
   cut.cut_from = {2};
   Disturbance back = cut;
   back.cut_from = {1};
-  const AllPairs all = measured({0, 1, 2, 3}, {{1, cut}, {2, back}}, 1);
+  const AllPairs all = measured({0, 1, 2, 3}, {{1, cut}, {2, back}}, 1 * test::patience());
   CHECK_FALSE(all.complete);
   for (int a = 0; a < 4; ++a)
     for (int b = 0; b < 4; ++b) CHECK(all.links.blocked(a, b) == (a + b == 3 && a != 0 && b != 0));
@@ -101,7 +101,7 @@ TEST_CASE("a link that is cut is blocked, and no other one is blamed for it", "[
 TEST_CASE("a rank that answers nobody is named once", "[comm][links]") {
   Disturbance gone;
   gone.stop_at_s = 0;
-  const AllPairs all = measured({0, 1, 2, 3}, {{3, gone}}, 0.5);
+  const AllPairs all = measured({0, 1, 2, 3}, {{3, gone}}, 0.5 * test::patience());
   CHECK(all.silent == std::vector<int>{3});
   const LinkFaults faults = find_link_faults(all.links, all.silent);
   REQUIRE(faults.blocked.size() == 2);
