@@ -222,10 +222,12 @@ ANALYZE := $(OUT)/analyze
 ANALYZERS = $(foreach tool,clang-tidy cppcheck,$(if $(shell command -v $(tool) 2>/dev/null),$(tool)))
 analyzed: $(foreach tool,$(ANALYZERS),$(SRC:%=$(ANALYZE)/%.$(tool)))
 ANALYZE_FLAGS = -std=c++20 -march=x86-64-v3 -fopenmp -pthread -Isrc $(PKG) -DECHELON_COMMIT='"analysis"'
-$(ANALYZE)/%.clang-tidy: % .clang-tidy tests/lint/clang_source_location.hpp
+# clang's analyser follows our own calls, not those inside the standard library: three times as fast.
+TIDY_FLAGS = $(foreach own,c++-stdlib-inlining c++-template-inlining,-Xclang -analyzer-config -Xclang $(own)=false)
+$(ANALYZE)/%.clang-tidy: % .clang-tidy tests/lint/clang.hpp
 	@mkdir -p $(@D)
 	@echo "  TIDY $<"
-	@found=$$(clang-tidy --quiet $< -- $(ANALYZE_FLAGS) -include tests/lint/clang_source_location.hpp 2>&1) || { printf '%s\n' "$$found"; exit 1; }
+	@found=$$(clang-tidy --quiet $< -- $(ANALYZE_FLAGS) $(TIDY_FLAGS) -include tests/lint/clang.hpp 2>&1) || { printf '%s\n' "$$found"; exit 1; }
 	@$(CXX) $(ANALYZE_FLAGS) -MM -MP -MT $@ -MF $@.d $<
 	@touch $@
 $(ANALYZE)/%.cppcheck: % tests/lint/cppcheck.txt

@@ -45,8 +45,8 @@ enum class SpanKind : std::uint8_t {
 // "exchange wait".
 const char* name_of(SpanKind kind);
 
-// Where spans of one rank lie one after another or one within another; those of the last three overlap.
-enum class SpanLane : std::uint8_t { compute, device, engine, exchange, sends, receives };
+// Where spans of one rank lie one after another or one within another; those from `exchange` on overlap.
+enum class SpanLane : std::uint8_t { compute, device, engine, exchange, sends, receives, helpers };
 
 struct Span {
   double begin_s = 0, end_s = 0;  // of this rank's clock

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/cores.hpp"
 #include "base/error.hpp"
 #include "base/process.hpp"
 #include "base/processor.hpp"

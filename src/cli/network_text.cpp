@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/cores.hpp"
 #include "base/text.hpp"
 #include "comm/links/route.hpp"
 #include "job/launch.hpp"

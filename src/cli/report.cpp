@@ -22,7 +22,7 @@ std::string now_utc() {
   std::tm parts{};
   gmtime_r(&now, &parts);
   char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
+  (void)std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
   return text;
 }
 

@@ -29,6 +29,13 @@ void Engine::break_off(std::exception_ptr error) { body_->break_off(std::move(er
 void Engine::record_spans(SpanRecorder* recorder) {
   const std::lock_guard drives(body_->driving);
   body_->spans = recorder;
+  if (body_->helpers) body_->helpers->settle();
+}
+
+void Engine::limit(int sends, int helpers) {
+  const std::lock_guard drives(body_->driving);
+  ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while the engine is limited");
+  body_->limit(sends, helpers);
 }
 
 void Engine::settle() {

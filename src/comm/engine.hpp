@@ -133,12 +133,14 @@ class Attachment {
 };
 
 struct EngineOptions {
-  double yield_s = 200e-6;       // time without progress in which it yields after each pass, before it sleeps
-  double patience_s = 2e-3;      // the same in a waiting thread, which has no other work
-  double sleep_s = 50e-6;        // the shortest sleep
-  double long_sleep_s = 500e-6;  // the longest, from 25 ms without progress on
-  int window = 16;               // steps of one plan looked at together, done or not
-  int sends = 8;                 // messages under way over all plans; further sends start in order of priority
+  double yield_s = 200e-6;               // time without progress in which it yields after each pass, before it sleeps
+  double patience_s = 2e-3;              // the same in a waiting thread, which has no other work
+  double sleep_s = 50e-6;                // the shortest sleep
+  double long_sleep_s = 500e-6;          // the longest, from 25 ms without progress on
+  int window = 16;                       // steps of one plan looked at together, done or not
+  int sends = 8;                         // messages under way over all plans; further sends start in order of priority
+  int helpers = 0;                       // threads that take over copies and sums of plans (comm/helper_threads.hpp)
+  std::size_t helped_bytes = 128 << 10;  // .. from so many bytes on
 
   // Seconds of the next sleep after idle_s without progress.
   double nap_s(double idle_s) const { return std::clamp(idle_s / 50, sleep_s, long_sleep_s); }
@@ -167,6 +169,10 @@ class Engine {
   // Memory that all ranks of this engine share (Transport::share), null where they cannot. Collective, blocking; a
   // failed check where a plan is under way.
   std::shared_ptr<SharedBlock> share(std::size_t bytes);
+
+  // From now on EngineOptions::sends and helpers are these, of all groups. Any thread; a failed check where a plan is
+  // under way.
+  void limit(int sends, int helpers);
 
   // Queues the job and returns at once; any thread. Throws ConfigError for a library collective with a priority or a
   // form, and for a plan on shared memory with a form; a failed check for a missing plan or buffer. Buffer, event and

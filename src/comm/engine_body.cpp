@@ -20,11 +20,19 @@ constexpr double kPublish_s = 5e-3;  // the largest age of the watchdog's view
 
 Engine::Body::Body(std::unique_ptr<Transport> transport, const EngineOptions& with)
     : options(with), clock(transport->clock()) {
-  budget = SendBudget(options.sends);
   std::vector<int> world(static_cast<std::size_t>(transport->size()));
   std::iota(world.begin(), world.end(), 0);
   wires.push_back(
       {.transport = std::move(transport), .world = std::move(world), .channel_taken = {}, .channel_seen = {}});
+  limit(options.sends, options.helpers);
+}
+
+void Engine::Body::limit(int sends, int helper_threads) {
+  budget.limit(sends);
+  if (helper_threads == (helpers ? helpers->size() : 0)) return;
+  helpers.reset();
+  if (helper_threads == 0) return;
+  helpers = std::make_unique<HelperThreads>(helper_threads, wires.front().transport->rank(), [this] { poke(); });
 }
 
 void Engine::Body::run() {
@@ -172,7 +180,7 @@ void Engine::Body::start(Queued queued) {
   const Job& job = queued.job;
   queued.ticket->started_s.store(pass_begun_s.load(std::memory_order_relaxed), std::memory_order_relaxed);
   try {
-    executor->start(job.plan, job.data, job.dtype, job.channel, job.form.get());
+    executor->start(job.plan, job.data, job.dtype, job.channel, job.form.get(), {helpers.get(), options.helped_bytes});
   } catch (...) {
     queued.ticket->finish(std::current_exception(), now());
     throw;

@@ -16,6 +16,7 @@
 #include "base/spans.hpp"
 #include "comm/collective/executor.hpp"
 #include "comm/engine.hpp"
+#include "comm/helper_threads.hpp"
 #include "comm/protocol/driver.hpp"
 #include "comm/ticket.hpp"
 
@@ -75,6 +76,7 @@ struct Engine::Body final : Driver {
   std::vector<Live> live;       // by priority, then submission
   std::vector<Protocol> protocols;
   std::vector<std::unique_ptr<Executor>> idle_executors;
+  std::unique_ptr<HelperThreads> helpers;  // null: none
   SendBudget budget;
   SpanRecorder* spans = nullptr;
   std::exception_ptr broken;
@@ -83,6 +85,7 @@ struct Engine::Body final : Driver {
   double retired_s = 0;  // when a plan was done last
 
   void run();
+  void limit(int sends, int helper_threads);
   void drive_until(const Ticket::State& done) override;
   bool pass();
   bool take_news();

@@ -29,6 +29,9 @@ class SendBudget {
 
   static constexpr double kShort = 16 << 10;
 
+  // From now on. While nothing is under way.
+  void limit(int messages) { messages_ = std::max(1, messages); }
+
   bool allows(std::size_t bytes) const { return extra_ || (held_ < messages_ && fits(static_cast<double>(bytes))); }
   void began(std::size_t bytes, double now_s) {
     const bool beyond = held_ >= messages_ || !fits(static_cast<double>(bytes));

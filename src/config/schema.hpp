@@ -178,12 +178,14 @@ struct ExchangeConfig {
   std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
   std::int64_t codec_warmup_steps = 0;  // number of steps at the start of the run that send uncoded gradients
   double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
-  double sparse_density = 0;         // a step sends a sparse table whole where replicas touch more than this share of
-                                     // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
-  double segment_kb = 256;           // pipelining grain of the algorithm, 1 to 1048576
-  std::int64_t servers = 0;          // algorithm or strategy server: ranks that serve a part each; 0: all
-  std::string inner = "ring";        // algorithm hierarchical: inside a host
-  std::string outer = "ring";        // algorithm hierarchical: between hosts
+  double sparse_density = 0;  // a step sends a sparse table whole where replicas touch more than this share of
+                              // its rows on average, 0 to 1; 0: where that takes fewer bytes; 1: never
+  double segment_kb = 256;    // pipelining grain of the algorithm, 1 to 1048576
+  std::int64_t messages_in_flight = 8;  // of one rank, over all its buckets, 1 to 1024
+  std::int64_t helpers = 0;             // threads that sum and code beside the one that sends and receives, 0 to 256
+  std::int64_t servers = 0;             // algorithm or strategy server: ranks that serve a part each; 0: all
+  std::string inner = "ring";           // algorithm hierarchical: inside a host
+  std::string outer = "ring";           // algorithm hierarchical: between hosts
   std::int64_t warmup_replicas = 0;  // strategies whose replicas step at their own pace: so many train at first; 0: all
   std::int64_t warmup_steps = 0;     // .. for this many steps of each of them
   double warmup_epochs = 0;          // .. or for this many epochs, or a fraction of one

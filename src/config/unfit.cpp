@@ -160,6 +160,7 @@ class Finder {
          "messages that are not coded; servers' coded messages are whole parts");
     used("exchange.segment_kb", exchange.reduction == Reduction::sum,
          "an all-reduce that sums; Adasum sends whole buckets");
+    used("exchange.helpers", strategy_traits(exchange.strategy).all_reduces(), "strategies whose replicas all-reduce");
     used("exchange.asynchronous.compensation_decay", exchange.asynchronous.delay_compensation > 0,
          "exchange.asynchronous.delay_compensation > 0");
     used("exchange.density", exchange.tau == 0, "tau = 0, which adapts to it");

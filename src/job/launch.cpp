@@ -2,7 +2,6 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "base/atomic_file.hpp"
+#include "base/cores.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/fabric_settings.hpp"
@@ -83,13 +83,6 @@ HostSlot host_slot_of(const Transport& transport) {
   slot.local_rank = static_cast<int>(std::count(hosts.begin(), hosts.begin() + slot.rank, host));
   slot.host = transport.host_names()[static_cast<std::size_t>(host)];
   return slot;
-}
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
 }
 
 int threads_of(const DeviceConfig& config, const HostSlot& slot) {

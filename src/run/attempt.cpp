@@ -134,6 +134,7 @@ void Attempt::build() {
       tuning_.settle(config_.exchange, start_, rank_groups_->replicas(),
                      rank_groups_->mesh().splits() ? &rank_groups_->model() : nullptr, engine_.transport(),
                      kStrategyChannel, plan_->part.graph.parameters(), wide_of(config_.device.dtype));
+  engine_.limit(static_cast<int>(config_.exchange.messages_in_flight), static_cast<int>(config_.exchange.helpers));
   activation_exchange_ = std::make_unique<ActivationExchange>(
       *device_, rank_groups_->engines(), rank_groups_->mesh(), rank_groups_->coord(), plan_->part.cuts,
       config_.device.dtype, kCutsChannel, plan_->rank_batches.largest());

@@ -35,7 +35,7 @@ TEST_CASE("an exchange that tunes itself says why, and a resumed run keeps to it
   const std::string attempt = trial.attempt(), choice = chosen(attempt);
   CHECK_THAT(read(attempt + "/autotune.txt"),
              Contains("inside a host") && Contains("priced") && Contains("measured") && Contains("shared "));
-  CHECK_THAT(choice, Contains("segment_kb=") && Contains("bucket_mb="));
+  CHECK_THAT(choice, Contains("segment_kb=") && Contains("bucket_mb=") && Contains("messages_in_flight="));
   CHECK_THAT(first.out, Contains(choice) && Contains("synchronous, " + choice.substr(0, choice.find(' '))));
   CHECK(trial.summary()["algorithm"] == choice.substr(0, choice.find(' ')));
   CHECK_THAT(read(attempt + "/config.toml"), Contains("algorithm = \"auto\""));

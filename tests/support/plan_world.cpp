@@ -1,6 +1,7 @@
 #include "tests/support/plan_world.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 
 #include "base/check.hpp"
@@ -55,13 +56,19 @@ std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<vo
                                     const std::vector<WireForm*>& forms) {
   const int ranks = static_cast<int>(plans.size());
   const std::vector<std::unique_ptr<Transport>> world = make_local_world(ranks);
+  // Every other call, threads help with every copy and sum, however short.
+  static HelperThreads threads(2, -1, [] {});
+  static std::atomic<int> calls = 0;
+  const bool helped = ++calls % 2 == 0;
   std::vector<Executor> executors;
   for (std::size_t r = 0; r < plans.size(); ++r) {
     executors.emplace_back(window);
-    executors.back().start(plans[r], buffers[r], dtype, 1, forms.empty() ? nullptr : forms[r]);
+    executors.back().start(plans[r], buffers[r], dtype, 1, forms.empty() ? nullptr : forms[r],
+                           {helped ? &threads : nullptr, 0});
   }
   // Each round begins at another rank, and one rank in four loses its turn.
   const HashRng turns(test_seed(), "turns");
+  int idle = 0;
   for (std::uint64_t round = 0;; ++round) {
     bool all_done = true, moved = false;
     const std::size_t k = plans.size(), first = turns.at(round).below(k, k);
@@ -73,6 +80,12 @@ std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<vo
       moved |= loses_turn;
     }
     if (all_done) break;
+    if (helped && !moved) {
+      threads.settle();  // what they have done is seen in the next round
+      moved = ++idle < 3;
+    } else {
+      idle = 0;
+    }
     ECHELON_CHECK(moved, "plan {} over {} ranks with window {} does not go on", plans[0]->name(), ranks, window);
   }
   std::vector<WireCounters> counters;

@@ -1,5 +1,5 @@
 // The plans of all ranks, run to the end by one thread on a local world: no scheduler, so a plan that cannot go on is
-// seen at once.
+// seen at once. Every other call has threads that help it.
 #pragma once
 
 #include <cstdint>

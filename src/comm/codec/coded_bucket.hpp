@@ -48,6 +48,7 @@ class CodedBucket : public WireForm {
   std::size_t most_bytes(std::int64_t n) const override { return codec_->most_bytes(n); }
   bool exact_size() const override { return codec_->exact_size(); }
   bool in_place() const override { return codec_->info().route == CodecRoute::any; }
+  bool helped() const override { return !in_place(); }  // else messages are coded by the thread that drives, too
 
   void begin(void* buffer) override;
   void finish(void* buffer) override;

@@ -8,7 +8,8 @@
 //             recv  own part from rank me-d          d = 1 .. k-1 (mod k)
 //             copy  rank me+d's part into its slot
 //             send  it                               after the copy
-//   sum       copy, reduce of the own part's slots in the order of ranks, each after it came and the one before it
+//   sum       copy, reduce of the own part's slots in the order of ranks, each after it came and the one before it,
+//             the first after the copy of the own part
 //             copy  the sum into slot 2k
 //   gather    recv  rank me-d's sum into its slot    after what was there was sent
 //             copy  it into the buffer               after the recv
@@ -84,7 +85,7 @@ class DirectPlan final : public Plan {
 
   Step sum(std::int64_t index) const {
     const auto rank = static_cast<int>(index - sum_from_);
-    const std::int64_t previous = rank == 0 ? -1 : index - 1;
+    const std::int64_t previous = rank == 0 ? 0 : index - 1;
     if (rank == k_)
       return {.kind = StepKind::copy,
               .range = part(me_),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -17,16 +18,20 @@ bool holds(const std::vector<int>& peers, int peer) {
 
 }  // namespace
 
-Executor::Executor(int window) : window_(static_cast<std::size_t>(std::max(window, kLeastWindow))) {
+Executor::Executor(int window)
+    : window_(static_cast<std::size_t>(std::max(window, kLeastWindow))), tasks_(window_.size()) {
   held_sends_.reserve(window_.size());
   held_receives_.reserve(window_.size());
 }
 
-void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, WireForm* form) {
+void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, WireForm* form,
+                     const Help& help) {
   ECHELON_CHECK(done(), "one plan at a time");
   plan_ = std::move(plan);
   dtype_ = dtype;
   tag_ = tag;
+  form_ = form;
+  help_ = form && !form->helped() ? Help{} : help;
   memory_.start(*plan_, data, dtype, form);
   shared_.start(*plan_, data, dtype, tag);
   steps_ = plan_->steps();
@@ -52,7 +57,8 @@ bool Executor::may_start(const Entry& entry, const SendBudget& budget) const {
     return !holds(held_sends_, step.peer) && budget.allows(static_cast<std::size_t>(sent_of_raw_ * raw_bytes(step)));
   }
   if (step.kind == StepKind::recv) return !holds(held_receives_, step.peer);
-  return !on_shared_memory(step.kind) || !shared_held_;
+  if (on_shared_memory(step.kind)) return !shared_held_;
+  return helped_ == 0 || !form_;  // a form takes one call at a time
 }
 
 void Executor::note_held_back(const Entry& entry) {
@@ -97,14 +103,28 @@ void Executor::begin(Entry& entry, Transport& transport, SendBudget& budget) {
       wire_.library_bytes += static_cast<std::size_t>(step.range.elems()) * size_of(dtype_);
       entry.request = transport.iallreduce(memory_.buffer(step), static_cast<std::size_t>(step.range.elems()), dtype_);
       break;
-    case StepKind::reduce: memory_.reduce(step); break;
-    case StepKind::copy: memory_.copy(step); break;
+    case StepKind::reduce:
+    case StepKind::copy:
+      entry.helped = hand_over(entry);
+      if (!entry.helped) step.kind == StepKind::reduce ? memory_.reduce(step) : memory_.copy(step);
+      break;
     case StepKind::put:
     case StepKind::sum:
     case StepKind::get: break;  // run_shared
   }
-  entry.state = step.kind == StepKind::reduce || step.kind == StepKind::copy ? State::done : State::under_way;
+  const bool local = step.kind == StepKind::reduce || step.kind == StepKind::copy;
+  entry.state = local && !entry.helped ? State::done : State::under_way;
   if (!on_shared_memory(step.kind)) entry.since_s = transport.clock().now_s();
+}
+
+// Gives the step to a thread that is free, where it is long enough.
+bool Executor::hand_over(Entry& entry) {
+  if (!help_.threads || raw_bytes(entry.step) < static_cast<double>(help_.least_bytes) || !help_.threads->has_free())
+    return false;
+  task(entry).set(memory_, entry.step);
+  help_.threads->submit(task(entry));
+  ++helped_;
+  return true;
 }
 
 // Most steps end at once, and the clock is not read for them.
@@ -122,6 +142,13 @@ bool Executor::run_shared(Entry& entry, Transport& transport) {
 
 bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& budget) {
   if (on_shared_memory(entry.step.kind)) return run_shared(entry, transport);
+  if (entry.helped) {
+    if (!task(entry).done()) return false;
+    --helped_;
+    entry.state = State::done;
+    task(entry).check();
+    return true;
+  }
   const std::optional<Completion> completion = transport.test(entry.request);
   if (!completion) return false;
   const bool sending = entry.step.kind == StepKind::send;
@@ -176,16 +203,18 @@ void Executor::cancel(Transport& transport, SendBudget& budget) {
   for (std::int64_t i = base_; i < loaded_; ++i) {
     Entry& at = entry(i);
     if (at.state != State::under_way) continue;
+    while (at.helped && !task(at).done()) std::this_thread::yield();
     if (at.step.kind == StepKind::send) budget.forget(at.bytes);
     if (at.request.valid()) transport.cancel(at.request);
   }
   base_ = loaded_ = steps_ = 0;
+  helped_ = 0;
 }
 
 std::optional<StepWait> Executor::wait() const {
   for (std::int64_t i = base_; i < loaded_; ++i) {
     const Entry& at = entry(i);
-    if (at.state == State::under_way)
+    if (at.state == State::under_way && !at.helped)
       return StepWait{.step = i,
                       .peer = at.step.kind == StepKind::library ? -1
                               : on_shared_memory(at.step.kind)  ? at.awaited

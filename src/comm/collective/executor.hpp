@@ -16,6 +16,8 @@
 #include "comm/collective/plan.hpp"
 #include "comm/collective/plan_memory.hpp"
 #include "comm/collective/shared_steps.hpp"
+#include "comm/collective/step_task.hpp"
+#include "comm/helper_threads.hpp"
 #include "comm/send_budget.hpp"
 #include "comm/transport.hpp"
 
@@ -29,22 +31,29 @@ struct StepWait {
   double since_s = 0;
 };
 
+// Threads that take over copies and sums of so many bytes and more; null: none.
+struct Help {
+  HelperThreads* threads = nullptr;
+  std::size_t least_bytes = 0;
+};
+
 class Executor {
  public:
   // Steps looked at together; at least kLeastWindow are taken.
   explicit Executor(int window);
 
   // `data`, plan and form (null: values are sent as they are) must stay until done() or cancel(). `tag` is on every
-  // message: no other plan under way between these ranks may have it. Throws MemoryError where scratch cannot be had; a
-  // failed check while another plan runs.
-  void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, WireForm* form = nullptr);
+  // message: no other plan under way between these ranks may have it. `help` stays as long. Throws MemoryError where
+  // scratch cannot be had; a failed check while another plan runs.
+  void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, WireForm* form = nullptr,
+             const Help& help = {});
   // One pass over the window, O(window) whatever the number of ranks, as its memory is; true when any step started or
   // ended. Throws what the transport throws, and EnvironmentError for a message of an unexpected length (ranks that run
   // different configurations).
   bool advance(Transport& transport, SendBudget& budget);
   bool advance(Transport& transport);
   bool done() const { return base_ == steps_; }
-  // Gives up every message under way.
+  // Gives up every message under way; waits for steps that a thread helps with.
   void cancel(Transport& transport, SendBudget& budget);
 
   std::optional<StepWait> wait() const;
@@ -58,6 +67,7 @@ class Executor {
     State state = State::waiting;
     Request request;
     std::size_t bytes = 0;             // of a send
+    bool helped = false;               // a copy or a sum that another thread makes
     int awaited = SharedSteps::kDone;  // of a step on shared memory: the rank that it waits for
     double since_s = 0;
   };
@@ -70,16 +80,22 @@ class Executor {
   bool may_start(const Entry& entry, const SendBudget& budget) const;
   void note_held_back(const Entry& entry);
   void begin(Entry& entry, Transport& transport, SendBudget& budget);
+  bool hand_over(Entry& entry);
   bool run_shared(Entry& entry, Transport& transport);
   bool finish_if_done(Entry& entry, Transport& transport, SendBudget& budget);
   double raw_bytes(const Step& step) const {
     return static_cast<double>(step.range.elems()) * static_cast<double>(size_of(dtype_));
   }
   const Entry* overlapping_send(const Step& step) const;
+  StepTask& task(const Entry& entry) { return tasks_[static_cast<std::size_t>(&entry - window_.data())]; }
 
   std::vector<Entry> window_;
+  std::vector<StepTask> tasks_;  // by place in the window
+  Help help_;
+  int helped_ = 0;  // steps that other threads make now
   std::shared_ptr<const Plan> plan_;
   PlanMemory memory_;
+  WireForm* form_ = nullptr;
   SharedSteps shared_;
   DType dtype_ = DType::f32;
   double sent_of_raw_ = 1;  // bytes of the newest message over those of its values

@@ -8,7 +8,7 @@
 //
 //   copy   buffer into slot me
 //   recv   rank me-d's buffer into its slot, send slot me to rank me+d after the copy, for d = 1 .. k-1 (mod k)
-//   sum    slot 0 copied, slots 1 .. k-1 added, each after it was filled and the one before it
+//   sum    slot 0 copied after the first copy, slots 1 .. k-1 added, each after it was filled and the one before it
 #include "comm/collective/algorithms.hpp"
 
 namespace echelon::inline comm {
@@ -39,7 +39,7 @@ class NaivePlan final : public Plan {
     return {.kind = rank == 0 ? StepKind::copy : StepKind::reduce,
             .range = all_,
             .slot = rank,
-            .after = {filled, rank == 0 ? -1 : index - 1}};
+            .after = {filled, rank == 0 ? 0 : index - 1}};
   }
 
  private:

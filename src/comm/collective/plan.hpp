@@ -8,6 +8,8 @@
 //   elements.
 //   * A step names at most two earlier steps that must be done before it starts (`after`); indices below its own. Where
 //   two are not enough, every step below the index `after_all` must be done as well.
+//   * A step waits, itself or through those that it names, for every earlier one that writes what it reads or
+//   overwrites, or reads what it overwrites: copies and sums of one plan may run at the same time.
 //   * Messages from a to b match in order: the i-th send to b in a's plan is the i-th receive from a in b's, of equal
 //   size.
 //   * An empty range makes no step at all.

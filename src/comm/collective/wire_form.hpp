@@ -8,7 +8,8 @@
 // That all ranks end with identical bits rests on two rules: encode replaces the values by those that others will
 // decode, and encoding what was decoded gives the same message again.
 //
-// All calls come from the thread that drives the engine; none may block. What they throw ends the job.
+// One call at a time, from the thread that drives the engine or, where helped(), from one that helps it; none may
+// block. What they throw ends the job.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,9 @@ class WireForm {
   virtual bool exact_size() const = 0;  // nor shorter
   // Messages may be of any range of the buffer; else only plans whose messages are all in slots (direct) can be run.
   virtual bool in_place() const = 0;
+
+  // Threads that help the engine (comm/helper_threads.hpp) may make the calls of copies and sums.
+  virtual bool helped() const { return false; }
 
   // Of the buffer, before the first step and after the last.
   virtual void begin(void* buffer) = 0;

@@ -31,8 +31,8 @@ void add_exchange(Table& all) {
       "each step and drop those of late replicas; strom: no server, each replica sends every other the few entries of "
       "its accumulated update that exceed a threshold");
   exchange.key("algorithm", &ExchangeConfig::algorithm, words(names_in(kAlgorithms)),
-               "all-reduce algorithm; nccl: between GPUs; auto: algorithm, segment size and bucket size are measured "
-               "and chosen when the run starts");
+               "all-reduce algorithm; nccl: between GPUs; auto: algorithm, segment size, bucket size, messages in "
+               "flight and helpers are measured and chosen when the run starts");
   exchange.key(
       "reduction", &ExchangeConfig::reduction, words({"sum", "adasum"}),
       "sum: gradients of all samples are summed and divided by their number; adasum: gradients of two replicas at "
@@ -63,6 +63,13 @@ void add_exchange(Table& all) {
                "fraction of its rows on average; 0: where that takes fewer bytes, 1: never");
   exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576),
                "longest message of an all-reduce (its pipelining granularity), except of naive, shared, mpi and nccl");
+  exchange.key("messages_in_flight", &ExchangeConfig::messages_in_flight, range(1, 1024),
+               "messages that a rank has under way at once; further ones start in order of priority", kNeutral);
+  exchange.key(
+      "helpers", &ExchangeConfig::helpers, range(0, 256),
+      "threads of a rank that sum gradients and code them for topk, threshold, int8 and onebit, beside the one "
+      "that sends and receives",
+      kNeutral);
   exchange.key("servers", &ExchangeConfig::servers, range(0, 65536),
                "algorithm or strategy server: number of ranks that serve a part of the parameters each, spread over "
                "the hosts; 0: all");

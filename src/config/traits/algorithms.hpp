@@ -28,15 +28,23 @@ struct AlgorithmTraits {
 
 // clang-format off
 #define ECHELON_ALLREDUCE(X)                                                                       \
-  X(naive, .reads = {"bucket_mb"})                                                                 \
-  X(ring, .halves = true, .reads = {"segment_kb", "bucket_mb"})                                    \
-  X(halving_doubling, .one_tree = true, .halves = true, .reads = {"segment_kb", "bucket_mb"})      \
-  X(butterfly, .one_tree = true, .reads = {"segment_kb", "bucket_mb"})                             \
-  X(binomial, .one_tree = true, .halves = true, .reads = {"segment_kb", "bucket_mb"})              \
-  X(tree, .halves = true, .reads = {"segment_kb", "bucket_mb"})                                    \
-  X(server, .halves = true, .reads = {"segment_kb", "bucket_mb", "servers"})                       \
+  X(naive,                                                                                         \
+    .reads = {"bucket_mb", "messages_in_flight", "helpers"})                                       \
+  X(ring, .halves = true,                                                                          \
+    .reads = {"segment_kb", "bucket_mb", "messages_in_flight", "helpers"})                         \
+  X(halving_doubling, .one_tree = true, .halves = true,                                            \
+    .reads = {"segment_kb", "bucket_mb", "messages_in_flight", "helpers"})                         \
+  X(butterfly, .one_tree = true,                                                                   \
+    .reads = {"segment_kb", "bucket_mb", "messages_in_flight", "helpers"})                         \
+  X(binomial, .one_tree = true, .halves = true,                                                    \
+    .reads = {"segment_kb", "bucket_mb", "messages_in_flight", "helpers"})                         \
+  X(tree, .halves = true,                                                                          \
+    .reads = {"segment_kb", "bucket_mb", "messages_in_flight", "helpers"})                         \
+  X(server, .halves = true,                                                                        \
+    .reads = {"segment_kb", "bucket_mb", "servers", "messages_in_flight", "helpers"})              \
   X(shared, .one_tree = true, .halves = true, .in_memory = true, .reads = {"bucket_mb"})           \
-  X(hierarchical, .nests = true, .reads = {"segment_kb", "bucket_mb", "inner", "outer"})           \
+  X(hierarchical, .nests = true,                                                                   \
+    .reads = {"segment_kb", "bucket_mb", "inner", "outer", "messages_in_flight", "helpers"})       \
   X(mpi, .library = true, .reads = {"bucket_mb"})
 
 // Sums that the devices' own library makes, without a plan (device/device_allreduce.hpp, exchange/allreduce/on_devices.cpp).
@@ -46,8 +54,8 @@ struct AlgorithmTraits {
 
 // The words of exchange.algorithm; `auto` is exchange/allreduce/autotune.hpp.
 #define X(algorithm, ...) AlgorithmTraits{.name = #algorithm __VA_OPT__(, ) __VA_ARGS__},
-inline constexpr AlgorithmTraits kAlgorithms[] = {ECHELON_ALLREDUCE(X) ECHELON_DEVICE_ALLREDUCE(X)
-                                                      AlgorithmTraits{.name = "auto", .measured = true}};
+inline constexpr AlgorithmTraits kAlgorithms[] = {ECHELON_ALLREDUCE(X) ECHELON_DEVICE_ALLREDUCE(X) AlgorithmTraits{
+    .name = "auto", .measured = true, .reads = {"messages_in_flight", "helpers"}}};
 #undef X
 
 // Of a word that config/ has checked, or of a name from the registry; an unknown name gets default traits.

@@ -19,7 +19,7 @@ struct Input {
 
 [[noreturn]] void stop(png_structp png, png_const_charp text) {
   auto* const input = static_cast<Input*>(png_get_error_ptr(png));
-  std::snprintf(input->trouble, sizeof input->trouble, "%s", text);
+  (void)std::snprintf(input->trouble, sizeof input->trouble, "%s", text);
   png_longjmp(png, 1);
 }
 void warned(png_structp, png_const_charp) {}  // of what is not part of the picture

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <sstream>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/cores.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "comm/collective/algorithms.hpp"
@@ -27,6 +29,9 @@ constexpr double kTrial_s = 0.5;   // of one candidate at most, after two runs
 constexpr int kMostRuns = 20;
 constexpr double kSegments_kb[] = {64, 256, 1024};
 constexpr double kBuckets_mb[] = {0.25, 1, 4, 16, 64};
+constexpr std::int64_t kInFlight[] = {2, 4, 8, 16, 32};
+constexpr std::int64_t kMostHelpers = 8;
+constexpr double kFaster = 1.05;         // than what the config gives, so that another is taken
 constexpr double kMostNaive = 64 << 20;  // bytes of extra memory
 
 struct Candidate {
@@ -52,10 +57,12 @@ class Tuner {
     const Candidate& best = best_of(tried);
     std::vector<Candidate> sized = by_bucket(best.exchange);
     for (Candidate& candidate : sized) candidate.measured_s = measure(candidate.exchange, false);
-    const Candidate chosen = smallest_near(sized);
+    const Candidate sizes_chosen = smallest_near(sized);
+    const std::vector<Candidate> driven = by_engine(sizes_chosen.exchange);
+    const Candidate& chosen = driven.empty() ? sizes_chosen : first_unless_slower(driven);
 
     Tuned tuned{.exchange = with_choice(config_, from_rank_0(choice_text(chosen.exchange))), .report = {}};
-    if (engine_.rank() == 0) tuned.report = report(network, tried, sized, tuned.exchange);
+    if (engine_.rank() == 0) tuned.report = report(network, tried, sized, driven, tuned.exchange);
     return tuned;
   }
 
@@ -162,6 +169,7 @@ class Tuner {
 
   // Seconds until all buckets, or the largest alone, are summed: the median run of the slowest rank.
   double measure(const ExchangeConfig& exchange, bool largest_alone) {
+    engine_.limit(static_cast<int>(exchange.messages_in_flight), static_cast<int>(exchange.helpers));
     AllreduceRequest request = allreduce_request(exchange, engine_.transport().hosts(), dtype_);
     request.rank = engine_.rank();
     std::vector<Job> jobs;
@@ -213,6 +221,40 @@ class Tuner {
     return all;
   }
 
+  // What the config gives first; then other numbers of messages in flight; then, with the best of those, helpers, of
+  // which a rank has room for as many as cores beyond one. Measured.
+  std::vector<Candidate> by_engine(const ExchangeConfig& exchange) {
+    const AlgorithmTraits traits = algorithm_traits(exchange.algorithm);
+    if (!traits.reads.contains("messages_in_flight")) return {};
+    std::vector<Candidate> all;
+    const auto add = [&](std::int64_t messages, std::int64_t helpers) {
+      all.push_back({.exchange = exchange});
+      all.back().exchange.messages_in_flight = messages, all.back().exchange.helpers = helpers;
+      all.back().measured_s = measure(all.back().exchange, false);
+    };
+    add(exchange.messages_in_flight, exchange.helpers);
+    for (const std::int64_t messages : kInFlight)
+      if (messages != exchange.messages_in_flight) add(messages, exchange.helpers);
+    const std::int64_t messages = first_unless_slower(all).exchange.messages_in_flight;
+    for (std::int64_t helpers = 1; helpers <= most_helpers(); helpers *= 2)
+      if (helpers != exchange.helpers) add(messages, helpers);
+    return all;
+  }
+
+  // The cores of the rank that has fewest, but for the one of its engine.
+  std::int64_t most_helpers() {
+    const std::vector<int>& hosts = engine_.transport().hosts();
+    const auto here = std::count(hosts.begin(), hosts.end(), hosts[static_cast<std::size_t>(engine_.rank())]);
+    const double spare = static_cast<double>(usable_cores()) / static_cast<double>(here) - 1;
+    return std::min(kMostHelpers, static_cast<std::int64_t>(-group_.max(-std::floor(spare))));
+  }
+
+  static const Candidate& first_unless_slower(const std::vector<Candidate>& all) {
+    const auto best = std::min_element(
+        all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.measured_s < b.measured_s; });
+    return all.front().measured_s > kFaster * best->measured_s ? *best : all.front();
+  }
+
   static const Candidate& smallest_near(const std::vector<Candidate>& sized) {
     double best_s = std::numeric_limits<double>::infinity();
     for (const Candidate& candidate : sized) best_s = std::min(best_s, candidate.measured_s);
@@ -225,7 +267,7 @@ class Tuner {
   }
 
   std::string report(const Network& network, const std::vector<Candidate>& tried, const std::vector<Candidate>& sized,
-                     const ExchangeConfig& chosen) const {
+                     const std::vector<Candidate>& driven, const ExchangeConfig& chosen) const {
     const auto link = [](const Link& l) {
       return fmt::format("{} and {}/s", seconds_text(l.latency_s), bytes_text(l.bytes_per_s));
     };
@@ -245,7 +287,12 @@ class Tuner {
     for (const Candidate& c : sized)
       sizes.row({bytes_text(c.exchange.bucket_mb * 1024 * 1024),
                  count_text(static_cast<std::int64_t>(buckets(c.exchange).size())), seconds_text(c.measured_s)});
-    return fmt::format("{}\n{}\n{}\nchosen    {}\n", text, plans.text(), sizes.text(), choice_text(chosen));
+    std::string sizes_text = sizes.text();
+    Table ways({"messages in flight", "helpers", "whole gradient"});
+    for (const Candidate& c : driven)
+      ways.row({count_text(c.exchange.messages_in_flight), count_text(c.exchange.helpers), seconds_text(c.measured_s)});
+    if (!driven.empty()) sizes_text += "\n" + ways.text();
+    return fmt::format("{}\n{}\n{}\nchosen    {}\n", text, plans.text(), sizes_text, choice_text(chosen));
   }
 
   const ExchangeConfig& config_;
@@ -270,8 +317,9 @@ Tuned tune_exchange(const ExchangeConfig& config, Engine& engine, int first_chan
 }
 
 std::string choice_text(const ExchangeConfig& exchange) {
-  return fmt::format("{} inner={} outer={} segment_kb={} bucket_mb={}", exchange.algorithm, exchange.inner,
-                     exchange.outer, exchange.segment_kb, exchange.bucket_mb);
+  return fmt::format("{} inner={} outer={} segment_kb={} bucket_mb={} messages_in_flight={} helpers={}",
+                     exchange.algorithm, exchange.inner, exchange.outer, exchange.segment_kb, exchange.bucket_mb,
+                     exchange.messages_in_flight, exchange.helpers);
 }
 
 ExchangeConfig with_choice(ExchangeConfig exchange, const std::string& choice) {
@@ -287,6 +335,9 @@ ExchangeConfig with_choice(ExchangeConfig exchange, const std::string& choice) {
   exchange.outer = value("outer=");
   std::istringstream(value("segment_kb=")) >> exchange.segment_kb;
   std::istringstream(value("bucket_mb=")) >> exchange.bucket_mb;
+  if ((words >> std::ws).eof()) return exchange;
+  std::istringstream(value("messages_in_flight=")) >> exchange.messages_in_flight;
+  std::istringstream(value("helpers=")) >> exchange.helpers;
   return exchange;
 }
 

@@ -6,9 +6,11 @@
 //      run's largest bucket.
 //   4. The fastest is tried with buckets of several sizes over the whole gradient. Of those that come within a tenth of
 //      the best the smallest buckets are taken: they are on their way earliest while back-propagation goes on.
+//   5. It is tried with other numbers of messages in flight, and, where a rank has cores to spare, with helpers. What
+//      the config gives stays unless another is a twentieth faster.
 // The library's own is taken only where it is a tenth faster than the best plan: it knows no priority.
 //
-// Rank 0 decides from times that are the longest of any rank; all are told. Takes a second or so.
+// Rank 0 decides from times that are the longest of any rank; all are told. Takes a few seconds.
 #pragma once
 
 #include <string>
@@ -21,7 +23,7 @@
 namespace echelon::inline exchange {
 
 struct Tuned {
-  ExchangeConfig exchange;  // as given but for algorithm, inner, outer, segment_kb and bucket_mb
+  ExchangeConfig exchange;  // as given but for the keys of choice_text
   std::string report;       // why, for people; on rank 0
 };
 
@@ -29,9 +31,10 @@ struct Tuned {
 Tuned tune_exchange(const ExchangeConfig& config, Engine& engine, int first_channel, const ParameterSet& parameters,
                     DType dtype);
 
-// What was chosen as one line, "ring inner=ring outer=ring segment_kb=256 bucket_mb=4", and back.
+// What was chosen as one line, and back:
+// "ring inner=ring outer=ring segment_kb=256 bucket_mb=4 messages_in_flight=8 helpers=0"
 std::string choice_text(const ExchangeConfig& exchange);
-// DataError where the line says no choice.
+// DataError where the line says no choice. The last two may be missing, as in checkpoints of earlier versions.
 ExchangeConfig with_choice(ExchangeConfig exchange, const std::string& choice);
 
 }  // namespace echelon::inline exchange

@@ -33,6 +33,7 @@ const char* lane_name(SpanLane lane) {
     case SpanLane::exchange: return "exchange";
     case SpanLane::sends: return "sends";
     case SpanLane::receives: return "receives";
+    case SpanLane::helpers: return "helpers";
   }
   return "";
 }
@@ -60,7 +61,7 @@ ChromeTrace::ChromeTrace(const std::string& path, double origin_s)
 
 ChromeTrace::~ChromeTrace() {
   if (file_ == nullptr) return;
-  std::fclose(file_);
+  (void)std::fclose(file_);
   std::error_code ignored;
   std::filesystem::remove(temporary_, ignored);
 }
@@ -104,8 +105,8 @@ void ChromeTrace::add(const RankTrace& rank) {
   std::vector<Span> waits;
   for (const Span& span : in_order(rank.spans, SpanLane::compute))
     if (span.kind == SpanKind::exchange_wait) waits.push_back(span);
-  for (const SpanLane lane : {SpanLane::compute, SpanLane::device, SpanLane::engine, SpanLane::exchange,
-                              SpanLane::sends, SpanLane::receives}) {
+  for (const SpanLane lane : {SpanLane::compute, SpanLane::device, SpanLane::engine, SpanLane::helpers,
+                              SpanLane::exchange, SpanLane::sends, SpanLane::receives}) {
     std::vector<std::vector<Span>> lines{in_order(rank.spans, lane)};
     if (lane >= SpanLane::exchange) lines = on_lines(std::move(lines.front()));
     for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -13,9 +13,15 @@ TEST_CASE("a choice reads back as it was written", "[exchange]") {
   ExchangeConfig exchange;
   exchange.algorithm = "hierarchical", exchange.inner = "binomial", exchange.outer = "halving_doubling";
   exchange.segment_kb = 64, exchange.bucket_mb = 0.25;
+  exchange.messages_in_flight = 4, exchange.helpers = 3;
   const ExchangeConfig again = with_choice({}, choice_text(exchange));
   CHECK(choice_text(again) == choice_text(exchange));
   CHECK(again.bucket_mb == 0.25);
+  CHECK(again.messages_in_flight == 4);
+  CHECK(again.helpers == 3);
+  const ExchangeConfig early = with_choice({}, "ring inner=ring outer=ring segment_kb=64 bucket_mb=1");
+  CHECK(early.messages_in_flight == ExchangeConfig().messages_in_flight);
+  CHECK_THROWS_AS(with_choice({}, "ring inner=ring outer=ring segment_kb=64 bucket_mb=1 helpers=1"), DataError);
   CHECK_THROWS_AS(with_choice({}, "ring of fire"), DataError);
   CHECK_THROWS_AS(with_choice({}, ""), DataError);
 }

@@ -1,9 +1,11 @@
-// std::source_location for clang-tidy 14 (`make analyze`), which lacks the builtin that libstdc++ asks for. Nothing
-// that is built includes this file.
+// What clang-tidy 14 (`make analyze`) lacks of g++ 12: names of newer features of processors, and the builtin behind
+// std::source_location. Nothing that is built includes this file.
 #pragma once
 
 #include <cstdint>
 #include <version>
+
+#define __builtin_cpu_supports(feature) (sizeof(feature) > 1)
 
 #ifndef __cpp_lib_source_location
 namespace std {
