@@ -41,11 +41,11 @@ struct StateTensor {
   std::string_view name;  // unique in the run: "weights/conv1.weight"
   void* data = nullptr;   // host memory of shape.elems() * size_of(dtype)
   DType dtype = DType::f32;
-  Shape shape;  // what this rank holds
+  Shape shape = {};  // what this rank holds
   Placement placement = Placement::replicated;
-  Shape global_shape;  // else than replicated: the whole tensor's shape
-  Shape offset;        // likewise: where this rank's part begins, one entry an axis
-  int folded = -1;     // likewise: in files the axes `folded` and `folded` + 1 of `global_shape` are one
+  Shape global_shape = {};  // else than replicated: the whole tensor's shape
+  Shape offset = {};        // likewise: where this rank's part begins, one entry an axis
+  int folded = -1;          // likewise: in files the axes `folded` and `folded` + 1 of `global_shape` are one
   OtherK other_k = OtherK::refuse;
   bool absent_is_zero = false;  // a checkpoint may not have it: then zeros, with a warning in the log
 };

@@ -35,7 +35,7 @@ struct Shard {
   std::int64_t first = 0;       // id of its first sample
   std::int64_t chunk_rows = 0;  // records of a chunk, which are read together
   std::uint64_t bytes = 0;      // stored bytes of all HDF5 datasets
-  Shape chunk;                  // HDF5 chunk of samples, tokens or values; rank 0: contiguous
+  Shape chunk = {};             // HDF5 chunk of samples, tokens or values; rank 0: contiguous
   bool deflate = false;         // compressed by gzip
   bool checksums = false;       // a flipped bit is found when it is read
   std::int64_t tokens = 0;      // of a text

@@ -15,10 +15,10 @@ struct DamagedRows {
 
 struct ShardVerdict {
   std::string path;
-  std::string wrong;                   // the file as a whole cannot be read as a shard: why; else ""
-  std::vector<DamagedRows> damaged;    // in the order of the file, neighbours joined
-  std::vector<std::string> unchecked;  // datasets without checksums, read all the same
-  std::uint64_t bytes = 0;             // read
+  std::string wrong = {};                   // the file as a whole cannot be read as a shard: why; else ""
+  std::vector<DamagedRows> damaged = {};    // in the order of the file, neighbours joined
+  std::vector<std::string> unchecked = {};  // datasets without checksums, read all the same
+  std::uint64_t bytes = 0;                  // read
 
   bool ok() const { return wrong.empty() && damaged.empty(); }
 };

@@ -134,7 +134,7 @@ struct EpochFigures {
   std::int64_t epoch = 0, step = 0;
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
   double test_perplexity = kUnknown, test_top5_accuracy = kUnknown, test_macro_f1 = kUnknown;
-  std::vector<double> test_recall, test_precision;
+  std::vector<double> test_recall = {}, test_precision = {};
   double seconds = kUnknown;
 };
 

@@ -32,11 +32,11 @@ struct Status {
   std::string state = "running";  // running | finished | stopped | failed | died
   std::optional<int> exit_code;   // none while it runs, and for "died"
   std::string reason;
-  std::int64_t step = 0;             // updates done; of a failure, the step under way
-  std::string checkpoint;            // newest good one, relative to the run folder
-  std::string best;                  // of checkpoint.keep_best, likewise; "": none
-  std::vector<std::string> damaged;  // texts: checkpoints that this attempt passed over, and what is wrong with them
-  Provenance provenance;
+  std::int64_t step = 0;                  // updates done; of a failure, the step under way
+  std::string checkpoint;                 // newest good one, relative to the run folder
+  std::string best;                       // of checkpoint.keep_best, likewise; "": none
+  std::vector<std::string> damaged = {};  // texts: checkpoints that this attempt passed over, why
+  Provenance provenance = {};
 };
 
 // Rewrites status.json, unless verdict.json exists. Throws EnvironmentError. Any process; blocks for two fsyncs.

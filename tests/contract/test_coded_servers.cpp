@@ -152,7 +152,7 @@ TEST_CASE("servers on ranks of their own: coded, equal, learning, resumed to the
 TEST_CASE("servers: coded, with norms over all their parts: replicas stay equal, and go on with the same bits",
           "[codec][sampled]") {
   for (const std::string& codec : lossy_codecs())
-    for (const std::string rule : sampled<std::string>({"sgd", "lars", "lamb"}, 1, codec))
+    for (const std::string& rule : sampled<std::string>({"sgd", "lars", "lamb"}, 1, codec))
       DYNAMIC_SECTION(codec << " " << rule) {
         ReplicaRun run = coded_run(codec, 3, 0, 9);
         run.graph = small_batch_norm_net();

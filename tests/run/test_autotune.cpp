@@ -1,4 +1,5 @@
-// exchange.algorithm = "auto" as a user runs it: chosen, told, kept, and kept to.
+// exchange.algorithm = "auto" as a user runs it: chosen, told, kept, and kept to; and what it chooses from that does
+// not change a result.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -78,4 +79,43 @@ TEST_CASE("exchange.algorithm = auto on one replica: nothing to tune", "[run]") 
   INFO(alone.out << alone.err);
   REQUIRE(alone.code == 0);
   CHECK_THAT(alone.out, Contains("nothing to exchange"));
+}
+
+TEST_CASE("helpers and the number of messages in flight change no weight", "[run]") {
+  const test::Trial trial;
+  std::string config = read(trial / "trial.toml");
+  const std::string zoo = "zoo = \"digits_cnn\"\n";
+  config.erase(config.find(zoo), zoo.size());
+  // 263 KiB of gradients, one bucket: helpers take up what has 128 KiB.
+  std::ofstream(trial / "trial.toml") << config + R"(
+[[model.layers]]
+type = "flatten"
+[[model.layers]]
+type = "dense"
+units = 900
+[[model.layers]]
+type = "relu"
+[[model.layers]]
+type = "dense"
+units = 10
+)";
+  const auto weights = [&](const std::string& name, const test::Sets& sets) {
+    const test::Outcome outcome =
+        trial.train(2, test::with({"name=" + name, "train.epochs=1", "checkpoint.every_steps=0", "exchange.bucket_mb=1",
+                                   "run.trace=steps 3..6"},
+                                  sets));
+    INFO(name << ": " << outcome.out << outcome.err);
+    REQUIRE(outcome.code == 0);
+    return test::last_values(trial, "weights/", name);
+  };
+  for (const std::string codec : {"none", "topk"}) {
+    CAPTURE(codec);
+    const test::Sets coded = {"exchange.codec=" + codec};
+    const auto plain = weights(codec, coded);
+    CHECK(!plain.empty());
+    CHECK_THAT(read(trial.attempt(codec) + "/trace.json"), !Contains("\"helpers"));
+    const std::string helped = codec + "-helped";
+    CHECK(weights(helped, test::with(coded, {"exchange.helpers=2", "exchange.messages_in_flight=1"})) == plain);
+    CHECK_THAT(read(trial.attempt(helped) + "/trace.json"), Contains("\"helpers"));
+  }
 }

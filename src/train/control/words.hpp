@@ -21,7 +21,7 @@ struct ControlWords {
   double loss = 0, weight = 0;  // sums over the rank's samples; a rank without samples: zeros
   double step = 0;              // updates done, this step's included
   double drift = -1;            // StepOutcome::drift of this step
-  RankStep last;                // of the step before
+  RankStep last = {};           // of the step before
   bool requeue = false, interrupt = false, checkpoint = false;
 
   int wishes() const { return (requeue ? 1 : 0) + (interrupt ? 2 : 0) + (checkpoint ? 4 : 0); }  // as ControlSum

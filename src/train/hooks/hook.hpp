@@ -58,7 +58,7 @@ struct EpochRecord {
   double train_loss = std::numeric_limits<double>::quiet_NaN();  // mean over the epoch's samples; NaN: not known
   double test_loss = -1;                                         // -1: not evaluated
   double test_accuracy = -1;  // -1: not evaluated, or the loss has no notion of correct predictions
-  ClassCounts classes;        // counted by the newest evaluation, where evaluate.metrics asks for figures of classes
+  ClassCounts classes = {};   // counted by the newest evaluation, where evaluate.metrics asks for figures of classes
   bool per_token = false;     // losses and accuracy are means over tokens
   double seconds = 0;
   bool last = false;  // the run is finished

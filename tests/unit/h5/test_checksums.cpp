@@ -152,7 +152,7 @@ TEST_CASE("a damaged shape in an old file, whose headers have no checksums, is r
   const Folder folder;
   const std::string path = folder / "old.h5", extents("\24\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16);
   const std::array<hsize_t, 2> extent{20, 3};
-  for (const auto [byte, bit] : {std::pair{0, 3}, std::pair{2, 5}, std::pair{9, 0}, std::pair{7, 4}}) {
+  for (const auto& [byte, bit] : {std::pair{0, 3}, std::pair{2, 5}, std::pair{9, 0}, std::pair{7, 4}}) {
     const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t space = H5Screate_simple(2, extent.data(), nullptr);
     const std::vector<std::uint8_t> values(20 * 3, 1);

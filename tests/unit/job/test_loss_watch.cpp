@@ -25,8 +25,11 @@ struct Fate {
 
 class WatchedRank final : public VirtualActor, private ProtocolHost {
  public:
-  WatchedRank(int rank, const std::vector<int>& hosts, Fate fate, VirtualWorld& world)
-      : fate(fate), transport_(world.transport(rank)), machine_(rank, hosts, kTimeout_s), driver_(machine_, *this) {}
+  WatchedRank(int rank, const std::vector<int>& hosts, Fate its_fate, VirtualWorld& world)
+      : fate(its_fate),
+        transport_(world.transport(rank)),
+        machine_(rank, hosts, kTimeout_s),
+        driver_(machine_, *this) {}
 
   bool pass() override {
     const double now = transport_->clock().now_s();
