@@ -66,8 +66,21 @@ void activation_backward(Activation function, const T* y, const T* dy, T* dx, st
 }
 
 template <class T>
-void add_tensors(const T* a, const T* b, T* y, std::int64_t n, cudaStream_t stream) {
-  map(n, inputs(a, b), y, false, stream, [=] __device__(const Wide<T>* at) { return at[0] + at[1]; });
+void add_tensors(const T* a, const T* b, T* y, std::int64_t n, bool relu, cudaStream_t stream) {
+  using W = Wide<T>;
+  map(n, inputs(a, b), y, false, stream, [=] __device__(const W* at) {
+    const W sum = at[0] + at[1];
+    return relu && sum < W(0) ? W(0) : sum;
+  });
+}
+
+template <class T>
+void add_masked(const T* mask, const T* a, const T* b, T* y, std::int64_t n, cudaStream_t stream) {
+  using W = Wide<T>;
+  map(n, inputs(mask, a, b), y, false, stream, [=] __device__(const W* at) {
+    const W sum = at[1] + at[2];
+    return at[0] > W(0) ? sum : W(0) * sum;
+  });
 }
 
 template <class T>
@@ -108,7 +121,8 @@ void reorder(const X* x, Layout from, Y* y, Layout to, const Shape& shape, bool 
 #define ECHELON_INSTANTIATE(T)                                                                                \
   template void activation_forward<T>(Activation, const T*, T*, std::int64_t, cudaStream_t);                  \
   template void activation_backward<T>(Activation, const T*, const T*, T*, std::int64_t, bool, cudaStream_t); \
-  template void add_tensors<T>(const T*, const T*, T*, std::int64_t, cudaStream_t);                           \
+  template void add_tensors<T>(const T*, const T*, T*, std::int64_t, bool, cudaStream_t);                     \
+  template void add_masked<T>(const T*, const T*, const T*, T*, std::int64_t, cudaStream_t);                  \
   template void add_bias<T>(T*, const Wide<T>*, const ChannelExtents&, cudaStream_t);                         \
   template void bias_gradient<T>(const T*, Wide<T>*, const ChannelExtents&, bool, void*, cudaStream_t);       \
   template void reorder<T, T>(const T*, Layout, T*, Layout, const Shape&, bool, cudaStream_t);

@@ -17,8 +17,12 @@ template <class T>
 void activation_backward(Activation function, const T* y, const T* dy, T* dx, std::int64_t n, bool add,
                          cudaStream_t stream);
 
+// y = a + b; with relu max(0, a + b).
 template <class T>
-void add_tensors(const T* a, const T* b, T* y, std::int64_t n, cudaStream_t stream);
+void add_tensors(const T* a, const T* b, T* y, std::int64_t n, bool relu, cudaStream_t stream);
+// y = a + b where mask > 0.
+template <class T>
+void add_masked(const T* mask, const T* a, const T* b, T* y, std::int64_t n, cudaStream_t stream);
 
 // y[n, k, i] += b[k].
 template <class T>

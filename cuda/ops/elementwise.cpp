@@ -26,9 +26,13 @@ KernelOp::Body activation_body(const OpSpec& spec, const ActivationDims& d) {
 }
 
 template <class T>
-KernelOp::Body add_body(const ElementwiseDims& d) {
-  return [n = d.shape.elems()](const OpArgs& a, cudaStream_t stream) {
-    add_tensors(tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<T>(a, 2), n, stream);
+KernelOp::Body add_body(const OpSpec& spec, const ElementwiseDims& d) {
+  if (spec.kind == OpKind::masked_add)
+    return [n = d.shape.elems()](const OpArgs& a, cudaStream_t stream) {
+      add_masked(tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const T>(a, 2), tensor<T>(a, 3), n, stream);
+    };
+  return [n = d.shape.elems(), relu = d.relu](const OpArgs& a, cudaStream_t stream) {
+    add_tensors(tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<T>(a, 2), n, relu, stream);
   };
 }
 
@@ -62,7 +66,7 @@ std::unique_ptr<Op> make_activation(const Context& context, const OpSpec& spec) 
 
 std::unique_ptr<Op> make_add(const Context& context, const OpSpec& spec) {
   return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
-    return std::make_unique<KernelOp>(context, spec, add_body<T>(std::get<ElementwiseDims>(spec.dims)));
+    return std::make_unique<KernelOp>(context, spec, add_body<T>(spec, std::get<ElementwiseDims>(spec.dims)));
   });
 }
 

@@ -29,6 +29,7 @@ class GraphLowering final : public Lowering {
   bool wants_grad_input(int i) const override;
   TensorRef grad_input(int i) override;
   TensorRef grad_output(int i) override;
+  std::vector<TensorRef> grad_output_terms(int i) override;
   bool has_grad_output(int i) const override { return table_.gradient(output_value(i)) >= 0; }
   TensorRef parameter(int j) override;
   TensorRef grad_parameter(int j) override;
@@ -39,7 +40,7 @@ class GraphLowering final : public Lowering {
   void alias(int output, int input) override;
   void share(int output, int input) override { table_.share_value(output_value(output), input_value(input)); }
   void pass_gradient(int output, int input) override;
-  void give_gradient(int input, TensorRef tensor) override;
+  void give_gradient(int input, TensorRef tensor, bool shared) override;
   TensorRef zeros(std::string_view tag, const Shape& shape, bool wide) override;
   void op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource scale, int pair) override;
   void sum_over_replicas(TensorRef tensor) override;
@@ -81,7 +82,9 @@ class GraphLowering final : public Lowering {
   int written_whole(int tensor);
   // a + b as a new tensor in a's layout.
   int sum(int a, int b);
+  int gradient(ValueId value);
   void add_to_gradient(ValueId value, int partial);
+  void add_last_term();
 
   const Graph& graph_;
   Device& device_;
@@ -96,6 +99,7 @@ class GraphLowering final : public Lowering {
   std::set<int> fixed_plain_;                      // gradients that views of another shape write or read
   std::map<int, Layout> present_;                  // of this node: the layout offered to the device for a tensor
   std::vector<std::pair<ValueId, int>> partials_;  // of this node: to add to a value's gradient once it is done
+  std::pair<ValueId, int> last_term_{-1, -1};      // still to add to the gradient of the next node's output; -1: none
   std::vector<std::pair<int, int>> detours_;       // of this op: (memory, tensor that is written instead)
   std::map<int, ValueId> gradient_of_;             // tensors that grad_input returned
   std::set<int> synchronised_;                     // nodes that sum over replicas

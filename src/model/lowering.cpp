@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "device/packs_weights.hpp"
@@ -83,7 +84,7 @@ bool GraphLowering::wants_grad_input(int i) const {
 TensorRef GraphLowering::grad_input(int i) {
   const ValueId value = input_value(i);
   const std::string name = "d " + graph_.values()[static_cast<std::size_t>(value)].name;
-  int tensor = wants_grad_input(i) ? table_.gradient(value) : -1;
+  int tensor = wants_grad_input(i) ? gradient(value) : -1;
   if (tensor < 0 || table_.gradient_shared(value)) {
     const int old = tensor;
     tensor =
@@ -102,11 +103,19 @@ TensorRef GraphLowering::grad_input(int i) {
 }
 
 TensorRef GraphLowering::grad_output(int i) {
-  int tensor = table_.gradient(output_value(i));
+  int tensor = gradient(output_value(i));
   ECHELON_CHECK_GE(tensor, 0, "nothing wrote the gradient of '{}'", node().name);
   if (!(table_.at(tensor).shape == output_shape(i))) tensor = table_.view(tensor, output_shape(i));
   present_[tensor] = table_.at(table_.value(output_value(i))).layout;
   return {tensor};
+}
+
+std::vector<TensorRef> GraphLowering::grad_output_terms(int i) {
+  if (last_term_.first != output_value(i)) return {grad_output(i)};
+  const int last = std::exchange(last_term_, {-1, -1}).second;
+  const TensorRef others = grad_output(i);
+  present_[last] = present_[others.id];
+  return {others, {last}};
 }
 
 TensorRef GraphLowering::parameter(int j) { return {table_.weight(parameter_index(j))}; }
@@ -153,19 +162,16 @@ void GraphLowering::alias(int output, int input) {
   table_.alias_value(output_value(output), input_value(input), plain);
 }
 
-void GraphLowering::pass_gradient(int output, int input) {
-  int passed = grad_output(output).id;
-  const ValueId value = input_value(input);
-  if (table_.gradient(value) >= 0) return add_to_gradient(value, passed);
-  if (table_.gradient_plain(value)) passed = in_layout(passed, Layout::plain);
-  table_.set_gradient(value, passed, true);
-}
+void GraphLowering::pass_gradient(int output, int input) { give_gradient(input, grad_output(output), true); }
 
-void GraphLowering::give_gradient(int input, TensorRef tensor) {
+void GraphLowering::give_gradient(int input, TensorRef tensor, bool shared) {
   const ValueId value = input_value(input);
   if (table_.gradient(value) >= 0) return add_to_gradient(value, tensor.id);
-  if (table_.gradient_plain(value)) fixed_plain_.insert(tensor.id);
-  table_.set_gradient(value, tensor.id, false);
+  if (table_.gradient_plain(value)) {
+    if (shared) tensor.id = in_layout(tensor.id, Layout::plain);
+    if (!shared) fixed_plain_.insert(tensor.id);
+  }
+  table_.set_gradient(value, tensor.id, shared);
 }
 
 TensorRef GraphLowering::zeros(std::string_view tag, const Shape& shape, bool wide) {
@@ -175,8 +181,24 @@ TensorRef GraphLowering::zeros(std::string_view tag, const Shape& shape, bool wi
   return {tensor};
 }
 
+// What the node before this one gets as the gradient of its output is added up when that node, the next to be lowered,
+// asks for it: grad_output_terms.
 void GraphLowering::add_to_gradient(ValueId value, int partial) {
-  table_.set_gradient(value, sum(table_.gradient(value), partial), false);
+  add_last_term();
+  last_term_ = {value, partial};
+  const bool next = graph_.values()[static_cast<std::size_t>(value)].producer == node_ - 1;
+  if (!next || table_.gradient_plain(value)) add_last_term();
+}
+
+void GraphLowering::add_last_term() {
+  const auto [value, term] = std::exchange(last_term_, {-1, -1});
+  if (value >= 0) table_.set_gradient(value, sum(table_.gradient(value), term), false);
+}
+
+// Complete so far; -1 before its first writer is lowered.
+int GraphLowering::gradient(ValueId value) {
+  if (last_term_.first == value) add_last_term();
+  return table_.gradient(value);
 }
 
 int GraphLowering::sum(int a, int b) {

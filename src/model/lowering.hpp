@@ -45,6 +45,9 @@ class Lowering {
   virtual bool wants_grad_input(int i) const = 0;
   virtual TensorRef grad_input(int i) = 0;  // a scratch tensor where wants_grad_input is false
   virtual TensorRef grad_output(int i) = 0;
+  // Tensors whose sum is grad_output(i): that alone, or two that have not been added up, for a layer that does so in a
+  // pass of its own. Instead of grad_output(i), and once.
+  virtual std::vector<TensorRef> grad_output_terms(int i) { return {grad_output(i)}; }
   virtual bool has_grad_output(int i) const = 0;  // false where no reader of this output has a gradient for it
   virtual TensorRef parameter(int j) = 0;         // in the order of Layer::parameters; plain, f32 or f64
   virtual TensorRef grad_parameter(int j) = 0;    // of a frozen one a tensor that nothing reads
@@ -63,8 +66,9 @@ class Lowering {
   virtual void share(int output, int input) = 0;
   // Adds grad_output(output) to grad_input(input) (the backward pass of add); copies only where necessary.
   virtual void pass_gradient(int output, int input) = 0;
-  // Adds `tensor` to grad_input(input); nothing else may use `tensor` afterwards.
-  virtual void give_gradient(int input, TensorRef tensor) = 0;
+  // Adds `tensor` to grad_input(input). Nothing else may use `tensor` afterwards, except, where it is `shared`, as what
+  // is given to other inputs.
+  virtual void give_gradient(int input, TensorRef tensor, bool shared = false) = 0;
 
   // Appends an op to the pass, or nothing where it writes gradients of frozen parameters alone. `args` in the order of
   // the spec's signature (device/op_spec.hpp). A forward op and the backward op that reads its `saved` memory have the

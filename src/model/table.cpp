@@ -42,7 +42,7 @@ class CountingLowering final : public Lowering {
   void alias(int, int) override {}
   void share(int, int) override {}
   void pass_gradient(int, int) override {}
-  void give_gradient(int, TensorRef) override {}
+  void give_gradient(int, TensorRef, bool) override {}
   TensorRef zeros(std::string_view, const Shape&, bool) override { return {}; }
   void sum_over_replicas(TensorRef) override {}
   void count_cells(std::int64_t) override {}

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "cuda/kernels/element.cuh"
@@ -35,6 +36,11 @@ bool same(const std::vector<T>& is, const std::vector<Wide<T>>& wanted) {
   bool all = is.size() == wanted.size();
   for (std::size_t i = 0; all && i < is.size(); ++i) all = wide(is[i]) == wide(Narrow<T>::from(wanted[i]));
   return all;
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
 template <class T>
@@ -226,7 +232,7 @@ TEST_CASE("sums of two tensors and relu at every size and address", "[cuda_on_cp
         for (const bool add : {false, true}) {
           CAPTURE(n, shift, add, sizeof(T));
           const std::vector<T> a = draw<T>(n + static_cast<std::int64_t>(shift), "a"), b = draw<T>(n, "b");
-          std::vector<T> y(static_cast<std::size_t>(n)), dx = b, clipped = y;
+          std::vector<T> y(static_cast<std::size_t>(n)), dx = b, clipped = y, fused = y;
           std::vector<Wide<T>> sums, cut, pulls;
           for (std::size_t i = 0; i < y.size(); ++i) {
             const Wide<T> at = wide(a[i + shift]), pull = at > 0 ? wide(b[i]) : Wide<T>(0);
@@ -234,8 +240,14 @@ TEST_CASE("sums of two tensors and relu at every size and address", "[cuda_on_cp
             cut.push_back(at > 0 ? at : Wide<T>(0));
             pulls.push_back(add ? wide(b[i]) + pull : pull);
           }
-          add_tensors<T>(a.data() + shift, b.data(), y.data(), n, nullptr);
+          add_tensors<T>(a.data() + shift, b.data(), y.data(), n, false, nullptr);
           CHECK(same(y, sums));
+          add_tensors<T>(a.data() + shift, b.data(), fused.data(), n, true, nullptr);
+          activation_forward<T>(Activation::relu, y.data(), clipped.data(), n, nullptr);
+          CHECK(same_bits(fused, clipped));
+          add_masked<T>(a.data() + shift, a.data() + shift, b.data(), fused.data(), n, nullptr);
+          activation_backward<T>(Activation::relu, a.data() + shift, y.data(), clipped.data(), n, false, nullptr);
+          CHECK(same_bits(fused, clipped));
           activation_forward<T>(Activation::relu, a.data() + shift, clipped.data(), n, nullptr);
           CHECK(same(clipped, cut));
           activation_backward<T>(Activation::relu, a.data() + shift, b.data(), dx.data(), n, add, nullptr);

@@ -145,6 +145,8 @@ std::vector<LayerRow> layer_rows() {
   padded.padding = {1};
   LayerConfig same = conv(3, {3}, "first");
   same.padding = {1};
+  LayerConfig again = padded;
+  again.name = "again", again.inputs = {"r"};
   LayerConfig renorm = layer("batch_norm");  // bounds that every channel meets: the correction is a constant
   renorm.renorm = true, renorm.r_max = 1 + 1e-6, renorm.d_max = 1e-9;
   LayerConfig synchronised = layer("batch_norm"), both = renorm;
@@ -204,6 +206,11 @@ std::vector<LayerRow> layer_rows() {
       {"flatten of features", image(5, 1, 1), {layer("flatten"), dense(6), layer("flatten"), dense(kClasses)}},
       {"add", image(2, 4, 4), {same, padded, layer("add", "sum", {"body", "first"}), layer("tanh")}},
       {"add of a value to itself", image(2, 4, 4), {same, layer("add", "twice", {"first", "first"}), layer("tanh")}},
+      {"relu of a sum", image(2, 4, 4), {same, padded, layer("add", "sum", {"body", "first"}), layer("relu")}},
+      {"relus of sums",
+       image(2, 4, 4),
+       {same, padded, layer("add", "a", {"body", "first"}), layer("relu", "r"), again,
+        layer("add", "b", {"again", "r"}), layer("relu", "s"), layer("add", "c", {"s", "first"})}},
       {"two adds share a value",
        image(2, 4, 4),
        {same, padded, layer("add", "a", {"first", "body"}), layer("tanh", "t", {"a"}),

@@ -62,7 +62,7 @@ class OnnxLowering final : public Lowering {
   bool frozen(int) const override { return false; }
   TensorRef row_marks(int) override { return trained(); }
   void pass_gradient(int, int) override { trained(); }
-  void give_gradient(int, TensorRef) override { trained(); }
+  void give_gradient(int, TensorRef, bool) override { trained(); }
   TensorRef zeros(std::string_view, const Shape&, bool) override { return trained(); }
   void sum_over_replicas(TensorRef) override { trained(); }
   void count_cells(std::int64_t) override { trained(); }

@@ -89,7 +89,8 @@ void write_form(Builder& to, const ConcatDims& d, Arguments& args) {
   to.write("Concat", inputs, {args["y"]}, {{"axis", std::int64_t{sequence ? 2 : 1}}});
 }
 
-void write_form(Builder& to, const ElementwiseDims&, const Arguments& args) {
+void write_form(Builder& to, const ElementwiseDims& d, const Arguments& args) {
+  ECHELON_CHECK(!d.relu, "an add that was fused");
   to.write("Add", {args["a"], args["b"]}, {args["y"]});
 }
 

@@ -176,6 +176,7 @@ std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
     case OpKind::rnn_forward:
     case OpKind::rnn_backward: return make_half_op(context_, spec, make_rnn(context_, wide, in));
     case OpKind::add:
+    case OpKind::masked_add:
     case OpKind::activation_forward:
     case OpKind::activation_backward:
       if (auto own = make_half_elementwise(context_, spec)) return own;

@@ -1,5 +1,7 @@
-// The sum of two activations, and the move of one from a layout to another.
+// The sum of two activations, with what a ReLU keeps of it, and the move of one from a layout to another.
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "base/check.hpp"
 #include "device/onednn/planes.hpp"
@@ -8,6 +10,7 @@
 namespace echelon::inline device::onednn {
 namespace {
 
+template <bool kRelu>
 class Add final : public Op {
  public:
   Add(const Context& context, std::int64_t elems) : elems_(elems), threads_(context.threads) {}
@@ -17,7 +20,31 @@ class Add final : public Op {
     const auto* b = static_cast<const float*>(args.tensors[1]);
     auto* y = static_cast<float*>(args.tensors[2]);
 #pragma omp parallel for simd num_threads(threads_) if (parallel : threads_ > 1 && elems_ >= kParallelElems)
-    for (std::int64_t i = 0; i < elems_; ++i) y[i] = a[i] + b[i];
+    for (std::int64_t i = 0; i < elems_; ++i) {
+      const float sum = a[i] + b[i];
+      y[i] = kRelu && sum < 0.0f ? 0.0f : sum;  // NaN stays NaN
+    }
+  }
+
+ private:
+  std::int64_t elems_;
+  int threads_;
+};
+
+class MaskedAdd final : public Op {
+ public:
+  MaskedAdd(const Context& context, std::int64_t elems) : elems_(elems), threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+  void run(const OpArgs& args) override {
+    const auto* mask = static_cast<const float*>(args.tensors[0]);
+    const auto* a = static_cast<const float*>(args.tensors[1]);
+    const auto* b = static_cast<const float*>(args.tensors[2]);
+    auto* y = static_cast<float*>(args.tensors[3]);
+#pragma omp parallel for simd num_threads(threads_) if (parallel : threads_ > 1 && elems_ >= kParallelElems)
+    for (std::int64_t i = 0; i < elems_; ++i) {
+      const std::uint32_t keep = mask[i] > 0.0f ? ~0U : 0U;  // of bits: a choice between two floats is not vectorised
+      y[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(a[i] + b[i]) & keep);
+    }
   }
 
  private:
@@ -79,8 +106,11 @@ dnnl::memory::data_type library_type(DType dtype) {
 }  // namespace
 
 std::unique_ptr<Op> make_add(Context& context, const OpSpec& spec) {
-  const Shape& shape = std::get<ElementwiseDims>(spec.dims).shape;
-  return std::make_unique<Add>(context, stored_elems(shape, spec.layouts[0]));
+  const auto& d = std::get<ElementwiseDims>(spec.dims);
+  const std::int64_t elems = stored_elems(d.shape, spec.layouts[0]);
+  if (spec.kind == OpKind::masked_add) return std::make_unique<MaskedAdd>(context, elems);
+  if (d.relu) return std::make_unique<Add<true>>(context, elems);
+  return std::make_unique<Add<false>>(context, elems);
 }
 
 std::unique_ptr<Op> make_reorder(Context& context, const OpSpec& spec) {

@@ -1,4 +1,4 @@
-// ReLU and the sum of two activations in bf16, without copies in f32. Padding included, as in f32.
+// ReLU, the sum of two activations, and both at once in bf16, without copies in f32. Padding included, as in f32.
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
 
@@ -7,8 +7,8 @@ namespace {
 
 class HalfElementwise final : public Op {
  public:
-  HalfElementwise(const Context& context, OpKind kind, std::int64_t elems)
-      : kind_(kind), elems_(elems), threads_(context.threads) {}
+  HalfElementwise(const Context& context, OpKind kind, bool relu, std::int64_t elems)
+      : kind_(kind), relu_(relu), elems_(elems), threads_(context.threads) {}
   std::string implementation() const override { return "own loop"; }
 
   void run(const OpArgs& args) override {
@@ -16,11 +16,14 @@ class HalfElementwise final : public Op {
     if (kind_ == OpKind::activation_forward) return relu(a, static_cast<BHalf*>(args.tensors[1]));
     const auto* b = static_cast<const BHalf*>(args.tensors[1]);
     auto* out = static_cast<BHalf*>(args.tensors[2]);
-    if (kind_ == OpKind::add) return add_halves(a, b, out, elems_, threads_);
+    if (kind_ == OpKind::masked_add) return masked_add(a, b, out, static_cast<BHalf*>(args.tensors[3]));
+    if (kind_ == OpKind::add) return relu_ ? add_relu(a, b, out) : add_halves(a, b, out, elems_, threads_);
     (args.accumulate & 4U) != 0 ? relu_backward<true>(a, b, out) : relu_backward<false>(a, b, out);
   }
 
  private:
+  // Or 0; by bits, because a choice between two sums is not vectorised.
+  static BHalf kept(BHalf value, bool keep) { return value & static_cast<BHalf>(keep ? 0xffff : 0); }
   bool worth_a_team() const { return threads_ > 1 && elems_ >= kParallelElems; }
 
   // NaN stays NaN.
@@ -37,7 +40,22 @@ class HalfElementwise final : public Op {
     }
   }
 
+  void add_relu(const BHalf* a, const BHalf* b, BHalf* y) const {
+#pragma omp parallel for simd num_threads(threads_) if (parallel : worth_a_team())
+    for (std::int64_t i = 0; i < elems_; ++i) {
+      const float sum = widened(a[i]) + widened(b[i]);
+      y[i] = kept(rounded(sum), !(sum < 0.0f));
+    }
+  }
+  void masked_add(const BHalf* mask, const BHalf* a, const BHalf* b, BHalf* y) const {
+#pragma omp parallel for simd num_threads(threads_) if (parallel : worth_a_team())
+    for (std::int64_t i = 0; i < elems_; ++i) {
+      y[i] = kept(rounded(widened(a[i]) + widened(b[i])), widened(mask[i]) > 0.0f);
+    }
+  }
+
   OpKind kind_;
+  bool relu_;
   std::int64_t elems_;
   int threads_;
 };
@@ -47,8 +65,9 @@ class HalfElementwise final : public Op {
 std::unique_ptr<Op> make_half_elementwise(Context& context, const OpSpec& spec) {
   const auto* activation = std::get_if<ActivationDims>(&spec.dims);
   if (activation && activation->function != Activation::relu) return nullptr;
-  const Shape& shape = activation ? activation->shape : std::get<ElementwiseDims>(spec.dims).shape;
-  return std::make_unique<HalfElementwise>(context, spec.kind, stored_elems(shape, spec.layouts[0]));
+  const auto* sum = std::get_if<ElementwiseDims>(&spec.dims);
+  const std::int64_t elems = stored_elems(sum ? sum->shape : activation->shape, spec.layouts[0]);
+  return std::make_unique<HalfElementwise>(context, spec.kind, sum && sum->relu, elems);
 }
 
 }  // namespace echelon::inline device::onednn

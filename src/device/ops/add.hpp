@@ -1,7 +1,12 @@
-// The sum of two tensors of one shape.
+// The sum of two tensors of one shape, and what a ReLU behind it keeps.
 //
-// kind    inputs   outputs
-//   add   a b      y = a + b: may be the very memory of one of the inputs
+// kind           inputs     outputs
+//   add          a b        y = a + b; with relu max(0, a + b)
+//   masked_add   mask a b   y = a + b where mask > 0, else 0: the gradient of a ReLU's input, where mask is its output
+//                           and a + b the gradient of that. In f16 a sum beyond 65504 is infinite where it is kept.
+//
+// y may be the very memory of one of the inputs. Both give the bits of add and activation one after the other: the
+// larger of a rounded sum and 0 is the rounded larger one.
 #pragma once
 
 #include "device/op_description.hpp"
@@ -9,11 +14,24 @@
 namespace echelon::inline device {
 
 struct ElementwiseDims {
-  Shape shape;  // of all arguments
+  Shape shape;        // of all arguments
+  bool relu = false;  // of add alone
   friend bool operator==(const ElementwiseDims&, const ElementwiseDims&) = default;
 
-  void common(OpDescription& op) const { op.word(shape.text()); }
-  void add(OpDescription& op) const { op.in("a", shape).movable().in("b", shape).movable().out("y", shape).movable(); }
+  void common(OpDescription& op) const { op.word(shape.text()).flag(relu, "relu"); }
+  void add(OpDescription& op) const {
+    sum(op);
+    if (relu) op.flops(two_an_element());
+  }
+  void masked_add(OpDescription& op) const {
+    op.require(!relu, "the sum of two gradients has no relu").in("mask", shape).movable();
+    sum(op);
+    op.flops(two_an_element());
+  }
+
+ private:
+  void sum(OpDescription& op) const { op.in("a", shape).movable().in("b", shape).movable().out("y", shape).movable(); }
+  double two_an_element() const { return 2 * static_cast<double>(shape.elems()); }
 };
 
 }  // namespace echelon::inline device

@@ -54,6 +54,6 @@
   F(rnn_step,      RnnStepDims,      X(rnn_step_forward) X(rnn_step_backward))                                     \
   F(place_step,    PlaceStepDims,    X(place_step))                                                                \
   F(embedding,     EmbeddingDims,    X(embedding_forward) X(embedding_backward))                                   \
-  F(add,           ElementwiseDims,  X(add))                                                                       \
+  F(add,           ElementwiseDims,  X(add) X(masked_add))                                                         \
   F(reorder,       ReorderDims,      X(reorder))
 // clang-format on

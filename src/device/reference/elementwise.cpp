@@ -23,10 +23,21 @@ std::int64_t stored_at(Layout layout, const Shape& shape, std::int64_t n, std::i
 }
 
 template <class T>
-void add(const Shape& shape, const OpArgs& args) {
+void add(const ElementwiseDims& d, const OpArgs& args) {
   const T *a = in<T>(args, 0), *b = in<T>(args, 1);
   const Output<T> y(args, 2);
-  for (std::int64_t i = 0; i < shape.elems(); ++i) y.put(i, static_cast<double>(a[i]) + static_cast<double>(b[i]));
+  for (std::int64_t i = 0; i < d.shape.elems(); ++i) {
+    const double sum = static_cast<double>(a[i]) + static_cast<double>(b[i]);
+    y.put(i, d.relu && sum < 0 ? 0 : sum);  // NaN stays NaN
+  }
+}
+
+template <class T>
+void masked_add(const ElementwiseDims& d, const OpArgs& args) {
+  const T *mask = in<T>(args, 0), *a = in<T>(args, 1), *b = in<T>(args, 2);
+  const Output<T> y(args, 3);
+  for (std::int64_t i = 0; i < d.shape.elems(); ++i)
+    y.put(i, (static_cast<double>(a[i]) + static_cast<double>(b[i])) * (mask[i] > T(0) ? 1 : 0));
 }
 
 template <class X, class Y>
@@ -48,8 +59,12 @@ void reorder(const Shape& shape, Layout from, Layout to, const OpArgs& args) {
 }  // namespace
 
 std::unique_ptr<Op> make_add(const OpSpec& spec) {
-  const Shape shape = std::get<ElementwiseDims>(spec.dims).shape;
-  return with_float(spec.dtype, [&]<class T>(T) { return loop_op([shape](const OpArgs& a) { add<T>(shape, a); }); });
+  const auto d = std::get<ElementwiseDims>(spec.dims);
+  return with_float(spec.dtype, [&]<class T>(T) {
+    if (spec.kind == OpKind::masked_add) return loop_op([d](const OpArgs& a) { masked_add<T>(d, a); });
+    if (spec.kind != OpKind::add) not_of_family(spec);
+    return loop_op([d](const OpArgs& a) { add<T>(d, a); });
+  });
 }
 
 std::unique_ptr<Op> make_reorder(const OpSpec& spec) {

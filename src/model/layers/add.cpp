@@ -1,4 +1,5 @@
-// Sum of two or more values of one shape, the end of a residual block.
+// Sum of two or more values of one shape, the end of a residual block. A ReLU behind it runs in the last sum; backward
+// one pass adds up the gradient of its output, where that has two terms, and cuts it.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -14,6 +15,13 @@ class Add final : public SplittableLayer {
   std::string_view kind() const override { return "add"; }
   int arity() const override { return -1; }
 
+  LayerPtr fused_with(const Layer& next) const override {
+    if (next.kind() != "relu" || relu_) return nullptr;
+    auto both = std::make_shared<Add>(*this);
+    both->relu_ = true;
+    return both;
+  }
+
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) throw ConfigError("takes at least 2 inputs, 1 given");
     for (const Shape& input : inputs.subspan(1))
@@ -22,20 +30,25 @@ class Add final : public SplittableLayer {
   }
 
   void forward(Lowering& lowering) const override {
-    const OpSpec spec{.kind = OpKind::add, .dtype = lowering.dtype(), .dims = ElementwiseDims{lowering.input_shape(0)}};
+    const Shape shape = lowering.input_shape(0);
     TensorRef sum = lowering.input(0);
     for (int i = 1; i < lowering.inputs(); ++i) {
       const bool last = i + 1 == lowering.inputs();
-      const TensorRef next = last ? lowering.output(0)
-                                  : lowering.kept(fmt::format("sum {}", i), lowering.input_shape(0), lowering.dtype());
-      lowering.op(spec, {sum, lowering.input(i), next});
+      const TensorRef next =
+          last ? lowering.output(0) : lowering.kept(fmt::format("sum {}", i), shape, lowering.dtype());
+      const ElementwiseDims dims{.shape = shape, .relu = relu_ && last};
+      lowering.op({.kind = OpKind::add, .dtype = lowering.dtype(), .dims = dims}, {sum, lowering.input(i), next});
       sum = next;
     }
   }
 
   void backward(Lowering& lowering) const override {
+    std::vector<int> wanting;
     for (int i = 0; i < lowering.inputs(); ++i)
-      if (lowering.wants_grad_input(i)) lowering.pass_gradient(0, i);
+      if (lowering.wants_grad_input(i)) wanting.push_back(i);
+    if (wanting.empty()) return;
+    const TensorRef dsum = relu_ ? gradient_of_sum(lowering) : lowering.grad_output(0);
+    for (int i : wanting) lowering.give_gradient(i, dsum, true);
   }
 
   LayerPtr on_steps(const Units&) const override { return std::make_shared<Add>(*this); }
@@ -43,6 +56,21 @@ class Add final : public SplittableLayer {
   LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Add>(*this); }
 
  private:
+  // With relu.
+  static TensorRef gradient_of_sum(Lowering& lowering) {
+    const Shape shape = lowering.input_shape(0);
+    const TensorRef y = lowering.output(0), dsum = lowering.kept("d sum", shape, lowering.dtype());
+    const std::vector<TensorRef> dy = lowering.grad_output_terms(0);
+    if (dy.size() == 2)
+      lowering.op({.kind = OpKind::masked_add, .dtype = lowering.dtype(), .dims = ElementwiseDims{shape}},
+                  {y, dy[0], dy[1], dsum});
+    else
+      lowering.op(
+          {.kind = OpKind::activation_backward, .dtype = lowering.dtype(), .dims = ActivationDims{.shape = shape}},
+          {y, dy[0], dsum});
+    return dsum;
+  }
+
   static std::string difference(const Shape& a, const Shape& b) {
     const std::string both = fmt::format("adds values of one shape, its inputs are {} and {}", a.text(), b.text());
     if (a.rank() != b.rank()) return both + ": one needs a flatten layer";
@@ -56,6 +84,8 @@ class Add final : public SplittableLayer {
                            a[axis], b[axis]);
     return both;
   }
+
+  bool relu_ = false;
 };
 
 }  // namespace

@@ -49,7 +49,7 @@ class PieceLowering final : public Lowering {
   void alias(int, int) override { unsupported(); }
   void share(int, int) override { unsupported(); }
   void pass_gradient(int, int) override { unsupported(); }
-  void give_gradient(int, TensorRef) override { unsupported(); }
+  void give_gradient(int, TensorRef, bool) override { unsupported(); }
   TensorRef zeros(std::string_view, const Shape&, bool) override { unsupported(); }
   void sum_over_replicas(TensorRef) override { unsupported(); }
   void count_cells(std::int64_t) override { unsupported(); }

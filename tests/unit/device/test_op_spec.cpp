@@ -97,6 +97,14 @@ TEST_CASE("flops and traffic by formula", "[op_spec]") {
   CHECK(flops(dense) == 2.0 * 3 * 7 * 5);
   CHECK(traffic_bytes(dense) == 8.0 * (21 + 35 + 5 + 15));
   CHECK(flops({OpKind::add, DType::f32, ElementwiseDims{Shape{3, 4}}, {}}) == 12);
+  const OpSpec cut{OpKind::add, DType::f32, ElementwiseDims{.shape = Shape{3, 4}, .relu = true}, {}};
+  const OpSpec masked{OpKind::masked_add, DType::f32, ElementwiseDims{Shape{3, 4}}, {}};
+  CHECK(flops(cut) == 24);
+  CHECK(flops(masked) == 24);
+  CHECK(traffic_bytes(cut) == 4.0 * 3 * 12);
+  CHECK(traffic_bytes(masked) == 4.0 * 4 * 12);
+  CHECK(cut.text() == "add f32 (3, 4) relu");
+  CHECK_THROWS_AS(signature({OpKind::masked_add, DType::f32, std::get<ElementwiseDims>(cut.dims), {}}), Error);
 }
 
 TEST_CASE("the text of a spec names kind and extents", "[op_spec]") {

@@ -52,42 +52,6 @@ TEST_CASE("values are read after a forward pass: logits always, others when kept
   CHECK(kept.program().activation_bytes() > plain.program().activation_bytes());
 }
 
-TEST_CASE("a relu behind batch norm runs inside it and changes nothing", "[model]") {
-  LayerConfig conv, norm, relu, flat, head;
-  conv.type = "conv", conv.channels = 3, conv.kernel = {3}, conv.padding = {1};
-  norm.type = "batch_norm", relu.type = "relu", flat.type = "flatten", head.type = "dense", head.units = 4;
-  const Graph graph = build_layers({conv, norm, relu, conv, norm, relu, flat, head}, labelled({2, 4, 5}, 4));
-  Trainer fused(graph, 6), apart(graph, 6, {.keep_values = true});
-  std::vector<std::string> kinds;
-  for (const OpReport& op : fused.program().ops()) {
-    kinds.emplace_back(name_of(op.spec.kind));
-    CHECK(op.spec.kind != OpKind::activation_forward);
-    CHECK(op.spec.kind != OpKind::activation_backward);
-  }
-  CHECK(kinds.size() + 4 == apart.program().ops().size());
-  const PlainBatch batch = batch_of(graph, 6);
-  CHECK(fused.loss(batch) == apart.loss(batch));
-  fused.gradients(batch, 6, true), apart.gradients(batch, 6, true);
-  CHECK(fused.read_gradients() == apart.read_gradients());
-  CHECK_THROWS_WITH(fused.program().value("relu1"), Contains("keep_values"));
-}
-
-TEST_CASE("a relu before a max pool runs inside it and changes nothing", "[model]") {
-  const Graph graph = small_lenet();
-  Trainer fused(graph, 6), apart(graph, 6, {.keep_values = true});
-  int pools = 0, relus = 0;
-  for (const OpReport& op : fused.program().ops()) {
-    if (const auto* pool = std::get_if<PoolDims>(&op.spec.dims)) pools += pool->relu ? 1 : 0;
-    relus += op.spec.kind == OpKind::activation_forward ? 1 : 0;
-  }
-  CHECK(pools == 4);
-  CHECK(relus == 1);
-  const PlainBatch batch = batch_of(graph, 6);
-  CHECK(fused.loss(batch) == apart.loss(batch));
-  fused.gradients(batch, 6, true), apart.gradients(batch, 6, true);
-  CHECK(fused.read_gradients() == apart.read_gradients());
-}
-
 TEST_CASE("activations write over what nobody reads again", "[model]") {
   Trainer trainer(small_lenet(), 64);
   // Values and gradients of a sample: after conv1 (8 x 8x8), pool1 (8 x 4x4), conv2 (16 x 4x4), pool2 (16 x 2x2), the
