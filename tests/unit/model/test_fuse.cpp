@@ -140,8 +140,8 @@ TEST_CASE("a relu behind an add runs inside it and changes nothing", "[model]") 
 
 TEST_CASE("a relu behind an add of three, and its gradient of three terms", "[model]") {
   const Graph graph = graph_of({conv("x"), conv("y"), conv("z"), layer("add", "a", {"x", "y", "z"}), layer("relu", "r"),
-                                conv("u"), layer("add", "b", {"u", "r"}), conv("v", {"r"}),
-                                layer("add", "c", {"b", "v", "r"}), layer("relu", "s")});
+                                layer("add", "b", {"x", "r"}), conv("v", {"r"}), layer("add", "c", {"b", "v", "r"}),
+                                layer("relu", "s")});
   Trainer fused(graph, 6);
   const Ops of = ops_of(fused.program());
   CHECK(of.adds_with_relu == 2);
