@@ -17,7 +17,7 @@ export LSAN_OPTIONS=suppressions=$PWD/tests/tools/lsan.supp:print_suppressions=0
 export ASAN_OPTIONS=allocator_may_return_null=1
 # Where MPI runs, whole call stacks (far slower): of its components, unloaded by then, only their callers have names.
 whole_stacks=ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0
-export TSAN_OPTIONS=suppressions=$PWD/tests/tools/tsan.supp:print_suppressions=0
+export TSAN_OPTIONS=suppressions=$PWD/tests/tools/tsan.supp:print_suppressions=0:allocator_may_return_null=1
 # A sanitised build is slow: limits that end what hangs, here and of the processes that tests start, are so many times
 # as long. The thread sanitizer cannot see the barriers of OpenMP, nor into oneDNN's threads.
 patience=1

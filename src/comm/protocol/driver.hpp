@@ -79,7 +79,7 @@ class ProtocolDriver final : private ProtocolActions {
     std::byte* data;
     std::size_t room;
     std::size_t arrived = 0;  // in frames before this one
-    Request request;
+    Request request = {};
   };
   struct Post {
     Token token;

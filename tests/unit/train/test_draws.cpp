@@ -92,7 +92,8 @@ void run_schedule(const Schedule& schedule) {
     trained.push_back(std::ssize(rank->trained));
     if (rank->rank != schedule.slow) first_s = std::min(first_s, rank->done_s);
     last_s = std::max(last_s, rank->done_s);
-    ECHELON_CHECK_LE(rank->actor->wire().messages_sent, 2 * (schedule.numbers + schedule.ranks));
+    ECHELON_CHECK_LE(rank->actor->wire().messages_sent,
+                     static_cast<std::uint64_t>(2 * (schedule.numbers + schedule.ranks)));
   }
   for (const int each : times) ECHELON_CHECK_EQ(each, 1);
   const DrawMachine& owner = run.ranks()[0]->machine;
