@@ -71,16 +71,17 @@ TEST_CASE("a worker that evaluates a snapshot is stale for it, and no other one 
   const std::string strategy = GENERATE(as<std::string>(), "asynchronous", "stale_synchronous");
   const bool bounded = strategy != "asynchronous";
   const test::Trial trial;
-  // 800 samples one by one take many steps of 2 ms.
+  // 800 samples one by one take many steps of 1 ms.
   const Sets sets = {"exchange.strategy=" + strategy,
                      "exchange.bucket_mb=0.01",
                      "exchange.servers=1",
-                     "device.pace_ms=2",
+                     "device.pace_ms=1",
+                     "batch.global=16",
                      "data.test=train",
                      "evaluate.batch=1",
                      "evaluate.every_epochs=0",
                      "evaluate.every_steps=40",
-                     "train.epochs=6"};
+                     "train.epochs=3"};
   const test::TrainedRun run = train_run(trial, "trial", {{2}}, sets);
   INFO(run.out);
   const std::vector<json> snapshots = rows_of(trial, "snapshot");
