@@ -1,16 +1,49 @@
 #include "exchange/batch_norm_sum.hpp"
 
 #include "base/check.hpp"
+#include "comm/collective/algorithms.hpp"
+#include "comm/group.hpp"
+#include "exchange/allreduce_request.hpp"
 
 namespace echelon::inline exchange {
+namespace {
+
+bool in_memory(const ExchangeConfig& config, const Transport& transport) {
+  return sums_in_memory(config) && transport.shares_channels() && transport.host_names().size() == 1;
+}
+
+}  // namespace
+
+BatchNormSum::BatchNormSum(Device& device, Engine& engine, int channel, Strategy& strategy,
+                           const ExchangeConfig& config)
+    : device_(device),
+      engine_(engine),
+      channel_(channel),
+      in_memory_(in_memory(config, engine.transport())),
+      strategy_(strategy) {}
 
 void BatchNormSum::operator()(const Tensor& tensor) {
   ECHELON_CHECK(tensor.dtype == DType::f64 && tensor.layout == Layout::plain, "sums over replicas are plain and f64");
-  if (strategy_.sum_on_devices(tensor, group_.size())) return;
+  if (strategy_.sum_on_devices(tensor, engine_.size())) return;
   host_.resize(static_cast<std::size_t>(tensor.elems()));
   device_.to_host(host_.data(), tensor.data, tensor.bytes());
-  group_.sum(host_);
+  sum_on_host();
   device_.to_device(tensor.data, host_.data(), tensor.bytes());
+}
+
+void BatchNormSum::sum_on_host() {
+  if (engine_.size() == 1) return;
+  const std::int64_t values = std::ssize(host_);
+  engine_.run({.plan = in_memory_ ? make_allreduce("shared", {.rank = engine_.rank(),
+                                                              .ranks = engine_.size(),
+                                                              .elems = values,
+                                                              .hosts = engine_.transport().hosts()})
+                                  : Group::plan_of_sum(engine_.rank(), engine_.size(), values),
+               .data = host_.data(),
+               .dtype = DType::f64,
+               .channel = channel_,
+               .priority = 0,
+               .after = nullptr});
 }
 
 }  // namespace echelon::inline exchange

@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "comm/group.hpp"
+#include "comm/engine.hpp"
+#include "config/schema.hpp"
 #include "device/device.hpp"
 #include "device/tensor.hpp"
 #include "exchange/strategy.hpp"
@@ -12,9 +13,9 @@ namespace echelon::inline exchange {
 
 class BatchNormSum {
  public:
-  // All replicas ask for the same sums in the same order. `channel` is theirs alone.
-  BatchNormSum(Device& device, Engine& engine, int channel, Strategy& strategy)
-      : device_(device), group_(engine, channel), strategy_(strategy) {}
+  // All replicas ask for the same sums in the same order. `channel` is theirs alone. In shared memory where the
+  // exchange sums there and all replicas are on one host.
+  BatchNormSum(Device& device, Engine& engine, int channel, Strategy& strategy, const ExchangeConfig& config);
 
   // Collective over the replicas, on the compute thread. `tensor`: f64, plain layout; for what is enqueued afterwards
   // every replica holds the sum, with the same bits. On the devices where the strategy sums there; elsewhere it blocks:
@@ -22,8 +23,12 @@ class BatchNormSum {
   void operator()(const Tensor& tensor);
 
  private:
+  void sum_on_host();
+
   Device& device_;
-  Group group_;
+  Engine& engine_;
+  int channel_;
+  bool in_memory_;
   Strategy& strategy_;
   std::vector<double> host_;
 };

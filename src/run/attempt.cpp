@@ -156,8 +156,8 @@ void Attempt::build() {
                            .steps_per_epoch = plan_->steps_per_epoch,
                            .recorded = replay_.recorded,
                            .may_lose_workers = goes_on()});
-    batch_norm_sum_ =
-        std::make_unique<BatchNormSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel, *strategy_);
+    batch_norm_sum_ = std::make_unique<BatchNormSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel,
+                                                     *strategy_, config_.exchange);
     arenas_->initialise(config_.seed);
   });
   state_.global_batch = plan_->batch.global;
