@@ -210,8 +210,11 @@ class Judge {
       const double base = e_.best_single().samples.median;
       all.push_back({[=](const Setting& s) { return s.samples.median <= g.most_samples * base; },
                      [=](const Setting& s) {
-                       return fmt::format("{:.2f}x the samples of the fewest ranks, at most {}",
-                                          s.samples.median / base, g.most_samples);
+                       const double times = s.samples.median / base;
+                       if (std::isnan(times))
+                         return fmt::format("samples to the target unknown, at most {}x those of the fewest ranks",
+                                            g.most_samples);
+                       return fmt::format("{:.2f}x the samples of the fewest ranks, at most {}", times, g.most_samples);
                      }});
     }
     if (g.least_efficiency > 0)
@@ -223,12 +226,16 @@ class Judge {
     if (g.greatest_cost > 0)
       all.push_back({[this, g](const Setting& s) { return e_.price(s) <= g.greatest_cost; },
                      [this, g](const Setting& s) {
-                       return fmt::format("{:.3g} {}, at most {}", e_.price(s), e_.cost.currency, g.greatest_cost);
+                       const std::string limit = fmt::format("at most {} {}", g.greatest_cost, e_.cost.currency);
+                       if (std::isnan(e_.price(s))) return "cost to the target unknown, " + limit;
+                       return fmt::format("{:.3g} {}, {}", e_.price(s), e_.cost.currency, limit);
                      }});
     if (g.deadline_h > 0)
       all.push_back({[this, g](const Setting& s) { return s.wall_s(e_.has_goal()) <= 3600 * g.deadline_h; },
                      [this, g](const Setting& s) {
-                       return fmt::format("{}, at most {}", seconds_text(s.wall_s(e_.has_goal())),
+                       const double wall_s = s.wall_s(e_.has_goal());
+                       return fmt::format("{}, at most {}",
+                                          std::isnan(wall_s) ? "time to the target unknown" : seconds_text(wall_s),
                                           seconds_text(3600 * g.deadline_h));
                      }});
     return all;

@@ -270,6 +270,14 @@ TEST_CASE("goals are met by one setting that keeps all limits, or missed by name
   const StudyVerdict missed = make_verdict(make_evidence(runs, goal, cost));
   CHECK_FALSE(missed.met());
   CHECK_THAT(all_lines(missed), Contains("missed 2 ranks: "));
+  goal.target = 0.99, goal.greatest_cost = 3;
+  const Evidence hopeless = make_evidence(runs, goal, cost);
+  const StudyVerdict never = make_verdict(hopeless);
+  CHECK_FALSE(never.met());
+  for (const char* line : {"reached by 0 of 1 repetition", "samples to the target unknown, at most 1.2x those",
+                           "cost to the target unknown, at most 3 EUR", "time to the target unknown, at most 36.0"})
+    CHECK_THAT(all_lines(never), Contains(line));
+  CHECK_THAT(all_lines(never) + study_text(hopeless, never), !Contains("nan"));
   const std::string page = study_markdown(evidence, met, {"a study", "echelon scale x", "2026", "1", "abc"});
   CHECK_THAT(page, Contains("## Verdict") && Contains("goal **met**") && Contains("EUR |") && Contains("0 of 1"));
   CHECK_THAT(study_text(evidence, met), Contains("Loss budget") && Contains("100.0"));
