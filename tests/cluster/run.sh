@@ -48,6 +48,7 @@ names=("weights over four hosts are those of four ranks on one"
   "a study that measures its network runs no cell over a blocked link, which it names"
   "a study whose ranks cannot meet over a blocked link says so, by host, and ends"
   "cells of a study run side by side, each on as few hosts as hold it"
+  "arrays of jobs share the cells of a study: each runs once, and the last job reports"
   "verify passes under srun")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
   for name in "${names[@]}"; do skip "$name" "needs root, iproute2 and network namespaces"; done
@@ -147,12 +148,19 @@ else
   verdict "${names[4]}" "$(checksum "$work/paced") resumed 1" "$(went_on stopped)" "$work/stopped.log"
   verdict "${names[5]}" "$(checksum "$work/paced") resumed 1" "$(went_on ended)" "$work/ended.log"
 
+  report_of() { sed -n 's/^job \([0-9]*\) .*report.sbatch/\1/p' "$1"; }
   timeout 60 ./echelon scale study_digits.toml --slurm --submit > "$work/study.log" 2>&1
-  within 120 is_over "$(sed -n 's/^job \([0-9]*\) .*report.sbatch/\1/p' "$work/study.log")"
+  timeout 60 ./echelon scale study_digits.toml --set name=arrays --slurm --jobs 2 --submit > "$work/arrays.log" 2>&1
+  for log in study arrays; do within 180 is_over "$(report_of "$work/$log.log")"; done
   cat results/study-digits/jobs/*.log >> "$work/study.log" 2> /dev/null
+  cat results/arrays/jobs/*.log >> "$work/arrays.log" 2> /dev/null
   verdict "${names[6]}" '3 jobs, 18 cells, a verdict' \
     "$(grep -c '^job' "$work/study.log") jobs, $(cat results/study-digits/*/cell.json | grep -c '"finished"') cells, \
 $(grep -c 'Verdict' results/study-digits/study.md | sed 's/1/a verdict/')" "$work/study.log"
+  verdict "${names[16]}" '3 jobs, 18 cells, 18 attempts, a verdict' \
+    "$(grep -c '^job' "$work/arrays.log") jobs, $(cat results/arrays/*/cell.json | grep -c '"finished"') cells, \
+$(printf '%s\n' results/arrays/*/run-*/[0-9][0-9] | grep -c run) attempts, \
+$(grep -c 'Verdict' results/arrays/study.md | sed 's/1/a verdict/')" "$work/arrays.log"
   . ./jobs.sh
 fi
 finish
