@@ -1,0 +1,95 @@
+// echelon scale: the budget of a study, ranks that wait for cells of others, and weak scaling.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <sstream>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "study/cell_record.hpp"
+#include "tests/run/trial.hpp"
+
+namespace echelon {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+void write_study(const test::Trial& trial, const std::string& section) {
+  static constexpr const char* kBegin = "\n[study]\n";
+  std::string config = read_file_whole(trial / "trial.toml");
+  config.erase(std::min(config.find(kBegin), config.size()));
+  write_file_whole(trial / "trial.toml", config + kBegin + section);
+}
+
+std::vector<std::string> scale(const test::Sets& sets) {
+  std::vector<std::string> words = {"scale", "trial.toml", "--set", "checkpoint.every_steps=0"};
+  for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
+  return words;
+}
+
+std::vector<CellRecord> cells(const test::Trial& trial) {
+  std::vector<CellRecord> all;
+  for (const auto& entry : fs::directory_iterator(trial / "results/trial"))
+    if (fs::exists(entry.path() / "cell.json")) all.push_back(read_cell(entry.path()));
+  return all;
+}
+
+std::ptrdiff_t finished(const test::Trial& trial) {
+  const std::vector<CellRecord> all = cells(trial);
+  return std::count_if(all.begin(), all.end(), [](const CellRecord& c) { return c.state == CellState::finished; });
+}
+
+}  // namespace
+
+TEST_CASE("no cell of a study begins beyond its budget, and a larger one goes on", "[run][study]") {
+  const test::Trial trial;
+  write_study(trial, "ranks = [1]\nrepeats = 3\nbudget_hours = 1e-9\n");
+  const std::vector<std::string> words = scale({"train.epochs=1"});
+  const test::Outcome little = trial.echelon(words);
+  INFO(little.out << little.err);
+  CHECK(little.code == kExitOk);
+  CHECK_THAT(little.out, Contains("2 cells left: a larger study.budget_hours runs them"));
+  CHECK(finished(trial) == 1);
+
+  write_study(trial, "ranks = [1]\nrepeats = 3\nbudget_hours = 1\n");
+  const test::Outcome more = trial.echelon(words);
+  INFO(more.out << more.err);
+  CHECK(more.code == kExitOk);
+  CHECK_THAT(more.out, Contains("1 done before") && !Contains("left: a larger"));
+  CHECK(finished(trial) == 3);
+}
+
+TEST_CASE("a study in weak mode trains as many samples a rank on every number of ranks", "[run][study]") {
+  const test::Trial trial;
+  write_study(trial, "ranks = [1, 2]\nmode = \"weak\"\n");
+  const test::Outcome study = trial.echelon(scale({"train.epochs=0", "train.steps=6"}), 2);
+  INFO(study.out << study.err);
+  REQUIRE(study.code == kExitOk);
+  CHECK(finished(trial) == 2);
+  for (const CellRecord& cell : cells(trial)) {
+    const auto summary = nlohmann::json::parse(read_file_whole(trial / (cell.attempt + "/summary.json")));
+    CHECK(summary.value("global_batch", 0) == 48 * summary.value("ranks", -1));
+  }
+}
+
+TEST_CASE("ranks that have no part in a cell sleep", "[run][study][speed]") {
+  const test::Trial trial;
+  write_study(trial, "ranks = [1]\n");
+  std::string shell;
+  for (const std::string& word : test::mpirun(2, scale({"train.epochs=1", "device.pace_ms=250"})).argv)
+    shell += "'" + word + "' ";
+  const test::Outcome study = test::run_process(
+      {.argv = {"bash", "-c", "TIMEFORMAT='cpu %U %S wall %R'; time " + shell}, .cwd = trial / ".", .env = {}});
+  INFO(study.out << study.err);
+  REQUIRE(study.code == kExitOk);
+  const auto at = study.err.rfind("cpu ");
+  REQUIRE(at != std::string::npos);
+  double user_s = 0, system_s = 0, wall_s = 0;
+  std::string word;
+  std::istringstream(study.err.substr(at)) >> word >> user_s >> system_s >> word >> wall_s;
+  CHECK(wall_s > 4);                        // 17 steps of 250 ms
+  CHECK(user_s + system_s < 0.6 * wall_s);  // two ranks and the launcher; one that polls takes all of it
+}
+
+}  // namespace echelon
