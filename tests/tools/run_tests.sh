@@ -22,7 +22,7 @@ export TSAN_OPTIONS=suppressions=$PWD/tests/tools/tsan.supp:print_suppressions=0
 # as long. The thread sanitizer cannot see the barriers of OpenMP, nor into oneDNN's threads.
 patience=1
 case $(basename "$out") in
-  *tsan*) patience=10 filter+='~[speed]~[bundle]~[onednn]'; export OMP_NUM_THREADS=1 ;;
+  *tsan*) patience=10 filter+='~[speed]~[bundle]~[onednn]'; export OMP_THREAD_LIMIT=1 ;;
   *asan* | *ubsan*) patience=5 filter+='~[speed]~[bundle]' ;;
 esac
 export ECHELON_TEST_PATIENCE=${ECHELON_TEST_PATIENCE:-$patience}
