@@ -1,5 +1,7 @@
 #include "cli/foresee_launch.hpp"
 
+#include <algorithm>
+
 #include "cli/check_launch.hpp"
 #include "cli/memory_text.hpp"
 #include "cli/mesh_text.hpp"
@@ -29,12 +31,15 @@ LaunchMemory foresee_memory(const CheckOptions& options) {
   return made;
 }
 
-std::int64_t foresee_launch(const CheckOptions& options, int beside) {
+Foreseen foresee_launch(const CheckOptions& options, int beside) {
   const LaunchMemory launch = foresee_memory(options);
   std::vector<Footprint> all;
   for (int i = 0; i < beside; ++i) all.insert(all.end(), launch.of_ranks.begin(), launch.of_ranks.end());
   if (!all.empty()) require_memory(launch.config, all);
-  return launch.steps;
+  Foreseen foreseen{.steps = launch.steps};
+  for (const Footprint& rank : launch.of_ranks)
+    foreseen.memory_bytes = std::max(foreseen.memory_bytes, rank.total() + rank.checkpoint + rank.host);
+  return foreseen;
 }
 
 }  // namespace echelon::cli

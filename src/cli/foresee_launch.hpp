@@ -18,14 +18,18 @@ struct LaunchMemory {
   std::vector<Footprint> of_ranks;  // of the fullest host; empty with parallel.split = "auto", which is not foretold
 };
 
+struct Foreseen {
+  std::int64_t steps = 0;   // of the run
+  double memory_bytes = 0;  // of the rank that takes most, on its device and on the host
+};                          // 0: not known (parallel.split = "auto")
+
 // The memory of a launch of this config on so many ranks. Throws what `train` would refuse before its first step,
 // whatever the memory. Reads the data's headers; prints nothing.
 LaunchMemory foresee_memory(const CheckOptions& options);
 
 // Throws what `train` of this config on so many ranks would refuse before its first step, and MemoryError where its
 // memory, as far as it can be foretold (parallel.split = "auto" is not), exceeds the limit of a rank or a host.
-// `beside`: such launches on a host at the same time. Reads the data's headers; prints nothing. Returns the steps of
-// the run, 0 where they are not known (parallel.split).
-std::int64_t foresee_launch(const CheckOptions& options, int beside = 1);
+// `beside`: such launches on a host at the same time. Reads the data's headers; prints nothing.
+Foreseen foresee_launch(const CheckOptions& options, int beside = 1);
 
 }  // namespace echelon::cli

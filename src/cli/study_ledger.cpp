@@ -267,7 +267,9 @@ bool StudyLedger::can_run(std::size_t i) {
   launch.ranks = cell.ranks;
   launch.hosts = count_hosts(hosts_, members_of(hosts_, cell.ranks, study_.placement));
   try {
-    steps_ = foresee_launch(launch, beside_);
+    const Foreseen foreseen = foresee_launch(launch, beside_);
+    steps_ = foreseen.steps;
+    records_[i].memory_bytes = foreseen.memory_bytes;
     return true;
   } catch (const Error& error) {
     close(i, CellState::left_out, error.code(), error.what());

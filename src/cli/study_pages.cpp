@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
+#include "cli/foresee_launch.hpp"
 #include "cli/search_text.hpp"
 #include "cli/study_network.hpp"
 #include "config/parse.hpp"
@@ -32,6 +33,19 @@ namespace {
 // Of a search: those that were proposed.
 std::vector<StudyCell> known_cells(const StudyPlan& study) {
   return study.search ? StudySearch(study).cells() : cells_of(study);
+}
+
+// Of the rank that takes most, as it was foretold when the cell began, or is now, with all ranks on one host.
+std::string memory_of(const StudyPlan& study, const StudyCell& cell, const CellRecord& record) {
+  double bytes = record.memory_bytes;
+  if (bytes == 0 && !record.over()) try {
+      CheckOptions launch;
+      launch.config = study.file, launch.sets = cell.sets, launch.ranks = cell.ranks;
+      bytes = foresee_launch(launch).memory_bytes;
+    } catch (const Error&) {
+      return "cannot be run";  // the reason is told when its turn comes
+    }
+  return bytes > 0 ? bytes_text(bytes) : "";
 }
 
 // The runs of all cells that finished, by variant.
@@ -71,11 +85,12 @@ std::string submitted(const std::string& command) {
 }  // namespace
 
 void print_cells(const StudyPlan& study) {
-  Table table({"ranks", "what", "round", "state", "seconds", "folder"});
+  Table table({"ranks", "what", "round", "state", "seconds", "memory of a rank", "folder"});
   for (const StudyCell& cell : known_cells(study)) {
     const CellRecord record = read_cell(folder_of(study, cell));
     table.row({std::to_string(cell.ranks), cell.text, std::to_string(cell.repeat), name_of(record.state),
-               record.seconds > 0 ? fmt::format("{:.1f}", record.seconds) : "", folder_of(study, cell)});
+               record.seconds > 0 ? fmt::format("{:.1f}", record.seconds) : "", memory_of(study, cell, record),
+               folder_of(study, cell)});
   }
   fmt::print("{}", table.text());
 }

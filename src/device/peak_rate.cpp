@@ -1,35 +1,50 @@
 #include "device/peak_rate.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 
 namespace echelon::inline device {
 
-double peak_flops(Device& device, DType activations, DType stored) {
-  double best = 0;
-  const std::int64_t largest = device.on_host() ? 1024 : 8192;  // a GPU is busy only beyond
-  for (std::int64_t side = 128; side <= largest; side *= 2) {
-    const OpSpec spec{OpKind::dense_forward, activations, DenseDims{side, side, side, false}};
-    const std::unique_ptr<Op> op = device.make(spec);
-    const std::size_t bytes = static_cast<std::size_t>(side * side) * size_of(stored);
-    const Memory x = device.allocate(bytes, "peak"), w = device.allocate(bytes, "peak"),
-                 y = device.allocate(bytes, "peak"), scratch = device.allocate(op->scratch_bytes(), "peak");
-    void* tensors[] = {x.data(), w.data(), y.data()};
-    OpArgs args;
-    args.tensors = tensors;
-    args.scratch = scratch.data();
-    double fastest = 1e30;
-    for (int round = 0; round < 5; ++round) {
-      device.synchronize();
-      const double start = now_s();
-      op->run(args);
-      device.synchronize();
-      fastest = std::min(fastest, now_s() - start);
-    }
-    best = std::max(best, flops(spec) / fastest);
-    if (fastest > 0.05) break;  // a slow device (reference) shows its rate at small sizes already
+namespace {
+
+// Seconds of the fastest of five products of matrices of side x side; MemoryError.
+double product_s(Device& device, const OpSpec& spec, std::int64_t side, DType stored) {
+  const std::unique_ptr<Op> op = device.make(spec);
+  const std::size_t bytes = static_cast<std::size_t>(side * side) * size_of(stored);
+  const Memory x = device.allocate(bytes, "peak"), w = device.allocate(bytes, "peak"),
+               y = device.allocate(bytes, "peak"), scratch = device.allocate(op->scratch_bytes(), "peak");
+  void* tensors[] = {x.data(), w.data(), y.data()};
+  OpArgs args;
+  args.tensors = tensors;
+  args.scratch = scratch.data();
+  double fastest = 1e30;
+  for (int round = 0; round < 5; ++round) {
+    device.synchronize();
+    const double start = now_s();
+    op->run(args);
+    device.synchronize();
+    fastest = std::min(fastest, now_s() - start);
   }
+  return fastest;
+}
+
+}  // namespace
+
+double peak_flops(Device& device, DType activations, DType stored) {
+  double best = std::numeric_limits<double>::quiet_NaN();
+  const std::int64_t largest = device.on_host() ? 1024 : 8192;  // a GPU is busy only beyond
+  for (std::int64_t side = 128; side <= largest; side *= 2) try {
+      const OpSpec spec{OpKind::dense_forward, activations, DenseDims{side, side, side, false}};
+      const double seconds = product_s(device, spec, side, stored);
+      best = std::fmax(best, flops(spec) / seconds);
+      if (seconds > 0.05) break;  // a slow device (reference) shows its rate at small sizes already
+    } catch (const MemoryError&) {
+      break;
+    }
   return best;
 }
 

@@ -41,6 +41,7 @@ CellRecord read_cell(const std::string& folder) {
     record.step = from.value("step", std::int64_t{});
     record.before = from.value("before", "");
     record.launch = from.value("launch", "");
+    record.memory_bytes = from.value("foretold_memory_bytes", 0.0);
     for (const nlohmann::json& rung : from.value("rungs", nlohmann::json::array()))
       record.rungs.push_back({.epochs = rung.at("epochs"),
                               .figure = rung.at("figure").is_null() ? std::nan("") : rung.at("figure").get<double>()});
@@ -52,10 +53,16 @@ CellRecord read_cell(const std::string& folder) {
 
 void write_cell(const std::string& folder, const CellRecord& record) {
   make_folders(folder);
-  nlohmann::ordered_json object = {
-      {"state", name_of(record.state)}, {"deaths", record.deaths},   {"step", record.step},
-      {"before", record.before},        {"launch", record.launch},   {"exit_code", record.exit_code},
-      {"reason", record.reason},        {"attempt", record.attempt}, {"seconds", record.seconds}};
+  nlohmann::ordered_json object = {{"state", name_of(record.state)},
+                                   {"deaths", record.deaths},
+                                   {"step", record.step},
+                                   {"before", record.before},
+                                   {"launch", record.launch},
+                                   {"exit_code", record.exit_code},
+                                   {"reason", record.reason},
+                                   {"attempt", record.attempt},
+                                   {"seconds", record.seconds},
+                                   {"foretold_memory_bytes", record.memory_bytes}};
   for (const RungFigure& rung : record.rungs)  // NaN is written as null
     object["rungs"].push_back({{"epochs", rung.epochs}, {"figure", rung.figure}});
   write_file_whole(path_in(folder),

@@ -34,6 +34,7 @@ struct CellRecord {
   std::string reason;                  // of a cell that did not finish
   std::string attempt;                 // folder of the attempt that ended the cell; "": none
   double seconds = 0;                  // of the cell, all tries that came to an end
+  double memory_bytes = 0;             // foretold when it began, of the rank that takes most; 0: not known
   std::vector<RungFigure> rungs = {};  // of a search
   bool over() const { return state != CellState::waiting && state != CellState::running; }
 };

@@ -73,6 +73,32 @@ TEST_CASE("a study in weak mode trains as many samples a rank on every number of
   }
 }
 
+TEST_CASE("the memory of a cell is foretold, listed, and keeps a cell out that has none", "[run][study]") {
+  const test::Trial trial;
+  write_study(trial, R"(ranks = [1]
+[[study.variants]]
+name = "small"
+set = ["batch.global=16"]
+[[study.variants]]
+name = "large"
+set = ["batch.global=400"]
+)");
+  const test::Outcome list = trial.echelon({"scale", "trial.toml", "--list"});
+  INFO(list.out << list.err);
+  CHECK(list.code == kExitOk);
+  CHECK_THAT(list.out, Contains("memory of a rank") && Contains("MiB"));
+  const test::Outcome study = trial.echelon(scale({"train.epochs=1", "device.memory_limit_mb=8"}), 1);
+  INFO(study.out << study.err);
+  CHECK(study.code == kExitOk);
+  for (const CellRecord& cell : cells(trial)) {
+    if (cell.state == CellState::left_out)
+      CHECK_THAT(cell.reason, Contains("memory"));
+    else
+      CHECK(cell.memory_bytes > 1e6);
+  }
+  CHECK(finished(trial) == 1);
+}
+
 TEST_CASE("ranks that have no part in a cell sleep", "[run][study][speed]") {
   const test::Trial trial;
   write_study(trial, "ranks = [1]\n");
