@@ -22,7 +22,8 @@ double figure_of(const GoalConfig& goal, double test_loss, double test_accuracy)
   return std::isnan(test_accuracy) ? test_loss : test_accuracy;
 }
 
-// `value` of the evaluations where `axis` is `where`; evaluations without that value are passed over.
+// `value` of the evaluations where `axis` is `where`; evaluations without that value are passed over. A run that has
+// ended keeps its figures as time goes on, and has none of more samples.
 double interpolated(const std::vector<Evaluation>& curve, double Evaluation::*axis, double where,
                     const std::function<double(const Evaluation&)>& value) {
   const Evaluation* before = nullptr;
@@ -36,7 +37,7 @@ double interpolated(const std::vector<Evaluation>& curve, double Evaluation::*ax
     const double part = (where - before->*axis) / (now.*axis - before->*axis);
     return value(*before) + part * (value(now) - value(*before));
   }
-  return before == nullptr ? kUnknown : value(*before);
+  return before == nullptr || axis != &Evaluation::seconds ? kUnknown : value(*before);
 }
 
 // Over all steps: of a strategy that exchanges in every tenth step the median step is one that does not.
@@ -102,16 +103,26 @@ double Evidence::price(const Setting& setting, double seconds) const {
   return cost.node_hour > 0 ? node_hours(setting, seconds) * cost.node_hour : kUnknown;
 }
 
-double Evidence::first_end(double Evaluation::*axis) const {
-  double first = kUnknown;
-  for (const Setting& setting : settings)
+double Evidence::common_point(double Evaluation::*axis) const {
+  std::vector<double> ends;
+  for (const Setting& setting : settings) {
+    std::vector<double> of_setting;
     for (const std::vector<Evaluation>& curve : setting.curves) {
       double end = kUnknown;
       for (const Evaluation& e : curve)
         if (std::isfinite(figure_of(goal, e.test_loss, e.test_accuracy))) end = e.*axis;
-      if (!(end >= first)) first = std::isfinite(end) ? end : first;
+      of_setting.push_back(end);
     }
-  return first;
+    if (const double least = range_of(of_setting).low; std::isfinite(least)) ends.push_back(least);
+  }
+  std::sort(ends.begin(), ends.end());
+  for (const double end : ends) {
+    const auto known = std::count_if(settings.begin(), settings.end(), [&](const Setting& setting) {
+      return std::isfinite(figure_at(setting, axis, end).median);
+    });
+    if (2 * known > static_cast<std::ptrdiff_t>(ends.size())) return end;
+  }
+  return kUnknown;
 }
 
 Spread Evidence::figure_at(const Setting& setting, double Evaluation::*axis, double where) const {

@@ -52,11 +52,12 @@ struct Evidence {
   double node_hours(const Setting& setting, double seconds) const;
   double price(const Setting& setting, double seconds) const;
 
-  // Where along the curves, in samples or in seconds, the first of all repetitions has its last evaluation; unknown:
-  // none was evaluated.
-  double first_end(double Evaluation::*axis) const;
+  // Where along the curves, in samples or in seconds, settings can be compared: the first of their ends, which are
+  // those of their shortest repetitions, at which more than half of the evaluated settings have a figure; unknown:
+  // none.
+  double common_point(double Evaluation::*axis) const;
   // The figure that final_figure names, over the repetitions, so far along their curves: interpolated linearly between
-  // two evaluations, that of the last one afterwards, unknown before the first.
+  // two evaluations, unknown before the first. After the last one unknown in samples, and in seconds that of the last.
   Spread figure_at(const Setting& setting, double Evaluation::*axis, double where) const;
   // Seconds since the start of the run after so many samples; likewise, the median of the repetitions.
   double seconds_after(const Setting& setting, double samples) const;

@@ -18,7 +18,7 @@ class Judge {
       : e_(evidence),
         by_time_(e_.has_goal() && e_.best_single().to_target()),
         equal_(equally_long()),
-        samples_(equal_ ? e_.best_single().trained.median : e_.first_end(&Evaluation::samples)) {}
+        samples_(equal_ ? e_.best_single().trained.median : e_.common_point(&Evaluation::samples)) {}
 
   StudyVerdict verdict() {
     single_worker();
@@ -173,26 +173,26 @@ class Judge {
     const Setting* found = best([&](const Setting& s) { return sign * figure(s); }, among);
     if (found == nullptr || known(figure) < 2) return;
     say(fmt::format("Best {} {}: {} ({:.4g}); one worker {}.{}", figure_name(), where, name_of(*found), figure(*found),
-                    std::isfinite(one) ? fmt::format("{:.4g}", one) : "was not evaluated by then",
+                    std::isfinite(one) ? fmt::format("{:.4g}", one) : "has no figure at this point",
                     left_out(figure, among)));
   }
   std::ptrdiff_t known(const Values& value) const {
     return std::count_if(e_.settings.begin(), e_.settings.end(),
                          [&](const Setting& s) { return std::isfinite(value(s)); });
   }
-  // " Not evaluated by then: 2 settings."
+  // " Not compared: 2 settings."
   std::string left_out(const Values& value, const Among& among) const {
     const auto count = std::count_if(e_.settings.begin(), e_.settings.end(),
                                      [&](const Setting& s) { return among(s) && !std::isfinite(value(s)); });
-    return count == 0 ? "" : fmt::format(" Not evaluated by then: {}.", counted(count, "setting"));
+    return count == 0 ? "" : fmt::format(" Not compared: {}.", counted(count, "setting"));
   }
 
   void in_given_time(const Among& among) {
     const bool given = e_.goal.deadline_h > 0;
-    const double seconds = given ? 3600 * e_.goal.deadline_h : e_.first_end(&Evaluation::seconds);
+    const double seconds = given ? 3600 * e_.goal.deadline_h : e_.common_point(&Evaluation::seconds);
     if (!std::isfinite(seconds)) return;
     best_figure(
-        fmt::format("{} {}", given ? "by the deadline of" : "when the first run ends, at", seconds_text(seconds)),
+        fmt::format("{} {}", given ? "by the deadline of" : "in", seconds_text(seconds)),
         [&](const Setting& s) { return e_.figure_at(s, &Evaluation::seconds, seconds).median; }, among);
   }
 
@@ -216,7 +216,7 @@ class Judge {
                       seconds_text(seconds(*found))));
   }
 
-  // Samples at which settings are compared: of their whole runs where these are equal, else the fewest of any run.
+  // Samples at which settings are compared: of their whole runs where these are equal, else of the shortest ones.
   bool equally_long() const {
     const double first = e_.best_single().trained.median;
     return std::all_of(e_.settings.begin(), e_.settings.end(),

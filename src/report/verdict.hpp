@@ -5,10 +5,11 @@
 // setting is faster than another where its slowest repetition is faster than the other's fastest one; a setting that is
 // not faster than one worker is called no better than one worker, whatever its rate.
 //
-// Figures and costs are compared after equal samples: those of whole runs where all are equally long, else the fewest
-// that any run trained, between two evaluations by linear interpolation; and at equal times: at the deadline where one
-// is given, else when the first run ends. A run that has ended keeps the figure of its last evaluation. Costs are those
-// of getting to the target where some setting gets there. Nothing is compared that fewer than two settings have.
+// Figures and costs are compared after equal samples: those of whole runs where all are equally long, else where the
+// first setting ends, between two evaluations by linear interpolation; and at equal times: at the deadline where one is
+// given, else likewise. A setting that ends before most others are evaluated does not count as the first. A run that
+// has ended keeps the figure of its last evaluation as time goes on. Costs are those of getting to the target where
+// some setting gets there. Nothing is compared that fewer than two settings have.
 #pragma once
 
 #include <string>
