@@ -27,8 +27,8 @@ struct Setting {
   Spread final_figure;      // the goal's, else accuracy or test loss, of the last evaluation
   double run_s = kUnknown;  // of a whole run: start-up, training, evaluations; median
   LossBudget budget;
-  std::vector<Evaluation> curve;                         // of the first repetition
   std::vector<std::vector<Evaluation>> curves;           // of every repetition; paced ones have none
+  std::vector<Evaluation> curve;                         // of the first repetition
   std::string attempt;                                   // folder of the same
   int ranks() const { return row.ranks + row.servers; }  // all that it takes
   bool to_target() const { return reached > 0 && reached == row.attempts; }
@@ -52,9 +52,9 @@ struct Evidence {
   double node_hours(const Setting& setting, double seconds) const;
   double price(const Setting& setting, double seconds) const;
 
-  // Where along the curves, in samples or in seconds, settings can be compared: the first of their ends, which are
-  // those of their shortest repetitions, at which more than half of the evaluated settings have a figure; unknown:
-  // none.
+  // Where along the curves, in samples or in seconds, settings are compared. A setting ends where the shortest of its
+  // repetitions does; this is the first end at which more than half of the evaluated settings have a figure. Unknown
+  // where there is none.
   double common_point(double Evaluation::*axis) const;
   // The figure that final_figure names, over the repetitions, so far along their curves: interpolated linearly between
   // two evaluations, unknown before the first. After the last one unknown in samples, and in seconds that of the last.
