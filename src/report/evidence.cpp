@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 namespace echelon::inline report {
@@ -16,9 +17,27 @@ double seconds_of(const RunRecord& run) {
   return run.time_split_s.total_s + start_s;
 }
 
-double final_figure(const RunRecord& run, const GoalConfig& goal) {
-  if (goal.metric != GoalMetric::none) return goal_figure(goal.metric, run.test_loss, run.test_accuracy);
-  return std::isnan(run.test_accuracy) ? run.test_loss : run.test_accuracy;
+double figure_of(const GoalConfig& goal, double test_loss, double test_accuracy) {
+  if (goal.metric != GoalMetric::none) return goal_figure(goal.metric, test_loss, test_accuracy);
+  return std::isnan(test_accuracy) ? test_loss : test_accuracy;
+}
+
+// `value` of the evaluations where `axis` is `where`; evaluations without that value are passed over. A run that has
+// ended keeps its figures as time goes on, and has none of more samples.
+double interpolated(const std::vector<Evaluation>& curve, double Evaluation::*axis, double where,
+                    const std::function<double(const Evaluation&)>& value) {
+  const Evaluation* before = nullptr;
+  for (const Evaluation& now : curve) {
+    if (!std::isfinite(value(now))) continue;
+    if (now.*axis < where) {
+      before = &now;
+      continue;
+    }
+    if (before == nullptr) return now.*axis == where ? value(now) : kUnknown;
+    const double part = (where - before->*axis) / (now.*axis - before->*axis);
+    return value(*before) + part * (value(now) - value(*before));
+  }
+  return before == nullptr || axis != &Evaluation::seconds ? kUnknown : value(*before);
 }
 
 // Over all steps: of a strategy that exchanges in every tenth step the median step is one that does not.
@@ -36,11 +55,15 @@ Setting setting_of(const std::string& label, const Runs& runs, const GoalConfig&
   std::vector<double> rates;
   for (const RunRecord* run : runs) rates.push_back(overall_rate(*run));
   setting.row.rate = range_of(rates);
-  std::vector<double> figures, walls, samples, seconds;
+  std::vector<double> figures, walls, samples, seconds, trained;
   for (const RunRecord* run : runs) {
     walls.push_back(seconds_of(*run));
-    if (!run->paced) figures.push_back(final_figure(*run, goal));
+    trained.push_back(static_cast<double>(run->steps * run->global_batch));
     const std::vector<Evaluation> curve = evaluations_of(*run);
+    if (!run->paced) {
+      figures.push_back(figure_of(goal, run->test_loss, run->test_accuracy));
+      if (!curve.empty()) setting.curves.push_back(curve);
+    }
     if (run == runs.front()) setting.curve = curve;
     if (goal.metric == GoalMetric::none) continue;
     const Reach reach = reach_of(curve, goal);
@@ -50,6 +73,7 @@ Setting setting_of(const std::string& label, const Runs& runs, const GoalConfig&
     seconds.push_back(reach.seconds);
   }
   setting.run_s = median(walls);
+  setting.trained = range_of(trained);
   setting.final_figure = range_of(figures);
   setting.samples = range_of(samples);
   setting.seconds = range_of(seconds);
@@ -71,12 +95,50 @@ int baseline_of(const std::vector<Setting>& settings) {
 
 }  // namespace
 
-double Evidence::node_hours(const Setting& setting) const {
-  return setting.wall_s(has_goal()) / 3600 * std::max(1, setting.row.hosts);
+double Evidence::node_hours(const Setting& setting, double seconds) const {
+  return seconds / 3600 * std::max(1, setting.row.hosts);
 }
 
-double Evidence::price(const Setting& setting) const {
-  return cost.node_hour > 0 ? node_hours(setting) * cost.node_hour : kUnknown;
+double Evidence::price(const Setting& setting, double seconds) const {
+  return cost.node_hour > 0 ? node_hours(setting, seconds) * cost.node_hour : kUnknown;
+}
+
+double Evidence::common_point(double Evaluation::*axis) const {
+  std::vector<double> ends;
+  for (const Setting& setting : settings) {
+    std::vector<double> of_setting;
+    for (const std::vector<Evaluation>& curve : setting.curves) {
+      double end = kUnknown;
+      for (const Evaluation& e : curve)
+        if (std::isfinite(figure_of(goal, e.test_loss, e.test_accuracy))) end = e.*axis;
+      of_setting.push_back(end);
+    }
+    if (const double least = range_of(of_setting).low; std::isfinite(least)) ends.push_back(least);
+  }
+  std::sort(ends.begin(), ends.end());
+  for (const double end : ends) {
+    const auto known = std::count_if(settings.begin(), settings.end(), [&](const Setting& setting) {
+      return std::isfinite(figure_at(setting, axis, end).median);
+    });
+    if (2 * known > static_cast<std::ptrdiff_t>(ends.size())) return end;
+  }
+  return kUnknown;
+}
+
+Spread Evidence::figure_at(const Setting& setting, double Evaluation::*axis, double where) const {
+  std::vector<double> figures;
+  for (const std::vector<Evaluation>& curve : setting.curves)
+    figures.push_back(interpolated(curve, axis, where,
+                                   [&](const Evaluation& e) { return figure_of(goal, e.test_loss, e.test_accuracy); }));
+  return range_of(figures);
+}
+
+double Evidence::seconds_after(const Setting& setting, double samples) const {
+  std::vector<double> seconds;
+  for (const std::vector<Evaluation>& curve : setting.curves)
+    seconds.push_back(
+        interpolated(curve, &Evaluation::samples, samples, [](const Evaluation& e) { return e.seconds; }));
+  return range_of(seconds).median;
 }
 
 Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& goal, const CostConfig& cost) {

@@ -23,9 +23,11 @@ struct Setting {
   ScalingRow row;           // rate over all steps; speed-up and efficiency against the best single worker
   Spread samples, seconds;  // to the target; unknown: no repetition reached it
   int reached = 0;          // repetitions that did
+  Spread trained;           // samples of a whole run
   Spread final_figure;      // the goal's, else accuracy or test loss, of the last evaluation
   double run_s = kUnknown;  // of a whole run: start-up, training, evaluations; median
   LossBudget budget;
+  std::vector<std::vector<Evaluation>> curves;           // of every repetition; paced ones have none
   std::vector<Evaluation> curve;                         // of the first repetition
   std::string attempt;                                   // folder of the same
   int ranks() const { return row.ranks + row.servers; }  // all that it takes
@@ -44,8 +46,21 @@ struct Evidence {
   bool single_is_one() const { return baseline >= 0 && best_single().ranks() == 1; }
   // Host-hours and price of a run (to the target where there is a goal); unknown where it did not get there, or where
   // an hour has no price.
-  double node_hours(const Setting& setting) const;
-  double price(const Setting& setting) const;
+  double node_hours(const Setting& setting) const { return node_hours(setting, setting.wall_s(has_goal())); }
+  double price(const Setting& setting) const { return price(setting, setting.wall_s(has_goal())); }
+  // Of so many seconds on the hosts of the setting.
+  double node_hours(const Setting& setting, double seconds) const;
+  double price(const Setting& setting, double seconds) const;
+
+  // Where along the curves, in samples or in seconds, settings are compared. A setting ends where the shortest of its
+  // repetitions does; this is the first end at which more than half of the evaluated settings have a figure. Unknown
+  // where there is none.
+  double common_point(double Evaluation::*axis) const;
+  // The figure that final_figure names, over the repetitions, so far along their curves: interpolated linearly between
+  // two evaluations, unknown before the first. After the last one unknown in samples, and in seconds that of the last.
+  Spread figure_at(const Setting& setting, double Evaluation::*axis, double where) const;
+  // Seconds since the start of the run after so many samples; likewise, the median of the repetitions.
+  double seconds_after(const Setting& setting, double samples) const;
 };
 
 Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& goal, const CostConfig& cost);

@@ -14,7 +14,11 @@ namespace {
 
 class Judge {
  public:
-  explicit Judge(const Evidence& evidence) : e_(evidence), by_time_(e_.has_goal() && e_.best_single().to_target()) {}
+  explicit Judge(const Evidence& evidence)
+      : e_(evidence),
+        by_time_(e_.has_goal() && e_.best_single().to_target()),
+        equal_(equally_long()),
+        samples_(equal_ ? e_.best_single().trained.median : e_.common_point(&Evaluation::samples)) {}
 
   StudyVerdict verdict() {
     single_worker();
@@ -25,13 +29,15 @@ class Judge {
   }
 
  private:
+  using Values = std::function<double(const Setting&)>;
+  using Among = std::function<bool(const Setting&)>;
+
   // Larger is faster: least, median and greatest of the repetitions.
   Spread speed(const Setting& s) const {
     if (!by_time_) return s.row.rate;
     if (!s.to_target()) return {};
     return {1 / s.seconds.median, 1 / s.seconds.high, 1 / s.seconds.low};
   }
-  static std::int64_t samples(const Setting& s) { return s.row.steps * s.row.global_batch; }
   double gain(const Setting& s) const { return speed(s).median / speed(e_.best_single()).median; }
   bool faster(const Setting& a, const Setting& b) const { return speed(a).low > speed(b).high; }
   bool beats_one(const Setting& s) const { return s.ranks() > e_.best_single().ranks() && faster(s, e_.best_single()); }
@@ -42,8 +48,7 @@ class Judge {
 
   // The setting with the greatest known value.
   const Setting* best(
-      const std::function<double(const Setting&)>& value,
-      const std::function<bool(const Setting&)>& among = [](const Setting&) { return true; }) const {
+      const Values& value, const Among& among = [](const Setting&) { return true; }) const {
     const Setting* held = nullptr;
     for (const Setting& s : e_.settings)
       if (among(s) && std::isfinite(value(s)) && (held == nullptr || value(s) > value(*held))) held = &s;
@@ -61,24 +66,28 @@ class Judge {
     }
     if (!one.row.has_split) return;
     const StepTimes& t = one.row.time_split_s;
-    const std::string of_peak = peak_text(one.row);
-    const double step_s = t.training_s(), busy = (t.forward_s + t.backward_s) / step_s;
+    const double step_s = t.training_s(), busy = (t.forward_s + t.backward_s) / step_s,
+                 of_peak = share_of_peak(one.row);
+    if (!(busy > 0)) return;
+    const std::string computes =
+        fmt::format("computes for {:.0f} % of its step (floor {:.0f} %", 100 * busy, 100 * kBusyFloor);
     if (busy < kBusyFloor)
-      say(fmt::format(
-          "Mend the single worker first: it computes for {:.0f} % of its step and waits for data for {:.0f} "
-          "%; up to {:.1f}x are to be had there without a second rank{}.",
-          100 * busy, 100 * t.data_wait_s / step_s, 1 / busy, of_peak));
+      say(fmt::format("Mend the single worker first: it {}) and waits for data for {:.0f} %; up to {:.1f}x to gain.",
+                      computes, 100 * t.data_wait_s / step_s, 1 / busy));
     else
-      say(fmt::format("The single worker computes for {:.0f} % of its step ({} samples/s{}): nothing to mend first.",
-                      100 * busy, rate_text(one.row.rate.median), of_peak));
+      say(fmt::format("The single worker {}; {} samples/s){}.", computes, rate_text(one.row.rate.median),
+                      of_peak < kPeakFloor ? "" : ": nothing to mend first"));
+    if (std::isfinite(of_peak))
+      say(fmt::format("It computes at {:.0f} % of its peak (floor {:.0f} %, a rule of thumb{}.", 100 * of_peak,
+                      100 * kPeakFloor,
+                      of_peak < kPeakFloor ? "; memory traffic bounds small models): see `echelon bench step`" : ")"));
   }
 
-  // "; it computes at 34 % of its peak"; "" where that was not measured, or means nothing.
-  static std::string peak_text(const ScalingRow& row) {
+  // Unknown where the peak was not measured, or means nothing.
+  static double share_of_peak(const ScalingRow& row) {
     const StepTimes& t = row.time_split_s;
-    if (!(row.peak_flops > 0) || row.paced || row.computes_at_pace()) return {};
-    const double rate = row.flops_per_s(row.forward_flops + row.backward_flops, t.forward_s + t.backward_s);
-    return fmt::format("; it computes at {:.0f} % of its peak", 100 * rate / row.peak_flops);
+    if (!(row.peak_flops > 0) || row.paced || row.computes_at_pace()) return kUnknown;
+    return row.flops_per_s(row.forward_flops + row.backward_flops, t.forward_s + t.backward_s) / row.peak_flops;
   }
 
   void distribute() {
@@ -98,10 +107,10 @@ class Judge {
     }
     v_.recommended = index(*fastest);
     say(fmt::format("Distribute: the least time is that of {} ({}).", name_of(*fastest), how_fast(*fastest)));
-    if (const Spread& its = fastest->final_figure, &one = e_.best_single().final_figure;
-        samples(*fastest) == samples(e_.best_single()) && std::isfinite(its.median) && std::isfinite(one.median))
-      say(fmt::format("Its {} after equal samples: {:.4g} ({:.4g} to {:.4g}); one worker's: {:.4g} ({:.4g} to {:.4g}).",
-                      figure_name(), its.median, its.low, its.high, one.median, one.low, one.high));
+    if (const Spread its = at_equal_samples(*fastest), one = at_equal_samples(e_.best_single());
+        std::isfinite(its.median) && std::isfinite(one.median))
+      say(fmt::format("Its {} after {}: {:.4g} ({:.4g} to {:.4g}); one worker's: {:.4g} ({:.4g} to {:.4g}).",
+                      figure_name(), samples_text(), its.median, its.low, its.high, one.median, one.low, one.high));
     sizes();
   }
 
@@ -144,37 +153,91 @@ class Judge {
 
   void which_exchange() {
     const auto several = [&](const Setting& s) { return s.ranks() > e_.best_single().ranks(); };
+    const auto several_to_target = [&](const Setting& s) { return several(s) && s.to_target(); };
     if (const Setting* found = best([](const Setting& s) { return s.row.rate.median; }, several))
       say(fmt::format("Most samples/s: {} ({}).", name_of(*found), rate_text(found->row.rate.median)));
-    const bool equal = std::all_of(e_.settings.begin(), e_.settings.end(),
-                                   [&](const Setting& s) { return samples(s) == samples(e_.best_single()); });
-    if (const Setting* found = equal ? best([&](const Setting& s) { return quality(s); }, several) : nullptr)
-      say(fmt::format("Best {} after equal samples: {} ({:.4g}); one worker {:.4g}.", figure_name(), name_of(*found),
-                      found->final_figure.median, e_.best_single().final_figure.median));
-    if (!by_time_) return;
-    if (const Setting* found = best([&](const Setting& s) { return -s.samples.median; }, several))
-      say(fmt::format("Fewest samples to the target: {} ({}, {:.2f}x of one worker's).", name_of(*found),
-                      count_text(static_cast<std::int64_t>(found->samples.median)),
-                      found->samples.median / e_.best_single().samples.median));
-    if (const Setting* found = best([&](const Setting& s) { return -e_.node_hours(s); }))
-      say(fmt::format("Cheapest to the target: {} ({}).", name_of(*found), cost_text(*found)));
-    if (e_.goal.deadline_h == 0) return;
-    const auto in_time = [&](const Setting& s) { return s.wall_s(true) <= 3600 * e_.goal.deadline_h; };
-    if (const Setting* found = best([&](const Setting& s) { return -e_.node_hours(s); }, in_time))
-      say(fmt::format("Cheapest by the deadline: {} ({}, {}).", name_of(*found), cost_text(*found),
-                      seconds_text(found->wall_s(true))));
+    best_figure(
+        fmt::format("after {}", samples_text()), [&](const Setting& s) { return at_equal_samples(s).median; }, several);
+    in_given_time(several);
+    if (const Setting* found = best([&](const Setting& s) { return -s.samples.median; }, several_to_target))
+      say(fmt::format(
+          "Fewest samples to the target: {} ({}{}).", name_of(*found), count_text(std::llround(found->samples.median)),
+          by_time_ ? fmt::format(", {:.2f}x of one worker's", found->samples.median / e_.best_single().samples.median)
+                   : ""));
+    cheapest();
   }
+
+  // The figures of the settings at one place along their curves, the best of them beside one worker's.
+  void best_figure(const std::string& where, const Values& figure, const Among& among) {
+    const double sign = is_loss() ? -1 : 1, one = figure(e_.best_single());
+    const Setting* found = best([&](const Setting& s) { return sign * figure(s); }, among);
+    if (found == nullptr || known(figure) < 2) return;
+    say(fmt::format("Best {} {}: {} ({:.4g}); one worker {}.{}", figure_name(), where, name_of(*found), figure(*found),
+                    std::isfinite(one) ? fmt::format("{:.4g}", one) : "has no figure at this point",
+                    left_out(figure, among)));
+  }
+  std::ptrdiff_t known(const Values& value) const {
+    return std::count_if(e_.settings.begin(), e_.settings.end(),
+                         [&](const Setting& s) { return std::isfinite(value(s)); });
+  }
+  // " Not compared: 2 settings."
+  std::string left_out(const Values& value, const Among& among) const {
+    const auto count = std::count_if(e_.settings.begin(), e_.settings.end(),
+                                     [&](const Setting& s) { return among(s) && !std::isfinite(value(s)); });
+    return count == 0 ? "" : fmt::format(" Not compared: {}.", counted(count, "setting"));
+  }
+
+  void in_given_time(const Among& among) {
+    const bool given = e_.goal.deadline_h > 0;
+    const double seconds = given ? 3600 * e_.goal.deadline_h : e_.common_point(&Evaluation::seconds);
+    if (!std::isfinite(seconds)) return;
+    best_figure(
+        fmt::format("{} {}", given ? "by the deadline of" : "in", seconds_text(seconds)),
+        [&](const Setting& s) { return e_.figure_at(s, &Evaluation::seconds, seconds).median; }, among);
+  }
+
+  // To the target where some setting reaches it, else of equal samples.
+  void cheapest() {
+    const bool to_target =
+        std::any_of(e_.settings.begin(), e_.settings.end(), [](const Setting& s) { return s.to_target(); });
+    const auto seconds = [&](const Setting& s) {
+      return to_target ? s.wall_s(true) : equal_ ? s.run_s : e_.seconds_after(s, samples_);
+    };
+    const auto cost = [&](const Setting& s) { return -e_.node_hours(s, seconds(s)); };
+    if (!to_target && known(cost) < 2) return;
+    if (const Setting* found = best(cost))
+      say(fmt::format("Cheapest {}: {} ({}).{}", to_target ? "to the target" : "for " + samples_text(), name_of(*found),
+                      cost_text(*found, seconds(*found)),
+                      to_target ? "" : left_out(seconds, [](const Setting&) { return true; })));
+    if (e_.goal.deadline_h == 0) return;
+    const auto in_time = [&](const Setting& s) { return seconds(s) <= 3600 * e_.goal.deadline_h; };
+    if (const Setting* found = best(cost, in_time))
+      say(fmt::format("Cheapest by the deadline: {} ({}, {}).", name_of(*found), cost_text(*found, seconds(*found)),
+                      seconds_text(seconds(*found))));
+  }
+
+  // Samples at which settings are compared: of their whole runs where these are equal, else of the shortest ones.
+  bool equally_long() const {
+    const double first = e_.best_single().trained.median;
+    return std::all_of(e_.settings.begin(), e_.settings.end(),
+                       [&](const Setting& s) { return s.trained.low == first && s.trained.high == first; });
+  }
+  Spread at_equal_samples(const Setting& s) const {
+    return equal_ ? s.final_figure : e_.figure_at(s, &Evaluation::samples, samples_);
+  }
+  std::string samples_text() const { return std::isfinite(samples_) ? counted(std::llround(samples_), "sample") : ""; }
 
   bool is_loss() const {
     return e_.has_goal() ? e_.goal.metric != GoalMetric::test_accuracy : std::isnan(e_.best_single().row.test_accuracy);
   }
-  double quality(const Setting& s) const { return is_loss() ? -s.final_figure.median : s.final_figure.median; }
   std::string figure_name() const {
-    return e_.has_goal() ? goal_metric_name(e_.goal.metric) : is_loss() ? "test loss" : "test accuracy";
+    return e_.has_goal() ? replaced(goal_metric_name(e_.goal.metric), "_", " ")
+           : is_loss()   ? "test loss"
+                         : "test accuracy";
   }
-  std::string cost_text(const Setting& s) const {
-    const std::string hours = fmt::format("{:.3g} node-hours", e_.node_hours(s));
-    return e_.cost.node_hour > 0 ? fmt::format("{}, {:.3g} {}", hours, e_.price(s), e_.cost.currency) : hours;
+  std::string cost_text(const Setting& s, double seconds) const {
+    const std::string hours = fmt::format("{:.3g} node-hours", e_.node_hours(s, seconds));
+    return e_.cost.node_hour > 0 ? fmt::format("{}, {:.3g} {}", hours, e_.price(s, seconds), e_.cost.currency) : hours;
   }
 
   // One setting must keep all limits: the recommended one where it does, else the fastest that does.
@@ -242,7 +305,8 @@ class Judge {
   }
 
   const Evidence& e_;
-  const bool by_time_;
+  const bool by_time_, equal_;
+  const double samples_;
   StudyVerdict v_;
 };
 

@@ -101,6 +101,20 @@ TEST_CASE("a study runs each cell once, on its ranks, and keeps what cannot be r
   CHECK(attempts_below(trial / "results/trial") == attempts);
 }
 
+TEST_CASE("a study whose goal is missed ends with code 8", "[run][study]") {
+  const test::Trial trial;
+  add_study(trial, "\n[study]\nranks = [1]\n");
+  std::vector<std::string> words = {"scale", "trial.toml"};
+  for (const char* set : {"train.epochs=0", "train.steps=3", "checkpoint.every_steps=0", "goal.deadline_h=1e-9"})
+    words.insert(words.end(), {"--set", set});
+  const test::Outcome study = trial.echelon(words);
+  INFO(study.out << study.err);
+  CHECK(study.code == kExitUnmet);
+  CHECK_THAT(study.out, Contains("goal MISSED: 1 rank: "));
+  words.push_back("--report");
+  CHECK(trial.echelon(words).code == kExitUnmet);
+}
+
 TEST_CASE("a study that is stopped by a signal saves the cell under way and goes on where it was", "[run][study]") {
   const test::Trial trial;
   add_study(trial, "\n[study]\nranks = [1, 2]\nrepeats = 2\n");
