@@ -25,8 +25,8 @@ std::string tenths(double percent) { return fmt::format("{:.1f}", std::fabs(perc
 std::string amount_text(double amount) { return amount < 1 ? fmt::format("{:#.3g}", amount) : rate_text(amount); }
 
 std::string figure_heading(const Evidence& evidence) {
-  if (evidence.has_goal()) return goal_metric_name(evidence.goal.metric);
-  return std::isnan(evidence.best_single().row.test_accuracy) ? "test loss" : "test accuracy";
+  const std::string name = goal_metric_name(shown_metric(evidence));
+  return evidence.has_goal() ? name : replaced(name, "_", " ");
 }
 
 std::string count_or_dash(double value) {
@@ -39,6 +39,16 @@ bool any(const Evidence& evidence, const std::function<bool(const Setting&)>& ha
 
 }  // namespace
 
+GoalMetric shown_metric(const Evidence& evidence) {
+  if (evidence.has_goal()) return evidence.goal.metric;
+  return std::isnan(evidence.best_single().row.test_accuracy) ? GoalMetric::test_loss : GoalMetric::test_accuracy;
+}
+
+double exposed_share(const ScalingRow& row) {
+  const double step_s = row.time_split_s.training_s();
+  return step_s > 0 ? row.time_split_s.exchange_s / step_s : kUnknown;
+}
+
 Table settings_table(const Evidence& evidence) {
   std::vector<std::string> header = {"ranks",     "hosts",    "what",
                                      "samples/s", "speed-up", "efficiency",
@@ -50,8 +60,7 @@ Table settings_table(const Evidence& evidence) {
   if (stale) header.emplace_back("staleness");
   Table table(header);
   for (const Setting& s : evidence.settings) {
-    const double step_s = s.row.time_split_s.training_s();
-    const double exposed = step_s > 0 ? 100 * s.row.time_split_s.exchange_s / step_s : std::nan("");
+    const double exposed = 100 * exposed_share(s.row);
     std::vector<std::string> cells = identity_of(s);
     cells.insert(
         cells.end(),

@@ -26,6 +26,20 @@ inline constexpr const char* kComputeText =
     "the exchange of weights weighs. Card: bytes a second in the busiest tenth of a second, of the rank that has most, "
     "over the largest mean. Memory: the largest of any rank.";
 
+// The figure of the curves and of the last column but the goal's: the goal's, else accuracy or test loss. There is a
+// setting.
+GoalMetric shown_metric(const Evidence& evidence);
+// Exposed exchange, of the time of a step without hooks, evaluations and checkpoints.
+double exposed_share(const ScalingRow& row);
+
+// What a rank computes; unknown where it was not measured.
+struct RankCompute {
+  double forward_flops_per_s = kUnknown, backward_flops_per_s = kUnknown;  // over the time of the phase
+  double flops_per_weight_and_step = kUnknown;                             // over all ranks
+  double card_peak_over_mean = kUnknown;  // of the card with the highest peak: a server's, where there are servers
+};
+RankCompute compute_of(const ScalingRow& row);
+
 // The setting whose wire matrix the page shows: the recommended one, else the fastest on the most ranks.
 const Setting& shown_setting(const Evidence& evidence, const StudyVerdict& verdict);
 
