@@ -58,6 +58,8 @@ Table settings_table(const Evidence& evidence) {
   if (evidence.cost.node_hour > 0) header.push_back(evidence.cost.currency);
   const bool stale = any(evidence, [](const Setting& s) { return std::isfinite(s.row.staleness_mean); });
   if (stale) header.emplace_back("staleness");
+  const bool dropped = any(evidence, [](const Setting& s) { return has_dropped(s.row); });
+  if (dropped) header.emplace_back("dropped");
   Table table(header);
   for (const Setting& s : evidence.settings) {
     const double exposed = 100 * exposed_share(s.row);
@@ -78,6 +80,7 @@ Table settings_table(const Evidence& evidence) {
     if (stale)
       cells.push_back(known_or_dash(
           s.row.staleness_mean, fmt::format("{:.2f}, at most {:.0f}", s.row.staleness_mean, s.row.staleness_largest)));
+    if (dropped) cells.push_back(dropped_text(s.row));
     table.row(std::move(cells));
   }
   return table;
@@ -166,6 +169,8 @@ std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict
   const Table compute = compute_table(evidence);
   if (!compute.empty())
     out += "\n## Compute and memory of a rank\n\n" + wrapped(kComputeText, kColumns) + "\n" + compute.markdown();
+  if (const Table curves = evaluations_table(evidence); !curves.empty())
+    out += "\n## Evaluations\n\n" + wrapped(kEvaluationsText, kColumns) + "\n" + curves.markdown();
   const Setting& shown = shown_setting(evidence, verdict);
   const WireBytes bytes = read_wire(shown.attempt);
   if (const Table wire = wire_table(bytes); !wire.empty())

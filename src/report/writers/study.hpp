@@ -51,6 +51,14 @@ Table budget_table(const Evidence& evidence);
 std::vector<BudgetPart> shown_parts(const Evidence& evidence);
 // Rates of the phases beside the peak, compute per weight, hidden share of the exchange, memory.
 Table compute_table(const Evidence& evidence);
+// The evaluations that curve_plot draws, as numbers: at most kMostEvaluations a setting, evenly spaced from the last.
+inline constexpr std::size_t kMostEvaluations = 50;
+inline constexpr const char* kEvaluationsText =
+    "Evaluations of the first repetition, of the largest size and of the best single worker; at most 50 a setting, all "
+    "of them and all settings in study.json. Seconds since the start of the run, start-up and evaluations included.";
+Table evaluations_table(const Evidence& evidence);
+// The variant's name, else the strategy.
+std::string what_of(const Setting& s);
 // What every table begins with: ranks ("8 + 2" with servers), hosts, what.
 std::vector<std::string> identity_of(const Setting& s);
 std::string known_or_dash(double value, std::string text);

@@ -36,9 +36,11 @@ RankCompute compute_of(const ScalingRow& row) {
 
 std::string known_or_dash(double value, std::string text) { return std::isfinite(value) ? std::move(text) : "-"; }
 
+std::string what_of(const Setting& s) { return s.label.empty() ? s.row.strategy : s.label; }
+
 std::vector<std::string> identity_of(const Setting& s) {
   return {fmt::format("{}{}", s.row.ranks, s.row.servers > 0 ? fmt::format(" + {}", s.row.servers) : ""),
-          std::to_string(s.row.hosts), s.label.empty() ? s.row.strategy : s.label};
+          std::to_string(s.row.hosts), what_of(s)};
 }
 
 Table compute_table(const Evidence& evidence) {

@@ -43,8 +43,6 @@ void each_spread(const Setting& s, const Add& add) {
 // "micro_batch", "start_up": as keys.
 std::string key_of(const BudgetPart& part) { return replaced(part.name, "-", "_"); }
 
-std::string what_of(const Setting& s) { return s.label.empty() ? s.row.strategy : s.label; }
-
 ordered_json or_null(double value) { return value > 0 ? ordered_json(value) : ordered_json(nullptr); }
 
 ordered_json goal_json(const Evidence& evidence) {
