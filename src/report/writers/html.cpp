@@ -44,7 +44,8 @@ details { font-size: .85rem; margin: .8rem 0; }
 @page { size: A4 landscape; margin: 12mm; }
 @media print {
   :root { --fg: #000; --bg: #fff; --soft: #fff; --rule: #999; }
-  body { max-width: none; padding: 0; font-size: 12px; }
+  body { max-width: none; padding: 0; font-size: 12px; orphans: 1; widows: 1; }
+  .note, footer { font-size: 10px; }
   h2 { break-after: avoid; }
   h2 + .note { break-after: avoid; }
   .wide { overflow: visible; }

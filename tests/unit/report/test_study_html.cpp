@@ -149,6 +149,8 @@ TEST_CASE("the page of a study is readable in light, dark and print", "[report][
   }
   CHECK_THAT(print_rules, Contains("--fg: #000") && Contains("--bg: #fff") && Contains("break-inside: avoid"));
   CHECK_THAT(print_rules, Contains("details { display: none; }"));
+  CHECK_THAT(print_rules,
+             Contains("orphans: 1; widows: 1;"));  // one row of figures may stay on the page of the verdict
   CHECK_THAT(style, Contains("@page"));
 }
 
