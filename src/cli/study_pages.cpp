@@ -23,6 +23,7 @@
 #include "report/verdict.hpp"
 #include "report/writers/html.hpp"
 #include "report/writers/study.hpp"
+#include "report/writers/study_data.hpp"
 #include "study/search.hpp"
 #include "study/slurm.hpp"
 #include "train/run_plan.hpp"
@@ -128,7 +129,10 @@ bool print_study(const StudyPlan& study) {
   const ScalingReport report = make_scaling(read_runs({study.folder}));
   const std::string html = study.folder + "/study.html";
   write_file_whole(html, study_html(evidence, verdict, source, origin_lines(report, source)));
-  fmt::print("\nwritten:\n  {}\n  {}\n", page, html);
+  const std::string json = study.folder + "/study.json", csv = study.folder + "/study.csv";
+  write_file_whole(json, study_json(evidence, verdict, source));
+  write_file_whole(csv, study_csv(evidence, verdict, source));
+  fmt::print("\nwritten:\n  {}\n  {}\n  {}\n  {}\n", page, html, json, csv);
   ReportSource runs = source;
   runs.name = "report";
   for (const std::string& path : write_report(report, runs, study.folder)) fmt::print("  {}\n", path);

@@ -144,8 +144,8 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"staleness_mean", "versions", R::same, S::none, A::median, "over the updates that were applied", kLeftOut}, f.staleness_mean);
   visit(Figure{"staleness_largest", "versions", R::same, S::none, A::largest, "of an update that was applied", kLeftOut}, f.staleness_largest);
   visit(Figure{"staleness_by_worker", "", R::same, S::none, A::first, "the same by worker, and the seconds that each waited for the slowest; histograms are in staleness.json", kLeftOut}, f.staleness_by_worker);
-  visit(Figure{"gradients_dropped", "", R::list, S::none, A::first, "of late replicas", kLeftOut}, f.gradients_dropped);
-  visit(Figure{"samples_dropped", "", R::list, S::none, A::first, "likewise, with those of the steps that they left out", kLeftOut}, f.samples_dropped);
+  visit(Figure{"gradients_dropped", "", R::list, S::none, A::largest, "of late replicas", kLeftOut}, f.gradients_dropped);
+  visit(Figure{"samples_dropped", "", R::list, S::none, A::largest, "likewise, with those of the steps that they left out", kLeftOut}, f.samples_dropped);
   visit(Figure{"updates_held", "", R::sum, S::none, A::median, "strom: parts of updates that were kept back for a slow receiver", kLeftOut}, f.updates_held);
   visit(Figure{"checkpoints", "", R::rank0, S::sum, A::median, "written by this attempt", kLeftOut}, f.checkpoints);
   visit(Figure{"checkpoint_blocked_s", "s", R::rank0, S::sum, A::median, "training waited for them: rows of metrics.jsonl have each", kLeftOut}, f.checkpoint_blocked_s);

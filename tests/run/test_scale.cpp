@@ -93,6 +93,13 @@ TEST_CASE("a study runs each cell once, on its ranks, and keeps what cannot be r
   CHECK(odd.state == CellState::left_out);
   CHECK_THAT(odd.reason, Contains("7") && Contains("nearest"));
   CHECK(fs::exists(trial / "results/trial/report.md"));
+  for (const char* name : {"study.md", "study.html", "study.json", "study.csv"}) {
+    CHECK_THAT(study.out, Contains(std::string("results/trial/") + name + "\n"));
+    CHECK(fs::exists(trial / (std::string("results/trial/") + name)));
+  }
+  const auto evidence = nlohmann::json::parse(read_file_whole(trial / "results/trial/study.json"));
+  CHECK(evidence["settings"].size() == 3);  // ring on 1 and 2 ranks, odd batch on 1
+  CHECK(evidence["settings"][0]["curve"].size() == 1);
   const std::ptrdiff_t attempts = attempts_below(trial / "results/trial");
 
   const test::Outcome again = trial.echelon(kScale, 2);

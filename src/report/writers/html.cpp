@@ -8,8 +8,8 @@
 
 #include "report/wire_table.hpp"
 #include "report/writers/markup.hpp"
-#include "report/writers/plot.hpp"
 #include "report/writers/study.hpp"
+#include "report/writers/study_plots.hpp"
 
 namespace echelon::inline report {
 namespace {
@@ -39,17 +39,20 @@ th.r, td.r { text-align: right; font-variant-numeric: tabular-nums; }
 thead th { background: var(--soft); }
 figure { margin: 1.2rem 0; }
 figure svg { width: 100%; max-width: 56rem; height: auto; }
+details { font-size: .85rem; margin: .8rem 0; }
 .note, footer { font-size: .85rem; overflow-wrap: anywhere; }
 @page { size: A4 landscape; margin: 12mm; }
 @media print {
   :root { --fg: #000; --bg: #fff; --soft: #fff; --rule: #999; }
-  body { max-width: none; padding: 0; font-size: 12px; }
+  body { max-width: none; padding: 0; font-size: 12px; orphans: 1; widows: 1; }
+  .note, footer { font-size: 10px; }
   h2 { break-after: avoid; }
   h2 + .note { break-after: avoid; }
   .wide { overflow: visible; }
   table { font-size: 9px; width: 100%; }
   th, td { padding: 1px 4px; white-space: normal; }
   figure, tr { break-inside: avoid; }
+  details { display: none; }
   figure { display: inline-block; width: 49%; vertical-align: top; }
 }
 </style>)";
@@ -96,84 +99,42 @@ std::string figure_html(const std::string& svg, const std::string& caption) {
   return fmt::format("<figure>{}<figcaption class=\"note\">{}</figcaption></figure>\n", svg, escaped(caption));
 }
 
-// One line a variant, over its numbers of ranks.
-LinePlot speed_plot(const Evidence& evidence) {
-  LinePlot plot{.title = "Speed-up against the best single worker",
-                .x_label = "ranks",
-                .y_label = "speed-up",
-                .lines = {},
-                .log2_x = true,
-                .diagonal = true};
-  const double base = evidence.best_single().row.rate.median;
-  for (const Setting& s : evidence.settings) {
-    const std::string name = s.label.empty() ? s.row.strategy : s.label;
-    auto line = std::find_if(plot.lines.begin(), plot.lines.end(), [&](const PlotLine& l) { return l.name == name; });
-    if (line == plot.lines.end()) line = plot.lines.insert(line, {name, {}});
-    line->points.push_back(
-        {static_cast<double>(s.ranks()), s.row.speed_up, s.row.rate.low / base, s.row.rate.high / base});
-  }
-  return plot;
-}
-
-static_assert(kPlotColours >= kBudgetParts.size(), "each part of the loss budget has a colour of its own");
-
-int most_ranks(const Evidence& evidence) {
-  int most = 0;
-  for (const Setting& s : evidence.settings) most = std::max(most, s.ranks());
-  return most;
-}
-
-// Of all settings; where they are too many for a figure, of the best single worker and the largest size.
-StackPlot budget_plot(const Evidence& evidence) {
-  constexpr std::size_t kMostBars = 20;
-  const bool all = evidence.settings.size() <= kMostBars;
-  const int most = most_ranks(evidence);
-  StackPlot plot{
-      .title = "Loss budget: where k times the best single worker went, %", .bars = {}, .parts = {}, .values = {}};
-  const std::vector<BudgetPart> parts = shown_parts(evidence);
-  for (const BudgetPart& part : parts) plot.parts.emplace_back(part.name);
-  for (const Setting& s : evidence.settings) {
-    if (!s.budget.known() || !(all || s.ranks() == most || &s == &evidence.best_single())) continue;
-    plot.bars.push_back(s.label.empty() ? std::to_string(s.ranks()) : fmt::format("{} on {}", s.label, s.ranks()));
-    std::vector<double>& values = plot.values.emplace_back();
-    for (const BudgetPart& part : parts) values.push_back(100 * (s.budget.*part.share));
-  }
-  return plot;
-}
-
-// Curves of the largest size and of the best single worker.
-LinePlot curve_plot(const Evidence& evidence, bool over_time) {
-  const GoalMetric metric = evidence.has_goal()                                    ? evidence.goal.metric
-                            : std::isnan(evidence.best_single().row.test_accuracy) ? GoalMetric::test_loss
-                                                                                   : GoalMetric::test_accuracy;
-  const int most = most_ranks(evidence);
-  std::string figure = goal_metric_name(metric);
-  std::replace(figure.begin(), figure.end(), '_', ' ');
-  LinePlot plot{.title = fmt::format("{} over {}, on {} ranks and of the best single worker", figure,
-                                     over_time ? "time" : "samples", most),
-                .x_label = over_time ? "seconds" : "thousand samples",
-                .y_label = figure,
-                .lines = {}};
-  for (const Setting& s : evidence.settings) {
-    if (s.ranks() != most && &s != &evidence.best_single()) continue;
-    PlotLine line{.name = fmt::format("{}{}", s.label.empty() ? s.row.strategy : s.label,
-                                      s.ranks() == most ? "" : fmt::format(" on {}", s.ranks())),
-                  .points = {}};
-    for (const Evaluation& e : s.curve) {
-      const double y = goal_figure(metric, e.test_loss, e.test_accuracy);
-      if (std::isfinite(y)) line.points.push_back({over_time ? e.seconds : e.samples / 1e3, y, y, y});
-    }
-    if (!line.points.empty()) plot.lines.push_back(std::move(line));
-  }
-  return plot;
-}
-
 std::string figures_html(const Evidence& evidence) {
   if (!can_draw()) return fmt::format("<p class=\"note\">{}</p>\n", kInstallGnuplot);
   return figure_html(draw_svg(speed_plot(evidence)), "Medians; bars from the least to the greatest repetition.") +
          figure_html(draw_svg(budget_plot(evidence)), "Numbers in the table below; parts below 0 are drawn as 0.") +
          figure_html(draw_svg(curve_plot(evidence, false)), "First repetition.") +
          figure_html(draw_svg(curve_plot(evidence, true)), "First repetition; start-up and evaluations included.");
+}
+
+std::string details_html(const std::string& summary, const std::string& content) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(summary), content);
+}
+
+// Closed, and left out in print: the numbers of the curves.
+std::string evaluations_html(const Evidence& evidence) {
+  const Table table = evaluations_table(evidence);
+  if (table.empty()) return {};
+  return details_html("Numbers of the curves",
+                      fmt::format("<p class=\"note\">{}</p>\n{}", escaped(kEvaluationsText), table_html(table)));
+}
+
+// The folders of the runs, which may be hundreds, closed and left out in print.
+std::string origin_html(const std::vector<std::string>& origin) {
+  std::string lines, folders;
+  const std::string runs = std::string(kOriginRuns) + ": ";
+  for (const std::string& line : origin) {
+    if (!line.starts_with(runs)) {
+      lines += fmt::format("<li>{}</li>\n", escaped(line));
+      continue;
+    }
+    for (std::size_t at = runs.size(), end; at < line.size(); at = end + 2) {
+      end = std::min(line.find("; ", at), line.size());
+      folders += fmt::format("<li>{}</li>\n", escaped(line.substr(at, end - at)));
+    }
+  }
+  if (!folders.empty()) folders = details_html("Folders of the runs", "<ul>\n" + folders + "</ul>\n");
+  return fmt::format("<h2>Where it comes from</h2>\n<footer><ul>\n{}</ul>\n{}</footer>\n", lines, folders);
 }
 
 }  // namespace
@@ -190,7 +151,7 @@ std::string study_html(const Evidence& evidence, const StudyVerdict& verdict, co
     out += fmt::format("<p class=\"{0}\">goal {0}: {1}</p>\n", goal.met ? "met" : "missed", escaped(goal.text));
   out += "</div>\n";
   if (!evidence.settings.empty()) {
-    out += figures_html(evidence);
+    out += figures_html(evidence) + evaluations_html(evidence);
     out += "<h2>What was run</h2>\n" + table_html(settings_table(evidence));
     const Table budget = budget_table(evidence);
     if (!budget.empty())
@@ -207,9 +168,7 @@ std::string study_html(const Evidence& evidence, const StudyVerdict& verdict, co
       out += fmt::format("<h2>Bytes on the wire, MB a step: {}</h2>\n<p class=\"note\">{}</p>\n{}",
                          escaped(name_of(shown)), escaped(wire_text(bytes, shown.row)), table_html(wire));
   }
-  out += "<h2>Where it comes from</h2>\n<footer><ul>\n";
-  for (const std::string& line : origin) out += fmt::format("<li>{}</li>\n", escaped(line));
-  return out + "</ul></footer>\n</body></html>\n";
+  return out + origin_html(origin) + "</body></html>\n";
 }
 
 }  // namespace echelon::inline report

@@ -2,20 +2,19 @@
 #include <nlohmann/json.hpp>
 
 #include "report/figures_json.hpp"
+#include "report/writers/json_parts.hpp"
 #include "report/writers/writers.hpp"
 
 namespace echelon::inline report {
-namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json number(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr); }
+ordered_json number_json(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr); }
 
-ordered_json spread(const Spread& value) {
-  return {{"median", number(value.median)}, {"low", number(value.low)}, {"high", number(value.high)}};
+ordered_json spread_json(const Spread& spread) {
+  return {{"median", number_json(spread.median)}, {"low", number_json(spread.low)}, {"high", number_json(spread.high)}};
 }
 
-// The figures of the row, and what only a row of a study has.
 ordered_json row_json(const ScalingRow& row) {
   ordered_json out = to_json(static_cast<const RunFigures&>(row));
   out.erase("time_split_s");
@@ -24,17 +23,19 @@ ordered_json row_json(const ScalingRow& row) {
   out["runs"] = row.attempts;
   out["mesh_text"] = row.mesh_text;
   out["coded_as"] = row.codec_text;
-  out["samples_per_s"] = spread(row.rate);
-  out["test_accuracy"] = spread(row.accuracy);
-  out["speed_up"] = number(row.speed_up);
-  out["efficiency"] = number(row.efficiency);
+  out["samples_per_s"] = spread_json(row.rate);
+  out["test_accuracy"] = spread_json(row.accuracy);
+  out["speed_up"] = number_json(row.speed_up);
+  out["efficiency"] = number_json(row.efficiency);
   out["time_percent"] = nullptr;
   if (row.has_split)
     for (std::size_t i = 0; i < kTimeParts; ++i) out["time_percent"][time_part_name(i)] = row.percent[i];
   return out;
 }
 
-ordered_json study_json(const Study& study) {
+namespace {
+
+ordered_json rows_json(const Study& study) {
   const char* kind = study.kind == StudyKind::strong ? "strong" : study.kind == StudyKind::weak ? "weak" : "single";
   ordered_json out = {{"kind", kind},
                       {"title", study.title},
@@ -60,7 +61,7 @@ std::string write_json(const ScalingReport& report, const ReportSource& source) 
                       {"studies", ordered_json::array()},
                       {"not_counted", ordered_json::array()},
                       {"runs", ordered_json::array()}};
-  for (const Study& study : report.studies) out["studies"].push_back(study_json(study));
+  for (const Study& study : report.studies) out["studies"].push_back(rows_json(study));
   for (const LeftOut& run : report.left_out)
     out["not_counted"].push_back({{"folder", run.folder}, {"state", run.state}, {"reason", run.reason}});
   for (const RunRecord& run : report.counted)

@@ -85,9 +85,10 @@ std::string draw_svg(const LinePlot& plot) {
       spread |= p.low != p.high;
     }
     script += "EOD\n";
-    const char* colour = kColours[i % kColours.size()];
-    draws += fmt::format("{}$line{} using 1:2 with linespoints lw 2 pt 7 ps 0.5 lc rgb '{}' title {}",
-                         draws.empty() ? "" : ", ", i, colour, quoted(plot.lines[i].name));
+    const char* colour = kColours[plot.lines[i].colour.value_or(i) % kColours.size()];
+    draws +=
+        fmt::format("{}$line{} using 1:2 with linespoints lw 2 {} lc rgb '{}' title {}", draws.empty() ? "" : ", ", i,
+                    plot.lines[i].dashed ? "dt 2 pt 6 ps 0.6" : "pt 7 ps 0.5", colour, quoted(plot.lines[i].name));
     if (spread)
       draws += fmt::format(", $line{} using 1:3:(0):($4-$3) with vectors nohead lw 1 lc rgb '{}' notitle", i, colour);
   }

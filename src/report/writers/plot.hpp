@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct PlotPoint {
 struct PlotLine {
   std::string name;
   std::vector<PlotPoint> points;
+  std::optional<std::size_t> colour = {};  // index of the palette, modulo kPlotColours; else the line's place
+  bool dashed = false;                     // with open points
 };
 struct LinePlot {
   std::string title, x_label, y_label;

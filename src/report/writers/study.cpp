@@ -25,8 +25,8 @@ std::string tenths(double percent) { return fmt::format("{:.1f}", std::fabs(perc
 std::string amount_text(double amount) { return amount < 1 ? fmt::format("{:#.3g}", amount) : rate_text(amount); }
 
 std::string figure_heading(const Evidence& evidence) {
-  if (evidence.has_goal()) return goal_metric_name(evidence.goal.metric);
-  return std::isnan(evidence.best_single().row.test_accuracy) ? "test loss" : "test accuracy";
+  const std::string name = goal_metric_name(shown_metric(evidence));
+  return evidence.has_goal() ? name : replaced(name, "_", " ");
 }
 
 std::string count_or_dash(double value) {
@@ -39,6 +39,16 @@ bool any(const Evidence& evidence, const std::function<bool(const Setting&)>& ha
 
 }  // namespace
 
+GoalMetric shown_metric(const Evidence& evidence) {
+  if (evidence.has_goal()) return evidence.goal.metric;
+  return std::isnan(evidence.best_single().row.test_accuracy) ? GoalMetric::test_loss : GoalMetric::test_accuracy;
+}
+
+double exposed_share(const ScalingRow& row) {
+  const double step_s = row.time_split_s.training_s();
+  return step_s > 0 ? row.time_split_s.exchange_s / step_s : kUnknown;
+}
+
 Table settings_table(const Evidence& evidence) {
   std::vector<std::string> header = {"ranks",     "hosts",    "what",
                                      "samples/s", "speed-up", "efficiency",
@@ -48,10 +58,11 @@ Table settings_table(const Evidence& evidence) {
   if (evidence.cost.node_hour > 0) header.push_back(evidence.cost.currency);
   const bool stale = any(evidence, [](const Setting& s) { return std::isfinite(s.row.staleness_mean); });
   if (stale) header.emplace_back("staleness");
+  const bool dropped = any(evidence, [](const Setting& s) { return has_dropped(s.row); });
+  if (dropped) header.emplace_back("dropped");
   Table table(header);
   for (const Setting& s : evidence.settings) {
-    const double step_s = s.row.time_split_s.training_s();
-    const double exposed = step_s > 0 ? 100 * s.row.time_split_s.exchange_s / step_s : std::nan("");
+    const double exposed = 100 * exposed_share(s.row);
     std::vector<std::string> cells = identity_of(s);
     cells.insert(
         cells.end(),
@@ -69,6 +80,7 @@ Table settings_table(const Evidence& evidence) {
     if (stale)
       cells.push_back(known_or_dash(
           s.row.staleness_mean, fmt::format("{:.2f}, at most {:.0f}", s.row.staleness_mean, s.row.staleness_largest)));
+    if (dropped) cells.push_back(dropped_text(s.row));
     table.row(std::move(cells));
   }
   return table;
@@ -157,6 +169,8 @@ std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict
   const Table compute = compute_table(evidence);
   if (!compute.empty())
     out += "\n## Compute and memory of a rank\n\n" + wrapped(kComputeText, kColumns) + "\n" + compute.markdown();
+  if (const Table curves = evaluations_table(evidence); !curves.empty())
+    out += "\n## Evaluations\n\n" + wrapped(kEvaluationsText, kColumns) + "\n" + curves.markdown();
   const Setting& shown = shown_setting(evidence, verdict);
   const WireBytes bytes = read_wire(shown.attempt);
   if (const Table wire = wire_table(bytes); !wire.empty())

@@ -26,6 +26,20 @@ inline constexpr const char* kComputeText =
     "the exchange of weights weighs. Card: bytes a second in the busiest tenth of a second, of the rank that has most, "
     "over the largest mean. Memory: the largest of any rank.";
 
+// The figure of the curves and of the last column but the goal's: the goal's, else accuracy or test loss. There is a
+// setting.
+GoalMetric shown_metric(const Evidence& evidence);
+// Exposed exchange, of the time of a step without hooks, evaluations and checkpoints.
+double exposed_share(const ScalingRow& row);
+
+// What a rank computes; unknown where it was not measured.
+struct RankCompute {
+  double forward_flops_per_s = kUnknown, backward_flops_per_s = kUnknown;  // over the time of the phase
+  double flops_per_weight_and_step = kUnknown;                             // over all ranks
+  double card_peak_over_mean = kUnknown;  // of the card with the highest peak: a server's, where there are servers
+};
+RankCompute compute_of(const ScalingRow& row);
+
 // The setting whose wire matrix the page shows: the recommended one, else the fastest on the most ranks.
 const Setting& shown_setting(const Evidence& evidence, const StudyVerdict& verdict);
 
@@ -37,6 +51,14 @@ Table budget_table(const Evidence& evidence);
 std::vector<BudgetPart> shown_parts(const Evidence& evidence);
 // Rates of the phases beside the peak, compute per weight, hidden share of the exchange, memory.
 Table compute_table(const Evidence& evidence);
+// The evaluations that curve_plot draws, as numbers: at most kMostEvaluations a setting, evenly spaced from the last.
+inline constexpr std::size_t kMostEvaluations = 50;
+inline constexpr const char* kEvaluationsText =
+    "Evaluations of the first repetition, of the largest size and of the best single worker; at most 50 a setting, all "
+    "of them and all settings in study.json. Seconds since the start of the run, start-up and evaluations included.";
+Table evaluations_table(const Evidence& evidence);
+// The variant's name, else the strategy.
+std::string what_of(const Setting& s);
 // What every table begins with: ranks ("8 + 2" with servers), hosts, what.
 std::vector<std::string> identity_of(const Setting& s);
 std::string known_or_dash(double value, std::string text);

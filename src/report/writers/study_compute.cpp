@@ -16,12 +16,6 @@ std::string rate_cell(double rate, double peak) {
   return peak > 0 ? fmt::format("{} ({:.0f} %)", text, 100 * rate / peak) : text;
 }
 
-// Of the card with the highest peak: a server's, where there are servers.
-std::string card_cell(const ScalingRow& row) {
-  const double peak = largest(row.card_peak), mean = largest(row.card_mean);
-  return peak > 0 && mean > 0 ? fmt::format("{:.1f}", peak / mean) : "-";
-}
-
 std::string memory_cell(const std::vector<double>& mib) {
   const double most = largest(mib);
   return known_or_dash(most, fmt::format("{:.0f}", most));
@@ -29,11 +23,24 @@ std::string memory_cell(const std::vector<double>& mib) {
 
 }  // namespace
 
+RankCompute compute_of(const ScalingRow& row) {
+  const double peak = largest(row.card_peak), mean = largest(row.card_mean);
+  const double flops = (row.forward_flops + row.backward_flops) * static_cast<double>(row.global_batch);
+  return {
+      .forward_flops_per_s = row.flops_per_s(row.forward_flops, row.time_split_s.forward_s),
+      .backward_flops_per_s = row.flops_per_s(row.backward_flops, row.time_split_s.backward_s),
+      .flops_per_weight_and_step = row.parameters > 0 ? flops / static_cast<double>(row.parameters) : kUnknown,
+      .card_peak_over_mean = peak > 0 && mean > 0 ? peak / mean : kUnknown,
+  };
+}
+
 std::string known_or_dash(double value, std::string text) { return std::isfinite(value) ? std::move(text) : "-"; }
+
+std::string what_of(const Setting& s) { return s.label.empty() ? s.row.strategy : s.label; }
 
 std::vector<std::string> identity_of(const Setting& s) {
   return {fmt::format("{}{}", s.row.ranks, s.row.servers > 0 ? fmt::format(" + {}", s.row.servers) : ""),
-          std::to_string(s.row.hosts), s.label.empty() ? s.row.strategy : s.label};
+          std::to_string(s.row.hosts), what_of(s)};
 }
 
 Table compute_table(const Evidence& evidence) {
@@ -41,18 +48,17 @@ Table compute_table(const Evidence& evidence) {
                "FLOP a weight and step", "exchange hidden", "card, peak over mean", "host MiB", "device MiB"});
   for (const Setting& s : evidence.settings) {
     const ScalingRow& row = s.row;
-    const double flops = row.forward_flops + row.backward_flops, hidden = row.hidden_share();
-    const double intensity = row.parameters > 0
-                                 ? flops * static_cast<double>(row.global_batch) / static_cast<double>(row.parameters)
-                                 : kUnknown;
+    const double hidden = row.hidden_share();
+    const RankCompute compute = compute_of(row);
     std::vector<std::string> cells = identity_of(s);
-    cells.insert(
-        cells.end(),
-        {rate_cell(row.flops_per_s(row.forward_flops, row.time_split_s.forward_s), row.peak_flops),
-         rate_cell(row.flops_per_s(row.backward_flops, row.time_split_s.backward_s), row.peak_flops),
-         known_or_dash(row.peak_flops, rate_text(row.peak_flops / 1e9)), known_or_dash(intensity, rate_text(intensity)),
-         known_or_dash(hidden, fmt::format("{:.0f} %", 100 * hidden)), card_cell(row), memory_cell(row.peak_rss_mb),
-         memory_cell(row.device_peak_mb)});
+    cells.insert(cells.end(),
+                 {rate_cell(compute.forward_flops_per_s, row.peak_flops),
+                  rate_cell(compute.backward_flops_per_s, row.peak_flops),
+                  known_or_dash(row.peak_flops, rate_text(row.peak_flops / 1e9)),
+                  known_or_dash(compute.flops_per_weight_and_step, rate_text(compute.flops_per_weight_and_step)),
+                  known_or_dash(hidden, fmt::format("{:.0f} %", 100 * hidden)),
+                  known_or_dash(compute.card_peak_over_mean, fmt::format("{:.1f}", compute.card_peak_over_mean)),
+                  memory_cell(row.peak_rss_mb), memory_cell(row.device_peak_mb)});
     table.row(std::move(cells));
   }
   return table;

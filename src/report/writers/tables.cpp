@@ -92,6 +92,20 @@ void add_distinct(std::vector<std::string>& lines, const std::string& what, cons
 
 }  // namespace
 
+bool has_dropped(const RunFigures& run) { return run.updates_dropped > 0 || largest(run.gradients_dropped) > 0; }
+
+std::string dropped_text(const RunFigures& run) {
+  const auto count = [](double value) { return count_text(static_cast<std::int64_t>(std::isnan(value) ? 0 : value)); };
+  if (run.updates_applied > 0 || run.updates_dropped > 0)
+    return fmt::format("{} of {} updates", count(run.updates_dropped),
+                       count(run.updates_dropped + (std::isnan(run.updates_applied) ? 0 : run.updates_applied)));
+  const double gradients = largest(run.gradients_dropped);
+  if (std::isnan(gradients)) return "-";
+  if (gradients == 0) return "0";
+  return fmt::format("{} of a rank, {} samples", counted(static_cast<std::int64_t>(gradients), "gradient"),
+                     count(largest(run.samples_dropped)));
+}
+
 Table rate_table(const Study& study) {
   using Row = ScalingRow;
   std::vector<Column> more = {{"config", [](const Row& row) { return row.hash; }},
@@ -116,6 +130,8 @@ Table rate_table(const Study& study) {
                       return or_dash(row.staleness_mean,
                                      fmt::format("{:.2f}, at most {:.0f}", row.staleness_mean, row.staleness_largest));
                     }});
+  if (any_above_0(study, [](const Row& row) { return has_dropped(row); }))
+    more.push_back({"dropped", [](const Row& row) { return dropped_text(row); }});
   more.push_back({"runs", [](const Row& row) { return fmt::format("{}", row.attempts); }});
   return table_of(study, identity(study), more);
 }
@@ -187,7 +203,7 @@ std::vector<std::string> origin_lines(const ScalingReport& report, const ReportS
   add_distinct(lines, "hosts", hosts);
   add_distinct(lines, "MPI", mpi);
   add_distinct(lines, "commands", commands);
-  add_distinct(lines, "runs", folders);
+  add_distinct(lines, kOriginRuns, folders);
   return lines;
 }
 

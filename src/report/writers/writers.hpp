@@ -21,6 +21,11 @@ struct ReportSource {
 Table rate_table(const Study& study);  // samples/s, speed-up, efficiency, loss and accuracy
 Table time_table(const Study& study);  // parts of a step's time in percent
 Table cost_table(const Study& study);  // bytes a step beside the formula, inside replicas, memory, time to first step
+// "3 of 200 updates" for their staleness, or "5 gradients of a rank, 320 samples" of late replicas, of the rank and
+// repetition that has most; "-": strategies that drop none.
+std::string dropped_text(const RunFigures& run);
+bool has_dropped(const RunFigures& run);
+inline constexpr const char* kOriginRuns = "runs";  // the line of folders begins so
 // Builds, devices, hosts, MPI, commands and folders of the counted runs.
 std::vector<std::string> origin_lines(const ScalingReport& report, const ReportSource& source);
 
