@@ -231,6 +231,7 @@ TEST_CASE("updates, gradients and samples that were dropped are a column where a
   for (Setting& s : evidence.settings) s.row.updates_applied = 197, s.row.updates_dropped = 0;
   CHECK_THAT(settings_table(evidence).text(), !Contains("dropped"));
   evidence.settings[1].row.updates_dropped = 3;
+  CHECK_THAT(settings_table(evidence).text(), Contains("dropped"));
   evidence.settings[2].row.updates_applied = evidence.settings[2].row.updates_dropped = kUnknown;
   evidence.settings[2].row.gradients_dropped = {0, 5};
   evidence.settings[2].row.samples_dropped = {0, 1320};
@@ -238,7 +239,7 @@ TEST_CASE("updates, gradients and samples that were dropped are a column where a
   INFO(text);
   CHECK_THAT(text, Contains("dropped") && Contains("0 of 197 updates") && Contains("3 of 200 updates"));
   CHECK_THAT(text, Contains("5 gradients of a rank, 1,320 samples"));
-  CHECK_THAT(page_of(evidence), Contains("<td>3 of 200 updates</td>") || Contains(">3 of 200 updates</td>"));
+  CHECK_THAT(page_of(evidence), Contains(">3 of 200 updates</td>"));
   RunFigures none;
   CHECK(dropped_text(none) == "-");
   none.gradients_dropped = {0, 0};
