@@ -15,13 +15,16 @@ namespace {
 constexpr std::size_t kBlock = 64 << 10;
 using Block = std::unique_ptr<char[]>;
 
+Block touched_block() {
+  Block block(new char[kBlock]);
+  for (std::size_t at = 0; at < kBlock; at += 1024) const_cast<volatile char&>(block[at]) = 1;
+  return block;
+}
+
 // Blocks that the allocator takes from its heap, written to.
 std::vector<Block> touched_mb(std::size_t mb) {
   std::vector<Block> blocks;
-  for (std::size_t i = 0; i < mb * (1 << 20) / kBlock; ++i) {
-    blocks.push_back(Block(new char[kBlock]));
-    for (std::size_t at = 0; at < kBlock; at += 1024) const_cast<volatile char&>(blocks.back()[at]) = 1;
-  }
+  for (std::size_t i = 0; i < mb * (1 << 20) / kBlock; ++i) blocks.push_back(touched_block());
   return blocks;
 }
 
@@ -30,10 +33,10 @@ std::vector<Block> touched_mb(std::size_t mb) {
 TEST_CASE("peak memory counts what was freed, until the next run begins", "[memory][resident]") {
   begin_peak_memory();
   const double before_mb = resident_mb();
-  Block last;  // at the end of the heap, which frees what is behind it by itself
+  Block last;  // at the end of the heap: what is freed before it stays resident
   {
     const std::vector<Block> blocks = touched_mb(200);
-    last = Block(new char[kBlock]);
+    last = touched_block();
   }
   CHECK(peak_memory_mb() > before_mb + 150);
   begin_peak_memory();
