@@ -1,12 +1,12 @@
 // echelon bench step: how long a training step of one rank takes, and where the time goes.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cstdio>
 #include <map>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/peak_memory.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
 #include "cli/step_bench.hpp"
@@ -15,11 +15,7 @@
 namespace echelon::cli {
 namespace {
 
-double peak_resident_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024;
-}
+double peak_resident_bytes() { return peak_memory_mb() * (1 << 20); }
 
 std::string percent(double part, double whole) { return fmt::format("{:.1f} %", 100 * part / whole); }
 

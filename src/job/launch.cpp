@@ -16,6 +16,7 @@
 #include "base/atomic_file.hpp"
 #include "base/cores.hpp"
 #include "base/error.hpp"
+#include "base/peak_memory.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/fabric_settings.hpp"
 #include "comm/mpi/tcp_settings.hpp"
@@ -140,7 +141,10 @@ double before_run_s = 0;  // of this process, before its newest run
 
 }  // namespace
 
-void begin_run() { before_run_s = since_process_start_s(); }
+void begin_run() {
+  before_run_s = since_process_start_s();
+  begin_peak_memory();
+}
 
 double since_run_start_s() { return since_process_start_s() - before_run_s; }
 

@@ -44,8 +44,9 @@ DeviceConfig device_on(const DeviceConfig& config, const HostSlot& slot);
 // Options of [device] for this rank: threads, GPU index, memory limit. Opens no device.
 DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, std::string* warning = nullptr);
 
-// For a process that makes several runs, one after another: one of them begins here. Without a call the run began with
-// the process. By one thread, while no run is under way.
+// For a process that makes several runs, one after another: one of them begins here, and with it the time since its
+// start and its peak memory (base/peak_memory.hpp). Without a call the run began with the process. By one thread, while
+// no run is under way.
 void begin_run();
 double since_run_start_s();  // of a process's start by the kernel's clock, in ticks of 10 ms; execv keeps it
 std::string command_line();  // of this process, words with special characters quoted

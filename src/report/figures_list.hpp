@@ -127,7 +127,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"test_precision", "0..1", R::same, S::newest, A::first, "likewise by class, of its predictions; null: no prediction", kLeftOut}, f.test_precision);
   visit(Figure{"card_peak", "bytes/s", R::list, S::none, A::largest, "sent and received in the busiest tenth of a second", kLeftOut}, f.card_peak);
   visit(Figure{"card_mean", "bytes/s", R::list, S::mean, A::largest, "likewise over the whole attempt", kLeftOut}, f.card_mean);
-  visit(Figure{"peak_rss_mb", "MiB", R::list, S::none, A::largest, "memory of the process"}, f.peak_rss_mb);
+  visit(Figure{"peak_rss_mb", "MiB", R::list, S::none, A::largest, "peak of the resident memory of a rank's process during the run; null: the process made runs before, and the kernel does not reset its peak"}, f.peak_rss_mb);
   visit(Figure{"device_peak_mb", "MiB", R::list, S::none, A::largest, "memory of the device"}, f.device_peak_mb);
   visit(Figure{"activations_spared_mb", "MiB", R::list, S::none, A::largest, "activation memory below that of gpipe"}, f.activations_spared_mb);
   visit(Figure{"start_to_first_step_s", "s", R::largest, S::none, A::median, "from the start of the process, or of this run in it, to the end of the first step"}, f.start_to_first_step_s);

@@ -1,7 +1,6 @@
 #include "run/summary.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include "base/allocations.hpp"
 #include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
+#include "base/peak_memory.hpp"
 #include "config/traits/strategies.hpp"
 #include "device/peak_rate.hpp"
 #include "model/build.hpp"
@@ -25,12 +25,6 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr double kMiB = 1 << 20;
-
-double peak_rss_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;  // KiB to MiB
-}
 
 double known(double value) { return value >= 0 ? value : kUnknown; }
 
@@ -154,7 +148,7 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   own.bytes_used = static_cast<double>(parts.runner.bytes_used());
   own.card_peak = {parts.card.peak};
   own.card_mean = {parts.card.mean};
-  own.peak_rss_mb = {peak_rss_mb()};
+  own.peak_rss_mb = {peak_memory_mb()};
   own.device_peak_mb = {static_cast<double>(parts.device.peak_bytes()) / kMiB};
   const bool stages = parts.rank_groups.mesh().pipeline() > 1;
   own.activations_spared_mb = {stages ? static_cast<double>(parts.runner.spared_bytes()) / kMiB : 0};

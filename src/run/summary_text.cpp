@@ -50,8 +50,10 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
       in_memory ? "in memory that ranks share"
       : library ? fmt::format("by the MPI library, by formula {} a step", bytes_text(s.formula_bytes_per_step))
                 : bytes_text(s.wire_bytes_per_step) + " a step on the wire";
-  text += fmt::format("memory: up to {:.0f} MiB a rank, {:.1f} MiB of the device; exchange: {}\n",
-                      largest(s.peak_rss_mb), largest(s.device_peak_mb), wire);
+  const double peak_mb = largest(s.peak_rss_mb);
+  text +=
+      fmt::format("memory: {} a rank, {:.1f} MiB of the device; exchange: {}\n",
+                  peak_mb >= 0 ? fmt::format("up to {:.0f} MiB", peak_mb) : "unknown", largest(s.device_peak_mb), wire);
   if (const double busy_s = s.exchange_exposed_s + s.exchange_hidden_s; busy_s > 0)
     text += fmt::format("exchange: {:.0f} % hidden; arrival skew {}\n", 100 * s.exchange_hidden_s / busy_s,
                         seconds_text(s.arrival_skew_s));

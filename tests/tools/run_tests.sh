@@ -19,11 +19,12 @@ export ASAN_OPTIONS=allocator_may_return_null=1
 whole_stacks=ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0
 export TSAN_OPTIONS=suppressions=$PWD/tests/tools/tsan.supp:print_suppressions=0:allocator_may_return_null=1
 # A sanitised build is slow: limits that end what hangs, here and of the processes that tests start, are so many times
-# as long. The thread sanitizer cannot see the barriers of OpenMP, nor into oneDNN's threads.
+# as long, and it keeps freed memory resident. The thread sanitizer cannot see the barriers of OpenMP, nor into
+# oneDNN's threads.
 patience=1
 case $(basename "$out") in
-  *tsan*) patience=10 filter+='~[speed]~[bundle]~[onednn]'; export OMP_NUM_THREADS=1 ;;
-  *asan* | *ubsan*) patience=5 filter+='~[speed]~[bundle]' ;;
+  *tsan*) patience=10 filter+='~[speed]~[bundle]~[resident]~[onednn]'; export OMP_NUM_THREADS=1 ;;
+  *asan* | *ubsan*) patience=5 filter+='~[speed]~[bundle]~[resident]' ;;
 esac
 export ECHELON_TEST_PATIENCE=${ECHELON_TEST_PATIENCE:-$patience}
 quick=(${filter:+"$filter"})
