@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -123,8 +124,8 @@ struct PlanOptions {  // echelon plan CONFIG --from RUN.. | --step TEXT|FILE  --
   std::string replicas = "8..10000";
   std::string scaling = "weak";  // weak: the batch of each replica stays | strong: that of all
   std::vector<std::string> compare = {"strategies", "algorithms", "codecs"};
-  double node_hour = 0;  // money of a host for an hour
-  std::string out;       // folder of NAME.md, NAME.csv, NAME.json, NAME.svg; "": only printed
+  std::optional<double> node_hour;  // price of an hour of one host, in cost.currency; default: cost.node_hour
+  std::string out;                  // folder of NAME.md, NAME.csv, NAME.json, NAME.svg; "": only printed
   std::string name = "plan";
 };
 int run_plan(const PlanOptions& options);

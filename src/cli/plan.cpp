@@ -72,7 +72,8 @@ class Planner {
     PlanReport report;
     report.facts = facts();
     report.main = of(config_, replicas_, true);
-    report.node_hour = options_.node_hour;
+    report.cost = config_.cost;
+    report.cost.node_hour = options_.node_hour.value_or(config_.cost.node_hour);
     for (const Config& config : variants()) report.variants.push_back(of(config, replicas_, false));
     if (wanted("meshes")) add_meshes(report);
     add_points(report);

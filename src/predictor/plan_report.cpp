@@ -21,7 +21,7 @@ double node_hours(const ForecastRow& row) { return row.hosts * 1e6 / row.samples
 Table main_table(const PlanReport& report) {
   std::vector<std::string> header = {"replicas", "hosts", "step",     "range", "samples/s", "efficiency",
                                      "compute",  "skew",  "exchange", "codec", "memory",    "host-h / M samples"};
-  if (report.node_hour > 0) header.emplace_back("cost / M samples");
+  if (report.cost.node_hour > 0) header.push_back(report.cost.currency + " / M samples");
   header.emplace_back("by");
   Table table(header);
   for (const ForecastRow& row : report.main.rows) {
@@ -37,7 +37,7 @@ Table main_table(const PlanReport& report) {
                                       percent(row.codec_s / row.step_s),
                                       row.memory > 0 ? bytes_text(row.memory) : "-",
                                       fmt::format("{:.3g}", node_hours(row))};
-    if (report.node_hour > 0) cells.push_back(fmt::format("{:.2f}", report.node_hour * node_hours(row)));
+    if (report.cost.node_hour > 0) cells.push_back(fmt::format("{:.2f}", report.cost.node_hour * node_hours(row)));
     cells.emplace_back(row.simulated ? "simulation" : fmt::format("formula, {:.0f} %", 100 * row.error));
     table.row(std::move(cells));
   }
@@ -194,6 +194,8 @@ nlohmann::ordered_json plan_json(const PlanReport& report) {
                              {"measured_s", point.measured_s},
                              {"predicted_s", point.predicted.step_s},
                              {"calibrates", point.calibrates}});
+  if (report.cost.node_hour > 0)
+    all["cost"] = {{"node_hour", report.cost.node_hour}, {"currency", report.cost.currency}};
   all["notes"] = report.notes;
   return all;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/schema.hpp"
 #include "predictor/mesh_models.hpp"
 #include "predictor/prediction.hpp"
 
@@ -25,7 +26,7 @@ struct PlanReport {
   std::vector<Forecast> variants;    // other strategies, algorithms, codecs
   std::vector<MeshForecast> meshes;  // of several numbers of ranks, in their order
   std::vector<MeasuredPoint> points;
-  double node_hour = 0;  // money of one host for an hour; 0: not given
+  CostConfig cost;  // of an hour of a host
   std::vector<std::string> notes;
 };
 

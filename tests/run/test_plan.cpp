@@ -116,6 +116,28 @@ TEST_CASE("plan prices meshes of ranks that are not there, with their memory", "
   CHECK_THAT(limited.out, Catch::Contains("too large") && !Catch::Contains("fastest"));
 }
 
+TEST_CASE("plan prices hosts as the config has it, unless --node-hour says otherwise", "[plan]") {
+  const Trial trial;
+  const auto planned = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"--step", "samples_per_s=1000", "--replicas", "1", "--compare", "none", "--out",
+                                      "plans"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = plan(trial, words);
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == kExitOk);
+    return outcome.out;
+  };
+  CHECK_THAT(planned({}), !Catch::Contains("EUR"));
+  const Sets cost = {"--set", "cost.node_hour=36", "--set", "cost.currency=CHF"};
+  CHECK_THAT(planned(cost), Catch::Contains("CHF / M samples") && Catch::Contains("10.00"));
+  const json made = json::parse(read_file_whole(trial / "plans/plan.json"));
+  CHECK(made["cost"] == json{{"node_hour", 36.0}, {"currency", "CHF"}});
+  CHECK_THAT(planned(with(cost, {"--node-hour", "72"})),
+             Catch::Contains("CHF / M samples") && Catch::Contains("20.00"));
+  CHECK_THAT(planned(with(cost, {"--node-hour", "0"})), !Catch::Contains("CHF"));
+  CHECK_THAT(planned({"--node-hour", "72"}), Catch::Contains("EUR / M samples") && Catch::Contains("20.00"));
+}
+
 TEST_CASE("plan refuses what it cannot predict from", "[plan]") {
   const Trial trial;
   const auto refused = [&](std::vector<std::string> words, const std::string& why) {

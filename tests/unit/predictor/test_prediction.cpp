@@ -233,9 +233,10 @@ TEST_CASE("the knee is where a doubling no longer gives half of one", "[predicto
                           .variants = {naive},
                           .meshes = {},
                           .points = {},
-                          .node_hour = 2,
+                          .cost = {.node_hour = 2, .currency = "CHF"},
                           .notes = {"a note"}};
   CHECK_THAT(plan_text(report, PlanFormat::text), Contains("Knee:") && Contains("up to 2") && Contains("note: a note"));
+  CHECK_THAT(plan_text(report, PlanFormat::text), Contains("CHF / M samples"));
   CHECK_THAT(plan_text(report, PlanFormat::markdown), Contains("|") && Contains("## synchronous, naive"));
   const std::string csv = plan_csv(report);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 7);
