@@ -40,7 +40,7 @@ def pair(echelon, data, args, factor, work):
             raise SystemExit(f"compare ended with {compared.returncode}: {compared.stderr}")
         figures = [f for run in json.loads(compared.stdout)["runs"] for f in run["figures"]]
         return compared.returncode, "; ".join(
-            f"{f['name']} {100 * f['change']:+.1f} % ({100 * f['low']:+.1f} to {100 * f['high']:+.1f})" for f in figures)
+            f"{f['figure']} {100 * f['change']:+.1f} % ({100 * f['low']:+.1f} to {100 * f['high']:+.1f})" for f in figures)
 
 
 def main():

@@ -138,6 +138,12 @@ class Comparer {
     const bool tested = base.variance + fresh.variance > 0;
     if (tested) figure.low = change(shift.low), figure.high = change(shift.high);
     if (tested) figure.p = std::min(shift.lower_p, shift.higher_p);
+    const double sought = tolerance(figure.group) * (relative && !logs ? std::fabs(base.value) : 1);
+    if (tested && sought > 0)
+      figure.attempts_needed = attempts_to_find(
+          logs ? std::log1p(sought) : sought,
+          base.variance * static_cast<double>(before.size()) + fresh.variance * static_cast<double>(after.size()),
+          settings_.significance);
     const bool beyond = std::fabs(figure.change) > tolerance(figure.group);
     if (beyond && (!tested || figure.p < settings_.significance))
       figure.verdict = (figure.change > 0) == more_is_better(figure.group) ? Change::better : Change::worse;

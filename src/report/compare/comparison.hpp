@@ -44,6 +44,7 @@ struct ComparedFigure {
   double base = kUnknown, fresh = kUnknown;  // medians over attempts; of counts and memory their largest and least
   double change = kUnknown;                  // relative to base; of accuracy the difference
   double low = kUnknown, high = kUnknown;    // confidence interval of `change`, where there is a test
+  double attempts_needed = kUnknown;         // a side, to find a change of the tolerance in this noise (noise.hpp)
   double p = kUnknown;                       // one-sided, of a change at least this far in its direction
   Change verdict = Change::none;
   std::string note;  // why it is unknown

@@ -167,4 +167,10 @@ Shift welch_test(const Estimate& base, const Estimate& fresh, double significanc
   return out;
 }
 
+double attempts_to_find(double shift, double variance, double significance) {
+  constexpr double kMissed = 0.1;
+  const double quantiles = student_quantile(significance, kInfinity) + student_quantile(kMissed, kInfinity);
+  return std::max(2.0, std::ceil(quantiles * quantiles * variance / (shift * shift)));
+}
+
 }  // namespace echelon::inline report

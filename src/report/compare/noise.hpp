@@ -46,4 +46,9 @@ struct Shift {
 };
 Shift welch_test(const Estimate& base, const Estimate& fresh, double significance);
 
+// Attempts a side with which a test at this significance finds a true difference `shift` > 0 with probability 0.9,
+// where one attempt of each side together have this variance; at least 2. By the normal distribution: where few are
+// enough, a few too few.
+double attempts_to_find(double shift, double variance, double significance);
+
 }  // namespace echelon::inline report

@@ -25,6 +25,7 @@ ordered_json figure_json(const ComparedFigure& figure) {
           {"low", number(figure.low)},
           {"high", number(figure.high)},
           {"p", number(figure.p)},
+          {"attempts_needed", number(figure.attempts_needed)},
           {"verdict", word(figure.verdict)},
           {"note", figure.note}};
 }

@@ -122,13 +122,16 @@ std::string comparison_text(const Comparison& comparison) {
   for (const std::string& note : comparison.notes) out += fmt::format("note: {}\n", note);
   out += worse;
   std::int64_t noisy = 0;
+  double needed = 0;
   for (const ComparedRuns& runs : comparison.runs)
-    noisy += std::count_if(runs.figures.begin(), runs.figures.end(), [&](const ComparedFigure& figure) {
-      return figure.verdict == Change::none && figure.change != 0 && hides_worse(figure, comparison.settings);
-    });
+    for (const ComparedFigure& figure : runs.figures)
+      if (figure.verdict == Change::none && figure.change != 0 && hides_worse(figure, comparison.settings))
+        ++noisy, needed = std::fmax(needed, figure.attempts_needed);
   if (noisy > 0)
-    out += fmt::format("{} too noisy to tell: take more attempts, in turns, on an idle machine\n",
-                       noisy == 1 ? "1 figure is" : counted(noisy, "figure") + " are");
+    out += fmt::format(
+        "{} too noisy to tell: take more attempts, in turns, on an idle machine{}\n",
+        noisy == 1 ? "1 figure is" : counted(noisy, "figure") + " are",
+        needed > 0 ? fmt::format("; in this noise about {:.0f} a side find a change of the tolerance", needed) : "");
   const int worse_count = comparison.count(Change::worse), better = comparison.count(Change::better);
   return out + fmt::format("{}: {} worse, {} better, {} without a change beyond noise and tolerance\n",
                            worse_count > 0 ? "REGRESSION" : "no regression", counted(worse_count, "figure"), better,

@@ -78,6 +78,19 @@ TEST_CASE("20 pairs of equal builds raise no alarm; a build that is 5 % slower i
   CHECK(found >= 18);
 }
 
+TEST_CASE("a figure too noisy for its tolerance has the number of attempts that would do", "[report][compare]") {
+  const TempFolder folder;
+  const Noise noise{.steps = 0.01, .attempts = 0.09};
+  write_side(folder / "base", 3, noise, 1);
+  write_side(folder / "new", 3, noise, 2);
+  const Comparison comparison = compared(folder);
+  const double needed = figure_of(comparison, "samples_per_s").attempts_needed;
+  CHECK(needed > 10);
+  const auto json = nlohmann::json::parse(comparison_json(comparison));
+  CHECK(json["runs"][0]["figures"][0]["attempts_needed"] == needed);
+  CHECK_THAT(comparison_text(comparison), Catch::Contains("a side find a change of the tolerance"));
+}
+
 TEST_CASE("stalls of a few steps lower the overall rate alone", "[report][compare]") {
   const TempFolder folder;
   write_side(folder / "base", 3, {.attempts = 0.002}, 1);

@@ -1,6 +1,8 @@
 // The test behind `echelon compare`: known distributions, known autocorrelation, and how often it errs.
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <limits>
+#include <random>
 
 #include "report/compare/noise.hpp"
 #include "report/compare/student.hpp"
@@ -84,6 +86,25 @@ TEST_CASE("Welch's test: the worked example of unequal variances", "[report][com
   const Shift exact = welch_test({2, 0, 0}, {1, 0, 0}, 0.01);
   CHECK(exact.lower_p == 0);
   CHECK(exact.higher_p == 1);
+}
+
+TEST_CASE("with as many attempts as are called needed, a test finds the change in 9 of 10", "[report][compare]") {
+  CHECK(attempts_to_find(0.05, 1e-6, 0.01) == 2);
+  CHECK(attempts_to_find(0.05, 0.02, 0.01) == Approx(std::ceil(std::pow(2.32635 + 1.28155, 2) * 0.02 / 0.0025)));
+  constexpr double kShift = 0.05, kDeviation = 0.09, kTrials = 2000;
+  const double needed = attempts_to_find(kShift, 2 * kDeviation * kDeviation, 0.01);
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> noise(0, kDeviation);
+  const auto side = [&](double value) {
+    std::vector<Estimate> attempts;
+    for (int i = 0; i < static_cast<int>(needed); ++i) attempts.push_back({value + noise(random), 0, 1});
+    return combine_attempts(attempts, {});
+  };
+  int found = 0;
+  for (int trial = 0; trial < kTrials; ++trial)
+    found += welch_test(side(0), side(-kShift), 0.01).lower_p < 0.01 ? 1 : 0;
+  CHECK(found > 0.86 * kTrials);
+  CHECK(found < 0.93 * kTrials);
 }
 
 }  // namespace echelon::test
