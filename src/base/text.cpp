@@ -119,8 +119,11 @@ std::string Table::text() const {
 }
 
 std::string Table::markdown() const {
-  const auto width = widths();
-  const auto right = right_set();
+  Table escaped = *this;  // GitHub splits cells at bars, in code spans too
+  for (auto& row : escaped.rows_)
+    for (std::string& cell : row) cell = replaced(cell, "|", "\\|");
+  const auto width = escaped.widths();
+  const auto right = escaped.right_set();
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string out = "|";
     for (std::size_t c = 0; c < cells.size(); ++c) out += " " + padded(cells[c], width[c], right[c]) + " |";
@@ -129,7 +132,7 @@ std::string Table::markdown() const {
   std::string out = line(header_) + "|";
   for (std::size_t c = 0; c < header_.size(); ++c) out += std::string(width[c] + 1, '-') + (right[c] ? ":|" : "-|");
   out += "\n";
-  for (const auto& row : rows_) out += line(row);
+  for (const auto& row : escaped.rows_) out += line(row);
   return out;
 }
 

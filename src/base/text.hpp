@@ -27,7 +27,7 @@ class Table {
   bool empty() const { return rows_.empty(); }
 
   std::string text() const;      // columns two spaces apart, a rule of hyphens under the header
-  std::string markdown() const;  // pipe table of GitHub; pipes inside cells are not escaped
+  std::string markdown() const;  // pipe table of GitHub; pipes inside cells are escaped
   std::string csv() const;       // RFC 4180 quoting, lines end with \n alone
 
  private:

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <ctime>
 
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "cli/options.hpp"
+#include "job/launch.hpp"
 #include "report/convert/mllog.hpp"
 #include "report/convert/tensorboard.hpp"
 #include "report/figures.hpp"
@@ -16,15 +16,6 @@
 
 namespace echelon::cli {
 namespace {
-
-std::string now_utc() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  (void)std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts);
-  return text;
-}
 
 int print_written(const std::vector<std::string>& paths) {
   std::fputs("written:\n", stdout);
@@ -58,7 +49,7 @@ int run_report(const ReportOptions& options) {
                                   options.name));
   if (!options.tensorboard.empty() || !options.mllog.empty()) return convert(options);
   const ScalingReport report = make_scaling(read_runs(options.runs));
-  ReportSource source{options.name, "echelon report", now_utc(), kVersion, commit()};
+  ReportSource source{options.name, "echelon report", now_utc_minute_text(), kVersion, commit()};
   for (const std::string& run : options.runs) source.command += " " + run;
   source.command += fmt::format(" --out {} --name {}", options.out, options.name);
   std::fputs(write_text(report).c_str(), stdout);

@@ -105,4 +105,24 @@ std::string search_markdown(const StudySearch& search, const std::vector<CellRec
                      trials_table(search, records, study).markdown());
 }
 
+std::string search_csv(const StudySearch& search, const std::vector<CellRecord>& records, const StudyPlan& study) {
+  std::vector<std::string> header = {"trial", goal_metric_name(study.goal.metric), "epochs", "state", "seconds"};
+  for (const SearchRange& range : search.ranges()) header.push_back(range.key);
+  header.emplace_back("folder");
+  Table table(header);
+  const std::vector<Ranked> all = ranked(study, records);
+  for (std::size_t t = 0; t < records.size(); ++t) {
+    const auto of_trial = std::find_if(all.begin(), all.end(), [&](const Ranked& r) { return r.trial == t; });
+    const bool has = of_trial != all.end();
+    std::vector<std::string> row = {
+        std::to_string(t + 1), has ? fmt::format("{:.9g}", study.maximises() ? -of_trial->value : of_trial->value) : "",
+        has ? std::to_string(study.rungs[of_trial->rungs - 1]) : "", name_of(records[t].state),
+        fmt::format("{:.3f}", records[t].seconds)};
+    for (std::size_t d = 0; d < search.ranges().size(); ++d) row.push_back(search.value(t, d));
+    row.push_back(folder_of(study, search.cells()[t]));
+    table.row(std::move(row));
+  }
+  return table.csv();
+}
+
 }  // namespace echelon::cli

@@ -37,7 +37,11 @@ int train_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Tr
   begin_run();
   Engine engine(std::move(part));
   const auto load = [&](std::vector<std::string>& notes) { return load_config(study.file, cell.sets, &notes); };
-  return Attempt(engine, {.load_config = load, .end_world = &MpiWorld::abort, .local = lane.local}).run();
+  return Attempt(engine, {.load_config = load,
+                          .end_world = &MpiWorld::abort,
+                          .local = lane.local,
+                          .warmup_steps = study.warmup_steps})
+      .run();
 }
 
 // All ranks of the lane; `steps` on its first: of the cell. The exit code of the cell.

@@ -101,7 +101,9 @@ bool print_search(const StudyPlan& study, const StudySearch& search, const std::
   const std::string page = study.folder + "/study.md";
   make_folders(study.folder);
   write_file_whole(page, search_markdown(search, records, study) + network_markdown(study));
-  fmt::print("written:\n  {}\n", page);
+  const std::string csv = study.folder + "/study.csv";
+  write_file_whole(csv, search_csv(search, records, study));
+  fmt::print("written:\n  {}\n  {}\n", page, csv);
   double best = std::numeric_limits<double>::infinity();
   for (const CellRecord& record : records)
     if (const std::vector<double> figures = trial_rungs(study, record).figures; !figures.empty())
@@ -123,7 +125,7 @@ bool print_study(const StudyPlan& study) {
   add_layers(verdict, evidence, base);
   fmt::print("\n{}", study_text(evidence, verdict));
   if (evidence.settings.empty()) return verdict.met();
-  const ReportSource source{study.name, command_line(), now_utc_text(), kVersion, commit()};
+  const ReportSource source{study.name, command_line(), now_utc_minute_text(), kVersion, commit()};
   const std::string page = study.folder + "/study.md";
   write_file_whole(page, study_markdown(evidence, verdict, source) + network_markdown(study));
   const ScalingReport report = make_scaling(read_runs({study.folder}));

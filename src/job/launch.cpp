@@ -165,5 +165,6 @@ std::string job_id() {
 }
 
 std::string now_utc_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+std::string now_utc_minute_text() { return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(std::time(nullptr))); }
 
 }  // namespace echelon::inline job

@@ -48,9 +48,10 @@ DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, s
 // start and its peak memory (base/peak_memory.hpp). Without a call the run began with the process. By one thread, while
 // no run is under way.
 void begin_run();
-double since_run_start_s();  // of a process's start by the kernel's clock, in ticks of 10 ms; execv keeps it
-std::string command_line();  // of this process, words with special characters quoted
-std::string job_id();        // of Slurm, PBS or LSF, "" outside
-std::string now_utc_text();  // "2025-01-31T12:34:56Z"
+double since_run_start_s();         // of a process's start by the kernel's clock, in ticks of 10 ms; execv keeps it
+std::string command_line();         // of this process, words with special characters quoted
+std::string job_id();               // of Slurm, PBS or LSF, "" outside
+std::string now_utc_text();         // "2025-01-31T12:34:56Z"
+std::string now_utc_minute_text();  // "2025-01-31 12:34"
 
 }  // namespace echelon::inline job

@@ -14,7 +14,7 @@ using Runs = std::vector<const RunRecord*>;
 double seconds_of(const RunRecord& run) {
   const double step_s = std::isnan(run.step_s.median) ? 0 : run.step_s.median;
   const double start_s = std::isnan(run.start_to_first_step_s) ? 0 : std::max(0.0, run.start_to_first_step_s - step_s);
-  return run.time_split_s.total_s + start_s;
+  return run.time_split_s.total_s + start_s + (std::isnan(run.warmup_s) ? 0 : run.warmup_s);
 }
 
 double figure_of(const GoalConfig& goal, double test_loss, double test_accuracy) {

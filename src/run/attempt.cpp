@@ -188,6 +188,12 @@ GatheredTensors Attempt::gather_for_checkpoint() {
   return rows;
 }
 
+void Attempt::require_steps_after_warmup() const {
+  if (options_.warmup_steps > 1 && options_.warmup_steps >= plan_->total_steps)
+    throw ConfigError(fmt::format("study.warmup_steps = {} leaves none of the {} of this cell to measure",
+                                  options_.warmup_steps, counted(plan_->total_steps, "step")));
+}
+
 int Attempt::run_or_throw() {
   read_config();
   start_watchdog();
@@ -196,6 +202,7 @@ int Attempt::run_or_throw() {
   join_groups();
   all_or_none(group_, [&] {
     plan_.emplace(plan_run(config_, rank_groups_->mesh(), rank_groups_->coord(), std::move(inputs), resolved_.node_s));
+    require_steps_after_warmup();
   });
   replay_ = open_replay(config_, *plan_, rank_groups_->roles(), group_);
   start_ = decide_start(config_, *plan_, group_, lock_);

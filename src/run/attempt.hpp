@@ -66,6 +66,7 @@ struct AttemptOptions {
   // Opens the device of this rank; tests replace it.
   std::function<std::unique_ptr<Device>(std::string_view kind, const DeviceOptions& options)> open_device = {};
   std::optional<LocalPlace> local = {};  // where other attempts run beside this one: among all their ranks
+  std::int64_t warmup_steps = 1;         // that rates leave out (StatisticsHook)
 };
 
 class Attempt {
@@ -98,6 +99,7 @@ class Attempt {
 
   void read_config();
   void require_wrapped() const;
+  void require_steps_after_warmup() const;
   void start_watchdog();
   RunInputs open_inputs();
   void resolve_split(const RunInputs& inputs);

@@ -150,7 +150,7 @@ void Attempt::make_hooks() {
   hooks_.push_back(make_checkpoint_hook(metrics));
   if (config_.data.balance == Balance::speed && rank_groups_->mesh().replicas() > 1)
     hooks_.push_back(std::make_unique<BalanceHook>(*plan_, *runner_, group_, state_));
-  auto statistics = std::make_unique<StatisticsHook>();
+  auto statistics = std::make_unique<StatisticsHook>(options_.warmup_steps);
   statistics_ = statistics.get();
   hooks_.push_back(std::move(statistics));
   hooks_.push_back(std::make_unique<StatusHook>(board_));

@@ -43,7 +43,8 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
                                                            {"forward", t.forward_s},
                                                            {"backward", t.backward_s},
                                                            {"update", t.optimiser_s}};
-  const double steps = static_cast<double>(std::max<std::int64_t>(1, parts.statistics.steps()));  // of this rank
+  const double steps =
+      static_cast<double>(std::max<std::int64_t>(1, parts.statistics.steps_in_sums()));  // of this rank
   const double total_s = group.gather(t.total_s / steps)[0];
   std::vector<std::string> message;
   for (const auto& [name, seconds] : own) {
@@ -153,13 +154,18 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   const bool stages = parts.rank_groups.mesh().pipeline() > 1;
   own.activations_spared_mb = {stages ? static_cast<double>(parts.runner.spared_bytes()) / kMiB : 0};
   own.start_to_first_step_s = stats.first_step_s();
+  if (stats.steps_before_sums() > 0) {
+    own.warmup_steps = static_cast<double>(stats.steps_before_sums());
+    own.warmup_s = stats.warmup_s();
+  }
   own.samples_per_s = stats.samples_per_s();
   own.samples_per_s_overall = stats.samples_per_s_overall();
   own.step_s = stats.step_s();
   own.timed_steps = stats.measured_steps();
-  own.arrival_skew_s = stats.skew_s() / steps;
+  const double steps_in_sums = std::max(1.0, steps - static_cast<double>(stats.steps_before_sums()));
+  own.arrival_skew_s = stats.skew_s() / steps_in_sums;
   if (parts.strategy.progress().meets == Progress::Meets::every_step && parts.provenance.ranks > 1)
-    own.skew_wait_s = stats.skew_wait_s() / steps;
+    own.skew_wait_s = stats.skew_wait_s() / steps_in_sums;
   own.coded = figures_of(stats.codec());
   own.codec_s = own.coded ? stats.codec().seconds : kUnknown;
   if (parts.config.run.measure_peak)

@@ -51,6 +51,13 @@ std::vector<Choice> choices_of(const StudyPlan& study) {
   return all;
 }
 
+// A cell that has finished is not run again for how it is run, or judged.
+bool changes_training(const std::string& set) {
+  const auto is = [&](std::string_view section) { return set.starts_with(section); };
+  if (is("goal.")) return is("goal.metric=") || is("goal.target=") || is("goal.stop=");
+  return !is("run.") && !is("cost.");
+}
+
 std::vector<std::string> mode_sets(StudyMode mode) {
   if (mode == StudyMode::weak) return {"batch.scale_with_replicas=true"};
   if (mode == StudyMode::to_target) return {"goal.stop=true"};
@@ -70,8 +77,9 @@ StudyCell make_cell(const StudyPlan& study, const std::string& text, const std::
   for (const std::string& set : mode_sets(study.mode)) cell.sets.push_back(set);
   cell.sets.insert(cell.sets.end(), sets.begin(), sets.end());
   std::string all;
-  for (std::size_t i = 0; i < cell.sets.size(); ++i)  // --set run.. says how it is run, not what
-    if (i >= study.sets.size() || !cell.sets[i].starts_with("run.")) all += cell.sets[i] + "\n";
+  for (std::size_t i = 0; i < cell.sets.size(); ++i)
+    if (i >= study.sets.size() || changes_training(cell.sets[i])) all += cell.sets[i] + "\n";
+  if (study.warmup_steps > 1) all += fmt::format("study.warmup_steps={}\n", study.warmup_steps);
   const std::string words = slug(text).substr(0, kSlug);
   cell.id =
       fmt::format("k{}_{}{}r{}-{:06x}", ranks, words, words.empty() ? "" : "_", repeat, checksum64(all) & 0xffffff);

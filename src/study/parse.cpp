@@ -7,6 +7,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "config/batch_plan.hpp"
 #include "config/keys.hpp"
 #include "config/parse.hpp"
@@ -23,9 +24,9 @@ class Reader {
   explicit Reader(StudyPlan& study) : study_(study), origin_{study.file, true} {}
 
   void section(const TomlNode& node) {
-    static const std::vector<std::string> known = {"ranks",   "mode",   "repeats",  "placement",    "budget_hours",
-                                                   "network", "slurm",  "search",   "trials",       "halving",
-                                                   "axes",    "ranges", "variants", "side_by_side", "grid_steps"};
+    static const std::vector<std::string> known = {
+        "ranks",  "mode",   "repeats", "warmup_steps", "placement", "budget_hours", "network",      "slurm",
+        "search", "trials", "halving", "axes",         "ranges",    "variants",     "side_by_side", "grid_steps"};
     for (const TomlEntry& entry : node.entries) {
       if (entry.key == "ranks")
         study_.ranks = list(entry, {1, static_cast<double>(kMostRanks)});
@@ -35,6 +36,8 @@ class Reader {
         study_.placement = static_cast<CellPlacement>(word(entry, {"compact", "spread"}));
       else if (entry.key == "repeats")
         study_.repeats = std::get<std::int64_t>(value(entry, std::int64_t{}, {1, 1000}));
+      else if (entry.key == "warmup_steps")
+        study_.warmup_steps = std::get<std::int64_t>(value(entry, std::int64_t{}, {1, 1e6}));
       else if (entry.key == "budget_hours")
         study_.budget_hours = std::get<double>(value(entry, 0.0, {0, 1e6}));
       else if (entry.key == "network")
@@ -233,6 +236,10 @@ void check_study(const StudyPlan& study, const Config& base) {
   const auto is_seed = [](const StudyAxis& axis) { return axis.key == "seed"; };
   if (study.repeats > 1 && std::any_of(study.axes.begin(), study.axes.end(), is_seed))
     throw ConfigError(fmt::format("{}: repeats change the seed, which is an axis here; write repeats = 1", study.file));
+  const std::int64_t steps = base.train.steps;
+  if (steps > 0 && study.warmup_steps > 1 && study.warmup_steps >= steps)
+    throw ConfigError(fmt::format("{}: study.warmup_steps = {} leaves none of the {} of a cell to measure", study.file,
+                                  study.warmup_steps, counted(steps, "step")));
 }
 
 void check_search(const StudyPlan& study, const Config& base) {

@@ -4,6 +4,7 @@
 //   ranks = [1, 2, 4, 8]                    # launched at once are the most; a cell takes part of them
 //   mode = "strong"                         # weak: batch.scale_with_replicas; to_target: goal.stop
 //   repeats = 3                             # seed, seed + 1, ..
+//   warmup_steps = 5                        # of each cell, 1 at least: no part of its rates; start-up in its budget
 //   placement = "compact"                   # on as few hosts as hold the ranks; spread: on as many
 //   budget_hours = 8                        # no cell begins once its cells have taken so long together; 0: no limit
 //   network = false                         # true: the network of a launch is measured before its cells
@@ -56,7 +57,7 @@ struct StudyPlan {
   std::uint64_t seed = 1;          // of the first repeat
   StudyMode mode = StudyMode::strong;
   std::vector<std::int64_t> ranks;
-  std::int64_t repeats = 1;
+  std::int64_t repeats = 1, warmup_steps = 1;
   CellPlacement placement = CellPlacement::compact;
   double budget_hours = 0;
   bool network = false;

@@ -1,9 +1,10 @@
 // Converted records read back by the programs that they are for, where those are installed: TensorBoard, and the
-// compliance checker of MLPerf (Python packages tensorboard and mlperf-logging).
+// compliance checker of MLPerf, pandas (Python packages tensorboard, mlperf-logging, pandas).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
+#include <sstream>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
@@ -74,6 +75,33 @@ TEST_CASE("TensorBoard reads every number of every row back", "[run][report][con
       CHECK(tags[tag][i][1].get<double>() == Approx(values[i].second).epsilon(1e-6));  // floats
     }
   }
+}
+
+TEST_CASE("pandas reads metrics.jsonl in one line, as the page says", "[run][report][convert]") {
+  if (test::skip_without(has_module("pandas"), "needs the Python package pandas")) return;
+  const test::Trial trial;
+  REQUIRE(trial.train(2, {"train.epochs=2"}).code == kExitOk);
+  const test::Outcome read = python({"-c", R"(
+import json, pandas, sys
+steps = pandas.read_json(sys.argv[1], lines=True).query("type == 'step'")
+flat = pandas.json_normalize([json.loads(row) for row in open(sys.argv[1])])
+print(len(steps), float(steps["loss"].iloc[-1]), int(flat["time.forward"].count()))
+)",
+                                     trial.attempt() + "/metrics.jsonl"});
+  INFO(read.out << read.err);
+  REQUIRE(read.code == 0);
+  std::ptrdiff_t rows = 0;
+  double loss = 0;
+  for (const auto& row : trial.metrics())
+    if (row["type"] == "step") ++rows, loss = row["loss"];
+  std::istringstream words(read.out);
+  std::ptrdiff_t steps = 0, forward = 0;
+  double last = 0;
+  words >> steps >> last >> forward;
+  CHECK(rows == 34);
+  CHECK(steps == rows);
+  CHECK(forward == rows);
+  CHECK(last == Approx(loss));
 }
 
 TEST_CASE("MLPerf's checker takes the lines with what the submitter adds, and no less", "[run][report][convert]") {

@@ -10,6 +10,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "h5/file.hpp"
 #include "tests/run/trial.hpp"
 #include "tests/support/python.hpp"
@@ -295,6 +296,12 @@ TEST_CASE("a sweep over batch sizes: a row a size and rule, targets reached and 
   CHECK(again.code == kExitOk);
   CHECK_THAT(again.out, Catch::Contains("5 done before"));
   CHECK(read_file_whole(trial / "sweep.md") == table);
+  const Outcome own = trial.echelon({"sweep", "batch", "trial.toml", "--target", "0.01", "--set", "train.epochs=0",
+                                     "--set", "train.steps=2", "--out", "own.md"});
+  INFO(own.out << own.err);
+  REQUIRE(own.code == kExitOk);
+  for (const char* size : {"| 48 |", "| 96 |", "| 192 |"})  // without --sizes: the config's, twice and four times it
+    CHECK_THAT(replaced(replaced(read_file_whole(trial / "own.md"), "  ", " "), "  ", " "), Catch::Contains(size));
   CHECK(trial.echelon({"sweep", "batch", "trial.toml", "--sizes", "48,24"}).code == kExitConfig);
   CHECK_THAT(trial.echelon({"sweep", "batch", "trial.toml", "--scaling", "linar"}).err,
              Catch::Contains("did you mean 'linear'?"));

@@ -24,6 +24,27 @@ TEST_CASE("an evaluation tells how far it is, in a run and by itself, and only w
   CHECK_THAT(bar.out, !Contains("evaluation: "));  // over within half a second
 }
 
+TEST_CASE("on a terminal a run draws a bar over itself, under mpirun too; elsewhere it does not", "[run][progress]") {
+  for (const int ranks : {0, 2}) {
+    const test::Trial trial;
+    std::string command;
+    for (const std::string& word : trial.words(
+             ranks, {"train.epochs=0", "train.steps=15", "device.pace_ms=100", "data.test=", "run.progress=auto"}))
+      command += (command.empty() ? "'" : " '") + word + "'";
+    // `script` (util-linux) gives the command a terminal and passes on what it writes there.
+    const test::Outcome drawn = test::run_process(
+        {.argv = {"script", "--quiet", "--return", "--command", command, "/dev/null"}, .cwd = trial / "."});
+    INFO(ranks << " ranks: " << drawn.out << drawn.err);
+    CHECK(drawn.code == 0);
+    CHECK_THAT(drawn.out, Contains("\r\x1b[2K") && Contains("[#") && Contains("samples/s") && Contains("left"));
+  }
+  const test::Trial trial;
+  const test::Outcome plain =
+      trial.train(0, {"train.epochs=0", "train.steps=15", "device.pace_ms=100", "data.test=", "run.progress=auto"});
+  CHECK(plain.code == 0);
+  CHECK_THAT(plain.out, !Contains("\x1b"));
+}
+
 TEST_CASE("a long import tells how far it is", "[run][data][progress]") {
   const test::TempFolder folder;
   std::string table;

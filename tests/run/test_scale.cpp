@@ -180,6 +180,10 @@ trials = 8
   CHECK_THAT(first.out, Contains("8/8") && Contains("Best trials") && Contains("What mattered") &&
                             Contains("left out: "));  // an odd batch on two ranks
   CHECK(fs::exists(trial / "results/trial/study.md"));
+  const std::string csv = read_file_whole(trial / "results/trial/study.csv");
+  CHECK_THAT(csv,
+             Catch::StartsWith("trial,test_loss,epochs,state,seconds,optimizer.learning_rate,batch.global,folder\n"));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 9);
   const std::ptrdiff_t attempts = attempts_below(trial / "results/trial");
   write_file_whole(trial / "trial.toml", [&] {
     std::string text = read_file_whole(trial / "trial.toml");

@@ -60,6 +60,39 @@ TEST_CASE("no cell of a study begins beyond its budget, and a larger one goes on
   CHECK(finished(trial) == 3);
 }
 
+TEST_CASE("rates of a study's cells leave out its warm-up, and the budget names where all time went", "[run][study]") {
+  const test::Trial trial;
+  write_study(trial, "ranks = [1, 2]\nwarmup_steps = 3\n");
+  const test::Outcome study = trial.echelon(scale({"train.epochs=0", "train.steps=16", "device.pace_ms=20"}), 2);
+  INFO(study.out << study.err);
+  REQUIRE(study.code == kExitOk);
+  CHECK(finished(trial) == 2);
+  for (const CellRecord& cell : cells(trial)) {
+    const auto summary = nlohmann::json::parse(read_file_whole(trial / (cell.attempt + "/summary.json")));
+    CHECK(summary.value("steps", 0) == 16);
+    CHECK(summary.value("timed_steps", 0) == 13);
+    CHECK(summary.value("warmup_steps", 0) == 2);  // the third is in the sums
+    CHECK(summary.value("warmup_s", 0.0) > 0);
+  }
+  CHECK_THAT(read_file_whole(trial / "results/trial/study.md"), Contains("first 3 steps"));
+  const auto evidence = nlohmann::json::parse(read_file_whole(trial / "results/trial/study.json"));
+  REQUIRE(evidence["settings"].size() == 2);
+  for (const auto& setting : evidence["settings"]) {
+    INFO(setting["loss_budget"].dump());
+    double sum = 0;
+    for (const auto& [part, share] : setting["loss_budget"].items()) sum += share.get<double>();
+    CHECK(sum == Approx(1).margin(0.01));
+    CHECK(setting["loss_budget"].value("other", 1.0) <= 0.03);
+    CHECK(setting["loss_budget"].value("start_up", 0.0) > 0.1);  // two of 16 steps
+  }
+
+  write_study(trial,
+              "ranks = [1]\nwarmup_steps = 3\n[[study.variants]]\nname = \"short\"\nset = [\"train.steps=3\"]\n");
+  const test::Outcome none = trial.echelon(scale({"train.epochs=0", "train.steps=8"}));
+  INFO(none.out << none.err);
+  CHECK_THAT(none.err, Contains("study.warmup_steps = 3 leaves none of the 3 steps of this cell to measure"));
+}
+
 TEST_CASE("a study in weak mode trains as many samples a rank on every number of ranks", "[run][study]") {
   const test::Trial trial;
   write_study(trial, "ranks = [1, 2]\nmode = \"weak\"\n");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of results/planner_published.md: `echelon plan` beside published scaling figures, as markdown on standard output.
+"""Tables of results/planner.md: `echelon plan` beside published scaling figures, as markdown on standard output.
 
   published.py ECHELON
 

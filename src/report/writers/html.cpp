@@ -155,8 +155,8 @@ std::string study_html(const Evidence& evidence, const StudyVerdict& verdict, co
     out += "<h2>What was run</h2>\n" + table_html(settings_table(evidence));
     const Table budget = budget_table(evidence);
     if (!budget.empty())
-      out +=
-          fmt::format("<h2>Loss budget</h2>\n<p class=\"note\">{}</p>\n{}", escaped(kBudgetText), table_html(budget));
+      out += fmt::format("<h2>Loss budget</h2>\n<p class=\"note\">{}</p>\n{}", escaped(budget_text(evidence)),
+                         table_html(budget));
     if (const Table compute = compute_table(evidence); !compute.empty())
       out += fmt::format("<h2>Compute and memory of a rank</h2>\n<p class=\"note\">{}</p>\n{}", escaped(kComputeText),
                          table_html(compute));

@@ -102,6 +102,14 @@ std::vector<BudgetPart> shown_parts(const Evidence& evidence) {
   return parts;
 }
 
+std::string budget_text(const Evidence& evidence) {
+  double steps = 0;
+  for (const Setting& s : evidence.settings) steps = std::fmax(steps, s.row.warmup_steps);
+  if (!(steps > 0)) return kBudgetText;
+  return fmt::format("{} The first {} of each run are its warm-up: start-up in this table, no part of any rate.",
+                     kBudgetText, counted(static_cast<std::int64_t>(steps) + 1, "step"));
+}
+
 Table budget_table(const Evidence& evidence) {
   std::vector<std::string> header = {"ranks", "hosts", "what"};
   const std::vector<BudgetPart> parts = shown_parts(evidence);
@@ -165,7 +173,8 @@ std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict
   if (evidence.settings.empty()) return out;
   out += "\n## What was run\n\n" + settings_table(evidence).markdown();
   const Table budget = budget_table(evidence);
-  if (!budget.empty()) out += "\n## Loss budget\n\n" + wrapped(kBudgetText, kColumns) + "\n" + budget.markdown();
+  if (!budget.empty())
+    out += "\n## Loss budget\n\n" + wrapped(budget_text(evidence), kColumns) + "\n" + budget.markdown();
   const Table compute = compute_table(evidence);
   if (!compute.empty())
     out += "\n## Compute and memory of a rank\n\n" + wrapped(kComputeText, kColumns) + "\n" + compute.markdown();

@@ -18,6 +18,9 @@ inline constexpr const char* kBudgetText =
     "slower ranks. "
     "Ranks that only serve are not among the k.";
 
+// The same, with what is left out as a warm-up, where something is.
+std::string budget_text(const Evidence& evidence);
+
 // What the columns of compute_table mean.
 inline constexpr const char* kComputeText =
     "Floating-point operations that the model needs, over the time of the phase; in brackets the share of the peak, "

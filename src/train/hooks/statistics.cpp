@@ -31,15 +31,19 @@ void StatisticsHook::epoch_end(EpochRecord& record) {
 void StatisticsHook::step_recorded(const StepRecord& record) {
   if (!record.trained) return;
   const StepTimes& t = record.times;
-  ++steps_;
+  if (++steps_ == warmup_steps_ && steps_ > 1) {
+    warmup_s_ = sums_.times.total_s;
+    steps_before_sums_ = steps_ - 1;
+    sums_ = {};
+  }
   steps_left_out_ += record.steps_left_out;
   gradients_dropped_ += record.outcome.contributed ? 0 : 1;
   samples_dropped_ += record.dropped_samples;
-  times_ += t;
-  exposed_s_ += record.outcome.exchange_wait_s;
-  busy_s_ += record.outcome.exchange_busy_s;
-  skew_s_ += record.arrival_skew_s;
-  skew_wait_s_ += record.skew_wait_s;
+  sums_.times += t;
+  sums_.exposed_s += record.outcome.exchange_wait_s;
+  sums_.busy_s += record.outcome.exchange_busy_s;
+  sums_.skew_s += record.arrival_skew_s;
+  sums_.skew_wait_s += record.skew_wait_s;
   add(record.outcome.codec);
   loss_ = record.loss;
   const double busy_s = std::max(1e-12, t.training_s());
@@ -71,7 +75,9 @@ CodecRecord StatisticsHook::codec() const {
 }
 
 std::vector<double> StatisticsHook::measured(const std::vector<double>& all) const {
-  return all.size() > 1 ? std::vector<double>(all.begin() + 1, all.end()) : all;
+  const std::ptrdiff_t most = std::max<std::ptrdiff_t>(0, std::ssize(all) - 1);
+  const std::ptrdiff_t warm = std::ssize(all) >= warmup_steps_ ? warmup_steps_ : 1;
+  return {all.begin() + std::min(warm, most), all.end()};
 }
 
 // Of amounts by step, a second.

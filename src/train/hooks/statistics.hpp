@@ -8,8 +8,13 @@
 
 namespace echelon::inline train {
 
+// The first `warmup_steps` (at least 1) of the attempt warm caches and build what is built once: rates and quartiles
+// leave them out, where there are others. Sums begin with the last of them, which is step 1 where nothing else is asked
+// for; the time before it is warmup_s.
 class StatisticsHook final : public Hook {
  public:
+  explicit StatisticsHook(std::int64_t warmup_steps = 1) : warmup_steps_(warmup_steps) {}
+
   void step_end(const StepRecord& record) override;
   void epoch_end(EpochRecord& record) override;
   void step_recorded(const StepRecord& record) override;
@@ -17,20 +22,23 @@ class StatisticsHook final : public Hook {
   std::int64_t steps() const { return steps_; }  // that this rank took
   // And those that it left out because it came too late.
   std::int64_t steps_of_run() const { return steps_ + steps_left_out_; }
+  std::int64_t steps_in_sums() const { return steps_ - steps_before_sums_; }
+  std::int64_t steps_before_sums() const { return steps_before_sums_; }
+  double warmup_s() const { return warmup_s_; }  // of these, hooks included
   std::int64_t gradients_dropped() const { return gradients_dropped_; }
   std::int64_t samples_dropped() const { return samples_dropped_; }
-  const StepTimes& times() const { return times_; }  // sums
-  double exposed_s() const { return exposed_s_; }    // the compute thread blocked on the exchange, in all
-  double busy_s() const { return busy_s_; }          // the exchange under way, hidden and exposed, in all
-  double skew_s() const { return skew_s_; }          // StepRecord::arrival_skew_s, in all
-  double skew_wait_s() const { return skew_wait_s_; }
+  const StepTimes& times() const { return sums_.times; }
+  double exposed_s() const { return sums_.exposed_s; }  // the compute thread blocked on the exchange, in all
+  double busy_s() const { return sums_.busy_s; }        // the exchange under way, hidden and exposed, in all
+  double skew_s() const { return sums_.skew_s; }        // StepRecord::arrival_skew_s, in all
+  double skew_wait_s() const { return sums_.skew_wait_s; }
   // Of the codec, over the steps that it coded in: sums of bytes, the rest means; `residual_norm` of the newest.
   CodecRecord codec() const;
   double first_step_s() const { return first_step_s_; }  // from since_run_start_s's start to the end of the first step
   const EpochRecord& newest_epoch() const { return epoch_; }  // with the newest test figures
   double newest_loss() const { return loss_; }
 
-  // Without the first step, where there are others: it warms caches and builds what is built once. Hooks left out.
+  // Without the warm-up; hooks left out.
   Quartiles samples_per_s() const;
   double samples_per_s_overall() const;
   Quartiles tokens_per_s() const;  // zeros where labels are one a sample
@@ -45,10 +53,15 @@ class StatisticsHook final : public Hook {
 
   void add(const CodecRecord& codec);
 
-  std::int64_t steps_ = 0, coded_steps_ = 0;
+  struct Sums {
+    StepTimes times;
+    double exposed_s = 0, busy_s = 0, skew_s = 0, skew_wait_s = 0;
+  };
+
+  std::int64_t warmup_steps_, steps_ = 0, steps_before_sums_ = 0, coded_steps_ = 0;
   std::int64_t steps_left_out_ = 0, gradients_dropped_ = 0, samples_dropped_ = 0;
-  StepTimes times_;
-  double exposed_s_ = 0, busy_s_ = 0, skew_s_ = 0, skew_wait_s_ = 0;
+  Sums sums_;
+  double warmup_s_ = 0;
   CodecRecord codec_{.density = 0};  // sums
   double first_step_s_ = 0;
   double loss_ = 0;

@@ -65,6 +65,8 @@ TEST_CASE("a table lines up and sets numbers to the right", "[text]") {
         "|     1 |   9.5 |\n"
         "|    16 | 123.0 |\n");
   CHECK_THROWS_AS(table.row({"only one"}), Error);
+  table.row({"a|b", "1.0"});
+  CHECK_THAT(table.markdown(), Catch::Contains("| a\\|b  |   1.0 |\n") && Catch::Contains("| 16    | 123.0 |\n"));
 }
 
 TEST_CASE("a table's words stay left, whatever their alphabet", "[text]") {

@@ -44,6 +44,20 @@ TEST_CASE("the loss budget sums to the whole and names where the time went", "[r
   CHECK(find(evidence, "ring", 4).row.speed_up == Approx(0.010 / 0.007));
 }
 
+TEST_CASE("the warm-up of a study's cell is start-up in its loss budget and part of its time", "[report][study]") {
+  LabelledRun warmed = made("ring", 4, 0.003, 0.002);
+  const Evidence without = make_evidence({made("ring", 1, 0.008, 0), warmed}, {}, {});
+  warmed.run.warmup_steps = 3;
+  warmed.run.warmup_s = 0.4;
+  const Evidence with = make_evidence({made("ring", 1, 0.008, 0), warmed}, {}, {});
+  const double whole = 0.003 + 0.002 + 0.002 + 0.001 + (0.1 + 0.4) / 11;
+  const Setting &four = find(with, "ring", 4), &before = find(without, "ring", 4);
+  CHECK(four.budget.start_up == Approx((0.1 + 0.4) / 11 / whole));
+  CHECK(four.budget.exchange == Approx(0.0015 / whole));
+  CHECK(four.row.speed_up == Approx(before.row.speed_up));
+  CHECK(four.run_s == Approx(before.run_s + 0.4));
+}
+
 TEST_CASE("the loss budget tells the codec from the exchange, and evaluation and checkpoints from other hooks",
           "[report][study]") {
   LabelledRun coded = made("int8", 4, 0.003, 0.002);

@@ -70,6 +70,37 @@ TEST_CASE("the first step is measured apart", "[train]") {
   CHECK(statistics.first_step_s() > 0);
 }
 
+TEST_CASE("a warm-up of several steps is in no rate and no sum", "[train]") {
+  const auto after = [](int warmup_steps, int steps) {
+    StatisticsHook statistics(warmup_steps);
+    for (int step = 1; step <= steps; ++step) {
+      StepRecord record;
+      record.step = step;
+      record.samples = 10;
+      record.times.total_s = step < 4 ? 100 : 5;
+      record.outcome.exchange_wait_s = step;
+      statistics.step_end(record);
+      statistics.step_recorded(record);
+    }
+    return statistics;
+  };
+  const StatisticsHook statistics = after(4, 6);  // the sums hold the 4th step, the rates do not
+  CHECK(statistics.steps() == 6);
+  CHECK(statistics.measured_steps() == 2);
+  CHECK(statistics.steps_in_sums() == 3);
+  CHECK(statistics.steps_before_sums() == 3);
+  CHECK(statistics.warmup_s() == Approx(300));
+  CHECK(statistics.times().total_s == Approx(15));
+  CHECK(statistics.exposed_s() == Approx(4 + 5 + 6));
+  CHECK(statistics.samples_per_s_overall() == Approx(2));
+  CHECK(after(4, 4).measured_steps() == 1);
+  // A resumed attempt may be shorter than the warm-up.
+  CHECK(after(4, 3).measured_steps() == 2);
+  CHECK(after(4, 3).steps_in_sums() == 3);
+  CHECK(after(4, 3).warmup_s() == 0);
+  CHECK(after(4, 0).measured_steps() == 0);
+}
+
 TEST_CASE("a progress bar fills from the left", "[train]") {
   CHECK(bar_text(0, 4) == "[....]");
   CHECK(bar_text(0.5, 4) == "[##..]");

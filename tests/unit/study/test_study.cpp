@@ -86,6 +86,11 @@ TEST_CASE("the identity of a cell depends on its settings, not on its place in t
   CHECK(id_of("[1, 2]", {}) == id_of("[2]", {}));
   CHECK(id_of("[2]", {}) != id_of("[2]", {"batch.global=32"}));
   CHECK(id_of("[2]", {}) == id_of("[2]", {"run.progress=lines"}));
+  CHECK(id_of("[2]", {}) == id_of("[2]", {"goal.deadline_h=1", "cost.node_hour=2"}));
+  CHECK(id_of("[2]", {}) !=
+        id_of("[2]", {"goal.metric=test_accuracy", "goal.target=0.5"}));  // with goal.stop it ends earlier
+  CHECK(id_of("[2]", {}) == id_of("[2]\nwarmup_steps = 1", {}));
+  CHECK(id_of("[2]", {}) != id_of("[2]\nwarmup_steps = 5", {}));  // measured otherwise
 }
 
 TEST_CASE("to_target stops runs at the goal, and needs one", "[study]") {
@@ -106,6 +111,8 @@ TEST_CASE("what is wrong in [study] is refused with the place and the nearest va
   refuses("[study]\nranks = []\n", "study.ranks is empty");
   refuses("[study]\nranks = [1, 2, 1]\n", "has 1 twice");
   refuses("[study]\nranks = [0]\n", "study.ranks");
+  refuses("[study]\nranks = [1]\nwarmup_steps = 0\n", "study.warmup_steps");
+  refuses("[study]\nranks = [1]\nwarmup_steps = 8\n[train]\nsteps = 8\nepochs = 0\n", "leaves none of the 8 steps");
   refuses("[study]\nranks = [1]\nmode = \"week\"\n", "weak");
   refuses("[study]\nranks = [1]\n[study.axes]\n\"batch.globl\" = [1]\n", "did you mean 'batch.global'?");
   refuses("[study]\nranks = [1]\n[study.axes]\n\"batch.global\" = 64\n", "a list of values in brackets");
