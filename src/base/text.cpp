@@ -145,7 +145,8 @@ std::string Table::csv() const {
         for (std::size_t at = 0; (at = cell.find('"', at)) != std::string::npos; at += 2) cell.insert(at, "\"");
         cell = "\"" + cell + "\"";
       }
-      out += (c ? "," : "") + cell;
+      if (c > 0) out += ',';
+      out += cell;
     }
     return out + "\n";
   };

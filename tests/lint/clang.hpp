@@ -10,7 +10,7 @@
 #ifndef __cpp_lib_source_location
 namespace std {
 struct source_location {
-  static consteval source_location current(const char* file = __builtin_FILE(),
+  static constexpr source_location current(const char* file = __builtin_FILE(),
                                            const char* function = __builtin_FUNCTION(),
                                            uint_least32_t line = __builtin_LINE()) noexcept {
     source_location where;
