@@ -22,6 +22,7 @@ class Judge {
 
   StudyVerdict verdict() {
     single_worker();
+    pace();
     distribute();
     which_exchange();
     goals();
@@ -81,6 +82,20 @@ class Judge {
       say(fmt::format("It computes at {:.0f} % of its peak (floor {:.0f} %, a rule of thumb{}.", 100 * of_peak,
                       100 * kPeakFloor,
                       of_peak < kPeakFloor ? "; memory traffic bounds small models): see `echelon bench step`" : ")"));
+  }
+
+  void pace() {
+    const auto late = [](const Setting& s) {
+      return largest(s.row.pace_over_steps) * s.row.attempts / s.row.counted_steps();
+    };
+    const auto missed = [&](const Setting& s) { return s.row.computes_at_pace() && late(s) > kPaceMissed; };
+    const auto count = std::count_if(e_.settings.begin(), e_.settings.end(), missed);
+    if (const Setting* worst = best(late, missed))
+      say(
+          fmt::format("{} of {} took longer than their pace (device.pace_ms): worst {}, {:.0f} % of a rank's steps, "
+                      "the longest {:.1f}x. Their times are this machine's; a longer pace would hold.",
+                      count, counted(std::ssize(e_.settings), "setting"), name_of(*worst), 100 * late(*worst),
+                      largest(worst->row.pace_worst)));
   }
 
   // Unknown where the peak was not measured, or means nothing.

@@ -35,7 +35,8 @@ inline constexpr double kBusyFloor = 0.7;  // share of a single worker's step th
 // Share of the measured peak at which it computes: below, its layers are worth a look. A rule of thumb for models whose
 // time goes into large matrix products; memory traffic bounds small ones.
 inline constexpr double kPeakFloor = 0.5;
-inline constexpr double kKneeGain = 1.1;  // a larger size that gains less is beyond the knee
+inline constexpr double kPaceMissed = 0.05;  // share of a rank's steps that took more than 1.05 of device.pace_ms
+inline constexpr double kKneeGain = 1.1;     // a larger size that gains less is beyond the knee
 
 // "averaging, H = 10 on 4 ranks".
 std::string name_of(const Setting& setting);

@@ -113,6 +113,26 @@ TEST_CASE("goals are met by one setting that keeps all limits, or missed by name
   CHECK_THAT(study_text(small, met), Contains("input") && !Contains("-0.0"));
 }
 
+TEST_CASE("ranks that did not keep their pace are named before the answer", "[report][study]") {
+  LabelledRun one = made("ring", 1, 0.008, 0), two = made("ring", 2, 0.004, 0.001),
+              four = made("ring", 4, 0.002, 0.001);
+  for (LabelledRun* run : {&one, &two, &four}) {
+    run->run.pace_s = {0.01};
+    run->run.pace_over_steps = {0};
+    run->run.pace_worst = {1.0};
+  }
+  CHECK_THAT(all_lines(make_verdict(make_evidence({one, two, four}, {}, {}))), !Contains("pace"));
+  two.run.pace_over_steps = {0, 3};
+  two.run.pace_worst = {1.02, 1.2};
+  four.run.pace_over_steps = {4, 5, 5, 4};
+  four.run.pace_worst = {1.5, 1.7, 1.6, 1.5};
+  const std::string text = all_lines(make_verdict(make_evidence({one, two, four, four}, {}, {})));
+  INFO(text);
+  CHECK_THAT(text, Contains("2 of 3 settings took longer than their pace (device.pace_ms): worst ring on 4 ranks, 45 % "
+                            "of a rank's steps, the longest 1.7x."));
+  CHECK(text.find("longer than their pace") < text.find("Distribute"));
+}
+
 TEST_CASE("a single worker far below its peak is told where to look", "[report][study]") {
   LabelledRun one = made("", 1, 0.016, 0);
   one.run.forward_flops = 1e6;
