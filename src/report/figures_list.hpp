@@ -99,7 +99,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"steps", "", R::same, S::newest, A::first, "updates of the whole run"}, f.steps);
   visit(Figure{"timed_steps", "", R::same, S::sum, A::first, "steps in the quartiles"}, f.timed_steps);
   visit(Figure{"samples_per_s", "1/s", R::rank0, S::quartiles, A::median, "without hooks; where replicas take steps of their own, the sum over them"}, f.samples_per_s);
-  visit(Figure{"samples_per_s_overall", "1/s", R::rank0, S::mean, A::median, "samples over seconds of all steps but the first, without hooks; likewise", kLeftOut}, f.samples_per_s_overall);
+  visit(Figure{"samples_per_s_overall", "1/s", R::rank0, S::mean, A::median, "samples over seconds of all steps but the first (of a study: but its warm-up), without hooks; likewise", kLeftOut}, f.samples_per_s_overall);
   visit(Figure{"step_s", "s", R::rank0, S::quartiles, A::median, "without hooks"}, f.step_s);
   visit(Figure{"time_split_s", "s", R::mean, S::sum, A::sum, "where the time went"}, f.time_split_s);
   visit(Figure{"wire_bytes_per_step", "bytes", R::sum, S::mean, A::median, "sent for gradients, counted at the transport"}, f.wire_bytes_per_step);
