@@ -167,7 +167,7 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   if (parts.strategy.progress().meets == Progress::Meets::every_step && parts.provenance.ranks > 1)
     own.skew_wait_s = stats.skew_wait_s() / steps_in_sums;
   own.coded = figures_of(stats.codec());
-  own.codec_s = own.coded ? stats.codec().seconds : kUnknown;
+  own.codec_s = own.coded ? stats.codec_s() : kUnknown;
   if (parts.config.run.measure_peak)
     own.peak_flops = peak_flops(parts.device, parts.config.device.dtype, parts.arenas.dtype());
   own.updates_held = parts.strategy.updates_held();

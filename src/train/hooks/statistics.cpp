@@ -60,6 +60,7 @@ void StatisticsHook::add(const CodecRecord& codec) {
   codec_.bytes_before += codec.bytes_before;
   codec_.bytes_after += codec.bytes_after;
   codec_.seconds += codec.seconds;
+  sums_.codec_s += codec.seconds;
   codec_.lossy = codec.lossy;
   codec_.density += codec.density;
   codec_.tau += codec.tau;

@@ -30,6 +30,7 @@ class StatisticsHook final : public Hook {
   const StepTimes& times() const { return sums_.times; }
   double exposed_s() const { return sums_.exposed_s; }  // the compute thread blocked on the exchange, in all
   double busy_s() const { return sums_.busy_s; }        // the exchange under way, hidden and exposed, in all
+  double codec_s() const { return sums_.codec_s; }      // of it, encoding and decoding
   double skew_s() const { return sums_.skew_s; }        // StepRecord::arrival_skew_s, in all
   double skew_wait_s() const { return sums_.skew_wait_s; }
   // Of the codec, over the steps that it coded in: sums of bytes, the rest means; `residual_norm` of the newest.
@@ -55,7 +56,7 @@ class StatisticsHook final : public Hook {
 
   struct Sums {
     StepTimes times;
-    double exposed_s = 0, busy_s = 0, skew_s = 0, skew_wait_s = 0;
+    double exposed_s = 0, busy_s = 0, codec_s = 0, skew_s = 0, skew_wait_s = 0;
   };
 
   std::int64_t warmup_steps_, steps_ = 0, steps_before_sums_ = 0, coded_steps_ = 0;

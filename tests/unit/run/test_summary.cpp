@@ -79,6 +79,7 @@ TEST_CASE("a warm-up of several steps is in no rate and no sum", "[train]") {
       record.samples = 10;
       record.times.total_s = step < 4 ? 100 : 5;
       record.outcome.exchange_wait_s = step;
+      record.outcome.codec = {.bytes_before = 8, .bytes_after = 4, .seconds = 0.5};
       statistics.step_end(record);
       statistics.step_recorded(record);
     }
@@ -92,6 +93,8 @@ TEST_CASE("a warm-up of several steps is in no rate and no sum", "[train]") {
   CHECK(statistics.warmup_s() == Approx(300));
   CHECK(statistics.times().total_s == Approx(15));
   CHECK(statistics.exposed_s() == Approx(4 + 5 + 6));
+  CHECK(statistics.codec_s() == Approx(3 * 0.5));  // as the exchange that it is a share of
+  CHECK(statistics.codec().seconds == Approx(6 * 0.5));
   CHECK(statistics.samples_per_s_overall() == Approx(2));
   CHECK(after(4, 4).measured_steps() == 1);
   // A resumed attempt may be shorter than the warm-up.
