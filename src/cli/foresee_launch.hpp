@@ -18,10 +18,11 @@ struct LaunchMemory {
   std::vector<Footprint> of_ranks;  // of the fullest host; empty with parallel.split = "auto", which is not foretold
 };
 
+// 0 of either: not known (parallel.split = "auto").
 struct Foreseen {
   std::int64_t steps = 0;   // of the run
   double memory_bytes = 0;  // of the rank that takes most, on its device and on the host
-};                          // 0: not known (parallel.split = "auto")
+};
 
 // The memory of a launch of this config on so many ranks. Throws what `train` would refuse before its first step,
 // whatever the memory. Reads the data's headers; prints nothing.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "base/text.hpp"
 #include "config/goal.hpp"
@@ -20,14 +21,21 @@ struct Ranked {
   double value;       // on the last of them, to be minimised
 };
 
+// A trial with a figure.
+std::optional<Ranked> ranked_trial(const StudyPlan& study, const std::vector<CellRecord>& records, std::size_t trial) {
+  std::vector<double> figures = trial_rungs(study, records[trial]).figures;
+  while (!figures.empty() && !std::isfinite(figures.back())) figures.pop_back();
+  if (figures.empty()) return {};
+  return Ranked{trial, figures.size(), figures.back()};
+}
+
+double shown(const StudyPlan& study, double value) { return study.maximises() ? -value : value; }
+
 // Trials with a figure: those that trained longest first, of them the best.
 std::vector<Ranked> ranked(const StudyPlan& study, const std::vector<CellRecord>& records) {
   std::vector<Ranked> all;
-  for (std::size_t t = 0; t < records.size(); ++t) {
-    std::vector<double> figures = trial_rungs(study, records[t]).figures;
-    while (!figures.empty() && !std::isfinite(figures.back())) figures.pop_back();
-    if (!figures.empty()) all.push_back({t, figures.size(), figures.back()});
-  }
+  for (std::size_t t = 0; t < records.size(); ++t)
+    if (const std::optional<Ranked> trial = ranked_trial(study, records, t)) all.push_back(*trial);
   std::stable_sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
     return a.rungs != b.rungs ? a.rungs > b.rungs : a.value < b.value;
   });
@@ -44,7 +52,7 @@ Table trials_table(const StudySearch& search, const std::vector<CellRecord>& rec
   for (std::size_t place = 0; place < std::min(all.size(), kShown); ++place) {
     const auto& [t, rungs, value] = all[place];
     std::vector<std::string> row = {std::to_string(place + 1), std::to_string(t + 1),
-                                    fmt::format("{:.4f}", study.maximises() ? -value : value)};
+                                    fmt::format("{:.4f}", shown(study, value))};
     if (study.halving) row.insert(row.end(), {std::to_string(study.rungs[rungs - 1]), name_of(records[t].state)});
     for (std::size_t d = 0; d < search.ranges().size(); ++d) row.push_back(search.value(t, d));
     row.insert(row.end(), {seconds_text(records[t].seconds), folder_of(study, search.cells()[t])});
@@ -110,14 +118,12 @@ std::string search_csv(const StudySearch& search, const std::vector<CellRecord>&
   for (const SearchRange& range : search.ranges()) header.push_back(range.key);
   header.emplace_back("folder");
   Table table(header);
-  const std::vector<Ranked> all = ranked(study, records);
   for (std::size_t t = 0; t < records.size(); ++t) {
-    const auto of_trial = std::find_if(all.begin(), all.end(), [&](const Ranked& r) { return r.trial == t; });
-    const bool has = of_trial != all.end();
-    std::vector<std::string> row = {
-        std::to_string(t + 1), has ? fmt::format("{:.9g}", study.maximises() ? -of_trial->value : of_trial->value) : "",
-        has ? std::to_string(study.rungs[of_trial->rungs - 1]) : "", name_of(records[t].state),
-        fmt::format("{:.3f}", records[t].seconds)};
+    const std::optional<Ranked> trial = ranked_trial(study, records, t);
+    std::vector<std::string> row = {std::to_string(t + 1),
+                                    trial ? fmt::format("{:.9g}", shown(study, trial->value)) : "",
+                                    trial ? std::to_string(study.rungs[trial->rungs - 1]) : "",
+                                    name_of(records[t].state), fmt::format("{:.3f}", records[t].seconds)};
     for (std::size_t d = 0; d < search.ranges().size(); ++d) row.push_back(search.value(t, d));
     row.push_back(folder_of(study, search.cells()[t]));
     table.row(std::move(row));

@@ -12,7 +12,7 @@ namespace echelon::cli {
 void print_cells(const StudyPlan& study);
 
 // Prints the verdict with its evidence and writes study.md, .html, .json and .csv, and report.md, .csv and .json as
-// `echelon report` does; of a search, its best trials, and study.md. Whether all goals are met.
+// `echelon report` does; of a search, its best trials, study.md and study.csv. Whether all goals are met.
 bool print_study(const StudyPlan& study);
 
 // Of a search under way, by its trials so far; `records`: by trial. Whether the best one meets the goal.

@@ -11,11 +11,7 @@ namespace {
 using Runs = std::vector<const RunRecord*>;
 
 // Of an attempt that trained the whole run.
-double seconds_of(const RunRecord& run) {
-  const double step_s = std::isnan(run.step_s.median) ? 0 : run.step_s.median;
-  const double start_s = std::isnan(run.start_to_first_step_s) ? 0 : std::max(0.0, run.start_to_first_step_s - step_s);
-  return run.time_split_s.total_s + start_s + (std::isnan(run.warmup_s) ? 0 : run.warmup_s);
-}
+double seconds_of(const RunRecord& run) { return run.time_split_s.total_s + start_up_s(run, 0); }
 
 double figure_of(const GoalConfig& goal, double test_loss, double test_accuracy) {
   if (goal.metric != GoalMetric::none) return goal_figure(goal.metric, test_loss, test_accuracy);
@@ -139,6 +135,11 @@ double Evidence::seconds_after(const Setting& setting, double samples) const {
     seconds.push_back(
         interpolated(curve, &Evaluation::samples, samples, [](const Evaluation& e) { return e.seconds; }));
   return range_of(seconds).median;
+}
+
+GoalMetric shown_metric(const Evidence& evidence) {
+  if (evidence.has_goal()) return evidence.goal.metric;
+  return std::isnan(evidence.best_single().row.test_accuracy) ? GoalMetric::test_loss : GoalMetric::test_accuracy;
 }
 
 Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& goal, const CostConfig& cost) {

@@ -63,6 +63,10 @@ struct Evidence {
   double seconds_after(const Setting& setting, double samples) const;
 };
 
+// The figure of the curves, and by which settings are compared: the goal's, else accuracy or test loss. There is a
+// setting.
+GoalMetric shown_metric(const Evidence& evidence);
+
 Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& goal, const CostConfig& cost);
 
 }  // namespace echelon::inline report

@@ -29,15 +29,18 @@ struct StepSeconds {
 
 }  // namespace
 
+double start_up_s(const RunFigures& run, double step_s) {
+  if (!std::isnan(run.step_s.median)) step_s = run.step_s.median;
+  const double start_s = run.start_to_first_step_s > step_s ? run.start_to_first_step_s - step_s : 0;
+  return start_s + (run.warmup_s > 0 ? run.warmup_s : 0);
+}
+
 LossBudget loss_budget(const ScalingRow& row, const ScalingRow& baseline) {
   LossBudget budget;
   if (!row.has_split || !baseline.has_split || baseline.global_batch == 0) return budget;
   const StepSeconds now(row), base(baseline);
   const double fair = samples_of_rank(row) / samples_of_rank(baseline);
-  const double step_s = std::isnan(row.step_s.median) ? now.whole : row.step_s.median;
-  double start_s = row.start_to_first_step_s > step_s ? row.start_to_first_step_s - step_s : 0;
-  if (row.warmup_s > 0) start_s += row.warmup_s;
-  const double whole = now.whole + start_s * row.attempts / row.counted_steps();  // of a step
+  const double whole = now.whole + start_up_s(row, now.whole) * row.attempts / row.counted_steps();  // of a step
   const double skew = std::isnan(row.skew_wait_s) ? 0 : std::min(row.skew_wait_s, now.exchange);
   const double busy_s = row.exchange_exposed_s + row.exchange_hidden_s;  // unknown, or 0: nothing was coded
   const double coding = row.codec_s > 0 ? std::min(1.0, row.codec_s / std::max(busy_s, row.codec_s)) : 0;

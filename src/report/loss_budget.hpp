@@ -49,6 +49,9 @@ inline constexpr std::array<BudgetPart, 13> kBudgetParts = {{{"achieved", &LossB
                                                              {"start-up", &LossBudget::start_up},
                                                              {"other", &LossBudget::other}}};
 
+// Of an attempt: from the start to its first step, and its warm-up. `step_s`: of a step, where the run knows none.
+double start_up_s(const RunFigures& run, double step_s);
+
 // Unknown where either row has no split of its time. `baseline`: of one rank, or of the fewest.
 LossBudget loss_budget(const ScalingRow& row, const ScalingRow& baseline);
 

@@ -242,14 +242,8 @@ class Judge {
   }
   std::string samples_text() const { return std::isfinite(samples_) ? counted(std::llround(samples_), "sample") : ""; }
 
-  bool is_loss() const {
-    return e_.has_goal() ? e_.goal.metric != GoalMetric::test_accuracy : std::isnan(e_.best_single().row.test_accuracy);
-  }
-  std::string figure_name() const {
-    return e_.has_goal() ? replaced(goal_metric_name(e_.goal.metric), "_", " ")
-           : is_loss()   ? "test loss"
-                         : "test accuracy";
-  }
+  bool is_loss() const { return shown_metric(e_) != GoalMetric::test_accuracy; }
+  std::string figure_name() const { return replaced(goal_metric_name(shown_metric(e_)), "_", " "); }
   std::string cost_text(const Setting& s, double seconds) const {
     const std::string hours = fmt::format("{:.3g} node-hours", e_.node_hours(s, seconds));
     return e_.cost.node_hour > 0 ? fmt::format("{}, {:.3g} {}", hours, e_.price(s, seconds), e_.cost.currency) : hours;

@@ -1,14 +1,12 @@
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "report/writers/comparison.hpp"
+#include "report/writers/json_parts.hpp"
 
 namespace echelon::inline report {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json number(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr); }
 
 const char* word(Change verdict) {
   constexpr const char* kWords[] = {"none", "better", "worse", "unknown"};
@@ -19,13 +17,13 @@ ordered_json figure_json(const ComparedFigure& figure) {
   return {{"figure", figure.name},
           {"unit", figure.unit},
           {"group", kFigureGroups[static_cast<std::size_t>(figure.group)]},
-          {"base", number(figure.base)},
-          {"new", number(figure.fresh)},
-          {"change", number(figure.change)},
-          {"low", number(figure.low)},
-          {"high", number(figure.high)},
-          {"p", number(figure.p)},
-          {"attempts_needed", number(figure.attempts_needed)},
+          {"base", number_json(figure.base)},
+          {"new", number_json(figure.fresh)},
+          {"change", number_json(figure.change)},
+          {"low", number_json(figure.low)},
+          {"high", number_json(figure.high)},
+          {"p", number_json(figure.p)},
+          {"attempts_needed", number_json(figure.attempts_needed)},
           {"verdict", word(figure.verdict)},
           {"note", figure.note}};
 }

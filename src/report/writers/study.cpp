@@ -39,11 +39,6 @@ bool any(const Evidence& evidence, const std::function<bool(const Setting&)>& ha
 
 }  // namespace
 
-GoalMetric shown_metric(const Evidence& evidence) {
-  if (evidence.has_goal()) return evidence.goal.metric;
-  return std::isnan(evidence.best_single().row.test_accuracy) ? GoalMetric::test_loss : GoalMetric::test_accuracy;
-}
-
 double exposed_share(const ScalingRow& row) {
   const double step_s = row.time_split_s.training_s();
   return step_s > 0 ? row.time_split_s.exchange_s / step_s : kUnknown;

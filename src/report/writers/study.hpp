@@ -29,9 +29,6 @@ inline constexpr const char* kComputeText =
     "the exchange of weights weighs. Card: bytes a second in the busiest tenth of a second, of the rank that has most, "
     "over the largest mean. Memory: the largest of any rank.";
 
-// The figure of the curves and of the last column but the goal's: the goal's, else accuracy or test loss. There is a
-// setting.
-GoalMetric shown_metric(const Evidence& evidence);
 // Exposed exchange, of the time of a step without hooks, evaluations and checkpoints.
 double exposed_share(const ScalingRow& row);
 

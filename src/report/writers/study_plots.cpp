@@ -75,8 +75,7 @@ StackPlot budget_plot(const Evidence& evidence) {
 LinePlot curve_plot(const Evidence& evidence, bool over_time) {
   const GoalMetric metric = shown_metric(evidence);
   const int most = most_ranks(evidence);
-  std::string figure = goal_metric_name(metric);
-  std::replace(figure.begin(), figure.end(), '_', ' ');
+  const std::string figure = replaced(goal_metric_name(metric), "_", " ");
   LinePlot plot{.title = fmt::format("{} over {}, on {} ranks and of the best single worker", figure,
                                      over_time ? "time" : "samples", most),
                 .x_label = over_time ? "seconds" : "thousand samples",
