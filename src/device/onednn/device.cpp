@@ -156,7 +156,8 @@ std::unique_ptr<Op> OnednnDevice::build(const OpSpec& spec) {
   return nullptr;
 }
 
-// Products are of halves, by what the processor has for them. Other kinds compute in f32 on widened values.
+// Products are of halves, by what the processor has for them. Other kinds compute in f32: the common ones widen what
+// they load, the rest work on widened copies.
 std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
   const Precision in = precision(DType::bf16);
   const bool native = in.halves();
@@ -175,6 +176,13 @@ std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
                     : make_half_op(context_, spec, make_half_dense(context_, wide, in));
     case OpKind::rnn_forward:
     case OpKind::rnn_backward: return make_half_op(context_, spec, make_rnn(context_, wide, in));
+    case OpKind::norm_moments:
+    case OpKind::norm_normalise:
+    case OpKind::norm_backward_sums:
+    case OpKind::norm_backward_apply:
+    case OpKind::norm_local_forward:
+    case OpKind::norm_local_backward:
+    case OpKind::norm_inference: return make_norm(context_, spec);
     case OpKind::add:
     case OpKind::masked_add:
     case OpKind::activation_forward:

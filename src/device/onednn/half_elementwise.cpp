@@ -35,8 +35,8 @@ class HalfElementwise final : public Op {
   void relu_backward(const BHalf* y, const BHalf* dy, BHalf* dx) const {
 #pragma omp parallel for simd num_threads(threads_) if (parallel : worth_a_team())
     for (std::int64_t i = 0; i < elems_; ++i) {
-      const float part = widened(y[i]) > 0.0f ? widened(dy[i]) : 0.0f;
-      dx[i] = rounded(kAdd ? widened(dx[i]) + part : part);
+      const BHalf part = kept(dy[i], widened(y[i]) > 0.0f);
+      dx[i] = kAdd ? rounded(widened(dx[i]) + widened(part)) : part;
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "device/onednn/panel_kernel.hpp"
 #include "device/onednn/planes.hpp"
@@ -10,6 +11,12 @@ namespace echelon::inline device::onednn {
 namespace {
 
 constexpr std::int64_t kColumns = kPanels512.columns;
+
+// Two places of the depth in one store.
+void put_pair(float even, float odd, BHalf* to) {
+  const std::uint32_t pair = rounded_bits(even) >> 16 | rounded_bits(odd);
+  std::memcpy(to, &pair, sizeof pair);
+}
 
 }  // namespace
 
@@ -45,13 +52,30 @@ void HalfPanels::pack_panel(std::int64_t panel, const float* w) const {
   const std::int64_t padded = panel_depth(inputs_), first = panel * kColumns;
   const std::int64_t columns = std::min(kColumns, outputs_ - first);
   BHalf* to = static_cast<BHalf*>(packed_->memory.data()) + panel * padded * kColumns;
-  const std::int64_t along = transposed_ ? 1 : outputs_, across = transposed_ ? inputs_ : 1;
-  for (std::int64_t k = 0; k < padded; ++k) {
-    std::array<float, kColumns> row{};
-    std::array<BHalf, kColumns> rounded;
-    for (std::int64_t c = 0; c < columns && k < inputs_; ++c) row[c] = w[k * along + (first + c) * across];
-    round_halves(row.data(), rounded.data(), kColumns, 1);
-    for (std::int64_t c = 0; c < kColumns; ++c) to[(k / 2 * kColumns + c) * 2 + k % 2] = rounded[c];
+  if (inputs_ < padded || columns < kColumns) std::fill_n(to, padded * kColumns, BHalf{0});
+  if (transposed_)
+    pack_columns(w + first * inputs_, columns, to);
+  else
+    pack_rows(w + first, columns, to);
+}
+
+void HalfPanels::pack_rows(const float* w, std::int64_t columns, BHalf* to) const {
+  static constexpr std::array<float, kColumns> kZeros{};
+  for (std::int64_t k = 0; k < inputs_; k += 2, to += 2 * kColumns) {
+    const float *even = w + k * outputs_, *odd = k + 1 < inputs_ ? even + outputs_ : kZeros.data();
+#pragma omp simd
+    for (std::int64_t c = 0; c < columns; ++c) put_pair(even[c], odd[c], to + 2 * c);
+  }
+}
+
+void HalfPanels::pack_columns(const float* w, std::int64_t columns, BHalf* to) const {
+  for (std::int64_t begin = 0; begin < inputs_; begin += kPanelInputs) {
+    const std::int64_t end = std::min(inputs_, begin + kPanelInputs);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const float* column = w + c * inputs_;
+      for (std::int64_t k = begin; k < end; k += 2)
+        put_pair(column[k], k + 1 < end ? column[k + 1] : 0.0f, to + (k / 2 * kColumns + c) * 2);
+    }
   }
 }
 

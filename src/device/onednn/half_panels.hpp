@@ -27,6 +27,9 @@ class HalfPanels {
   };
   void pack(const float* w) const;
   void pack_panel(std::int64_t panel, const float* w) const;
+  // The panel's columns of w, which start at `w`.
+  void pack_rows(const float* w, std::int64_t columns, BHalf* to) const;
+  void pack_columns(const float* w, std::int64_t columns, BHalf* to) const;
 
   int threads_;
   std::int64_t inputs_, outputs_;

@@ -7,10 +7,16 @@
 namespace echelon::inline device::onednn {
 namespace {
 
+// A team of one costs as much as some hundred elements, and rows of a batch are no longer than that.
 template <class Body>
 void for_each(std::int64_t n, int threads, const Body& body) {
-#pragma omp parallel for simd num_threads(threads) if (parallel : threads > 1 && n >= kParallelElems)
-  for (std::int64_t i = 0; i < n; ++i) body(i);
+  if (threads > 1 && n >= kParallelElems) {
+#pragma omp parallel for simd num_threads(threads)
+    for (std::int64_t i = 0; i < n; ++i) body(i);
+  } else {
+#pragma omp simd
+    for (std::int64_t i = 0; i < n; ++i) body(i);
+  }
 }
 
 }  // namespace

@@ -2,9 +2,13 @@
 // optimiser thinks of them. Vectors are 8 floats wide (AVX2); 16 lanes are two of them, one lane is a vector of one.
 #pragma once
 
+#include <immintrin.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+
+#include "device/onednn/halves.hpp"
 
 namespace echelon::inline device::onednn {
 
@@ -26,6 +30,20 @@ struct Lanes {
     return v;
   }
   static void store(float* to, Floats v) { std::memcpy(to, &v, sizeof v); }
+  static Floats load(const BHalf* from) {
+    if constexpr (kWidth == 8)
+      return reinterpret_cast<Floats>(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(at(from))), 16));
+    else if constexpr (kWidth == 4)
+      return reinterpret_cast<Floats>(_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64(at(from))), 16));
+    else
+      return Floats{widened(*from)};
+  }
+  // As rounded_bits (halves.hpp) has it.
+  static void store(BHalf* to, Floats v) {
+    const Ints bits = reinterpret_cast<Ints>(v);
+    const Ints nearest = bits + 0x7fff + (bits >> 16 & 1), quiet = bits | 0x400000;
+    store_as(to, (v == v ? nearest : quiet) >> 16);
+  }
   // One conversion; the compiler's __builtin_convertvector would take halves.
   template <class F = Floats>
   static Doubles widen(const F& v) {
@@ -49,6 +67,9 @@ struct Lanes {
     const auto v = __builtin_convertvector(ints, typename Of<T>::type);
     std::memcpy(to, &v, sizeof v);
   }
+
+ private:
+  static const __m128i* at(const BHalf* from) { return reinterpret_cast<const __m128i*>(from); }
 };
 
 // Calls body.operator()<kLanes>(i) over [0, n): eight at a time, then one by one.

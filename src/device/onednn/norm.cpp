@@ -1,5 +1,6 @@
 // Batch norm by own loops: the library's has neither sums over a group of replicas nor double sums.
-// Elementwise passes are f32 with coefficients of each channel prepared in double.
+// Elementwise passes are f32 with coefficients of each channel prepared in double. T: that of activations and their
+// gradients, float or BHalf.
 #include <cmath>
 
 #include "base/check.hpp"
@@ -11,8 +12,9 @@ namespace echelon::inline device::onednn {
 namespace {
 
 // sum x, sum x^2
+template <class T>
 struct Moments {
-  const float* x;
+  const T* x;
   Moments at(std::int64_t, std::int64_t start) const { return {x + start}; }
   template <class L, bool kOneChannel>
   void operator()(std::int64_t i, int, typename L::Doubles& sum, typename L::Doubles& squares) const {
@@ -35,11 +37,11 @@ auto scaled(const Scaling& s, int lane, typename L::Floats x) {
   return (x - of(s.mean)) * of(s.factor) + of(s.shift);
 }
 
-template <bool kRelu>
+template <class T, bool kRelu>
 struct Scale {
-  const float* x;
+  const T* x;
   Scaling s;
-  float* y;
+  T* y;
   Scale at(std::int64_t c, std::int64_t start) const { return {x + start, s.at(c), y + start}; }
   template <class L, bool kOneChannel>
   void operator()(std::int64_t i, int lane) const {
@@ -50,9 +52,9 @@ struct Scale {
 };
 
 // sum dy, sum dy * (x - mean); with relu over the x whose y is above 0.
-template <bool kRelu>
+template <class T, bool kRelu>
 struct GradientSums {
-  const float *x, *dy;
+  const T *x, *dy;
   const double* mean;
   Scaling y;
   GradientSums at(std::int64_t c, std::int64_t start) const { return {x + start, dy + start, mean + c, y.at(c)}; }
@@ -72,12 +74,12 @@ struct Pulling {
   const float *mean, *of_dy, *of_x, *constant;
   Pulling at(std::int64_t c) const { return {mean + c, of_dy + c, of_x + c, constant + c}; }
 };
-template <bool kRelu, bool kAdd>
+template <class T, bool kRelu, bool kAdd>
 struct Pull {
-  const float *x, *dy;
+  const T *x, *dy;
   Pulling p;
   Scaling y;
-  float* dx;
+  T* dx;
   Pull at(std::int64_t c, std::int64_t start) const { return {x + start, dy + start, p.at(c), y.at(c), dx + start}; }
   template <class L, bool kOneChannel>
   void operator()(std::int64_t i, int lane) const {
@@ -91,6 +93,7 @@ struct Pull {
   }
 };
 
+template <class T>
 class Norm final : public Op {
  public:
   Norm(const Context& context, const OpSpec& spec)
@@ -116,11 +119,11 @@ class Norm final : public Op {
     args_ = &args;
     switch (kind_) {
       case OpKind::norm_moments: return moments(doubles(1));
-      case OpKind::norm_normalise: return normalise(doubles(3), count(), floats(4), doubles(5));
+      case OpKind::norm_normalise: return normalise(doubles(3), count(), activation(4), doubles(5));
       case OpKind::norm_local_forward: {
         double* sums = at<double>(sums_);
         moments(sums);
-        return normalise(sums, own_count(), floats(3), doubles(4));
+        return normalise(sums, own_count(), activation(3), doubles(4));
       }
       case OpKind::norm_backward_sums: {
         const int outputs = d_.relu ? 5 : 3;
@@ -146,14 +149,15 @@ class Norm final : public Op {
   }
 
  private:
+  T* activation(int arg) const { return static_cast<T*>(args_->tensors[arg]); }
   float* floats(int arg) const { return static_cast<float*>(args_->tensors[arg]); }
   double* doubles(int arg) const { return static_cast<double*>(args_->tensors[arg]); }
   bool adds(int arg) const { return (args_->accumulate >> arg & 1U) != 0; }
   double own_count() const { return static_cast<double>(d_.N * pixels_); }
   double count() const { return args_->count > 0 ? args_->count : own_count(); }
-  template <class T>
-  T* at(std::size_t offset) const {
-    return reinterpret_cast<T*>(scratch_ + offset);
+  template <class Value>
+  Value* at(std::size_t offset) const {
+    return reinterpret_cast<Value*>(scratch_ + offset);
   }
   // One float a channel, zero for the padding of the last block.
   float* coefficient(int i) const {
@@ -167,10 +171,11 @@ class Norm final : public Op {
     walk(threads_, d_.N, d_.C, pixels_, planes_, body);
   }
 
-  void moments(double* sums) const { channel_sums_.run(sums, at<double>(partial_), Moments{floats(0)}); }
+  void moments(double* sums) const { channel_sums_.run(sums, at<double>(partial_), Moments<T>{activation(0)}); }
 
-  void scale(const Scaling& s, float* y) const {
-    d_.relu ? each(Scale<true>{floats(0), s, y}) : each(Scale<false>{floats(0), s, y});
+  void scale(const Scaling& s, T* y) const {
+    const T* x = activation(0);
+    d_.relu ? each(Scale<T, true>{x, s, y}) : each(Scale<T, false>{x, s, y});
   }
 
   // Of stats (2, C); the same bits in forward and backward, so that both find a unit on the same side of 0.
@@ -186,7 +191,7 @@ class Norm final : public Op {
     return {mean, factor, shift};
   }
 
-  void normalise(const double* sums, double n, float* y, double* stats) const {
+  void normalise(const double* sums, double n, T* y, double* stats) const {
     for (std::int64_t c = 0; c < d_.C; ++c) {
       const double mean = sums[c] / n, variance = std::max(0.0, sums[d_.C + c] / n - mean * mean);
       stats[c] = mean;
@@ -204,20 +209,20 @@ class Norm final : public Op {
           static_cast<float>(static_cast<double>(gamma[c]) / std::sqrt(static_cast<double>(variance[c]) + d_.epsilon));
       shift[c] = beta[c];
     }
-    scale({mean_of, factor, shift}, floats(5));
+    scale({mean_of, factor, shift}, activation(5));
   }
 
   // sums = sum dy, sum dy * xhat. gamma: the argument it is, beta behind it; -1 without relu.
   void backward_sums(double* sums, int gamma) const {
-    const float *x = floats(0), *dy = floats(1);
+    const T *x = activation(0), *dy = activation(1);
     const double* stats = doubles(2);
     auto *mean = at<double>(means_), *partial = at<double>(partial_);
     std::fill(std::copy(stats, stats + d_.C, mean), mean + padded_, 0.0);
     if (gamma < 0)
-      channel_sums_.run(sums, partial, GradientSums<false>{x, dy, mean, {}});
+      channel_sums_.run(sums, partial, GradientSums<T, false>{x, dy, mean, {}});
     else
       channel_sums_.run(sums, partial,
-                        GradientSums<true>{x, dy, mean, scaling(stats, floats(gamma), floats(gamma + 1))});
+                        GradientSums<T, true>{x, dy, mean, scaling(stats, floats(gamma), floats(gamma + 1))});
     for (std::int64_t c = 0; c < d_.C; ++c) sums[d_.C + c] *= stats[d_.C + c];
   }
 
@@ -249,9 +254,9 @@ class Norm final : public Op {
 
   template <bool kRelu>
   void pull(const Pulling& p, const Scaling& y, int output) const {
-    const float *x = floats(0), *dy = floats(1);
-    float* dx = floats(output);
-    adds(output) ? each(Pull<kRelu, true>{x, dy, p, y, dx}) : each(Pull<kRelu, false>{x, dy, p, y, dx});
+    const T *x = activation(0), *dy = activation(1);
+    T* dx = activation(output);
+    adds(output) ? each(Pull<T, kRelu, true>{x, dy, p, y, dx}) : each(Pull<T, kRelu, false>{x, dy, p, y, dx});
   }
 
   void statistics() const {
@@ -309,6 +314,9 @@ class Norm final : public Op {
 
 }  // namespace
 
-std::unique_ptr<Op> make_norm(Context& context, const OpSpec& spec) { return std::make_unique<Norm>(context, spec); }
+std::unique_ptr<Op> make_norm(Context& context, const OpSpec& spec) {
+  if (is_half(spec.dtype)) return std::make_unique<Norm<BHalf>>(context, spec);
+  return std::make_unique<Norm<float>>(context, spec);
+}
 
 }  // namespace echelon::inline device::onednn

@@ -30,7 +30,7 @@ class Rnn : public Op, public PacksWeights {
         threads_(context.threads),
         parts_(parts_of(d_.cell) * d_.H),
         gates_(d_.G() * d_.H),
-        row_(parts_ + (own_parts() && parts_ % kAlias == 0 ? kPad : 0)),
+        row_(parts_ + (own_parts() && !precision.rounds && parts_ % kAlias == 0 ? kPad : 0)),
         product_(context, d_.N, forward ? d_.H : gates_, forward ? gates_ : d_.H, forward,
                  forward           ? d_.H
                  : gates_ < parts_ ? gates_
@@ -56,7 +56,8 @@ class Rnn : public Op, public PacksWeights {
   }
 
  protected:
-  // Rows a power of two apart share few lines of a cache: products that read columns are a third slower on them.
+  // Rows a power of two apart share few lines of a cache: products in f32 that read columns are a third slower on them.
+  // Those in halves copy what they read, and have their fast body for dense rows alone.
   static constexpr std::int64_t kAlias = 256, kPad = 80;
 
   bool own_parts() const { return d_.cell == Cell::lstm || d_.cell == Cell::gru; }  // else they are the states

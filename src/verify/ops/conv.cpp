@@ -25,6 +25,7 @@ std::vector<OpSpec> specs_of(DType dtype) {
       {.N = 5, .C = 65, .H = 4, .W = 4, .K = 65, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1},
       {.N = 1, .C = 3, .H = 32, .W = 33, .K = 16, .R = 7, .S = 7, .stride_h = 2, .stride_w = 2, .pad_h = 3, .pad_w = 3},
       {.N = 2, .C = 2, .H = 5, .W = 5, .K = 3, .R = 3, .S = 3, .pad_h = 2, .pad_w = 2},
+      {.N = 2, .C = 16, .H = 9, .W = 2, .K = 16, .R = 3, .S = 3, .stride_h = 3, .stride_w = 3, .pad_h = 1, .pad_w = 1},
       {.N = 33, .C = 2, .H = 4, .W = 3, .K = 2, .R = 4, .S = 3},
   };
   for (const ConvDims& d : rows)
