@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -43,6 +44,16 @@ struct Lanes {
     const Ints bits = reinterpret_cast<Ints>(v);
     const Ints nearest = bits + 0x7fff + (bits >> 16 & 1), quiet = bits | 0x400000;
     store_as(to, (v == v ? nearest : quiet) >> 16);
+  }
+  // a * b + c, rounded once.
+  template <class F = Floats>
+  static F fma(F a, F b, F c) {
+    if constexpr (kWidth == 8)
+      return reinterpret_cast<F>(_mm256_fmadd_ps(a, b, c));
+    else if constexpr (kWidth == 4)
+      return reinterpret_cast<F>(_mm_fmadd_ps(a, b, c));
+    else
+      return F{std::fma(a[0], b[0], c[0])};
   }
   // One conversion; the compiler's __builtin_convertvector would take halves.
   template <class F = Floats>

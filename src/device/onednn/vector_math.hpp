@@ -21,40 +21,41 @@ struct VectorMath {
     constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to a whole number
     x = x > 88.0f ? all(88.0f) : x;
     x = x < -87.0f ? all(-87.0f) : x;
-    const Floats shifted = x * kLog2E + kRound;
+    const Floats shifted = L::fma(x, all(kLog2E), all(kRound));
     const Floats n = shifted - kRound;
-    const Floats r = (x - n * kLn2High) - n * kLn2Low;
-    Floats p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * (r * r) + r + 1.0f;
+    const Floats r = L::fma(n, all(-kLn2Low), L::fma(n, all(-kLn2High), x));
+    const Floats p =
+        series(r, {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 0.5f});
+    const Floats power = L::fma(p, r * r, r) + 1.0f;
     const Ints exponent = (reinterpret_cast<Ints>(shifted) - std::bit_cast<std::int32_t>(kRound) + 127) << 23;
-    return p * reinterpret_cast<Floats>(exponent);
+    return power * reinterpret_cast<Floats>(exponent);
   }
 
   static Floats sigmoid(Floats x) { return 1.0f / (1.0f + exp(-x)); }
 
-  // A quotient of polynomials, as in Eigen (Guennebaud et al.); 1 or -1 beyond 7.905.
+  // A quotient of polynomials, as in Eigen (Guennebaud et al.); 1 or -1 beyond 7.999.
   static Floats tanh(Floats x) {
-    constexpr float kEnd = 7.90531110763549805f;
+    constexpr float kEnd = 7.99881172180175781f;
     x = x > kEnd ? all(kEnd) : x;
     x = x < -kEnd ? all(-kEnd) : x;
     const Floats s = x * x;
-    Floats p = s * -2.76076847742355e-16f + 2.00018790482477e-13f;
-    p = p * s + -8.60467152213735e-11f;
-    p = p * s + 5.12229709037114e-08f;
-    p = p * s + 1.48572235717979e-05f;
-    p = p * s + 6.37261928875436e-04f;
-    p = p * s + 4.89352455891786e-03f;
-    Floats q = s * 1.19825839466702e-06f + 1.18534705686654e-04f;
-    q = q * s + 2.26843463243900e-03f;
-    q = q * s + 4.89352518554385e-03f;
+    const Floats p =
+        series(s, {-2.76076847742355e-16f, 2.00018790482477e-13f, -8.60467152213735e-11f, 5.12229709037114e-08f,
+                   1.48572235717979e-05f, 6.37261928875436e-04f, 4.89352455891786e-03f});
+    const Floats q =
+        series(s, {1.19825839466702e-06f, 1.18534705686654e-04f, 2.26843463243900e-03f, 4.89352518554385e-03f});
     return x * p / q;
   }
 
  private:
+  // The polynomial of x with these coefficients, the highest power's first.
+  template <std::size_t kCount>
+  static Floats series(Floats x, const float (&coefficients)[kCount]) {
+    Floats sum = all(coefficients[0]);
+#pragma GCC unroll 8
+    for (std::size_t i = 1; i < kCount; ++i) sum = L::fma(sum, x, all(coefficients[i]));
+    return sum;
+  }
   static Floats all(float value) { return Floats{} + value; }
 };
 
