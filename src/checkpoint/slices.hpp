@@ -31,9 +31,9 @@ struct GatheredTensor {
 };
 using GatheredTensors = std::map<std::string, GatheredTensor, std::less<>>;  // by name
 
-// Of all visited tensors with Placement::rows or per_replica. Collective over the group, with the same tensors on all
-// ranks, blocking; every rank gets the same. Each tensor is all-gathered: k times its largest share on every rank. A
-// failed check where rows are missing or overlap.
+// Of all visited tensors with Placement::rows or per_replica, on rank 0 of the group, which writes them; none on other
+// ranks. Collective, with the same tensors on all ranks, blocking. Each rank sends what it holds once, from where it
+// lies. A failed check on all ranks where rows are missing or overlap.
 // `holes`: rows that no rank has are zeros.
 GatheredTensors gather_rows(Group& group, const VisitAll& visit, bool holes = false);
 

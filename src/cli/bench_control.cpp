@@ -2,6 +2,8 @@
 // when a run has k ranks. One process, no launcher: the ranks' machines and plans run on virtual time.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/control_bench.hpp"
@@ -32,7 +34,7 @@ std::string number(double value) {
   return fmt::format("{:.{}f}", value, value < 10 && value != std::floor(value) ? 1 : 0);
 }
 std::string micros(double seconds) { return fmt::format("{:.1f}", 1e6 * seconds); }
-std::string bytes(double value) { return count_text(static_cast<std::int64_t>(value + 0.5)); }
+std::string bytes(double value) { return count_text(std::llround(value)); }
 
 Table table_of(const std::vector<ControlCost>& costs) {
   Table table({"what", "each", "sent", "received", "bytes sent", "links", "peers", "us", "bytes held"});

@@ -132,7 +132,7 @@ void print_batch(Check& check) {
 // "480 samples: a0.h5, 180 of a3.h5"
 std::string owned_text(const Dataset& data, const SamplePlan& plan, int replica) {
   std::string out = fmt::format("{} samples:", count_text(plan.owned(replica)));
-  const auto runs = plan.runs(replica);
+  const auto& runs = plan.runs(replica);
   constexpr std::size_t kShown = 6;
   for (std::size_t i = 0; i < std::min(runs.size(), kShown); ++i) {
     const Shard& file = data.shards[static_cast<std::size_t>(runs[i].file)];

@@ -77,9 +77,9 @@ class Planner {
     for (const Config& config : variants()) report.variants.push_back(of(config, replicas_, false));
     if (wanted("meshes")) add_meshes(report);
     add_points(report);
-    if (work_.sparse_tables) report.notes.push_back("sparse embeddings are counted as if they were sent whole");
+    if (work_.sparse_tables) report.notes.emplace_back("sparse embeddings are counted as if they were sent whole");
     if (!step_.variation.varies())
-      report.notes.push_back("steps are taken to be equal: no jitter was described or measured, and nobody waits");
+      report.notes.emplace_back("steps are taken to be equal: no jitter was described or measured, and nobody waits");
     return report;
   }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <new>
 #include <set>
 #include <vector>
 
@@ -28,7 +29,7 @@ class CheckedTransport final : public Transport {
   explicit CheckedTransport(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
   // Memory into which an abandoned message may still be written stays.
   ~CheckedTransport() override {
-    if (inner_->abandoned() > 0) (void)new std::vector<Buffer>(std::move(given_up_));
+    if (inner_->abandoned() > 0) (void)new (std::nothrow) std::vector<Buffer>(std::move(given_up_));
   }
 
   int rank() const override { return inner_->rank(); }

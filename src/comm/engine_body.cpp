@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -149,8 +150,7 @@ bool Engine::Body::admit() {
     const auto channel = static_cast<std::size_t>(queued.job.channel);
     if (may_start(queued, library_ahead)) {
       queued.wire->channel_taken[channel] = 1;
-      start(std::move(queued));
-      queued.ticket = nullptr;
+      start(std::exchange(queued, {}));
       moved = true;
     } else {
       queued.wire->channel_seen[channel] = 1;

@@ -35,7 +35,7 @@ struct Engine::Wire {
 struct Engine::Body final : Driver {
   struct Queued {
     Job job;
-    Wire* wire;
+    Wire* wire = nullptr;
     std::shared_ptr<Ticket::State> ticket;
   };
   struct Live {

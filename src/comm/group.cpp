@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "comm/collective/algorithms.hpp"
+#include "comm/collective/message.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -67,6 +68,10 @@ std::vector<std::string> Group::gather(const std::string& text) {
   for (std::size_t r = 0; r < lengths.size(); ++r)
     texts.emplace_back(all.data() + r * longest, static_cast<std::size_t>(lengths[r]));
   return texts;
+}
+
+void Group::gather_to_first(void* data, const std::vector<ElemRange>& places) {
+  run(engine_, channel_, make_gather_to_first(rank(), places), data, DType::u8);
 }
 
 std::string Group::of_first(std::string text) {

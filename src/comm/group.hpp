@@ -4,7 +4,8 @@
 //
 // Cost a rank, of values of B bytes: at most 2 ceil(log2 k) messages and links. `sum`, `broadcast`, `of_first` and
 // `barrier` have messages of at most B bytes, so that they may be called in every step; `gather` and `max` have
-// messages of up to k B bytes, and are for the start, the end and errors.
+// messages of up to k B bytes, and are for the start, the end and errors. `gather_to_first` sends each rank's bytes
+// once, and is for large ones.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +44,9 @@ class Group {
   std::vector<double> gather(std::span<const double> values);
   // Texts of any length: two all-gathers, the second of k times the longest.
   std::vector<std::string> gather(const std::string& text);
+  // Bytes of all ranks on rank 0, straight from each: those of rank r in places[r] of `data` there, at the front of
+  // `data` elsewhere. All ranks give the same places, which do not overlap; rank 0 has filled in its own.
+  void gather_to_first(void* data, const std::vector<ElemRange>& places);
   // The text of rank 0, on every rank: two broadcasts.
   std::string of_first(std::string text);
   void barrier();  // returns after all ranks have called it

@@ -27,7 +27,7 @@ std::vector<std::string> keys_of(const std::string& section) {
   std::vector<std::string> names;
   for (const auto& key : config_keys())
     if (key.section == section) names.push_back(key.name);
-  if (section == "model") names.push_back("layers");
+  if (section == "model") names.emplace_back("layers");
   return names;
 }
 

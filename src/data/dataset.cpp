@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "data/location.hpp"
@@ -110,9 +111,11 @@ std::size_t Dataset::record_bytes() const {
     return static_cast<std::size_t>(sample_shape.elems()) * size_of(stored) +
            static_cast<std::size_t>(label_shape.elems()) * sizeof(std::int32_t);
   if (kind == DataKind::text) return static_cast<std::size_t>(length() + 1) * sizeof(std::int32_t);
+  const std::int64_t sequences = samples();
+  ECHELON_CHECK(sequences > 0, "no sequences");
   const auto all = static_cast<std::size_t>(starts->back() * sample_shape.row_elems() +
-                                            (target_starts ? target_starts->back() : 0) + samples());
-  return 4 * all / static_cast<std::size_t>(samples()) + 1;
+                                            (target_starts ? target_starts->back() : 0) + sequences);
+  return 4 * all / static_cast<std::size_t>(sequences) + 1;
 }
 
 SampleForm Dataset::form(std::int64_t bucket) const {

@@ -7,7 +7,7 @@
 
 namespace echelon::inline data {
 
-DrawPlan::DrawPlan(SamplePlan plan, std::vector<OpenSamples> open) : plan_(std::move(plan)) {
+DrawPlan::DrawPlan(SamplePlan plan, const std::vector<OpenSamples>& open) : plan_(std::move(plan)) {
   ECHELON_CHECK(plan_.sharding() == Sharding::record && !plan_.stream() && plan_.buckets().empty(),
                 "batches are drawn from one order of all records");
   for (int replica = 1; replica < replicas(); ++replica)

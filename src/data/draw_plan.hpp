@@ -34,7 +34,7 @@ class DrawPlan {
  public:
   // `plan`: sharding `record`, equal batches; copied, which is cheap. `open`: what an earlier attempt has left, by
   // epoch, then position, without overlap; of the epochs after the last entry's everything is open. None: all is.
-  explicit DrawPlan(SamplePlan plan, std::vector<OpenSamples> open = {});
+  explicit DrawPlan(SamplePlan plan, const std::vector<OpenSamples>& open = {});
 
   // Any number from 0 on: the plan has no end.
   Draw at(std::int64_t number) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <compare>
 #include <condition_variable>
 #include <deque>
@@ -233,7 +234,7 @@ double Loader::wait_s() const { return body_->wait_s; }
 std::uint64_t Loader::bytes_read() const { return body_->bytes_read; }
 std::uint64_t Loader::bytes_used() const {
   const std::lock_guard lock(body_->mutex);
-  return static_cast<std::uint64_t>(body_->bytes_used + 0.5);
+  return static_cast<std::uint64_t>(std::llround(body_->bytes_used));
 }
 
 }  // namespace echelon::inline data

@@ -35,8 +35,8 @@ ValueId Graph::input(std::string name, const Shape& shape, ValueType type) {
   return static_cast<ValueId>(values_.size()) - 1;
 }
 
-std::vector<ValueId> Graph::add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where,
-                                std::string of) {
+std::vector<ValueId> Graph::add(const std::string& name, const LayerPtr& layer, std::vector<ValueId> inputs,
+                                const std::string& where, const std::string& of) {
   try {
     return add_node({.name = name,
                      .layer = layer,
@@ -44,7 +44,7 @@ std::vector<ValueId> Graph::add(std::string name, LayerPtr layer, std::vector<Va
                      .outputs = {},
                      .parameters = {},
                      .where = where,
-                     .of = of.empty() ? name : std::move(of)});
+                     .of = of.empty() ? name : of});
   } catch (const ConfigError& error) {
     throw ConfigError(in_place(where, name, layer->kind(), error.what()));
   }

@@ -56,8 +56,8 @@ class Graph {
   // the outputs. ConfigError, beginning with `where` and the node's name, where the name is taken, the number of inputs
   // is not Layer::arity, indices and real numbers are mixed up, or Layer::infer refuses the shapes. Nodes `of` one
   // layer share one set of parameters, states and random draws under that layer's name.
-  std::vector<ValueId> add(std::string name, LayerPtr layer, std::vector<ValueId> inputs, std::string where = {},
-                           std::string of = {});
+  std::vector<ValueId> add(const std::string& name, const LayerPtr& layer, std::vector<ValueId> inputs,
+                           const std::string& where = {}, const std::string& of = {});
 
   // From now on parameters are frozen that one of these patterns (fnmatch) matches, by their own name or that of their
   // layer.

@@ -75,7 +75,7 @@ void GraphLowering::choose_layouts(OpSpec& spec, const std::vector<ArgInfo>& inf
 int GraphLowering::detour(int target, Layout layout, DType dtype) {
   const LoweredTensor like = table_.at(target);
   const int written = table_.fresh(like.name, like.shape, dtype, layout);
-  detours_.push_back({target, written});
+  detours_.emplace_back(target, written);
   return written;
 }
 

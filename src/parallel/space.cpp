@@ -155,10 +155,10 @@ class SpatialShardBuilder {
  private:
   const Value& value(ValueId id) const { return whole_.values()[static_cast<std::size_t>(id)]; }
 
-  std::vector<ValueId> put(int stage, const std::string& name, LayerPtr layer, std::vector<ValueId> inputs,
+  std::vector<ValueId> put(int stage, const std::string& name, const LayerPtr& layer, std::vector<ValueId> inputs,
                            const std::string& where) {
     spatial_shard_graph_.stages.push_back(stage);
-    return spatial_shard_graph_.graph.add(name, std::move(layer), std::move(inputs), where);
+    return spatial_shard_graph_.graph.add(name, layer, std::move(inputs), where);
   }
 
   void add(int index) {

@@ -117,10 +117,10 @@ class TimeCutter {
     return all;
   }
 
-  std::vector<ValueId> put(std::string name, LayerPtr layer, std::vector<ValueId> inputs, int stage, const Node* of) {
+  std::vector<ValueId> put(const std::string& name, const LayerPtr& layer, std::vector<ValueId> inputs, int stage,
+                           const Node* of) {
     made_.stages.push_back(stage);
-    return made_.graph.add(std::move(name), std::move(layer), std::move(inputs), of ? of->where : "",
-                           of ? of->name : "");
+    return made_.graph.add(name, layer, std::move(inputs), of ? of->where : "", of ? of->name : "");
   }
 
   void add_chunk(int index, int chunk) {

@@ -36,7 +36,8 @@ class StromActor final : public ProtocolHost {
     switch (StromProtocol::word_of(token)) {
       case Word::arrived:
         if (meets_) return protocol_->take(b, StromProtocol::origin_of(token));
-        return arrived_.push_back({b, StromProtocol::origin_of(token)});
+        arrived_.emplace_back(b, StromProtocol::origin_of(token));
+        return;
       case Word::freed: ++free_[static_cast<std::size_t>(b)]; return;
       case Word::gathered:
         if (--gathering_ == 0) actor->at(actor->now_s(), [this] { end_step(); });

@@ -88,7 +88,7 @@ std::string facts_of(const Runs& runs) {
 // Notes on how to read the rows.
 void add_notes(Study& study, const Runs& runs) {
   if (study.paced)
-    study.notes.push_back(
+    study.notes.emplace_back(
         "paced: ops slept for tabulated times, the exchange was real. The rates show the exchange and the schedule, "
         "not "
         "the arithmetic of this machine; losses and accuracies are meaningless and left out.");
@@ -187,7 +187,8 @@ void split_group(const Runs& runs, std::vector<Study>& studies, Runs& alone) {
   };
   for (const auto& [batch, part] : by_global) add(StudyKind::strong, part);
   for (const auto& [batch, part] : by_even)  // ranks that only split the model leave the global batch as it is
-    if (std::any_of(part.begin(), part.end(), [&](auto* run) { return run->global_batch != part[0]->global_batch; }))
+    if (std::any_of(part.begin(), part.end(),
+                    [&first = *part[0]](auto* run) { return run->global_batch != first.global_batch; }))
       add(StudyKind::weak, part);
   for (const RunRecord* run : runs)
     if (!placed.contains(run)) alone.push_back(run);

@@ -145,7 +145,7 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
     lines.push_back(
         fmt::format("samples   those of {} replicas, processed by one (data.as_replicas)", p.plan.shards.replicas()));
   if (!p.device.computes())
-    lines.push_back("PACED     ops sleep for tabulated times: a timing study, computed values are meaningless");
+    lines.emplace_back("PACED     ops sleep for tabulated times: a timing study, computed values are meaningless");
   if (p.config.device.pace_ms != 0)
     lines.push_back(fmt::format("pace      ops compute, then sleep: forward and backward of a step take {}{}",
                                 p.config.device.pace_ms > 0 ? seconds_text(1e-3 * p.config.device.pace_ms)

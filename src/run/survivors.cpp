@@ -11,13 +11,13 @@ namespace {
 
 using Crews = std::vector<std::unique_ptr<Crew>>;
 
-// Adds the ranks of `crew` that were lost to those of `own`, an earlier crew.
-void add_lost(const Crew& own, const Crew& crew, const std::vector<int>& lost, std::vector<int>& all) {
+// Adds the ranks of `crew` that were newly lost to those of `own`, an earlier crew.
+void add_lost(const Crew& own, const Crew& crew, const std::vector<int>& newly, std::vector<int>& lost) {
   for (int rank = 0; rank < own.size(); ++rank)
-    for (const int gone : lost)
-      if (own.in_launch(rank) == crew.in_launch(gone) && std::find(all.begin(), all.end(), rank) == all.end())
-        all.push_back(rank);
-  std::sort(all.begin(), all.end());
+    for (const int gone : newly)
+      if (own.in_launch(rank) == crew.in_launch(gone) && std::find(lost.begin(), lost.end(), rank) == lost.end())
+        lost.push_back(rank);
+  std::sort(lost.begin(), lost.end());
 }
 
 // The later attempts resume from what was saved, also where the first one was to begin anew.

@@ -192,6 +192,29 @@ bool sums_in_one_memory(const Engine& engine) {
   return engine.transport().shares_channels() && engine.transport().host_names().size() == 1;
 }
 
+// Places in falling order of ranks, with a gap behind each; every third rank has none.
+void check_gather_to_first(Group& group) {
+  std::vector<ElemRange> places(static_cast<std::size_t>(group.size()));
+  std::int64_t end = 0;
+  for (int r = group.size() - 1; r >= 0; --r) {
+    const std::int64_t bytes = r % 3 == 2 ? 0 : 1000 * r + 1;
+    places[static_cast<std::size_t>(r)] = {end, end + bytes};
+    end += bytes + 5;
+  }
+  const ElemRange own = places[static_cast<std::size_t>(group.rank())];
+  std::string data(static_cast<std::size_t>(group.rank() == 0 ? end : own.elems()), '.');
+  const auto begin = group.rank() == 0 ? own.begin : 0;
+  std::fill_n(data.begin() + begin, own.elems(), static_cast<char>('A' + group.rank() % 26));
+  group.gather_to_first(data.data(), places);
+  if (group.rank() > 0) return;
+  std::string wanted(data.size(), '.');
+  for (int r = 0; r < group.size(); ++r) {
+    const ElemRange place = places[static_cast<std::size_t>(r)];
+    std::fill_n(wanted.begin() + place.begin, place.elems(), static_cast<char>('A' + r % 26));
+  }
+  ECHELON_CHECK(data == wanted, "bytes of {} ranks on rank 0", group.size());
+}
+
 }  // namespace
 
 void check_transport(Transport& transport) {
@@ -237,6 +260,7 @@ void check_group(Engine& engine) {
   for (int r = 0; r < k; ++r) ECHELON_CHECK_EQ(each[static_cast<std::size_t>(r)], 0.1 * r);
   const std::vector<std::string> words = group.gather(std::string(static_cast<std::size_t>(me), 'a'));
   for (int r = 0; r < k; ++r) ECHELON_CHECK_EQ(words[static_cast<std::size_t>(r)].size(), static_cast<std::size_t>(r));
+  check_gather_to_first(group);
   group.barrier();
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "checkpoint/onnx/builder.hpp"
@@ -21,7 +22,8 @@ struct Operand {
 class Arguments {
  public:
   // `operands`: in the order of the op's signature.
-  Arguments(const OpSpec& spec, std::vector<Operand*> operands) : infos_(signature(spec)), operands_(operands) {}
+  Arguments(const OpSpec& spec, std::vector<Operand*> operands)
+      : infos_(signature(spec)), operands_(std::move(operands)) {}
   // The value of an argument; "" where the op has no such argument.
   std::string operator[](std::string_view name) const;
   int rank(std::string_view name) const { return find(name).shape.rank(); }

@@ -90,7 +90,7 @@ std::size_t write_indices(const IndexFormat& format, std::span<const std::uint32
       const int after = std::bit_width(gap) - 1;
       out.zeros(static_cast<std::uint32_t>(after));
       out.bits(1, 1);
-      out.bits(gap & ((1u << after) - 1), after);
+      out.bits(gap & ((1u << after) - 1), after);  // NOLINT(clang-analyzer-core.UndefinedBinaryOperatorResult): < 32
     } else {
       out.zeros((gap - 1) >> format.rice_bits);
       out.bits(1, 1);

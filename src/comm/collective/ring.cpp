@@ -13,6 +13,7 @@
 // Every part is summed along one path and then copied, so all ranks end with the same bits.
 #include <algorithm>
 
+#include "base/check.hpp"
 #include "comm/collective/halves.hpp"
 
 namespace echelon::inline comm {
@@ -114,6 +115,7 @@ std::shared_ptr<const Plan> make_ring_allreduce(const AllreduceRequest& request)
 // The number of segments follows from the plan of any rank: 5 steps a round and segment.
 Price price_ring(const AllreduceRequest& request) {
   const std::int64_t k = request.ranks, n = request.elems;
+  ECHELON_CHECK_GE(k, 2, "ranks of a price");
   const std::int64_t parts = n < k ? n : k;
   const std::int64_t segments = n < k ? 1 : make_ring_allreduce(request)->steps() / (5 * (k - 1));
   return {.messages = 2 * (k - 1) * parts * segments,

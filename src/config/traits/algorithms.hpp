@@ -53,7 +53,7 @@ struct AlgorithmTraits {
 // clang-format on
 
 // The words of exchange.algorithm; `auto` is exchange/allreduce/autotune.hpp.
-#define X(algorithm, ...) AlgorithmTraits{.name = #algorithm __VA_OPT__(, ) __VA_ARGS__},
+#define X(algorithm, ...) AlgorithmTraits{.name = #algorithm, __VA_ARGS__},
 inline constexpr AlgorithmTraits kAlgorithms[] = {ECHELON_ALLREDUCE(X) ECHELON_DEVICE_ALLREDUCE(X) AlgorithmTraits{
     .name = "auto", .measured = true, .reads = {"messages_in_flight", "helpers"}}};
 #undef X

@@ -36,7 +36,7 @@ struct CodecTraits {
   X(lossless, .route = CodecRoute::any, .lossy = false)
 // clang-format on
 
-#define X(codec, ...) CodecTraits{.name = #codec __VA_OPT__(, ) __VA_ARGS__},
+#define X(codec, ...) CodecTraits{.name = #codec, __VA_ARGS__},
 inline constexpr CodecTraits kCodecs[] = {ECHELON_CODECS(X)};
 #undef X
 

@@ -54,7 +54,7 @@ struct LayerTraits {
     .inputs = "1 input, or 2: a sequence, the state of another layer (NAME.1)", .splits = {"tensor", "time_chunks"})
 // clang-format on
 
-#define X(type, ...) LayerTraits{.name = #type __VA_OPT__(, ) __VA_ARGS__},
+#define X(type, ...) LayerTraits{.name = #type, __VA_ARGS__},
 inline constexpr LayerTraits kLayers[] = {ECHELON_LAYERS(X)};
 #undef X
 

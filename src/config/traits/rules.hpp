@@ -40,7 +40,7 @@ struct RuleTraits {
     .reads = {"beta1", "beta2", "epsilon"})
 // clang-format on
 
-#define X(rule, ...) RuleTraits{.name = #rule __VA_OPT__(, ) __VA_ARGS__},
+#define X(rule, ...) RuleTraits{.name = #rule, __VA_ARGS__},
 inline constexpr RuleTraits kRules[] = {ECHELON_RULES(X)};
 #undef X
 

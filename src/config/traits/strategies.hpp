@@ -62,7 +62,7 @@ struct StrategyTraits {
     .tables = {"server"})
 // clang-format on
 
-#define X(strategy, Keys, ...) StrategyTraits{.name = #strategy __VA_OPT__(, ) __VA_ARGS__},
+#define X(strategy, Keys, ...) StrategyTraits{.name = #strategy, __VA_ARGS__},
 inline constexpr StrategyTraits kStrategies[] = {ECHELON_STRATEGIES(X)};
 #undef X
 

@@ -29,8 +29,8 @@ Axis axis_of(int source, int scaled, int from, int count) {
   std::vector<double> weights;
   for (int i = from; i < from + count; ++i) {
     const double centre = (i + 0.5) * scale;
-    const int first = std::max(0, static_cast<int>(centre - reach + 0.5));
-    const int end = std::min(source, static_cast<int>(centre + reach + 0.5));
+    const int first = std::max(0, static_cast<int>(std::lround(centre - reach)));
+    const int end = std::min(source, static_cast<int>(std::lround(centre + reach)));
     weights.clear();
     double sum = 0;
     for (int x = first; x < end; ++x) {
@@ -39,7 +39,7 @@ Axis axis_of(int source, int scaled, int from, int count) {
     }
     axis.parts.push_back({first, end - first, axis.weights.size()});
     for (const double weight : weights)
-      axis.weights.push_back(static_cast<std::int32_t>(0.5 + weight / sum * (1 << kWeightBits)));
+      axis.weights.push_back(static_cast<std::int32_t>(std::lround(weight / sum * (1 << kWeightBits))));
   }
   return axis;
 }

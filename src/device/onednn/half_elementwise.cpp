@@ -63,11 +63,10 @@ class HalfElementwise final : public Op {
 }  // namespace
 
 std::unique_ptr<Op> make_half_elementwise(Context& context, const OpSpec& spec) {
-  const auto* activation = std::get_if<ActivationDims>(&spec.dims);
-  if (activation && activation->function != Activation::relu) return nullptr;
   const auto* sum = std::get_if<ElementwiseDims>(&spec.dims);
-  const std::int64_t elems = stored_elems(sum ? sum->shape : activation->shape, spec.layouts[0]);
-  return std::make_unique<HalfElementwise>(context, spec.kind, sum && sum->relu, elems);
+  if (!sum && std::get<ActivationDims>(spec.dims).function != Activation::relu) return nullptr;
+  const Shape& shape = sum ? sum->shape : std::get<ActivationDims>(spec.dims).shape;
+  return std::make_unique<HalfElementwise>(context, spec.kind, sum && sum->relu, stored_elems(shape, spec.layouts[0]));
 }
 
 }  // namespace echelon::inline device::onednn

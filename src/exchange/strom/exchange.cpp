@@ -12,7 +12,7 @@ using Word = StromProtocol::Word;
 
 }  // namespace
 
-StromExchange::StromExchange(Engine& engine, StromTraffic traffic, Apply apply)
+StromExchange::StromExchange(Engine& engine, const StromTraffic& traffic, Apply apply)
     : engine_(engine),
       asynchronous_(traffic.asynchronous),
       apply_(std::move(apply)),

@@ -23,7 +23,7 @@ class StromExchange final : private ProtocolHost {
   using Apply = std::function<void(std::size_t b, StromMessage message)>;
 
   // At least two ranks. The engine outlives this.
-  StromExchange(Engine& engine, StromTraffic traffic, Apply apply);
+  StromExchange(Engine& engine, const StromTraffic& traffic, Apply apply);
 
   // Before the first message or meeting; free afterwards.
   void attach();

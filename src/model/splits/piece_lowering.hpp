@@ -20,7 +20,7 @@ class PieceLowering final : public Lowering {
   };
   // `number` in [0, kPieces): distinguishes the kept tensors and the saved memory of the pieces.
   static constexpr int kPieces = 3;
-  PieceLowering(Lowering& node, int number, Ends ends) : node_(node), number_(number), ends_(std::move(ends)) {}
+  PieceLowering(Lowering& node, int number, Ends ends) : node_(node), number_(number), ends_(ends) {}
 
   std::int64_t batch() const override { return node_.batch(); }
   bool training() const override { return node_.training(); }

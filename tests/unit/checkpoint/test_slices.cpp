@@ -70,6 +70,32 @@ TEST_CASE("rows of any ranks are stored whole and read back by any others", "[tr
   });
 }
 
+TEST_CASE("rows that are missing or held twice are refused on every rank, and holes are zeros where they may be",
+          "[train][checkpoint]") {
+  const std::int64_t second = GENERATE(5, 7);  // the first rank holds 6 rows: one twice, one by no rank
+  test::run_ranks(2, [&](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport));
+    Group group(engine, 0);
+    Part part = group.rank() == 0 ? Part{0, 6} : Part{second, 12 - second};
+    part.number();
+    bool refused = false;
+    try {
+      gather_rows(group, part.all());
+    } catch (const std::exception&) {
+      refused = true;
+    }
+    ECHELON_CHECK(refused, "rank {}", group.rank());
+    if (second == 5) return;
+    const GatheredTensors rows = gather_rows(group, part.all(), true);
+    ECHELON_CHECK_EQ(rows.size(), static_cast<std::size_t>(group.rank() == 0 ? 1 : 0));
+    if (group.rank() > 0) return;
+    const auto* values = reinterpret_cast<const float*>(rows.begin()->second.bytes.data());
+    for (int i = 0; i < kRows * kWidth; ++i)
+      ECHELON_CHECK_EQ(values[i], i / kWidth == 6 ? 0 : static_cast<float>(i), "value {}", i);
+  });
+  SUCCEED();
+}
+
 TEST_CASE("what differs by replica: its own row for as many, the sum divided for other numbers",
           "[train][checkpoint]") {
   const int saved = GENERATE(1, 2, 3), loaded = GENERATE(1, 2, 3, 4);

@@ -136,8 +136,8 @@ TEST_CASE("counts and memory compare ranges, accuracy its attempts", "[report][c
   CHECK(figure_of(comparison, "test_accuracy").verdict == Change::none);  // 97.5 and 92.5 against 95 and 95
   CompareSettings counts;
   counts.wanted = {false, false, false, true, false};
-  for (const ComparedFigure& figure : compared(folder, counts).runs[0].figures)
-    CHECK(figure.group == FigureGroup::counts);
+  comparison = compared(folder, counts);
+  for (const ComparedFigure& figure : comparison.runs[0].figures) CHECK(figure.group == FigureGroup::counts);
 }
 
 TEST_CASE("runs of different experiments are refused with the keys, unless these are allowed", "[report][compare]") {
