@@ -15,35 +15,7 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
   return static_cast<std::size_t>(shape.elems()) * size_of(dtype);
 }
 
-// What this rank holds of tensors that are distributed by rows.
-class RowsLister final : public StateVisitor {
- public:
-  bool loading() const override { return false; }
-  void tensor(const StateTensor& t) override {
-    if (t.placement != Placement::rows && t.placement != Placement::per_replica) return;
-    names.emplace_back(t.name);
-    held.push_back(t);
-  }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
-
-  std::vector<std::string> names;
-  std::vector<StateTensor> held;  // in order of the names; their own views of names are not used
-};
-
-// Bytes of a tensor that each rank holds, within all its rows: of `rows`, first and number by rank and tensor.
-std::vector<ElemRange> places_of(const StateTensor& tensor, const std::vector<double>& rows, std::size_t index,
-                                 std::size_t tensors) {
-  const auto row = static_cast<std::int64_t>(bytes_of(tensor.shape.with_front(1), tensor.dtype));
-  std::vector<ElemRange> places;
-  for (std::size_t at = 2 * index; at < rows.size(); at += 2 * tensors) {
-    const auto first = static_cast<std::int64_t>(rows[at]), count = static_cast<std::int64_t>(rows[at + 1]);
-    places.push_back({first * row, (first + count) * row});
-  }
-  return places;
-}
-
-void require_each_row_once(std::vector<ElemRange> places, std::int64_t bytes, bool holes, const std::string& name) {
+void require_each_row_once(std::vector<ElemRange> places, std::int64_t bytes, bool holes, std::string_view name) {
   std::sort(places.begin(), places.end(), [](const ElemRange& a, const ElemRange& b) { return a.begin < b.begin; });
   std::int64_t end = 0, filled = 0;
   for (const ElemRange& place : places) {
@@ -54,6 +26,48 @@ void require_each_row_once(std::vector<ElemRange> places, std::int64_t bytes, bo
   ECHELON_CHECK_LE(end, bytes, "rows of '{}'", name);
   ECHELON_CHECK(holes || filled == bytes, "the ranks hold {} of {} bytes of '{}'", filled, bytes, name);
 }
+
+// Gathers each tensor while it is shown: its data may be gone afterwards.
+class Gatherer final : public StateVisitor {
+ public:
+  Gatherer(Group& group, bool holes) : group_(group), holes_(holes) {}
+  bool loading() const override { return false; }
+
+  void tensor(const StateTensor& t) override {
+    if (t.placement != Placement::rows && t.placement != Placement::per_replica) return;
+    const Shape all = t.shape.with_front(t.global_shape[0]);
+    const std::size_t bytes = bytes_of(all, t.dtype);
+    const std::vector<ElemRange> places = places_of(t);
+    require_each_row_once(places, static_cast<std::int64_t>(bytes), holes_, t.name);
+    if (group_.rank() > 0) return group_.gather_to_first(t.data, places);
+    std::vector<std::byte> whole(bytes);
+    const ElemRange own = places.front();
+    if (!own.empty()) std::memcpy(whole.data() + own.begin, t.data, static_cast<std::size_t>(own.elems()));
+    group_.gather_to_first(whole.data(), places);
+    gathered_.insert_or_assign(std::string(t.name), GatheredTensor{.shape = all, .bytes = std::move(whole)});
+  }
+  void scalar(std::string_view, std::int64_t&) override {}
+  void scalar(std::string_view, double&) override {}
+  GatheredTensors take() { return std::move(gathered_); }
+
+ private:
+  // Bytes of the rows that each rank holds, within those of all.
+  std::vector<ElemRange> places_of(const StateTensor& t) {
+    const auto row = static_cast<std::int64_t>(bytes_of(t.shape.with_front(1), t.dtype));
+    const double own[] = {static_cast<double>(t.offset[0]), static_cast<double>(t.shape[0])};
+    const std::vector<double> rows = group_.gather(own);
+    std::vector<ElemRange> places;
+    for (std::size_t at = 0; at < rows.size(); at += 2) {
+      const auto first = static_cast<std::int64_t>(rows[at]), count = static_cast<std::int64_t>(rows[at + 1]);
+      places.push_back({first * row, (first + count) * row});
+    }
+    return places;
+  }
+
+  Group& group_;
+  bool holes_;
+  GatheredTensors gathered_;
+};
 
 class WithGathered final : public StateVisitor {
  public:
@@ -86,31 +100,9 @@ TensorRegion region_of(const StateTensor& tensor) {
 int folded_axis(const StateTensor& tensor) { return tensor.placement == Placement::replicated ? -1 : tensor.folded; }
 
 GatheredTensors gather_rows(Group& group, const VisitAll& visit, bool holes) {
-  RowsLister own;
-  visit(own);
-  std::vector<double> own_rows;
-  for (const StateTensor& t : own.held) {
-    own_rows.push_back(static_cast<double>(t.offset[0]));
-    own_rows.push_back(static_cast<double>(t.shape[0]));
-  }
-  const std::vector<double> rows = group.gather(own_rows);
-  GatheredTensors gathered;
-  for (std::size_t i = 0; i < own.held.size(); ++i) {
-    const StateTensor& t = own.held[i];
-    const Shape all = t.shape.with_front(t.global_shape[0]);
-    const std::vector<ElemRange> places = places_of(t, rows, i, own.held.size());
-    require_each_row_once(places, static_cast<std::int64_t>(bytes_of(all, t.dtype)), holes, own.names[i]);
-    if (group.rank() > 0) {
-      group.gather_to_first(t.data, places);
-      continue;
-    }
-    std::vector<std::byte> whole(bytes_of(all, t.dtype));
-    const ElemRange& first = places.front();
-    if (!first.empty()) std::memcpy(whole.data() + first.begin, t.data, static_cast<std::size_t>(first.elems()));
-    group.gather_to_first(whole.data(), places);
-    gathered.insert_or_assign(own.names[i], GatheredTensor{.shape = all, .bytes = std::move(whole)});
-  }
-  return gathered;
+  Gatherer gatherer(group, holes);
+  visit(gatherer);
+  return gatherer.take();
 }
 
 StateTensor with_rows(const StateTensor& tensor, const GatheredTensor& gathered) {

@@ -1,4 +1,5 @@
 // State whose rows lie on several ranks: gathered for a checkpoint, read back by any number of them.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <mutex>
 
@@ -103,14 +104,17 @@ TEST_CASE("what differs by replica: its own row for as many, the sum divided for
   // Replica r has 10 r + 1, 10 r + 2, ..
   const auto residual = [](int rank, int ranks, std::vector<float>& values) {
     return VisitAll([rank, ranks, &values](StateVisitor& visitor) {
+      std::vector<float> shown = values;  // there for the call alone, as what is copied from a device
       visitor.tensor({.name = "residual/a",
-                      .data = values.data(),
+                      .data = shown.data(),
                       .dtype = DType::f32,
                       .shape = {1, 3},
                       .placement = Placement::per_replica,
                       .global_shape = {ranks, 3},
                       .offset = {rank, 0},
                       .other_k = OtherK::sum_and_divide});
+      if (visitor.loading()) values = shown;
+      std::fill(shown.begin(), shown.end(), -7.0f);
     });
   };
   const auto value = [](int rank, std::size_t i) { return static_cast<float>(10 * rank) + static_cast<float>(i + 1); };
