@@ -82,8 +82,7 @@ std::vector<int> Mesh::holders(int part) const {
 int Mesh::host_of(int replica) const { return hosts_[static_cast<std::size_t>(rank_of(replica, 0))]; }
 
 int Mesh::rank_of(int replica, int index_in_group) const {
-  return rank_[static_cast<std::size_t>(replica) * static_cast<std::size_t>(group_size()) +
-               static_cast<std::size_t>(index_in_group)];
+  return rank_[static_cast<std::size_t>(replica * group_size() + index_in_group)];
 }
 
 std::string Mesh::text() const {

@@ -99,10 +99,8 @@ void check_shared_collectives(Engine& engine) {
     }
     GatherForm form{.outer = 3, .inner = 5, .units = {}};
     for (int r = 0; r < ranks; ++r)
-      form.units.push_back(
-          1 + static_cast<std::int64_t>(units.below(
-                  static_cast<std::uint64_t>(round) * static_cast<std::uint64_t>(ranks) + static_cast<std::uint64_t>(r),
-                  9)));
+      form.units.push_back(1 +
+                           static_cast<std::int64_t>(units.below(static_cast<std::uint64_t>(round * ranks + r), 9)));
     std::vector<std::vector<float>> blocks;
     std::vector<float> expected;
     for (int r = 0; r < ranks; ++r)
