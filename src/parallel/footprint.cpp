@@ -109,6 +109,23 @@ int arenas_of_strategy(const ExchangeConfig& exchange) {
   return 0;
 }
 
+bool is_lossy(const ExchangeConfig& exchange) {
+  const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
+  return codec && codec->lossy;
+}
+
+// Arenas of a checkpoint that each replica has for itself: rank 0 gathers them from all.
+double own_arenas(const ExchangeConfig& exchange, int states) {
+  double arenas = is_lossy(exchange) ? 1 : 0;  // the residual
+  if (strategy_traits(exchange.strategy).tables.contains("asynchronous"))
+    arenas += exchange.asynchronous.own_arenas(states);
+#define X(name, ...) \
+  if (exchange.strategy == #name) return arenas + exchange.name.own_arenas(states);
+  ECHELON_STRATEGIES(X)
+#undef X
+  return arenas;
+}
+
 struct AsyncArenas {
   double host = 0, device = 0;
 };
@@ -167,18 +184,21 @@ int in_flight_of(const Config& config, int stage, const RankBatches& batches) {
 
 void set_strategy_memory(const Config& config, int replicas, Footprint& bytes) {
   const double arena = bytes.weights;
+  const int states = rule_of(config.optimiser).arenas();
   bytes.strategy = arena * arenas_of_strategy(config.exchange);
   bytes.host = 0;
   if (strategy_traits(config.exchange.strategy).reads_table("asynchronous") &&
       replicas + config.exchange.server.ranks > 1) {
-    const AsyncArenas arenas =
-        async_arenas(config.exchange, replicas, static_cast<int>(rule_of(config.optimiser).arenas()));
+    const AsyncArenas arenas = async_arenas(config.exchange, replicas, states);
     bytes.host = arena * arenas.host;
     bytes.strategy += arena * arenas.device;
   }
   if (strategy_traits(config.exchange.strategy).skips_steps && config.run.on_lost_worker == OnLostWorker::go_on)
     bytes.host += arena;  // the weights of the step before, while new ones arrive
-  if (config.checkpoint.asynchronous) bytes.checkpoint = bytes.saved();
+  bytes.checkpoint = 0;
+  if (config.checkpoint.asynchronous)  // a lossy codec adds what sums are short of, or the servers' weights
+    bytes.checkpoint = bytes.saved() + (is_lossy(config.exchange) ? arena : 0);
+  if (replicas > 1) bytes.checkpoint += arena * own_arenas(config.exchange, states) * replicas;
 }
 
 std::int64_t RankBatches::largest() const {

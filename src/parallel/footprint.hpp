@@ -45,13 +45,14 @@ struct Footprint {
   double packed = 0;            // weights that ops keep in layouts of their own
   double uploads = 0;           // batches on their way to a device out of the host's reach (device/upload.hpp)
   double transfer_buffers = 0;  // transfer_buffer_bytes, where a model group may lie on several hosts
-  double checkpoint = 0;        // the copy of checkpoint.asynchronous, in host memory: on rank 0, of split models on
-                                // each rank of the first replica that writes its part; not in total()
+  double checkpoint = 0;        // the copy of checkpoint.asynchronous, and what replicas have for themselves, of all of
+                                // them, in host memory: on rank 0, of split models on each rank of the first replica
+                                // that writes its part; not in total()
   double host = 0;              // what asynchronous servers and their workers keep in host memory; not in total()
   bool estimated = false;  // no such device is here: activations are twice the values (once in evaluation), scratch and
                            // packed are unknown
 
-  // What a checkpoint holds of them, at most.
+  // What a checkpoint holds of them, at most, with one replica.
   double saved() const { return weights + optimiser + strategy; }
   double total() const {
     return weights + gradients + optimiser + activations + scratch + evaluation + strategy + packed + uploads +

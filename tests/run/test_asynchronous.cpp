@@ -206,7 +206,8 @@ TEST_CASE("a server of an asynchronous run that stops ends the job with 7, by na
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == kExitLostRank);
-  CHECK_THAT(outcome.err, Contains("for rank 2"));
+  // A worker may wait for the other one, which waits for the server.
+  CHECK_THAT(outcome.err, Contains("for rank 2") || Contains("the process of rank 2 on"));
 }
 
 TEST_CASE("an asynchronous run is stopped by a signal to any worker, and goes on with another number", "[run][slow]") {

@@ -12,17 +12,19 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// "memory      49.31 MiB a rank: ..", in MiB.
-double predicted_mb(const std::string& out) {
-  std::istringstream lines(out);
-  for (std::string line; std::getline(lines, line);)
-    if (std::string word, unit; line.starts_with("memory")) {
-      double amount = 0;
-      std::istringstream(line) >> word >> amount >> unit;
-      return unit == "KiB" ? amount / 1024 : unit == "GiB" ? amount * 1024 : amount;
-    }
-  return -1;
+// The amount that stands after `words`, in MiB; -1: none.
+double amount_mb(const std::string& out, const std::string& words) {
+  const std::size_t at = out.find(words);
+  if (at == std::string::npos) return -1;
+  double amount = 0;
+  std::string unit;
+  std::istringstream(out.substr(at + words.size())) >> amount >> unit;
+  unit.resize(3);
+  return unit == "KiB" ? amount / 1024 : unit == "GiB" ? amount * 1024 : amount;
 }
+
+// "memory      49.31 MiB a rank: ..", in MiB.
+double predicted_mb(const std::string& out) { return amount_mb(out, "\nmemory"); }
 
 std::string config_of(const std::string& model) {
   return fmt::format(
@@ -69,6 +71,38 @@ TEST_CASE("check predicts the memory of a run with evaluation to 2 %, and refuse
       CHECK(trial.check({limit}).code == code);
       CHECK(trial.train(0, {limit, "run.restart=never"}).code == code);
     }
+  }
+}
+
+TEST_CASE("check predicts what rank 0 gathers for a checkpoint where replicas differ", "[run]") {
+  const test::Trial trial;
+  const std::vector<std::pair<std::string, test::Sets>> settings = {
+      {"averaging", {"exchange.strategy=averaging"}},
+      {"reset", {"exchange.strategy=averaging", "exchange.averaging.states=reset"}},
+      {"elastic", {"exchange.strategy=elastic"}},
+      {"gossip", {"exchange.strategy=gossip"}},
+      {"strom", {"exchange.strategy=strom"}},
+      {"residuals", {"exchange.codec=int8"}},
+      {"workers", {"exchange.strategy=asynchronous"}},
+      {"stale", {"exchange.strategy=stale_synchronous", "exchange.codec=int8"}},
+      {"servers", {"exchange.strategy=asynchronous", "exchange.asynchronous.states=server"}},
+      {"backup", {"exchange.strategy=backup", "exchange.backup.replicas=1"}}};
+  for (const auto& [name, own] : settings) {
+    const test::Sets sets =
+        test::with(own, {"name=" + name, "train.epochs=1", "checkpoint.asynchronous=false", "optimizer.momentum=0.9"});
+    const std::string words = "in host memory of rank 0 for checkpoints";
+    const test::Outcome plan = trial.check(sets, {"--ranks", "3"});
+    const test::Outcome run = trial.train(3, sets);
+    INFO(name << "\n" << plan.out << plan.err << run.out << run.err);
+    REQUIRE((plan.code == 0 && run.code == 0));
+    std::size_t values = 0;
+    for (const char* part : {"strategy/local_", "strategy/deviation", "strategy/residual", "residual"})
+      values += test::last_values(trial, part, name).size();
+    const double gathered_mb = 4 * static_cast<double>(values) / 1048576;
+    CHECK(std::max(0.0, amount_mb(plan.out, words)) == Approx(gathered_mb).epsilon(0.01));
+    const test::Outcome beside = trial.check(test::with(sets, {"checkpoint.asynchronous=true"}), {"--ranks", "3"});
+    const double all = static_cast<double>(test::last_values(trial, "", name).size());
+    CHECK(amount_mb(beside.out, words) >= 0.99 * 4 * all / 1048576);
   }
 }
 

@@ -27,6 +27,7 @@ struct AsynchronousKeys {
   double compensation_decay = 0;
 
   static constexpr int arenas(bool) { return 0; }  // as NoKeys
+  constexpr int own_arenas(int optimiser) const { return states == AsyncStates::worker ? optimiser : 0; }
 
   template <class Section>
   static void describe(Section& section) {

@@ -20,6 +20,7 @@ struct BackupKeys {
 
   // As NoKeys: with a server in each worker its weights, its sums, gradients that arrive, and weights on their way.
   static constexpr int arenas(bool) { return 4; }
+  static constexpr int own_arenas(int) { return 0; }
 
   template <class Section>
   static void describe(Section& section) {

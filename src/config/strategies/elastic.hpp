@@ -12,6 +12,7 @@ struct ElasticKeys {
   double pull = 0.9;
 
   static constexpr int arenas(bool) { return 2; }  // as NoKeys: the centre, the deviation from it
+  static constexpr int own_arenas(int states) { return states + 1; }
 
   template <class Section>
   static void describe(Section& section) {

@@ -25,6 +25,7 @@ struct GossipKeys {
   constexpr int arenas(bool) const {
     return order == MixingOrder::mix_before || topology == GossipTopology::random ? 2 : 1;
   }
+  static constexpr int own_arenas(int states) { return states + 1; }
 
   template <class Section>
   static void describe(Section& section) {

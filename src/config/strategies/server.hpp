@@ -15,6 +15,7 @@ struct ServerKeys {
   ServerPartition partition = ServerPartition::ranges;
 
   static constexpr int arenas(bool) { return 0; }  // as NoKeys
+  static constexpr int own_arenas(int) { return 0; }
 
   template <class Section>
   static void describe(Section& section) {

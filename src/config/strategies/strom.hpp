@@ -20,6 +20,7 @@ struct StromKeys {
   std::int64_t warmup_steps = 0;
 
   static constexpr int arenas(bool) { return 0; }  // as NoKeys: what the strategy keeps lies in host memory
+  static constexpr int own_arenas(int states) { return states + 1; }  // the residual
 
   template <class Section>
   static void describe(Section& section) {

@@ -11,6 +11,8 @@ namespace echelon::inline device::onednn {
 namespace {
 
 constexpr std::int64_t kColumns = kPanels512.columns;
+// A panel's part of a row is a line or two, which the hardware does not foresee.
+constexpr std::int64_t kLine = 16, kAhead = 16;  // floats in a line of a cache; rows from one to what is fetched then
 
 // Two places of the depth in one store.
 void put_pair(float even, float odd, BHalf* to) {
@@ -63,6 +65,8 @@ void HalfPanels::pack_rows(const float* w, std::int64_t columns, BHalf* to) cons
   static constexpr std::array<float, kColumns> kZeros{};
   for (std::int64_t k = 0; k < inputs_; k += 2, to += 2 * kColumns) {
     const float *even = w + k * outputs_, *odd = k + 1 < inputs_ ? even + outputs_ : kZeros.data();
+    for (const float* row : {even, odd})
+      for (std::int64_t c = 0; c < columns; c += kLine) __builtin_prefetch(row + kAhead * outputs_ + c);
 #pragma omp simd
     for (std::int64_t c = 0; c < columns; ++c) put_pair(even[c], odd[c], to + 2 * c);
   }
@@ -73,6 +77,7 @@ void HalfPanels::pack_columns(const float* w, std::int64_t columns, BHalf* to) c
     const std::int64_t end = std::min(inputs_, begin + kPanelInputs);
     for (std::int64_t c = 0; c < columns; ++c) {
       const float* column = w + c * inputs_;
+      __builtin_prefetch(column + begin + 4 * kLine);
       for (std::int64_t k = begin; k < end; k += 2)
         put_pair(column[k], k + 1 < end ? column[k + 1] : 0.0f, to + (k / 2 * kColumns + c) * 2);
     }

@@ -3,10 +3,10 @@
 //
 //   forward    parts = x weight_x^T (all steps); each step: product = h weight_h^T, then gates and states
 //   backward   each step from the last: gates' gradients dparts, product = dparts weight_h; then, over all steps,
-//              dweight_x = dparts^T x, dweight_h = dparts^T h, dbias = column sums, dx = dparts weight_x
+//              dweight_x = dparts^T x, dweight_h = dparts^T h, dx = dparts weight_x; dbias: column sums, by step
 //
-// In halves the operands of all products are rounded to bf16 and kept in the precision's type; states, gates and their
-// gradients stay f32 in between.
+// In halves the operands of all products are rounded to bf16 and kept in the precision's type; states and gates stay
+// f32, gradients of gates within their step.
 //
 // saved: parts (T, N, parts*H, rows padded), h (T + 1, N, H) and, for lstm, c (T + 1, N, H), as rnn_cells.hpp has them.
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 #include "device/onednn/planes.hpp"
 #include "device/onednn/rnn_cells.hpp"
+#include "device/onednn/rnn_halves.hpp"
 #include "device/onednn/step_product.hpp"
 #include "device/ops/rnn_args.hpp"
 #include "device/packs_weights.hpp"
@@ -182,13 +183,17 @@ class RnnBackwardOp final : public Rnn {
  public:
   RnnBackwardOp(const Context& context, const OpSpec& spec, const Precision& precision)
       : Rnn(context, spec, precision, false) {
-    dparts_at_ = scratch_.take(floats(d_.T * d_.N * row_));
+    dparts_at_ = scratch_.take(floats((precision.rounds ? 1 : d_.T) * d_.N * row_));
     sums_at_ = scratch_.take(floats(parts_));
     product_at_ = scratch_.take(floats(d_.N * d_.H));
     passed_at_ = scratch_.take(floats(d_.N * d_.H));
     dc_at_ = scratch_.take(floats(d_.N * d_.H));
     if (d_.cell == Cell::gru) dproduct_at_ = scratch_.take(floats(d_.N * gates_));
-    if (precision_.rounds) multiply_in_halves(context);
+    if (!precision.rounds) return;
+    halves_.emplace(context, d_, precision, scratch_);
+    const std::int64_t rows = d_.T * d_.N;
+    whole_.emplace(context, precision, Factor{rows, gates_, row_}, Factor{gates_, d_.F, d_.F}, Factor{rows, d_.F, d_.F},
+                   Product::Form{.weights = true});
   }
 
   void run(const OpArgs& args) override {
@@ -203,6 +208,7 @@ class RnnBackwardOp final : public Rnn {
  private:
   void begin(const OpArgs& args) const {
     const std::int64_t elems = d_.N * d_.H;
+    std::fill_n(scratch(args, sums_at_), parts_, 0.0f);
     std::fill_n(scratch(args, product_at_), elems, 0.0f);
     for (auto [given, to] : {std::pair(at_.dhn, passed_at_), std::pair(at_.dcn, dc_at_)})
       if (given >= 0)
@@ -212,7 +218,7 @@ class RnnBackwardOp final : public Rnn {
   }
 
   void run_step(const OpArgs& args, std::int64_t t) {
-    float* dparts = scratch(args, dparts_at_) + t * d_.N * row_;
+    float* dparts = scratch(args, dparts_at_) + (halves_ ? 0 : t * d_.N * row_);
     float* dproduct = d_.cell == Cell::gru ? scratch(args, dproduct_at_) : dparts;
     rnn_step_backward(step(args, t), {.parts = parts(args, t),
                                       .h = before(args, h_at_, t),
@@ -225,7 +231,15 @@ class RnnBackwardOp final : public Rnn {
                                       .dc = scratch(args, dc_at_),
                                       .dparts = dparts,
                                       .dproduct = dproduct});
-    product_.run(dproduct, in(args, at_.weight_h), args.parameter_version, scratch(args, product_at_));
+    sum_columns(dparts, scratch(args, sums_at_));
+    const auto go_back = [&](const auto* gradients) {
+      product_.run(gradients, in(args, at_.weight_h), args.parameter_version, scratch(args, product_at_));
+    };
+    const void* rounded = halves_ ? halves_->put(operand(args, 0), t, dparts) : nullptr;
+    if (precision_.halves() && dproduct == dparts && gates_ % 2 == 0)
+      go_back(static_cast<const BHalf*>(rounded));
+    else
+      go_back(dproduct);
   }
 
   // dh0, dc0
@@ -240,49 +254,25 @@ class RnnBackwardOp final : public Rnn {
   std::int64_t joint() const { return d_.cell == Cell::gru ? 2 * d_.H : gates_; }
 
   void weight_gradients(const OpArgs& args) {
-    const float *dparts = scratch(args, dparts_at_), *h = before(args, h_at_, 0);
-    if (whole_)
-      half_weight_products(args, dparts, h);
+    if (halves_)
+      halves_->sum(operand(args, 0), {.x = x_by_time(args),
+                                      .h = before(args, h_at_, 0),
+                                      .dweight_x = out(args, at_.dweight_x),
+                                      .dweight_h = out(args, at_.dweight_h),
+                                      .add_x = beta(args, at_.dweight_x) != 0,
+                                      .add_h = beta(args, at_.dweight_h) != 0});
     else
-      weight_products(args, dparts, h);
-    const float* sums = column_sums(args);
+      weight_products(args);
+    const float* sums = scratch(args, sums_at_);
     put(sums, gates_, beta(args, at_.dbias_x), out(args, at_.dbias_x));
     put(sums, joint(), beta(args, at_.dbias_h), out(args, at_.dbias_h));
     put(sums + parts_ - (gates_ - joint()), gates_ - joint(), beta(args, at_.dbias_h),
         out(args, at_.dbias_h) + joint());
   }
 
-  // The products over all steps.
-  void multiply_in_halves(const Context& context) {
+  void weight_products(const OpArgs& args) const {
     const std::int64_t rows = d_.T * d_.N;
-    half_dparts_at_ = scratch_.take(static_cast<std::size_t>(rows * row_) * precision_.bytes());
-    half_h_at_ = scratch_.take(static_cast<std::size_t>(rows * d_.H) * precision_.bytes());
-    whole_.emplace(context, precision_, Factor{rows, gates_, row_}, Factor{gates_, d_.F, d_.F},
-                   Factor{rows, d_.F, d_.F}, Product::Form{.weights = true});
-    const auto sum = [&](std::int64_t outputs, std::int64_t inputs) {
-      return Product(context, precision_, {outputs, rows, row_, true}, {rows, inputs, inputs},
-                     {outputs, inputs, inputs}, {.adds = true});
-    };
-    dweight_x_.emplace(sum(gates_, d_.F));
-    dweight_h_.emplace(sum(joint(), d_.H));
-    if (joint() < gates_) dweight_n_.emplace(sum(gates_ - joint(), d_.H));
-  }
-
-  void half_weight_products(const OpArgs& args, const float* dparts, const float* h) {
-    const std::int64_t rows = d_.T * d_.N;
-    std::byte *half_dparts = operand(args, half_dparts_at_), *half_h = operand(args, half_h_at_);
-    round_operand(precision_, dparts, half_dparts, rows * row_, threads_);
-    round_operand(precision_, h, half_h, rows * d_.H, threads_);
-    dweight_x_->run(half_dparts, x_by_time(args), out(args, at_.dweight_x), beta(args, at_.dweight_x) != 0);
-    const bool add = beta(args, at_.dweight_h) != 0;
-    dweight_h_->run(half_dparts, half_h, out(args, at_.dweight_h), add);
-    if (dweight_n_)
-      dweight_n_->run(half_dparts + static_cast<std::size_t>(3 * d_.H) * precision_.bytes(), half_h,
-                      out(args, at_.dweight_h) + joint() * d_.H, add);
-  }
-
-  void weight_products(const OpArgs& args, const float* dparts, const float* h) const {
-    const std::int64_t rows = d_.T * d_.N;
+    const float *dparts = scratch(args, dparts_at_), *h = before(args, h_at_, 0);
     const auto* x = static_cast<const float*>(x_by_time(args));
     multiply(gates_, d_.F, rows, {dparts, row_, true}, {x, d_.F}, beta(args, at_.dweight_x), out(args, at_.dweight_x),
              d_.F);
@@ -293,14 +283,10 @@ class RnnBackwardOp final : public Rnn {
                dw + joint() * d_.H, d_.H);
   }
 
-  // Of dparts, into scratch.
-  const float* column_sums(const OpArgs& args) const {
-    const float* dparts = scratch(args, dparts_at_);
-    float* sums = scratch(args, sums_at_);
-    std::fill_n(sums, parts_, 0.0f);
-    for (std::int64_t row = 0; row < d_.T * d_.N; ++row)
-      for (std::int64_t i = 0; i < parts_; ++i) sums[i] += dparts[row * row_ + i];
-    return sums;
+  // sums += of a step's rows, while they are in cache.
+  void sum_columns(const float* dparts, float* sums) const {
+    for (std::int64_t n = 0; n < d_.N; ++n)
+      for (std::int64_t i = 0; i < parts_; ++i) sums[i] += dparts[n * row_ + i];
   }
 
   static void put(const float* from, std::int64_t n, float beta, float* to) {
@@ -310,7 +296,7 @@ class RnnBackwardOp final : public Rnn {
   void data_gradient(const OpArgs& args) {
     float *by_time = scratch(args, x_at_), *dx = out(args, at_.dx);
     if (whole_)
-      whole_->run(operand(args, half_dparts_at_), in(args, at_.weight_x), by_time, false, args.parameter_version);
+      whole_->run(halves_->dparts(operand(args, 0)), in(args, at_.weight_x), by_time, false, args.parameter_version);
     else
       multiply(d_.T * d_.N, d_.F, gates_, {scratch(args, dparts_at_), row_}, {in(args, at_.weight_x), d_.F}, 0.0f,
                by_time, d_.F);
@@ -325,8 +311,7 @@ class RnnBackwardOp final : public Rnn {
   }
 
   std::size_t dparts_at_, sums_at_, product_at_, passed_at_, dc_at_, dproduct_at_ = 0;
-  std::size_t half_dparts_at_ = 0, half_h_at_ = 0;
-  std::optional<Product> dweight_x_, dweight_h_, dweight_n_;  // in halves
+  std::optional<RnnHalfGradients> halves_;
 };
 
 }  // namespace

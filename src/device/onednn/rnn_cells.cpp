@@ -8,6 +8,16 @@
 namespace echelon::inline device::onednn {
 namespace {
 
+// What lies at place j of a row, and of all its parts, a row on: brought into cache while this row is computed. A row
+// is a page or less, and the hardware foresees no more than the rest of a page.
+void expect_row(const float* next, std::int64_t j) {
+  constexpr std::int64_t kLine = 16;  // floats
+  if (j % kLine == 0) __builtin_prefetch(next + j);
+}
+void expect_parts(const RnnStep& step, const float* parts, std::int64_t j) {
+  for (std::int64_t part = 0; part < parts_of(step.cell); ++part) expect_row(parts + step.parts_row + part * step.H, j);
+}
+
 // Row n of both sides, for one cell.
 template <Cell kCell>
 void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
@@ -16,6 +26,10 @@ void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
   const float *b = at.product + n * gates_of(kCell) * H, *h = at.h + n * step.h_row;
   float *h_next = at.h_next + n * H, *y = at.y ? at.y + n * at.y_stride : nullptr;
   over_lanes(H, [&]<int kLanes>(std::int64_t j) {
+    expect_parts(step, parts, j);
+    expect_row(h_next + H, j);
+    if constexpr (kCell == Cell::lstm) expect_row(at.c_next + (n + 1) * H, j);
+    if (y) expect_row(y + at.y_stride, j);
     using L = Lanes<kLanes>;
     using Math = VectorMath<kLanes>;
     using Floats = typename L::Floats;
@@ -68,6 +82,10 @@ void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
   const float *parts = at.parts + n * step.parts_row, *dy = at.dy ? at.dy + n * at.dy_stride : nullptr;
   float* dparts = at.dparts + n * step.dparts_row;
   over_lanes(H, [&]<int kLanes>(std::int64_t j) {
+    expect_parts(step, parts, j);
+    if (dy) expect_row(dy + at.dy_stride, j);
+    if constexpr (kCell == Cell::lstm)
+      for (const float* c : {at.c, at.c_next}) expect_row(c + (n + 1) * H, j);
     using L = Lanes<kLanes>;
     using Floats = typename L::Floats;
     const std::int64_t i = n * H + j;

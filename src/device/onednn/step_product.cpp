@@ -55,6 +55,10 @@ void StepProduct::run(const float* x, const float* w, std::uint64_t version, flo
   run_all<BHalf>(rounded, even(inputs_), halves_->get(w, version), y);
 }
 
+void StepProduct::run(const BHalf* x, const float* w, std::uint64_t version, float* y) {
+  run_all<BHalf>(x, x_columns_, halves_->get(w, version), y);
+}
+
 template <class T>
 void StepProduct::run_all(const T* x, std::int64_t x_columns, const T* w, float* y) {
   backwards_ = !backwards_;

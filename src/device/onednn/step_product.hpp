@@ -29,6 +29,8 @@ class StepProduct {
   std::string implementation() const;
   void share_weights(const StepProduct& other);
   void run(const float* x, const float* w, std::uint64_t version, float* y);
+  // In halves, an even number of inputs: of rows that are rounded already.
+  void run(const BHalf* x, const float* w, std::uint64_t version, float* y);
 
  private:
   template <class T>
