@@ -19,6 +19,7 @@ template <int kSums, int K, class T, int kCount, class Terms>
 __global__ void __launch_bounds__(kThreads)
     channel_partials_kernel(double* partial, ChannelExtents e, Inputs<T, kCount> x, bool whole, Terms terms) {
   const std::int64_t c = blockIdx.x;
+  const auto own = terms.of(c);
   double sums[kSums] = {};
   const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
   for (std::int64_t n = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; n < e.N; n += step)
@@ -29,7 +30,7 @@ __global__ void __launch_bounds__(kThreads)
       for (int k = 0; k < K; ++k) {
         Wide<T> values[kCount];
         for (int j = 0; j < kCount; ++j) values[j] = in[j][k];
-        terms(c, n, values, some);
+        own(n, values, some);
       }
       for (int s = 0; s < kSums; ++s) sums[s] += some[s];
     }
@@ -39,28 +40,36 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Images of one element: grid (columns of packs, splits); the lanes of a warp read one stretch.
+// Images of one element: grid (columns of packs, splits); the lanes of a warp read one stretch, and a thread kAhead
+// rows before it adds them.
 template <int kSums, int K, class T, int kCount, class Terms>
 __global__ void __launch_bounds__(kThreads)
     row_partials_kernel(double* partial, ChannelExtents e, Inputs<T, kCount> x, bool whole, Terms terms) {
-  constexpr int kRun = kHalf<T> ? 8 : 1;  // rows that are added up before a sum in double
+  constexpr int kAhead = 2, kRun = kHalf<T> ? 32 : kAhead;  // kRun: rows that are added up before a sum in double
   __shared__ double values_of[kSums][kThreads * K];
   const int width = static_cast<int>(blockDim.x) * K, thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * width, c = first + threadIdx.x * K;
-  double sums[kSums][K] = {};
   const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
   const std::int64_t end = c < e.C ? e.N : 0;
-  for (std::int64_t n = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; n < end; n += kRun * step) {
+  decltype(terms.of(c)) own[K];
+  for (int k = 0; k < K && end > 0; ++k) own[k] = terms.of(c + k);
+  double sums[kSums][K] = {};
+  std::int64_t n = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
+  while (n < end) {
     PackSum<T> some[K][kSums] = {};
-    for (int run = 0; run < kRun; ++run) {
-      const std::int64_t row = n + run * step;
-      if (row >= end) break;
-      Wide<T> in[kCount][K];
-      for (int j = 0; j < kCount; ++j) load<K>(x.at[j] + row * e.C + c, whole, in[j]);
-      for (int k = 0; k < K; ++k) {
-        Wide<T> values[kCount];
-        for (int j = 0; j < kCount; ++j) values[j] = in[j][k];
-        terms(c + k, row, values, some[k]);
+    for (int run = 0; run < kRun && n < end; run += kAhead, n += kAhead * step) {
+      Pack<K, T> in[kAhead][kCount] = {};
+      for (int ahead = 0; ahead < kAhead; ++ahead)
+        if (const std::int64_t row = n + ahead * step; row < end)
+          for (int j = 0; j < kCount; ++j) in[ahead][j] = fetch<K>(x.at[j] + row * e.C + c, whole);
+      for (int ahead = 0; ahead < kAhead; ++ahead) {
+        const std::int64_t row = n + ahead * step;
+        if (row >= end) break;
+        for (int k = 0; k < K; ++k) {
+          Wide<T> values[kCount];
+          for (int j = 0; j < kCount; ++j) values[j] = wide(in[ahead][j].at[k]);
+          own[k](row, values, some[k]);
+        }
       }
     }
     for (int s = 0; s < kSums; ++s)
@@ -115,8 +124,9 @@ void channel_partials(const ChannelExtents& e, const Inputs<T, kCount>& x, doubl
   }
 }
 
-// `terms(c, n, values, sums)` adds one element's share, from its values in all inputs; `finish(c, sums)` receives each
-// channel's totals. What is added when follows from the extents alone, not from addresses.
+// `terms.of(c)` gathers what a channel needs; its (n, values, sums) adds one element's share, from the element's values
+// in all inputs. `finish(c, sums)` receives each channel's totals. What is added when follows from the extents alone,
+// not from addresses.
 template <int kSums, class T, int kCount, class Terms, class Finish>
 void channel_sums(const ChannelExtents& e, const Inputs<T, kCount>& x, void* scratch, cudaStream_t stream, Terms terms,
                   Finish finish) {

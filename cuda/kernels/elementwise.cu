@@ -25,6 +25,14 @@ struct Bias {
   __device__ Own of(std::int64_t k) const { return {b[k]}; }
 };
 
+template <class T>
+struct OwnValues {
+  struct Own {
+    __device__ void operator()(std::int64_t, const Wide<T>* values, PackSum<T>* sums) const { sums[0] += values[0]; }
+  };
+  __device__ Own of(std::int64_t) const { return {}; }
+};
+
 }  // namespace
 
 template <class T>
@@ -90,10 +98,8 @@ void add_bias(T* y, const Wide<T>* b, const ChannelExtents& e, cudaStream_t stre
 
 template <class T>
 void bias_gradient(const T* dy, Wide<T>* db, const ChannelExtents& e, bool add, void* scratch, cudaStream_t stream) {
-  channel_sums<1>(
-      e, inputs(dy), scratch, stream,
-      [=] __device__(std::int64_t, std::int64_t, const Wide<T>* values, PackSum<T>* sums) { sums[0] += values[0]; },
-      [=] __device__(std::int64_t k, const double* sums) { put(db + k, sums[0], add); });
+  channel_sums<1>(e, inputs(dy), scratch, stream, OwnValues<T>{},
+                  [=] __device__(std::int64_t k, const double* sums) { put(db + k, sums[0], add); });
 }
 
 template <class X, class Y>

@@ -98,6 +98,23 @@ void by_rows(const RowExtents& e, Body body) {
   e.F % kPack<T> == 0 ? of_packs.template operator()<kPack<T>>() : of_packs.template operator()<1>();
 }
 
+// dy and dy*xhat of x and dy.
+template <class T>
+struct GradientTerms {
+  const double* stats;
+  std::int64_t rows;
+  struct Own {
+    const double* stats;
+    std::int64_t rows;
+    __device__ void operator()(std::int64_t r, const Wide<T>* values, PackSum<T>* sums) const {
+      const Wide<T> mean = static_cast<Wide<T>>(stats[r]), istd = static_cast<Wide<T>>(stats[rows + r]);
+      sums[0] += values[1];
+      sums[1] += static_cast<PackSum<T>>(values[1]) * ((values[0] - mean) * istd);
+    }
+  };
+  __device__ Own of(std::int64_t) const { return {stats, rows}; }
+};
+
 }  // namespace
 
 template <class T>
@@ -122,18 +139,11 @@ void layer_norm_backward(const RowExtents& e, const T* x, const T* dy, const dou
 template <class T>
 void layer_norm_parameter_gradients(const RowExtents& e, const T* x, const T* dy, const double* stats, Wide<T>* dgamma,
                                     bool add_gamma, Wide<T>* dbeta, bool add_beta, void* scratch, cudaStream_t stream) {
-  const std::int64_t rows = e.rows;
-  channel_sums<2>(
-      ChannelExtents{rows, e.F, 1}, inputs(x, dy), scratch, stream,
-      [=] __device__(std::int64_t, std::int64_t r, const Wide<T>* values, PackSum<T>* sums) {
-        const Wide<T> mean = static_cast<Wide<T>>(stats[r]), istd = static_cast<Wide<T>>(stats[rows + r]);
-        sums[0] += values[1];
-        sums[1] += static_cast<PackSum<T>>(values[1]) * ((values[0] - mean) * istd);
-      },
-      [=] __device__(std::int64_t f, const double* sums) {
-        put(dgamma + f, sums[1], add_gamma);
-        put(dbeta + f, sums[0], add_beta);
-      });
+  channel_sums<2>(ChannelExtents{e.rows, e.F, 1}, inputs(x, dy), scratch, stream, GradientTerms<T>{stats, e.rows},
+                  [=] __device__(std::int64_t f, const double* sums) {
+                    put(dgamma + f, sums[1], add_gamma);
+                    put(dbeta + f, sums[0], add_beta);
+                  });
 }
 
 #define ECHELON_INSTANTIATE(T)                                                                                         \

@@ -6,17 +6,14 @@
 namespace echelon::cuda {
 namespace {
 
-// y = gamma * xhat + beta of one channel, with what is left of it by relu. In Wide<T>, in both directions alike, so
-// that both cut off the same values.
+// y = scale * (x - mean) + beta of one channel, scale = gamma / std, with what is left of it by relu. In Wide<T>, in
+// both directions alike, so that both cut off the same values.
 template <class T>
 struct Channel {
   using W = Wide<T>;
-  W mean, istd, gamma, beta;
-  bool relu;
+  W mean, scale, beta;
 
-  __device__ W xhat(W x) const { return (x - mean) * istd; }
-  __device__ W value(W xhat) const { return gamma * xhat + beta; }
-  __device__ bool cuts(W xhat) const { return relu && value(xhat) <= 0; }
+  __device__ W value(W centred) const { return scale * centred + beta; }
 };
 
 // gamma and beta may be null where they are not needed.
@@ -28,9 +25,9 @@ struct Channels {
   const W *gamma, *beta;
   bool relu;
 
+  __device__ W istd(std::int64_t c) const { return static_cast<W>(stats[C + c]); }
   __device__ Channel<T> of(std::int64_t c) const {
-    return {static_cast<W>(stats[c]), static_cast<W>(stats[C + c]), gamma ? gamma[c] : W(1), beta ? beta[c] : W(0),
-            relu};
+    return {static_cast<W>(stats[c]), (gamma ? gamma[c] : W(1)) * istd(c), beta ? beta[c] : W(0)};
   }
 };
 
@@ -39,15 +36,45 @@ struct Apply {
   Channels<T> all;
   struct Own {
     Channel<T> channel;
+    bool relu;
     __device__ Wide<T> operator()(const Wide<T>* x) const {
-      const Wide<T> value = channel.value(channel.xhat(x[0]));
-      return channel.relu && value < 0 ? Wide<T>(0) : value;
+      const Wide<T> value = channel.value(x[0] - channel.mean);
+      return relu && value < 0 ? Wide<T>(0) : value;
     }
   };
-  __device__ Own of(std::int64_t c) const { return {all.of(c)}; }
+  __device__ Own of(std::int64_t c) const { return {all.of(c), all.relu}; }
 };
 
-// dx of x and dy.
+template <class T>
+struct MomentTerms {
+  struct Own {
+    __device__ void operator()(std::int64_t, const Wide<T>* values, PackSum<T>* sums) const {
+      const PackSum<T> value = values[0];
+      sums[0] += value;
+      sums[1] += value * value;
+    }
+  };
+  __device__ Own of(std::int64_t) const { return {}; }
+};
+
+// dy and dy * (x - mean) of x and dy.
+template <class T>
+struct GradientTerms {
+  Channels<T> all;
+  struct Own {
+    Channel<T> channel;
+    bool relu;
+    __device__ void operator()(std::int64_t, const Wide<T>* values, PackSum<T>* sums) const {
+      const Wide<T> centred = values[0] - channel.mean;
+      if (relu && channel.value(centred) <= 0) return;
+      sums[0] += values[1];
+      sums[1] += static_cast<PackSum<T>>(values[1]) * centred;
+    }
+  };
+  __device__ Own of(std::int64_t c) const { return {all.of(c), all.relu}; }
+};
+
+// dx of x and dy: scale * (dy - mean dy - xhat * mean dy*xhat).
 template <class T>
 struct ApplyBackward {
   Channels<T> all;
@@ -55,17 +82,17 @@ struct ApplyBackward {
   double count;
   struct Own {
     Channel<T> channel;
-    Wide<T> factor, mean, product;
+    Wide<T> mean, product;
+    bool relu;
     __device__ Wide<T> operator()(const Wide<T>* values) const {
-      const Wide<T> xhat = channel.xhat(values[0]);
-      const Wide<T> incoming = channel.cuts(xhat) ? Wide<T>(0) : values[1];
-      return factor * (incoming - mean - xhat * product);
+      const Wide<T> centred = values[0] - channel.mean;
+      const Wide<T> incoming = relu && channel.value(centred) <= 0 ? Wide<T>(0) : values[1];
+      return channel.scale * (incoming - mean - centred * product);
     }
   };
   __device__ Own of(std::int64_t c) const {
-    const Channel<T> channel = all.of(c);
-    return {channel, channel.gamma * channel.istd, static_cast<Wide<T>>(sums[c] / count),
-            static_cast<Wide<T>>(sums[all.C + c] / count)};
+    return {all.of(c), static_cast<Wide<T>>(sums[c] / count),
+            static_cast<Wide<T>>(sums[all.C + c] / count) * all.istd(c), all.relu};
   }
 };
 
@@ -76,7 +103,7 @@ struct Infer {
   bool relu;
   __device__ typename Apply<T>::Own of(std::int64_t c) const {
     const double istd = 1.0 / ::sqrt(exact(var[c]) + epsilon);
-    return {{mean[c], static_cast<Wide<T>>(istd), gamma[c], beta[c], relu}};
+    return {{mean[c], gamma[c] * static_cast<Wide<T>>(istd), beta[c]}, relu};
   }
 };
 
@@ -85,17 +112,11 @@ struct Infer {
 template <class T>
 void norm_moments(const NormExtents& e, const T* x, double* sums, void* scratch, cudaStream_t stream) {
   const std::int64_t C = e.C;
-  channel_sums<2>(
-      e, inputs(x), scratch, stream,
-      [=] __device__(std::int64_t, std::int64_t, const Wide<T>* values, PackSum<T>* partial) {
-        const PackSum<T> value = values[0];
-        partial[0] += value;
-        partial[1] += value * value;
-      },
-      [=] __device__(std::int64_t c, const double* totals) {
-        sums[c] = totals[0];
-        sums[C + c] = totals[1];
-      });
+  channel_sums<2>(e, inputs(x), scratch, stream, MomentTerms<T>{},
+                  [=] __device__(std::int64_t c, const double* totals) {
+                    sums[c] = totals[0];
+                    sums[C + c] = totals[1];
+                  });
 }
 
 void norm_stats(std::int64_t C, const double* sums, double count, double epsilon, double* stats, cudaStream_t stream) {
@@ -118,19 +139,11 @@ void norm_backward_sums(const NormExtents& e, const NormGradient<T>& g, double* 
                         cudaStream_t stream) {
   const std::int64_t C = e.C;
   const Channels<T> all{C, g.stats, g.gamma, g.beta, e.relu};
-  channel_sums<2>(
-      e, inputs(g.x, g.dy), scratch, stream,
-      [=] __device__(std::int64_t c, std::int64_t, const Wide<T>* values, PackSum<T>* partial) {
-        const Channel<T> channel = all.of(c);
-        const Wide<T> xhat = channel.xhat(values[0]);
-        if (channel.cuts(xhat)) return;
-        partial[0] += values[1];
-        partial[1] += static_cast<PackSum<T>>(values[1]) * xhat;
-      },
-      [=] __device__(std::int64_t c, const double* totals) {
-        sums[c] = totals[0];
-        sums[C + c] = totals[1];
-      });
+  channel_sums<2>(e, inputs(g.x, g.dy), scratch, stream, GradientTerms<T>{all},
+                  [=] __device__(std::int64_t c, const double* totals) {
+                    sums[c] = totals[0];
+                    sums[C + c] = totals[1] * all.stats[C + c];
+                  });
 }
 
 template <class P>

@@ -27,39 +27,69 @@ bool whole(const Inputs<T, kCount>& x) {
   return std::all_of(x.at, x.at + kCount, [](const T* at) { return whole(at); });
 }
 
-// K elements; at once where they are `whole`.
+// K elements as they are stored; at once where they are `whole`.
 template <int K, class T>
-__device__ void load(const T* from, bool whole, Wide<T>* values) {
-  T narrow[K];
+struct Pack {
+  T at[K];
+};
+template <int K, class T>
+__device__ Pack<K, T> fetch(const T* from, bool whole) {
+  Pack<K, T> pack;
   if (K > 1 && whole) {
     const uint4 bits = *reinterpret_cast<const uint4*>(from);
-    std::memcpy(narrow, &bits, sizeof narrow);
+    std::memcpy(pack.at, &bits, sizeof bits);
   } else {
-    for (int k = 0; k < K; ++k) narrow[k] = from[k];
+    for (int k = 0; k < K; ++k) pack.at[k] = from[k];
   }
-  for (int k = 0; k < K; ++k) values[k] = wide(narrow[k]);
+  return pack;
+}
+template <int K, class T>
+__device__ void load(const T* from, bool whole, Wide<T>* values) {
+  const Pack<K, T> pack = fetch<K>(from, whole);
+  for (int k = 0; k < K; ++k) values[k] = wide(pack.at[k]);
+}
+template <int K, class T>
+__device__ void store(T* to, bool whole, const Pack<K, T>& pack) {
+  if (K > 1 && whole) {
+    uint4 bits;
+    std::memcpy(&bits, pack.at, sizeof bits);
+    *reinterpret_cast<uint4*>(to) = bits;
+  } else {
+    for (int k = 0; k < K; ++k) to[k] = pack.at[k];
+  }
+}
+
+// What map_pack reads: all inputs and, where the result is added, what it is added to.
+template <int K, class T, int kCount>
+struct Fetched {
+  Pack<K, T> in[kCount], before;
+};
+template <int K, class T, int kCount>
+__device__ Fetched<K, T, kCount> fetch_all(const Inputs<T, kCount>& x, const T* y, std::int64_t i, bool whole,
+                                           bool add) {
+  Fetched<K, T, kCount> fetched;
+  for (int j = 0; j < kCount; ++j) fetched.in[j] = fetch<K>(x.at[j] + i, whole);
+  if (add) fetched.before = fetch<K>(y + i, whole);
+  return fetched;
+}
+
+// to[0..K) (+)= f(k, values of all inputs).
+template <int K, class T, int kCount, class F>
+__device__ void map_fetched(const Fetched<K, T, kCount>& fetched, T* to, bool whole, bool add, const F& f) {
+  Pack<K, T> out;
+  for (int k = 0; k < K; ++k) {
+    Wide<T> values[kCount];
+    for (int j = 0; j < kCount; ++j) values[j] = wide(fetched.in[j].at[k]);
+    const Wide<T> value = f(k, values);
+    out.at[k] = Narrow<T>::from(add ? wide(fetched.before.at[k]) + value : value);
+  }
+  store(to, whole, out);
 }
 
 // y[i..] (+)= f(k, values of all inputs at i + k) for k < K.
 template <int K, class T, int kCount, class F>
 __device__ void map_pack(const Inputs<T, kCount>& x, T* y, std::int64_t i, bool whole, bool add, const F& f) {
-  Wide<T> in[kCount][K], before[K] = {};
-  for (int j = 0; j < kCount; ++j) load<K>(x.at[j] + i, whole, in[j]);
-  if (add) load<K>(static_cast<const T*>(y + i), whole, before);
-  T out[K];
-  for (int k = 0; k < K; ++k) {
-    Wide<T> values[kCount];
-    for (int j = 0; j < kCount; ++j) values[j] = in[j][k];
-    const Wide<T> value = f(k, values);
-    out[k] = Narrow<T>::from(add ? before[k] + value : value);
-  }
-  if (K > 1 && whole) {
-    uint4 bits;
-    std::memcpy(&bits, out, sizeof out);
-    *reinterpret_cast<uint4*>(y + i) = bits;
-  } else {
-    for (int k = 0; k < K; ++k) y[i + k] = out[k];
-  }
+  map_fetched(fetch_all<K>(x, static_cast<const T*>(y), i, whole, add), y + i, whole, add, f);
 }
 
 template <class T, int kCount, class F>
@@ -93,7 +123,8 @@ __global__ void __launch_bounds__(kThreads)
       map_pack<K>(x, y, (n * e.C + c) * e.elems + p * K, true, add, one);
 }
 
-// Images of one element: a thread keeps K channels and goes down the rows. Grid (columns of packs, rows).
+// Images of one element: a thread keeps K channels and goes down the rows, two at a time. Grid (columns of packs,
+// rows).
 template <int K, class T, int kCount, class F>
 __global__ void __launch_bounds__(kThreads)
     map_rows_kernel(ChannelExtents e, Inputs<T, kCount> x, T* y, bool add, F f) {
@@ -103,8 +134,15 @@ __global__ void __launch_bounds__(kThreads)
   for (int k = 0; k < K; ++k) own[k] = f.of(c + k);
   const auto of_pack = [&](int k, const Wide<T>* values) { return own[k](values); };
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
-  for (std::int64_t n = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; n < e.N; n += stride)
-    map_pack<K>(x, y, n * e.C + c, true, add, of_pack);
+  std::int64_t n = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
+  for (; n + stride < e.N; n += 2 * stride) {
+    const std::int64_t one = n * e.C + c, two = one + stride * e.C;
+    const auto first = fetch_all<K>(x, static_cast<const T*>(y), one, true, add);
+    const auto second = fetch_all<K>(x, static_cast<const T*>(y), two, true, add);
+    map_fetched(first, y + one, true, add, of_pack);
+    map_fetched(second, y + two, true, add, of_pack);
+  }
+  if (n < e.N) map_pack<K>(x, y, n * e.C + c, true, add, of_pack);
 }
 
 template <int K, class T, int kCount, class F>

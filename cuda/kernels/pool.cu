@@ -1,5 +1,8 @@
+#include <type_traits>
+
 #include "cuda/kernels/each.cuh"
 #include "cuda/kernels/element.cuh"
+#include "cuda/kernels/packs.cuh"
 #include "cuda/kernels/place.hpp"
 #include "cuda/kernels/pool.hpp"
 
@@ -31,69 +34,182 @@ __device__ double divisor(const PoolDims& d, Range rows, Range columns) {
   return static_cast<double>((rows.end - rows.begin) * (columns.end - columns.begin));
 }
 
+// What the few cells or windows of one place are summed in.
 template <class T>
-__device__ T max_of(const PoolDims& d, const Plane<const T>& plane, Range rows, Range columns, std::int32_t* position) {
-  std::int64_t best = rows.begin * d.W + columns.begin;
-  Wide<T> most = wide(plane[best]);
-  for (std::int64_t h = rows.begin; h < rows.end; ++h)
-    for (std::int64_t w = columns.begin; w < columns.end; ++w)
-      if (const Wide<T> value = wide(plane[h * d.W + w]); value > most || value != value) {  // NaN stays
-        most = value;
-        best = h * d.W + w;
-      }
-  if (position) *position = d.relu && !(most > 0) ? -1 : static_cast<std::int32_t>(best);
-  return d.relu && most < 0 ? T(0) : plane[best];
+using PlaceSum = std::conditional_t<kHalf<T>, float, double>;
+
+// f.at<K>(n, c, h, w) for every place of (N, C, H, W), K channels of it at once. Threads lie over a row's places (x)
+// and several rows (y), so that a place costs one division, of 32 bits.
+template <int K, class F>
+__global__ void __launch_bounds__(kThreads)
+    places_kernel(std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, bool channels_last, F f) {
+  const std::int64_t planes = channels_last ? 1 : C, rows = N * planes * H;
+  const auto packs = static_cast<unsigned>(channels_last ? C / K : 1), items = static_cast<unsigned>(W) * packs;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; row < rows; row += step) {
+    const std::int64_t plane = row / H, n = plane / planes, h = row - plane * H;
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < items; i += gridDim.x * blockDim.x) {
+      const unsigned w = i / packs, pack = i - w * packs;
+      f.template at<K>(n, plane - n * planes + static_cast<std::int64_t>(pack) * K, h, static_cast<std::int64_t>(w));
+    }
+  }
+}
+
+template <int K, class F>
+void launch_places(std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, Layout layout, cudaStream_t stream,
+                   F f) {
+  const bool last = layout == Layout::channels_last;
+  const std::int64_t items = W * (last ? C / K : 1), rows = N * H * (last ? 1 : C);
+  if (items * rows == 0) return;
+  const dim3 block = plane_block(items);
+  const dim3 grid(grid_blocks(items, block.x, 1 << 16), grid_blocks(rows, block.y, 1 << 15));
+  launch(places_kernel<K, F>, grid, block, stream, N, C, H, W, last, f);
+}
+
+// By packs of channels where they lie beside each other and `whole`.
+template <class T, class F>
+void each_place(bool whole, std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, Layout layout,
+                cudaStream_t stream, F f) {
+  if (whole && layout == Layout::channels_last && C % kPack<T> == 0)
+    launch_places<kPack<T>>(N, C, H, W, layout, stream, f);
+  else
+    launch_places<1>(N, C, H, W, layout, stream, f);
+}
+
+// Positions of K channels, 16 bytes at once.
+template <int K>
+inline constexpr int kGroup = K % 4 == 0 ? 4 : 1;
+template <int K>
+__device__ Pack<K, std::int32_t> fetch_positions(const std::int32_t* from) {
+  Pack<K, std::int32_t> pack;
+  for (int k = 0; k < K; k += kGroup<K>) {
+    const auto group = fetch<kGroup<K>>(from + k, true);
+    for (int i = 0; i < kGroup<K>; ++i) pack.at[k + i] = group.at[i];
+  }
+  return pack;
+}
+template <int K>
+__device__ void store_positions(std::int32_t* to, const Pack<K, std::int32_t>& pack) {
+  for (int k = 0; k < K; k += kGroup<K>) {
+    Pack<kGroup<K>, std::int32_t> group;
+    for (int i = 0; i < kGroup<K>; ++i) group.at[i] = pack.at[k + i];
+    store(to + k, true, group);
+  }
 }
 
 template <class T>
-__device__ double mean_of(const PoolDims& d, const Plane<const T>& plane, Range rows, Range columns) {
-  double sum = 0;
-  for (std::int64_t h = rows.begin; h < rows.end; ++h)
-    for (std::int64_t w = columns.begin; w < columns.end; ++w) sum += exact(plane[h * d.W + w]);
-  return sum / divisor(d, rows, columns);
-}
+struct Forward {
+  PoolDims d;
+  std::int64_t Q;
+  Place from, to;
+  const T* x;
+  T* y;
+  std::int32_t* positions;
+
+  template <int K>
+  __device__ void at(std::int64_t n, std::int64_t c, std::int64_t p, std::int64_t q) const {
+    const Range rows = cells_of(p, d.stride_h, d.pad_h, d.R, d.H), columns = cells_of(q, d.stride_w, d.pad_w, d.S, d.W);
+    const T* plane = x + from.at(n, c, 0);
+    const std::int64_t step = from.layout == Layout::channels_last ? from.C : 1;
+    const std::int64_t window = to.at(n, c, p * Q + q);
+    if (d.mode == PoolMode::max)
+      maximum<K>(plane, step, rows, columns, window);
+    else
+      mean<K>(plane, step, rows, columns, window);
+  }
+
+ private:
+  template <int K>
+  __device__ void maximum(const T* plane, std::int64_t step, Range rows, Range columns, std::int64_t window) const {
+    auto cell = static_cast<std::int32_t>(rows.begin * d.W + columns.begin);
+    Pack<K, T> most = fetch<K>(plane + cell * step, true);
+    Pack<K, std::int32_t> best;
+    for (int k = 0; k < K; ++k) best.at[k] = cell;
+    for (std::int64_t h = rows.begin; h < rows.end; ++h)
+      for (std::int64_t w = columns.begin; w < columns.end; ++w) {
+        cell = static_cast<std::int32_t>(h * d.W + w);
+        const Pack<K, T> values = fetch<K>(plane + cell * step, true);
+        for (int k = 0; k < K; ++k)
+          if (const Wide<T> value = wide(values.at[k]); value > wide(most.at[k]) || value != value) {  // NaN stays
+            most.at[k] = values.at[k];
+            best.at[k] = cell;
+          }
+      }
+    for (int k = 0; k < K; ++k) {
+      if (d.relu && !(wide(most.at[k]) > 0)) best.at[k] = -1;
+      if (d.relu && wide(most.at[k]) < 0) most.at[k] = T(0);
+    }
+    store(y + window, true, most);
+    if (positions) store_positions(positions + window, best);
+  }
+
+  template <int K>
+  __device__ void mean(const T* plane, std::int64_t step, Range rows, Range columns, std::int64_t window) const {
+    PlaceSum<T> sums[K] = {};
+    for (std::int64_t h = rows.begin; h < rows.end; ++h)
+      for (std::int64_t w = columns.begin; w < columns.end; ++w) {
+        const Pack<K, T> values = fetch<K>(plane + (h * d.W + w) * step, true);
+        for (int k = 0; k < K; ++k) sums[k] += wide(values.at[k]);
+      }
+    const auto cells = static_cast<PlaceSum<T>>(divisor(d, rows, columns));
+    Pack<K, T> means;
+    for (int k = 0; k < K; ++k) put(means.at + k, sums[k] / cells);
+    store(y + window, true, means);
+  }
+};
+
+template <class T>
+struct Backward {
+  PoolDims d;
+  std::int64_t P, Q;
+  Place from, to;
+  const T* dy;
+  const std::int32_t* positions;
+  T* dx;
+  bool add;
+
+  template <int K>
+  __device__ void at(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
+    const Range over_h = windows_of(h, d.stride_h, d.pad_h, d.R, P),
+                over_w = windows_of(w, d.stride_w, d.pad_w, d.S, Q);
+    const auto cell = static_cast<std::int32_t>(h * d.W + w);
+    PlaceSum<T> sums[K] = {};
+    for (std::int64_t p = over_h.begin; p < over_h.end; ++p)
+      for (std::int64_t q = over_w.begin; q < over_w.end; ++q) {
+        const std::int64_t window = from.at(n, c, p * Q + q);
+        const Pack<K, T> gradients = fetch<K>(dy + window, true);
+        if (d.mode == PoolMode::max) {
+          const Pack<K, std::int32_t> best = fetch_positions<K>(positions + window);
+          for (int k = 0; k < K; ++k) sums[k] += best.at[k] == cell ? wide(gradients.at[k]) : Wide<T>(0);
+        } else {
+          const auto cells = static_cast<PlaceSum<T>>(
+              divisor(d, cells_of(p, d.stride_h, d.pad_h, d.R, d.H), cells_of(q, d.stride_w, d.pad_w, d.S, d.W)));
+          for (int k = 0; k < K; ++k) sums[k] += wide(gradients.at[k]) / cells;
+        }
+      }
+    const std::int64_t place = to.at(n, c, h * d.W + w);
+    Pack<K, T> out = {};
+    if (add) out = fetch<K>(static_cast<const T*>(dx + place), true);
+    for (int k = 0; k < K; ++k) put(out.at + k, sums[k], add);
+    store(dx + place, true, out);
+  }
+};
 
 }  // namespace
 
 template <class T>
 void pool_forward(const PoolDims& d, Layout layout, const T* x, T* y, std::int32_t* positions, cudaStream_t stream) {
-  const std::int64_t Q = d.Q();
-  const Place from{d.C, d.H * d.W, layout}, to{d.C, d.P() * Q, layout};
-  each(d.N * d.C * to.elems, stream, [=] __device__(std::int64_t index) {
-    const Spot spot = to.spot(index);
-    const Range rows = cells_of(spot.i / Q, d.stride_h, d.pad_h, d.R, d.H);
-    const Range columns = cells_of(spot.i % Q, d.stride_w, d.pad_w, d.S, d.W);
-    const Plane<const T> plane(x, from, spot);
-    if (d.mode == PoolMode::max)
-      y[index] = max_of(d, plane, rows, columns, positions ? positions + index : nullptr);
-    else
-      put(y + index, mean_of(d, plane, rows, columns));
-  });
+  const Place from{d.C, d.H * d.W, layout}, to{d.C, d.P() * d.Q(), layout};
+  each_place<T>(whole(x) && whole(y) && whole(positions), d.N, d.C, d.P(), d.Q(), layout, stream,
+                Forward<T>{d, d.Q(), from, to, x, y, positions});
 }
 
 template <class T>
 void pool_backward(const PoolDims& d, Layout layout, const T* dy, const std::int32_t* positions, T* dx, bool add,
                    cudaStream_t stream) {
-  const std::int64_t P = d.P();
-  const std::int64_t Q = d.Q();
-  const Place from{d.C, P * Q, layout}, to{d.C, d.H * d.W, layout};
-  each(d.N * d.C * to.elems, stream, [=] __device__(std::int64_t index) {
-    const Spot spot = to.spot(index);
-    const Range over_h = windows_of(spot.i / d.W, d.stride_h, d.pad_h, d.R, P);
-    const Range over_w = windows_of(spot.i % d.W, d.stride_w, d.pad_w, d.S, Q);
-    double sum = 0;
-    for (std::int64_t p = over_h.begin; p < over_h.end; ++p)
-      for (std::int64_t q = over_w.begin; q < over_w.end; ++q) {
-        const std::int64_t window = from.at(spot.n, spot.c, p * Q + q);
-        const double gradient = exact(dy[window]);
-        if (d.mode == PoolMode::max)
-          sum += positions[window] == spot.i ? gradient : 0.0;
-        else
-          sum += gradient /
-                 divisor(d, cells_of(p, d.stride_h, d.pad_h, d.R, d.H), cells_of(q, d.stride_w, d.pad_w, d.S, d.W));
-      }
-    put(dx + index, sum, add);
-  });
+  const Place from{d.C, d.P() * d.Q(), layout}, to{d.C, d.H * d.W, layout};
+  each_place<T>(whole(dy) && whole(positions) && whole(dx), d.N, d.C, d.H, d.W, layout, stream,
+                Backward<T>{d, d.P(), d.Q(), from, to, dy, positions, dx, add});
 }
 
 #define ECHELON_INSTANTIATE(T)                                                                       \

@@ -27,29 +27,44 @@ void mark_rows(const std::int32_t* ids, std::int64_t id, T* dw, std::int64_t row
   });
 }
 
-// A block owns one row of the table (where there are marks, a marked one): it looks through all ids and adds up the
-// rows that are its own, in their order.
+// A block owns one row of the table (where there are marks, a marked one): its warps look through all ids, note which
+// are its own, in their order, and the block adds up those rows.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     embedding_gradient_kernel(const std::int32_t* ids, const T* dy, Wide<T>* dw, std::int64_t rows, std::int64_t V,
                               std::int64_t F, std::int64_t id, const std::uint32_t* touched, bool add) {
+  constexpr int kWarps = kThreads / kWarpLanes, kRounds = kIds / kThreads;
+  __shared__ int found[kWarps];
   __shared__ std::int32_t own[kIds];
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes, warp = static_cast<int>(threadIdx.x) / kWarpLanes;
   for (std::int64_t v = blockIdx.x; v < V; v += gridDim.x) {
     if (touched && !row_marked(touched, v)) continue;
     for (std::int64_t f = threadIdx.x; f < F && !add; f += blockDim.x) dw[v * F + f] = 0;
     for (std::int64_t first = 0; first < rows; first += kIds) {
       const int count = static_cast<int>(first + kIds < rows ? kIds : rows - first);
-      __syncthreads();  // the last round has read `own`
-      bool mine = false;
-      for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
-        own[i] = static_cast<std::int32_t>(ids[first + i] - id);
-        mine = mine || own[i] == v;
+      unsigned votes[kRounds];
+      int mine = 0;
+      for (int round = 0; round < kRounds; ++round) {
+        const int i = (warp * kRounds + round) * kWarpLanes + lane;
+        votes[round] = __ballot_sync(0xffffffffu, i < count && ids[first + i] - id == v);
+        mine += __popc(votes[round]);
       }
+      if (lane == 0) found[warp] = mine;
       if (!__syncthreads_or(mine)) continue;
+      int at = 0, all = 0;
+      for (int w = 0; w < kWarps; ++w) {
+        if (w == warp) at = all;
+        all += found[w];
+      }
+      for (int round = 0; round < kRounds; ++round) {
+        if (votes[round] >> lane & 1u)
+          own[at + __popc(votes[round] & ((1u << lane) - 1))] = (warp * kRounds + round) * kWarpLanes + lane;
+        at += __popc(votes[round]);
+      }
+      __syncthreads();
       for (std::int64_t f = threadIdx.x; f < F; f += blockDim.x) {
         Wide<T> sum = dw[v * F + f];
-        for (int i = 0; i < count; ++i)
-          if (own[i] == v) sum += wide(dy[(first + i) * F + f]);
+        for (int i = 0; i < all; ++i) sum += wide(dy[(first + own[i]) * F + f]);
         dw[v * F + f] = sum;
       }
     }

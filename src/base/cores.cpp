@@ -1,5 +1,6 @@
 #include "base/cores.hpp"
 
+#include <omp.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -12,5 +13,7 @@ int usable_cores() {
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
   return std::max(1, CPU_COUNT(&set));
 }
+
+int openmp_threads_at_most() { return omp_get_max_active_levels() < 1 ? 1 : std::max(1, omp_get_thread_limit()); }
 
 }  // namespace echelon::inline base

@@ -1,8 +1,9 @@
-// The cores of this process.
+// The cores of this process, and the threads it may start on them.
 #pragma once
 
 namespace echelon::inline base {
 
-int usable_cores();  // in the affinity mask of this process, at least 1
+int usable_cores();            // in the affinity mask of this process, at least 1
+int openmp_threads_at_most();  // of one team: OMP_THREAD_LIMIT, and 1 where OMP_MAX_ACTIVE_LEVELS is 0
 
 }  // namespace echelon::inline base

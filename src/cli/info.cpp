@@ -26,7 +26,7 @@ namespace {
 std::string device_text(const std::string& kind) {
   try {
     DeviceOptions options;
-    options.threads = kind == "cuda" ? 1 : usable_cores();
+    options.threads = kind == "cuda" ? 1 : threads_of({}, {});
     return open_device(kind, options)->describe();
   } catch (const Error& error) {
     return fmt::format("not available: {}", error.what());

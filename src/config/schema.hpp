@@ -206,7 +206,7 @@ struct DeviceConfig {
                              // those of activations, weights stay f32
   bool emulate_halves = false;  // onednn, bf16: f32 on rounded values, on any CPU, slow
   bool tf32 = false;            // cuda, f32: convolutions and products round their operands to 10 bits for tensor cores
-  bool cuda_graphs = false;     // cuda: sequences of ops are recorded and launched as CUDA graphs
+  bool cuda_graphs = true;      // cuda: sequences of ops are recorded and launched as CUDA graphs
   bool allow_fallback = false;  // cuda: a convolution that cuDNN cannot run is a plain loop, slow, instead of an error
   double workspace_mb = 1024;   // cuda: largest workspace of a convolution's algorithm
   double loss_scale = 0;        // the loss is scaled by this in backward; 0: dynamic for f16, else off. A power of two

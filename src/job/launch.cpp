@@ -88,7 +88,7 @@ HostSlot host_slot_of(const Transport& transport) {
 
 int threads_of(const DeviceConfig& config, const HostSlot& slot) {
   if (config.threads > 0) return static_cast<int>(config.threads);
-  return std::max(1, usable_cores() / slot.local_ranks);
+  return std::clamp(usable_cores() / slot.local_ranks, 1, openmp_threads_at_most());
 }
 
 int gpu_index(const HostSlot& slot, int visible, std::string* warning) {

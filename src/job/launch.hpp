@@ -33,7 +33,8 @@ struct LocalPlace {
 };
 HostSlot host_slot_of(const Transport& transport);
 
-// device.threads, or the cores that this process may use over the ranks of its host, at least 1.
+// device.threads, or the cores that this process may use over the ranks of its host, at least 1 and at most the
+// threads that OpenMP may start.
 int threads_of(const DeviceConfig& config, const HostSlot& slot);
 // Index of the GPU of a rank: local_rank mod `visible`; 0 where none is visible. `warning` gets a text where GPUs of
 // the host stay idle or are shared, on the first rank of the host.

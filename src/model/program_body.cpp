@@ -36,7 +36,7 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
   bind_ops();
   for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node) ranges.push_back(range_of(node));
   for (const Node& node : graph.nodes()) node_keys.push_back(hash_name(node.of));
-  if (options.replay)
+  if (options.replay && device.records())
     replay.emplace(device, lowered.ops, [this](int op, const PassScalars& scalars) { run(op, scalars); });
 }
 

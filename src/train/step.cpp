@@ -48,7 +48,7 @@ StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGrou
       replicas_(plan.sources(rank_groups.replica())),
       open_(open),
       dtype_(config.device.dtype),
-      replay_(config.device.cuda_graphs),
+      replay_(config.device.cuda_graphs && arenas.device().records()),
       whole_passes_(replay_ && rank_groups.mesh().ranks() == 1),
       random_(config.seed, "step"),
       arenas_(arenas),

@@ -33,6 +33,14 @@ Outcome gpu_sh(const TempFolder& folder, std::vector<std::string> more = {}, std
   return run_process({.argv = argv, .cwd = folder.path(), .env = {}, .limit_s = 120});
 }
 
+// Two tests of a device; the second ends with `code`, and a name has a comma.
+void write_tests(const TempFolder& folder, int code) {
+  write_program(folder / "tests.sh",
+                "case $1 in\n--list-test-names-only) echo plain ops; echo 'halves, too' ;;\n'plain ops') "
+                ";;\n'halves\\, too') echo 'it is asked' >&2; exit " +
+                    std::to_string(code) + " ;;\n*) exit 9 ;;\nesac\n");
+}
+
 std::string file_of(const TempFolder& folder, const std::string& name) {
   return read_file_whole(folder / ("out/" + name));
 }
@@ -41,7 +49,7 @@ std::string file_of(const TempFolder& folder, const std::string& name) {
 
 TEST_CASE("gpu.sh asks everything of a device, keeps what went well, and compares with a peer", "[bench]") {
   const TempFolder folder;
-  write_program(folder / "tests.sh", "echo the contract is kept\n");
+  write_tests(folder, 0);
   write_program(folder / "peer.sh", "echo '{\"rate\": 100.0}'\n");
   const Outcome all = gpu_sh(folder, {}, {folder / "peer.sh"});
   INFO(all.out << all.err);
@@ -52,7 +60,7 @@ TEST_CASE("gpu.sh asks everything of a device, keeps what went well, and compare
     CHECK(fs::exists(folder / ("out/" + stage + ".done")));
     CHECK_THAT(summary, Catch::Contains("## " + stage + " ("));
   }
-  CHECK_THAT(summary, !Catch::Contains("FAILED") && Catch::Contains("the contract is kept"));
+  CHECK_THAT(summary, !Catch::Contains("FAILED") && Catch::Contains("2 tests passed, 0 failed"));
   CHECK_THAT(file_of(folder, "learn.txt"), Catch::Contains("lenet, loss after 12 steps on onednn and on reference: ") &&
                                                Catch::Contains("equal within 5 %"));
   CHECK_THAT(file_of(folder, "exchange.txt"),
@@ -81,14 +89,15 @@ TEST_CASE("gpu.sh asks everything of a device, keeps what went well, and compare
 
 TEST_CASE("gpu.sh goes on after a stage that fails, names it, and asks it again", "[bench]") {
   const TempFolder folder;
-  write_program(folder / "tests.sh", "echo found out; echo 'a case fails' >&2; exit 1\n");
+  write_tests(folder, 1);
   const Outcome first = gpu_sh(folder, {"--only", "contract,memory"});
   CHECK(first.code == 1);
-  CHECK_THAT(first.out, Catch::Contains("found out") && Catch::Contains("a case fails") &&
-                            Catch::Contains("MiB on the device") && Catch::EndsWith("failed: contract\n"));
+  CHECK_THAT(first.out, Catch::Contains("failed: halves, too\n1 tests passed, 1 failed") &&
+                            Catch::Contains("it is asked") && Catch::Contains("MiB on the device") &&
+                            Catch::EndsWith("failed: contract\n"));
   CHECK_THAT(file_of(folder, "summary.md"), Catch::Contains("## contract (FAILED, see contract.log)"));
-  write_program(folder / "tests.sh", "echo mended\n");
+  write_tests(folder, 0);
   const Outcome second = gpu_sh(folder, {"--only", "contract,memory"});
   CHECK(second.code == 0);
-  CHECK_THAT(second.out, Catch::Contains("mended") && Catch::Contains("== memory: done before"));
+  CHECK_THAT(second.out, Catch::Contains("2 tests passed, 0 failed") && Catch::Contains("== memory: done before"));
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/atomic_file.hpp"
+#include "base/error.hpp"
 #include "tests/run/compare.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/skip.hpp"
@@ -148,6 +149,30 @@ TEST_CASE("the effective config runs again and is the same run", "[run][slow]") 
   INFO(again.out << again.err);
   CHECK(again.code == 0);
   CHECK_THAT(again.out, Catch::Contains("already finished"));
+}
+
+// oneDNN's loops assume all threads they ask for: with fewer its sums were wrong, and training waited for ever.
+TEST_CASE("OpenMP's own limits leave figures as they are, or are refused", "[run]") {
+  const test::Trial trial;
+  const test::Outcome evaluated = trial.train(0, {"train.epochs=1"}),
+                      plain = trial.echelon({"eval", trial.run(), "test"});
+  INFO(evaluated.out << evaluated.err << plain.out << plain.err);
+  REQUIRE(plain.code == 0);
+  const auto figures = [](const std::string& out) {
+    const std::size_t begin = out.find("\nloss ");
+    return begin == std::string::npos ? "" : out.substr(begin, out.find("\nspeed ") - begin);
+  };
+  for (const auto& [variable, value, threads] :
+       {std::tuple{"OMP_THREAD_LIMIT", "1", "0"}, {"OMP_MAX_ACTIVE_LEVELS", "0", "0"}, {"OMP_DYNAMIC", "true", "4"}}) {
+    const test::Outcome limited = test::run_echelon({"eval", trial.run(), "test", "--threads", threads},
+                                                    {.cwd = trial / "", .env = {{variable, value}}});
+    INFO(variable << "=" << value << '\n' << limited.out << limited.err);
+    CHECK(limited.code == 0);
+    CHECK(figures(limited.out) == figures(plain.out));
+  }
+  const test::Outcome refused = trial.train(0, {"device.threads=2"}, {{"OMP_THREAD_LIMIT", "1"}});
+  CHECK(refused.code == kExitEnvironment);
+  CHECK_THAT(refused.err, Catch::Contains("OpenMP may start 1 thread") && Catch::Contains("device.threads = 2"));
 }
 
 TEST_CASE("f64: 2 ranks end with the weights of 1", "[run][slow]") {

@@ -26,7 +26,6 @@ const std::vector<BadConfig>& bad_device_configs() {
       {"halves emulated on a GPU",
        plus("[device]\nkind = \"cuda\"\ndtype = \"bf16\"\nemulate_halves = true\n"),
        {"@23:1", "device.kind = \"onednn\""}},
-      {"CUDA graphs without CUDA", plus("[device]\ncuda_graphs = true\n"), {"@21:1", "device.kind = \"cuda\""}},
       {"TF32 without CUDA", plus("[device]\ntf32 = true\n"), {"@21:1", "device.kind = \"cuda\""}},
       {"loss scale between powers", plus("[device]\nloss_scale = 1000\n"), {"@21:1", "nearest valid: 512 or 1024"}},
       {"pace of another device", plus("[device]\npaced_gflops = 3\n"), {"@21:1", "device.kind = \"paced\""}},

@@ -103,7 +103,8 @@ int run_session(int argc, char** argv, const char* ring, bool reports) {
   Catch::Session session;
   if (const int code = session.applyCommandLine(argc, argv); code != 0) return code;
   const int code = session.run();
-  if (session.config().listTests() || session.config().listTags()) return code;
+  const Catch::ConfigData& asked = session.configData();
+  if (asked.listTests || asked.listTags || asked.listTestNamesOnly) return 0;
   if (failed > 0 && reports)
     std::printf("inputs of this run: ECHELON_TEST_SEED=%llu\n", static_cast<unsigned long long>(test_seed()));
   const std::string line = std::to_string(passed) + " passed, " + std::to_string(failed) + " failed, " +

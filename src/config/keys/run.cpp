@@ -19,7 +19,7 @@ void add_run(Table& all) {
   device.key("tf32", &DeviceConfig::tf32, {},
              "kind cuda, f32: convolutions and matrix products in TF32: faster, about 3 decimal digits");
   device.key("cuda_graphs", &DeviceConfig::cuda_graphs, {},
-             "kind cuda: ops are captured and launched as CUDA graphs; faster where there are many small ops");
+             "kind cuda: ops are captured once and launched as CUDA graphs, with the same results; false: one by one");
   device.key("allow_fallback", &DeviceConfig::allow_fallback, {},
              "kind cuda: a convolution for which cuDNN has no deterministic algorithm runs as a plain loop, slow, with "
              "a warning; false: such a run ends with exit code 3");

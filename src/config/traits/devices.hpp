@@ -24,7 +24,7 @@ inline constexpr DeviceTraits kDevices[] = {
      .f16 = true,
      .bf16 = true,
      .may_be_gpu = true,
-     .reads = {"cuda_graphs", "allow_fallback", "workspace_mb"}},
+     .reads = {"allow_fallback", "workspace_mb"}},
     {.name = "paced", .reads = {"paced_gflops", "paced_gb_per_s", "paced_table"}}};
 
 }  // namespace echelon::inline config

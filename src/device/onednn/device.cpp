@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/cores.hpp"
 #include "base/error.hpp"
 #include "base/processor.hpp"
+#include "base/text.hpp"
 #include "device/host_device.hpp"
 #include "device/onednn/onednn.hpp"
 #include "device/onednn/ops.hpp"
@@ -29,6 +31,7 @@ bool Context::avx512_bf16() const { return multiplies_bf16() && library_uses(dnn
 Layout Context::blocked() const { return avx512() ? Layout::blocked16 : Layout::blocked8; }
 
 void claim_threads(int threads) {
+  if (omp_get_dynamic()) omp_set_dynamic(0);
   if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
 }
 
@@ -53,10 +56,20 @@ const char* isa_name() {
   return library_uses(Isa::avx512_core) ? "AVX-512" : library_uses(Isa::avx2) ? "AVX2" : "SSE4.1";
 }
 
+// oneDNN divides its loops by the threads it asks for: with fewer its sums are wrong, and its barriers wait for ever.
+int require_threads(int threads) {
+  const int most = openmp_threads_at_most();
+  if (threads <= most) return std::max(1, threads);
+  throw EnvironmentError(
+      fmt::format("OpenMP may start {} (OMP_THREAD_LIMIT, OMP_MAX_ACTIVE_LEVELS), device.threads = {} asks for more; "
+                  "unset the variable, or set device.threads = {}",
+                  counted(most, "thread"), threads, most));
+}
+
 class OnednnDevice final : public HostDevice {
  public:
   explicit OnednnDevice(const DeviceOptions& options)
-      : HostDevice(options), context_{*this, std::max(1, options.threads)} {}
+      : HostDevice(options), context_{*this, require_threads(options.threads)} {}
 
   std::string_view name() const override { return "onednn"; }
   std::string describe() const override {

@@ -22,7 +22,8 @@ struct Context {
   bool avx512_bf16() const;
 };
 
-// The library takes its team from the calling thread's OpenMP setting, when a primitive is built and when it runs.
+// The library takes its team from the calling thread's OpenMP setting, when a primitive is built and when it runs. It
+// must get all of it: OMP_DYNAMIC is switched off.
 void claim_threads(int threads);
 
 // The library's descriptor of an activation.
