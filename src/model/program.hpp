@@ -136,7 +136,8 @@ class Program {
   // All device ops in order, transfers left out.
   std::vector<OpReport> ops() const;
   // Runs one forward and one backward with a synchronisation around each op, without transfers; `seconds` are wall
-  // times of one run. The inputs hold any data.
+  // times of one run. Where the device records, an op runs 8 times from one recording, so that the launch by the host
+  // hardly counts; gradients that are added to then hold too much. The inputs hold any data.
   std::vector<OpReport> profile();
 
  private:

@@ -29,6 +29,7 @@ struct Program::Body {
   void compute(int op, const PassScalars& scalars);
   void run_range(int begin, int end, const PassScalars& scalars);
   void run_traced(int begin, int end, const PassScalars& scalars);
+  double time_of(int op, const PassScalars& scalars);
   ArenaRange range_of(int node) const;
 
   std::vector<std::string> names;  // of the values of the graph before fusion
@@ -50,6 +51,7 @@ struct Program::Body {
   std::function<void(const Tensor&)> sum_over_replicas;
   std::function<void(const Transfer&)> on_transfer;
   std::optional<Replay> replay;
+  std::vector<std::unique_ptr<Recording>> timed;  // by op: repeated runs of it, for profile()
   StepPace* pace = nullptr;
   std::vector<double> pace_s;  // by op; empty: no pace
 };

@@ -1,4 +1,5 @@
 // Programs that run from recordings give the bits of those that run op by op.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/support/recording_device.hpp"
@@ -88,6 +89,21 @@ TEST_CASE("recordings are cut where gradients are announced, and hold for any or
     CHECK(replayed.read_gradients() == wanted);
   }
   CHECK(counts.replayed > 0);
+}
+
+TEST_CASE("a profile times ops from recordings, each made once", "[model]") {
+  RecordingCounts counts;
+  const Graph graph = small_lenet();
+  const std::unique_ptr<Device> device = make_recording_device(counts);
+  Arenas arenas(*device, graph.parameters(), DType::f32);
+  Program program(graph, arenas, {.batch = kBatch});
+  const std::vector<OpReport> ops = program.profile();
+  CHECK(counts.recorded == static_cast<int>(ops.size()));
+  CHECK(counts.replayed == 2 * counts.recorded);
+  CHECK(std::all_of(ops.begin(), ops.end(), [](const OpReport& op) { return op.seconds > 0; }));
+  program.profile();
+  CHECK(counts.recorded == static_cast<int>(ops.size()));
+  CHECK(counts.replayed == 3 * counts.recorded);
 }
 
 TEST_CASE("on a device that records nothing every pass runs op by op", "[model]") {
