@@ -29,7 +29,6 @@ COMMON = ["device.threads=1", "device.pace_ms=4", "train.epochs=0", f"train.step
           "optimizer.schedule=constant",  # a run of more steps is the same run
           f"run.hang_timeout_s={HANG_S}"]
 CHECKED = ["exchange.check_messages=true"]
-MESHES = {"pipeline 3": ["parallel.pipeline=3"], "tensor 3": ["parallel.tensor=3"]}
 # Name: sentence, codes, what is printed, further settings.
 FAULTS = {
     "kill": ("kill rank 1 at step 20 in backward", {7}, "rank 1 on .* was lost", []),
@@ -121,8 +120,7 @@ def main():
         base = [f"exchange.strategy={strategy}"]
         ways[strategy] = base + SETS.get(strategy, [])
         for way, sets in WAYS.get(strategy, {}).items():
-            ways[way] = base + sets
-    ways.update(MESHES)
+            ways[way] = base + [one.format(ranks=RANKS) for one in sets]
     ways = {name: sets for name, sets in ways.items() if not args.only or name in args.only.split(";")}
     faults = [name for name in FAULTS if not args.faults or name in args.faults.split(";")]
     kept, seconds, broken = {}, {}, 0
