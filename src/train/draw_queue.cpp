@@ -15,9 +15,13 @@ std::vector<OpenSamples> DrawQueue::gather(Group& workers) {
   std::vector<std::int64_t> trained, held;
   for (const double one : workers.gather(static_cast<double>(trained_so_far())))
     trained.push_back(static_cast<std::int64_t>(one));
-  if (workers.rank() != 0) return {};
-  const std::int64_t next = machine_.untrained(trained, held);
-  return plan().open_after(next, held);
+  std::vector<OpenSamples> open;
+  if (workers.rank() == 0) {
+    const std::int64_t next = machine_.untrained(trained, held);
+    open = plan().open_after(next, held);
+  }
+  workers.barrier();  // until here nobody trains, and tells the queue of more than it gathered
+  return open;
 }
 
 std::optional<std::int64_t> DrawQueue::next() {

@@ -69,4 +69,28 @@ TEST_CASE("ranks draw until an epoch is over, stop anywhere, and others train wh
   }
 }
 
+TEST_CASE("ranks that train on at once change nothing of what is saved", "[train][draws]") {
+  constexpr std::int64_t kBatch = 3, kRounds = 500, kRanks = 8, kEach = 2;
+  const SamplePlan plan = shards(kRanks, kBatch);
+  test::run_ranks(kRanks, [&](std::unique_ptr<Transport> transport) {
+    Engine engine(std::move(transport));
+    Group group(engine, 0);
+    DrawQueue queue(engine, 1, plan, {}, plan.steps_per_epoch(), kEach * kRanks * kRounds);
+    for (std::int64_t round = 1; round <= kRounds; ++round) {
+      for (int n = 0; n < kEach; ++n) {  // the second request tells of the first batch
+        ECHELON_CHECK(queue.next().has_value());
+        queue.trained();
+      }
+      const std::vector<OpenSamples> open = queue.gather(group);
+      if (engine.rank() != 0) continue;
+      const Draw next = queue.plan().at(kEach * kRanks * round);  // all before are trained
+      ECHELON_CHECK_EQ(open.empty() ? next.epoch : open.front().epoch, next.epoch);
+      ECHELON_CHECK_EQ(open.empty() ? 0 : open.front().first, next.batch * kBatch);
+    }
+    queue.close();
+    group.barrier();
+  });
+  SUCCEED();
+}
+
 }  // namespace echelon
