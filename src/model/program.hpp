@@ -34,7 +34,7 @@ struct ProgramOptions {
   bool keep_values = false;         // every value stays readable after a forward pass, so that tensors share no memory
   int state_slots = 1;              // micro-batches of a step, each with recurrent states of its own
   int in_flight = 1;                // micro-batches whose activations are held at once
-  bool replay = false;              // ops between two callbacks run from recordings (model/replay.hpp)
+  bool replay = false;              // ops between two callbacks are replayed (replay.hpp) where the device records
 };
 
 // The scalars of the pass of one micro-batch.

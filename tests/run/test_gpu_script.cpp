@@ -60,7 +60,7 @@ TEST_CASE("gpu.sh asks everything of a device, keeps what went well, and compare
     CHECK(fs::exists(folder / ("out/" + stage + ".done")));
     CHECK_THAT(summary, Catch::Contains("## " + stage + " ("));
   }
-  CHECK_THAT(summary, !Catch::Contains("FAILED") && Catch::Contains("2 tests passed, 0 failed"));
+  CHECK_THAT(summary, !Catch::Contains("FAILED") && Catch::Contains("tests: 2 passed, 0 failed"));
   CHECK_THAT(file_of(folder, "learn.txt"), Catch::Contains("lenet, loss after 12 steps on onednn and on reference: ") &&
                                                Catch::Contains("equal within 5 %"));
   CHECK_THAT(file_of(folder, "exchange.txt"),
@@ -92,12 +92,12 @@ TEST_CASE("gpu.sh goes on after a stage that fails, names it, and asks it again"
   write_tests(folder, 1);
   const Outcome first = gpu_sh(folder, {"--only", "contract,memory"});
   CHECK(first.code == 1);
-  CHECK_THAT(first.out, Catch::Contains("failed: halves, too\n1 tests passed, 1 failed") &&
+  CHECK_THAT(first.out, Catch::Contains("failed: halves, too\ntests: 1 passed, 1 failed") &&
                             Catch::Contains("it is asked") && Catch::Contains("MiB on the device") &&
                             Catch::EndsWith("failed: contract\n"));
   CHECK_THAT(file_of(folder, "summary.md"), Catch::Contains("## contract (FAILED, see contract.log)"));
   write_tests(folder, 0);
   const Outcome second = gpu_sh(folder, {"--only", "contract,memory"});
   CHECK(second.code == 0);
-  CHECK_THAT(second.out, Catch::Contains("2 tests passed, 0 failed") && Catch::Contains("== memory: done before"));
+  CHECK_THAT(second.out, Catch::Contains("tests: 2 passed, 0 failed") && Catch::Contains("== memory: done before"));
 }

@@ -218,7 +218,7 @@ contract() {
       echo "failed: $name"
     fi
   done < <("$tests" --list-test-names-only)
-  echo "$passed tests passed, $failed failed"
+  echo "tests: $passed passed, $failed failed"
   [ $failed -eq 0 ] && [ $passed -gt 0 ]
 }
 sanitizer() {
