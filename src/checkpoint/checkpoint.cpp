@@ -74,7 +74,8 @@ class Restorer final : public StateVisitor {
     const bool of_loss_scale = name.starts_with("loss_scale") || name == "skipped_steps";
     const bool of_other = of_loss_scale || name.starts_with("strategy_");
     const bool later = name == "moments_begin" || name == "epochs_over" || name == "replica_positions" ||
-                       name == "open_ranges" || name.starts_with("best_");  // not in the first files
+                       name == "open_ranges" || name.starts_with("best_") ||
+                       name.starts_with("records_");  // not in the first files
     return (later || (other_run_ && of_other)) && !reader_.has_attribute(name);
   }
 

@@ -2,8 +2,13 @@
 
 #include <string_view>
 
+#include "h5/file.hpp"
+
 namespace echelon::inline checkpoint {
 namespace {
+
+constexpr const char* kRecordsAttempt = "records_attempt";
+constexpr const char* kRecordsBytes = "records_bytes";
 
 // (rows, columns) of whole numbers, as f64; nothing but their number where there are none.
 void visit_rows(StateVisitor& visitor, std::string_view count, std::string_view name, std::vector<double>& values,
@@ -36,6 +41,8 @@ void RunState::visit_state(StateVisitor& visitor) {
   visitor.scalar("best_metric", best.metric);
   visitor.scalar("best_step", best.step);
   visitor.scalar("best_figure", best.figure);
+  visitor.scalar(kRecordsAttempt, records.attempt);
+  visitor.scalar(kRecordsBytes, records.bytes);
   std::vector<double> steps(replica_steps.begin(), replica_steps.end()), ranges;
   visit_rows(visitor, "replica_positions", "positions/steps", steps, 1);
   for (const OpenSamples& range : open)
@@ -47,6 +54,12 @@ void RunState::visit_state(StateVisitor& visitor) {
   for (const double step_of_one : steps) replica_steps.push_back(whole(step_of_one));
   for (std::size_t i = 0; i < ranges.size(); i += 3)
     open.push_back({.epoch = whole(ranges[i]), .first = whole(ranges[i + 1]), .end = whole(ranges[i + 2])});
+}
+
+RecordsEnd records_end_in(const std::string& checkpoint) {
+  const h5::Reader reader(checkpoint);
+  if (!reader.has_attribute(kRecordsBytes)) return {};  // of an earlier version
+  return {.attempt = reader.attribute_int(kRecordsAttempt), .bytes = reader.attribute_int(kRecordsBytes)};
 }
 
 }  // namespace echelon::inline checkpoint

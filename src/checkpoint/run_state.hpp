@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/state.hpp"
@@ -27,6 +28,12 @@ struct BestCheckpoint {
   double figure = 0;
 };
 
+// What an attempt had recorded when a checkpoint was taken: its number, and the length of its metrics.jsonl.
+struct RecordsEnd {
+  std::int64_t attempt = 0;
+  std::int64_t bytes = -1;  // -1: not known
+};
+
 struct RunState {
   std::int64_t step = 0;  // Position of the run
   std::int64_t epoch = 0;
@@ -39,6 +46,7 @@ struct RunState {
   double epoch_weight = 0;
   double first_loss = 0;  // of the first step of the run; 0: not done yet
   BestCheckpoint best = {};
+  RecordsEnd records = {};
   std::vector<std::int64_t> replica_steps = {};  // done by each replica of its shard; empty: `step` by all
   std::vector<OpenSamples> open = {};            // as DrawPlan takes it; empty: all from the position on
   Position at = {};                              // of this rank's replica; not saved
@@ -50,5 +58,8 @@ struct RunState {
   }
   void visit_state(StateVisitor& visitor);
 };
+
+// Of a checkpoint whose files are good; DataError where it cannot be opened.
+RecordsEnd records_end_in(const std::string& checkpoint);
 
 }  // namespace echelon::inline checkpoint

@@ -12,7 +12,10 @@
 #include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "config/parse.hpp"
+#include "job/launch.hpp"
+#include "report/status.hpp"
 
 namespace echelon::inline job {
 
@@ -38,11 +41,22 @@ std::vector<std::pair<int, std::string>> numbered_attempts(const std::string& ru
   return found;
 }
 
+// Temporary files of attempts that were killed, or are being written.
+std::vector<fs::path> leftovers_in(const std::string& run) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(run, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().filename().string().find(".tmp-") != std::string::npos) found.push_back(entry->path());
+  return found;
+}
+
 }  // namespace
 
 std::string run_path(const Config& config) {
   return fmt::format("{}/{}/run-{}", config.run.results, config.name, hex64(config_hash(config)));
 }
+
+int number_of(const std::string& attempt) { return attempt_number(fs::path(attempt).filename().string()); }
 
 std::vector<std::string> attempts_of(const std::string& run) {
   std::vector<std::string> paths;
@@ -73,11 +87,19 @@ void set_checkpoints_aside(const RunFolder& folder) {
 }
 
 void remove_leftovers(const RunFolder& folder) {
-  std::error_code error;
-  std::vector<fs::path> gone;
-  for (fs::recursive_directory_iterator entry(folder.run, error), end; !error && entry != end; entry.increment(error))
-    if (entry->path().filename().string().find(".tmp-") != std::string::npos) gone.push_back(entry->path());
-  for (const fs::path& path : gone) fs::remove(path, error);
+  std::error_code ignored;
+  for (const fs::path& path : leftovers_in(folder.run)) fs::remove(path, ignored);
+}
+
+void tidy_finished(const RunFolder& folder, RunLock& lock) {
+  if (leftovers_in(folder.run).empty() && status_is_verdict(folder.attempt)) return;
+  try {
+    if (!lock.held()) lock.take(folder.run, job_id());
+    remove_leftovers(folder);
+    settle_status(folder.attempt);
+  } catch (const EnvironmentError& error) {
+    log_debug("{} stays as it was left: {}", folder.run, error.what());
+  }
 }
 
 }  // namespace echelon::inline job

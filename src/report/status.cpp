@@ -55,15 +55,16 @@ Status status_of(const json& from) {
   return status;
 }
 
-// Content of verdict.json; "" where it does not exist or is not completely written.
-std::string verdict_text(const std::string& attempt) {
+// Content of a file of JSON; "" where it does not exist or is not completely written.
+std::string text_in(const std::string& path) {
   try {
-    std::string text = read_file_whole(verdict_path(attempt));
+    std::string text = read_file_whole(path);
     return json::accept(text) ? text : std::string();
   } catch (const EnvironmentError&) {
     return {};
   }
 }
+std::string verdict_text(const std::string& attempt) { return text_in(verdict_path(attempt)); }
 
 // Creates the file with this content. False where there is one.
 bool create_file(const std::string& path, const std::string& content) {
@@ -108,8 +109,7 @@ void write_running(const std::string& attempt, const Status& status) {
   if (std::filesystem::exists(verdict_path(attempt))) return;
   write_file_whole(status_path(attempt), text_of(status));
   // A verdict that was reached meanwhile; one that is not whole yet will be followed by its own status.json.
-  if (const std::string verdict = verdict_text(attempt); !verdict.empty())
-    write_file_whole(status_path(attempt), verdict);
+  settle_status(attempt);
 }
 
 bool conclude(const std::string& attempt, const Status& status) {
@@ -117,6 +117,24 @@ bool conclude(const std::string& attempt, const Status& status) {
   if (!create_file(verdict_path(attempt), text)) return false;
   write_file_whole(status_path(attempt), text);
   return true;
+}
+
+bool conclude_dead(const std::string& attempt, const Status& status) {
+  if (!verdict_text(attempt).empty()) return false;
+  const std::string text = text_of(status);
+  write_file_whole(verdict_path(attempt), text);
+  write_file_whole(status_path(attempt), text);
+  return true;
+}
+
+bool status_is_verdict(const std::string& attempt) {
+  const std::string verdict = verdict_text(attempt);
+  return verdict.empty() || text_in(status_path(attempt)) == verdict;
+}
+
+void settle_status(const std::string& attempt) {
+  if (const std::string verdict = verdict_text(attempt); !verdict.empty())
+    write_file_whole(status_path(attempt), verdict);
 }
 
 bool is_concluded(const std::string& attempt) {

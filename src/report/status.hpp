@@ -45,6 +45,12 @@ void write_running(const std::string& attempt, const Status& status);
 // change nothing. Throws EnvironmentError where status.json cannot be written; a full disk may leave verdict.json
 // empty, which still counts as the first call.
 bool conclude(const std::string& attempt, const Status& status);
+// Likewise for a process that is the only one left to write there: a verdict.json that a killed process has left
+// incomplete does not count, and is replaced.
+bool conclude_dead(const std::string& attempt, const Status& status);
+// Whether status.json is the verdict, where there is one; and makes it so. EnvironmentError where it cannot be written.
+bool status_is_verdict(const std::string& attempt);
+void settle_status(const std::string& attempt);
 // Whether any process has concluded the attempt.
 bool is_concluded(const std::string& attempt);
 // Of an attempt's folder; verdict.json is preferred. "running" becomes "died" where the process of rank 0 was on this

@@ -198,7 +198,10 @@ std::unique_ptr<Hook> Attempt::make_checkpoint_hook(MetricsHook* metrics) {
                               .phase = phase_,
                               .board = board_};
   auto hook = std::make_unique<CheckpointHook>(
-      config_.checkpoint, start_.folder, parts, std::move(writer), [metrics] { metrics->settle(); },
+      config_.checkpoint, start_.folder, parts, std::move(writer),
+      [this, metrics] {
+        return RecordsEnd{number_of(start_.folder.attempt), metrics->settle()};
+      },
       [this, metrics](const CheckpointFigures& figures) {
         metrics->add_checkpoint(figures);
         if (!options_.faults) return;

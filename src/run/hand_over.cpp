@@ -52,6 +52,7 @@ void move_on(RunState& state, const RunPlan& plan, Group& living, int replica, s
   const auto at_least = static_cast<double>(std::max(state.at.step, newest));
   state.move_to(position_at(plan.shards, static_cast<std::int64_t>(living.max(at_least))));
   state.open.clear();
+  state.records = {};  // rank 0 may be lost
   const std::vector<std::int64_t> steps = steps_by_replica(living, plan.replicas, replica, state.at.step);
   for (std::size_t r = 0; r < state.replica_steps.size(); ++r)
     if (steps[r] >= 0) state.replica_steps[r] = steps[r];

@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checkpoint_files.hpp"
+#include "checkpoint/run_state.hpp"
 #include "config/goal.hpp"
 #include "job/agree.hpp"
 #include "job/launch.hpp"
@@ -99,11 +100,17 @@ Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lo
   const std::string run = run_path(config);
   const bool anew = config.run.restart == Restart::never;
   const Decision foreseen = foresee_start(config, plan);
-  if (foreseen.finished) return foreseen;
+  if (foreseen.finished) {
+    tidy_finished(foreseen.folder, lock);
+    return foreseen;
+  }
   make_folders(run);
   lock.take(run, job_id());
   if (!anew)  // finished meanwhile, by the process that held the lock before
-    if (auto finished = finished_already(config, run, plan.total_steps)) return *finished;
+    if (auto finished = finished_already(config, run, plan.total_steps)) {
+      tidy_finished(finished->folder, lock);
+      return *finished;
+    }
   Decision decision;
   std::vector<DamagedCheckpoint> damaged;
   const auto own = anew ? std::nullopt : own_checkpoint(foreseen.folder.checkpoints(), damaged);
@@ -116,7 +123,8 @@ Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lo
   if (anew) {
     set_checkpoints_aside(decision.folder);
   } else {
-    cut_metrics(decision.folder, decision.step);
+    const RecordsEnd records = own ? records_end_in(own->path) : RecordsEnd{.bytes = 0};
+    cut_metrics(decision.folder, decision.step, records.attempt, records.bytes);
     remove_leftovers(decision.folder);
   }
   return decision;

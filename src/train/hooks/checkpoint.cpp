@@ -103,7 +103,7 @@ void CheckpointHook::save(std::int64_t step) {
     if (device.computes() &&
         device.vector_ops().count_not_finite(arenas.dtype(), parts_.arenas.weights_at(0), elems) > 0)
       throw NumericError(fmt::format("weights are inf or NaN after step {}; no checkpoint of them was written", step));
-    if (leads()) settle_records_();
+    if (leads()) state.records = settle_records_();
     writer_->save(step, parts_.visit, std::move(gathered), state.best.step);
     take_up();
   }

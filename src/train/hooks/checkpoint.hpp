@@ -36,8 +36,9 @@ struct CheckpointParts {
 
 class CheckpointHook final : public Hook {
  public:
-  // Called on the rank that leads the writers: before the state is copied, and of each checkpoint once it counts.
-  using Settle = std::function<void()>;
+  // Called on the rank that leads the writers: before the state is copied, for what is recorded then, and of each
+  // checkpoint once it counts.
+  using Settle = std::function<RecordsEnd()>;
   using Tell = std::function<void(const CheckpointFigures&)>;
 
   // `writer`: null but on rank 0, and on ranks that write a part of the model.

@@ -15,6 +15,7 @@
 #include "base/file_faults.hpp"
 #include "report/figures_json.hpp"
 #include "train/codec_record.hpp"
+#include "train/control/calls.hpp"
 
 namespace echelon::inline train {
 
@@ -99,26 +100,31 @@ void MetricsHook::flush() {
   last_flush_s_ = now_s();
 }
 
-void MetricsHook::settle() {
+std::int64_t MetricsHook::settle() {
   if (step_) {
     if (step_->trained) write_step(*step_);
     step_ = nullptr;
   }
   write_epoch();
   flush();
+  const off_t bytes = ::lseek(file_, 0, SEEK_END);
+  if (bytes < 0) fail();
+  return bytes;
 }
 
 void MetricsHook::sync() const {
   if (::fdatasync(file_) != 0 && errno != EINVAL) fail();
 }
 
+void MetricsHook::run_begin(std::int64_t first_step) { first_step_ = first_step; }
+
 void MetricsHook::step_end(const StepRecord& record) {
-  stepped_ = true;
+  trained_ |= record.trained || record.step > first_step_ || (record.call & kMeetingEpoch) != 0;
   step_ = &record;
 }
 
 void MetricsHook::epoch_end(EpochRecord& record) {
-  if (!stepped_) return;  // the attempt before wrote it
+  if (!trained_ && std::isnan(record.train_loss)) return;  // the attempt before wrote it
   EpochFigures f;
   f.epoch = record.epoch;
   f.step = record.step;

@@ -19,6 +19,7 @@ class MetricsHook final : public Hook {
   MetricsHook(const std::string& path, std::int64_t every_steps, std::vector<std::string> metrics = {});
   ~MetricsHook() override;
 
+  void run_begin(std::int64_t first_step) override;
   void step_end(const StepRecord& record) override;
   void epoch_end(EpochRecord& record) override;
   void step_recorded(const StepRecord& record) override;
@@ -27,8 +28,8 @@ class MetricsHook final : public Hook {
   void add_test(const char* type, const EpochFigures& figures);
   // A checkpoint that was written, as soon as rank 0 knows of it.
   void add_checkpoint(const CheckpointFigures& figures);
-  // Writes the rows of all steps and epochs that have ended.
-  void settle();
+  // Writes the rows of all steps and epochs that have ended; bytes of the file then.
+  std::int64_t settle();
   // Waits until what is written is on the disk. Any thread.
   void sync() const;
 
@@ -46,7 +47,8 @@ class MetricsHook final : public Hook {
   std::string rows_;                  // whole, not in the file yet
   const StepRecord* step_ = nullptr;  // ended, not among the rows yet
   std::string epoch_row_;             // likewise; follows the row of its last step
-  bool stepped_ = false;              // in this attempt
+  std::int64_t first_step_ = 0;       // done before this attempt
+  bool trained_ = false;              // in this attempt, by any rank
   StepTimes late_;                    // of hooks, after the row of their step was written
   double last_flush_s_ = 0;
 };

@@ -79,6 +79,63 @@ TEST_CASE("rows beyond the checkpoint are cut from earlier attempts", "[train]")
   CHECK(read_file_whole(second.attempt + "/metrics.jsonl") == "{\"type\":\"step\",\"step\":9}\n");
 }
 
+TEST_CASE("rows that followed the checkpoint are cut, whatever their step, but those of checkpoints", "[train]") {
+  const test::TempFolder folder;
+  const Config config = config_in(folder);
+  const std::string early = "{\"type\":\"step\",\"step\":1}\n", late = R"({"type":"step","step":2}
+{"type":"checkpoint","step":2}
+{"type":"epoch","step":2}
+{"type":"checkpoint","step":3}
+)",
+                    figures = "{\"type\":\"checkpoint\",\"step\":2}\n";
+  std::vector<RunFolder> attempts;
+  for (int number = 1; number <= 3; ++number) {
+    attempts.push_back(make_attempt(config));
+    std::ofstream(attempts.back().attempt + "/metrics.jsonl") << early << late;
+  }
+  const auto rows = [&](int number) { return read_file_whole(attempts[number - 1].attempt + "/metrics.jsonl"); };
+  const RunFolder last = make_attempt(config);
+  cut_metrics(last, 2, 2, static_cast<std::int64_t>(early.size()));
+  CHECK(rows(1) == early + late.substr(0, late.find("{\"type\":\"checkpoint\",\"step\":3}")));
+  CHECK(rows(2) == early + figures);
+  CHECK(rows(3) == figures);
+  cut_metrics(last, 2, 2, static_cast<std::int64_t>(early.size()));  // the next attempt from there
+  CHECK(rows(2) == early + figures);
+}
+
+TEST_CASE("what a process killed after its verdict has left of a finished run is put right", "[train]") {
+  const test::TempFolder folder;
+  const RunFolder run = make_attempt(config_in(folder));
+  Status status;
+  write_running(run.attempt, status);
+  const std::string running = read_file_whole(run.attempt + "/status.json");
+  status.state = "finished", status.exit_code = 0;
+  CHECK(conclude(run.attempt, status));
+  const std::string finished = read_file_whole(run.attempt + "/status.json");
+  std::ofstream(run.attempt + "/status.json", std::ios::trunc) << running;
+  std::ofstream(run.attempt + "/status.json.tmp-77-0") << "half";
+  {
+    RunLock other, lock;
+    other.take(run.run, "");
+    tidy_finished(run, lock);  // that process may be writing
+    CHECK(fs::exists(run.attempt + "/status.json.tmp-77-0"));
+  }
+  RunLock lock;
+  tidy_finished(run, lock);
+  CHECK(!fs::exists(run.attempt + "/status.json.tmp-77-0"));
+  CHECK(read_file_whole(run.attempt + "/status.json") == finished);
+}
+
+TEST_CASE("a verdict that a killed process has left incomplete is replaced by the next attempt", "[train]") {
+  const test::TempFolder folder;
+  const RunFolder first = make_attempt(config_in(folder)), second = make_attempt(config_in(folder));
+  write_running(first.attempt, {});
+  std::ofstream(first.attempt + "/verdict.json") << "{\"sta";
+  conclude_died(second);
+  CHECK(read_status(first.attempt)->state == "died");
+  CHECK(read_file_whole(first.attempt + "/status.json") == read_file_whole(first.attempt + "/verdict.json"));
+}
+
 TEST_CASE("checkpoints are set aside, not removed, and leftovers go", "[train]") {
   const test::TempFolder folder;
   const Config config = config_in(folder);

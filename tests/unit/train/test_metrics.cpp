@@ -1,6 +1,7 @@
 #include "train/hooks/metrics.hpp"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -50,7 +51,8 @@ TEST_CASE("rows up to a checkpoint are in the file before it is, each once", "[t
   EpochRecord epoch;
   epoch.epoch = 1, epoch.step = 16;
   hook.epoch_end(epoch);
-  hook.settle();  // a kill from here on loses nothing up to step 16
+  const std::int64_t bytes = hook.settle();  // a kill from here on loses nothing up to step 16
+  CHECK(bytes == static_cast<std::int64_t>(std::filesystem::file_size(path)));
   std::vector<json> rows = rows_in(path);
   REQUIRE(rows.size() == 17);
   for (int i = 0; i < 16; ++i) CHECK(rows[static_cast<std::size_t>(i)]["step"] == i + 1);
@@ -76,6 +78,29 @@ TEST_CASE("an attempt that makes no step writes no epoch a second time", "[train
   hook.epoch_end(epoch);
   hook.run_end(true);
   CHECK(read_file_whole(folder / "metrics.jsonl").empty());
+}
+
+TEST_CASE("an attempt that attends the last meeting of a trained run writes no epoch a second time",
+          "[train][metrics]") {
+  const bool others_trained = GENERATE(false, true);
+  const test::TempFolder folder;
+  MetricsHook hook(folder / "metrics.jsonl", 1);
+  hook.run_begin(16);
+  StepRecord meeting = step(others_trained ? 17 : 16);
+  meeting.trained = false, meeting.loss = std::nan("");
+  hook.step_end(meeting);
+  EpochRecord epoch;
+  SECTION("with no step of any replica since the checkpoint") {
+    hook.epoch_end(epoch);
+    hook.run_end(true);
+    CHECK(read_file_whole(folder / "metrics.jsonl").empty() == !others_trained);
+  }
+  SECTION("with steps before the checkpoint of which no epoch was written") {
+    epoch.train_loss = 1;
+    hook.epoch_end(epoch);
+    hook.run_end(true);
+    CHECK(rows_in(folder / "metrics.jsonl").size() == 1);
+  }
 }
 
 }  // namespace echelon
