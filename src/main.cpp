@@ -5,6 +5,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/crash_note.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "cli/options.hpp"
@@ -22,6 +23,7 @@ int fail(int code, const char* text) {
 
 int main(int argc, char** argv) {
   try {
+    echelon::explain_crashes();
     echelon::h5::initialise();
     return echelon::cli::main_of_cli(argc, argv);
   } catch (const echelon::Error& error) {

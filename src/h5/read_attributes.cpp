@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <filesystem>
 
 #include "base/error.hpp"
 #include "h5/handle.hpp"
@@ -29,6 +30,12 @@ Attribute open(hid_t file, const std::string& path, std::string_view name) {
   attribute.space = Handle(H5Aget_space(attribute.handle.id()), H5Sclose);
   const hssize_t elems = attribute.space.ok() ? H5Sget_simple_extent_npoints(attribute.space.id()) : -1;
   if (!attribute.type.ok() || elems < 0) fail(path, name, "cannot be read: " + reason());
+  std::error_code ignored;
+  const auto file_bytes = static_cast<double>(std::filesystem::file_size(path, ignored));
+  const double bytes = static_cast<double>(elems) * static_cast<double>(H5Tget_size(attribute.type.id()));
+  if (bytes > file_bytes)
+    fail(path, name,
+         fmt::format("is damaged: its {} values are {:.4g} bytes, the file has {}", elems, bytes, file_bytes));
   attribute.elems = static_cast<std::size_t>(elems);
   return attribute;
 }

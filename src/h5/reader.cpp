@@ -1,21 +1,20 @@
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
 #include <map>
 #include <mutex>
 
 #include "base/check.hpp"
+#include "base/crash_note.hpp"
 #include "base/error.hpp"
-#include "base/log.hpp"
 #include "h5/chunks.hpp"
-#include "h5/faulty_driver.hpp"
+#include "h5/dataset_paths.hpp"
 #include "h5/file.hpp"
 #include "h5/handle.hpp"
+#include "h5/open_file.hpp"
 #include "h5/read_attributes.hpp"
 #include "h5/sources.hpp"
 
@@ -30,43 +29,14 @@ struct OpenDataset {
   bool is_virtual = false;
 };
 
-// DataError with the reason for a file that cannot be opened, found without the library; else its bytes.
-std::uint64_t refuse_unreadable(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0)
-    throw DataError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  if (S_ISDIR(status.st_mode)) throw DataError(fmt::format("{}: is a folder, not an HDF5 file", path));
-  if (status.st_size == 0) throw DataError(fmt::format("{}: is empty (0 bytes), not an HDF5 file", path));
-  return static_cast<std::uint64_t>(status.st_size);
-}
+// Around every call of the library that reads a file.
+class Reading {
+ public:
+  explicit Reading(const std::string& path) : note_("the HDF5 library read", path.c_str()) { quiet_thread(); }
 
-std::string why_not_opened(const std::string& path) {
-  const std::string why = reason();
-  if (reason_has("truncated file")) return fmt::format("{}: is truncated ({})", path, why);
-  if (H5Fis_hdf5(path.c_str()) == 0) return fmt::format("{}: is not an HDF5 file", path);
-  return fmt::format("{}: cannot be opened as HDF5: {}", path, why);
-}
-
-// A file system that refuses locks (Lustre without flock, GPFS) does not prevent reading. The property list outlives
-// the error stack: closing it would clear that.
-Handle open_file(const std::string& path) {
-  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  use_file_faults(access.id());
-  const auto open = [&](bool locking) {
-    H5Pset_file_locking(access.id(), locking, true);
-    return Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
-  };
-  Handle file = open(true);
-  if (file.ok()) return file;
-  if (!reason_has("unable to lock file") || reason_has(std::strerror(EWOULDBLOCK)))  // broken, or being written
-    throw DataError(why_not_opened(path));
-  const std::string refused = reason();
-  file = open(false);
-  if (!file.ok()) throw DataError(why_not_opened(path));
-  static std::atomic<bool> warned = false;
-  if (!warned.exchange(true)) log_warning("{}: read without a lock, the file system refuses one: {}", path, refused);
-  return file;
-}
+ private:
+  CrashNote note_;
+};
 
 // A hyperslab of whole rows.
 Handle rows_of(hid_t space, std::int64_t first, const Shape& shape, std::int64_t count) {
@@ -114,7 +84,7 @@ struct Reader::Body {
 };
 
 const OpenDataset& Reader::Body::dataset(std::string_view name) {
-  quiet_thread();
+  const Reading reading(path);
   const std::lock_guard lock(mutex);
   auto found = open.find(name);
   if (found == open.end()) found = open.emplace(std::string(name), open_dataset(std::string(name))).first;
@@ -162,6 +132,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
     require_place(*dataset, layout);
   }
   if (layout != H5D_CHUNKED) return dataset;
+  if (shape->rank() == 0) fail(name, "is damaged: it is one value, and stored in chunks");
   std::array<hsize_t, Shape::kMaxRank> extents{};
   H5Pget_chunk(creation.id(), shape->rank(), extents.data());
   const std::vector<std::int64_t> chunk(extents.begin(), extents.begin() + shape->rank());
@@ -261,13 +232,16 @@ void Reader::Body::read_whole_chunks(const OpenDataset& dataset, std::int64_t fi
 }
 
 Reader::Reader(const std::string& path) : body_(std::make_unique<Body>()) {
-  quiet_thread();
+  const Reading reading(path);
   body_->file_bytes = refuse_unreadable(path);
   body_->path = path;
   body_->file = open_file(path);
 }
 Reader::~Reader() {
-  if (body_) quiet_thread();
+  if (!body_) return;
+  const Reading reading(body_->path);
+  body_->open.clear();
+  body_->file.close();
 }
 Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&&) noexcept = default;
@@ -276,7 +250,7 @@ const std::string& Reader::path() const { return body_->path; }
 std::uint64_t Reader::bytes_read() const { return body_->bytes_read; }
 
 bool Reader::has(std::string_view dataset) const {
-  quiet_thread();
+  const Reading reading(body_->path);
   return body_->has(dataset);
 }
 
@@ -290,20 +264,16 @@ void Reader::require_written(std::string_view dataset) const {
 }
 
 std::vector<DatasetInfo> Reader::datasets() const {
-  quiet_thread();
-  std::vector<std::string> names;
-  const H5O_iterate_t collect = [](hid_t, const char* name, const H5O_info_t* info, void* into) -> herr_t {
-    if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(into)->emplace_back(name);
-    return 0;
-  };
-  if (H5Ovisit2(body_->file.id(), H5_INDEX_NAME, H5_ITER_INC, collect, &names, H5O_INFO_BASIC) < 0)
-    throw DataError(fmt::format("{}: its contents cannot be listed: {}", body_->path, reason()));
+  const Reading reading(body_->path);
+  const std::optional<std::vector<std::string>> names = dataset_paths(body_->file.id());
+  if (!names) throw DataError(fmt::format("{}: its contents cannot be listed: {}", body_->path, reason()));
   std::vector<DatasetInfo> found;
-  for (const std::string& name : names) found.push_back(info(name));
+  for (const std::string& name : *names) found.push_back(info(name));
   return found;
 }
 
 void Reader::read_rows(std::string_view dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype) const {
+  const Reading reading(body_->path);
   const OpenDataset& from = body_->dataset(dataset);
   const std::int64_t rows = from.info.shape.rank() == 0 ? 1 : from.info.shape[0];
   ECHELON_CHECK(first >= 0 && count >= 0 && count <= rows - first, "rows {} to {} of {} in '{}' of {}", first,
@@ -321,11 +291,11 @@ void Reader::read_all(std::string_view dataset, void* dst, DType dtype) const {
 }
 
 bool Reader::has_attribute(std::string_view name) const {
-  quiet_thread();
+  const Reading reading(body_->path);
   return h5::has_attribute(body_->file.id(), body_->path, name);
 }
 std::int64_t Reader::attribute_int(std::string_view name) const {
-  quiet_thread();
+  const Reading reading(body_->path);
   return read_int(body_->file.id(), body_->path, name);
 }
 double Reader::attribute_double(std::string_view name) const {
@@ -339,11 +309,11 @@ std::string Reader::attribute_text(std::string_view name) const {
   throw DataError(fmt::format("{}: attribute '{}' must be one text, is {} of them", path(), name, texts.size()));
 }
 std::vector<double> Reader::attribute_doubles(std::string_view name) const {
-  quiet_thread();
+  const Reading reading(body_->path);
   return read_doubles(body_->file.id(), body_->path, name);
 }
 std::vector<std::string> Reader::attribute_texts(std::string_view name) const {
-  quiet_thread();
+  const Reading reading(body_->path);
   return read_texts(body_->file.id(), body_->path, name);
 }
 

@@ -97,7 +97,7 @@ int run(int argc, char** argv) {
   const std::string corpus = options.text("corpus", "tests/fuzz/corpus"), only = options.text("target", "");
   std::int64_t passed = 0, failed = 0;
   std::vector<std::string> failures;
-  Table table({"target", "inputs", "accepted", "refused", "failed", "s", "inputs/s", "slowest, ms"});
+  Table table({"target", "inputs", "accepted", "refused", "explained", "failed", "s", "inputs/s", "slowest, ms"});
   for (const TargetEntry& entry : targets()) {
     if (options.has("list")) std::printf("%-16s %s\n", entry.name, entry.what);
     if (options.has("list") || (!only.empty() && only != entry.name)) continue;
@@ -110,9 +110,13 @@ int run(int argc, char** argv) {
     const Tally tally = run_inputs(entry, place, session);
     const std::int64_t tried = tally.accepted + tally.refused + tally.failed;
     table.row({entry.name, count_text(tried), count_text(tally.accepted), count_text(tally.refused),
-               count_text(tally.failed), fmt::format("{:.1f}", tally.seconds),
+               count_text(tally.explained), count_text(tally.failed), fmt::format("{:.1f}", tally.seconds),
                rate_text(static_cast<double>(tried) / tally.seconds), fmt::format("{:.1f}", 1e3 * tally.slowest_s)});
-    ++(tally.failed == 0 && tried > 0 ? passed : failed);
+    const bool many = static_cast<double>(tally.explained) > kMostExplained * static_cast<double>(tried);
+    ++(tally.failed == 0 && !many && tried > 0 ? passed : failed);
+    if (many)
+      failures.push_back(
+          fmt::format("fuzz: {}: {} of {} inputs crashed a library", entry.name, tally.explained, tried));
     if (tally.failed > 0)
       failures.push_back(fmt::format("fuzz: {}: {} of {} inputs failed", entry.name, tally.failed, tried));
   }

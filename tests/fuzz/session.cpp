@@ -21,6 +21,8 @@
 #include <typeinfo>
 
 #include "base/clock.hpp"
+#include "base/crash_note.hpp"
+#include "base/error.hpp"
 
 namespace echelon::fuzz {
 namespace {
@@ -29,12 +31,13 @@ namespace fs = std::filesystem;
 
 constexpr rlim_t kMostMemory = rlim_t{1} << 31;  // of a process, in address space; sanitisers have a limit of their own
 constexpr int kDone = 0;
+constexpr const char* kExplained = "explained";
 
 // Shared by the process that tries inputs and the one that watches it.
 struct Board {
   std::atomic<std::int64_t> index = -1;  // of the input that is tried
   std::atomic<double> begun_s = 0, slowest_s = 0;
-  std::atomic<std::int64_t> accepted = 0, refused = 0, failed = 0;
+  std::atomic<std::int64_t> accepted = 0, refused = 0, failed = 0, explained = 0;
 };
 
 bool sanitised() {
@@ -75,6 +78,10 @@ class Runner {
       const std::string died = watch(start([this, next, end] { try_all(next, end); }));
       next = board_->index + 1;
       if (died.empty()) break;
+      if (died == kExplained) {
+        ++board_->refused, ++board_->explained;
+        continue;
+      }
       ++board_->failed;
       const std::string errors = last_errors();  // before another process writes there
       const std::int64_t index = board_->index;
@@ -82,7 +89,7 @@ class Runner {
       watch(start([this, index] { keep(index, draw(index)); }));
       tell(index, died + errors);
     }
-    return {board_->accepted, board_->refused, board_->failed, now_s() - begun_s, board_->slowest_s};
+    return {board_->accepted, board_->refused, board_->failed, board_->explained, now_s() - begun_s, board_->slowest_s};
   }
 
  private:
@@ -105,6 +112,7 @@ class Runner {
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_CORE, &none);
     if (const int file = ::open(errors_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644); file >= 0) ::dup2(file, 2);
+    explain_crashes();
     body();
     std::fflush(nullptr);
     ::_exit(kDone);
@@ -134,12 +142,13 @@ class Runner {
     }
   }
 
-  // "" where the process came to its end, else how it died.
+  // "" where the process came to its end, kExplained where it named the file that crashed a library, else how it died.
   std::string watch(pid_t child) {
     for (;;) {
       int status = 0;
       if (::waitpid(child, &status, WNOHANG) == child) {
         if (WIFEXITED(status) && WEXITSTATUS(status) == kDone) return {};
+        if (WIFEXITED(status) && WEXITSTATUS(status) == kExitData) return kExplained;
         if (WIFEXITED(status)) return fmt::format("the process ended with code {}", WEXITSTATUS(status));
         return fmt::format("crash: {}", ::strsignal(WTERMSIG(status)));
       }

@@ -19,11 +19,14 @@ struct Session {
 
 struct Tally {
   std::int64_t accepted = 0, refused = 0, failed = 0;
+  std::int64_t explained = 0;  // refused, though a library crashed: its file was named (base/crash_note.hpp)
   double seconds = 0, slowest_s = 0;
 };
 
 // Prints every failure with the command that repeats it. Ends after kMostFailures of them.
 inline constexpr std::int64_t kMostFailures = 20;
+// Of inputs, for a target to pass: libraries have defects that no check before them can find.
+inline constexpr double kMostExplained = 1e-4;
 Tally run_inputs(const TargetEntry& entry, const Place& place, const Session& session);
 
 }  // namespace echelon::fuzz

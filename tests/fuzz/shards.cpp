@@ -42,6 +42,13 @@ class Digest {
   std::uint64_t sum_ = 0;
 };
 
+// To Fletcher32, which sums 16-bit words modulo 65535, words of ones are words of zeros.
+std::string with_zeros_for_ones(const void* data, std::size_t bytes) {
+  std::string text(static_cast<const char*>(data), bytes);
+  std::replace(text.begin(), text.end(), '\xff', '\0');
+  return text;
+}
+
 // Whether three records in a row, or all, are zero: the checksum of zeros is zero (Fletcher32), so that a chunk and
 // its checksum that both became zeros cannot be told from one that was written so.
 class ZeroRun {
@@ -84,14 +91,16 @@ Contents contents_of(const std::string& path) {
     const std::int64_t values = set.kind == DataKind::samples ? set.sample_shape.elems()
                                 : set.kind == DataKind::text  ? set.length() + 1
                                                               : record.length * set.sample_shape.row_elems();
-    digest.add(record.sample, static_cast<std::size_t>(values) * step);
+    digest.add(with_zeros_for_ones(record.sample, static_cast<std::size_t>(values) * step));
     samples.add(record.sample, static_cast<std::size_t>(values) * step);
     digest.add(record.label);
     labels.add(&record.label, sizeof record.label);
-    if (record.numbers) digest.add(record.numbers, static_cast<std::size_t>(set.label_shape.elems()) * sizeof(float));
+    if (record.numbers)
+      digest.add(
+          with_zeros_for_ones(record.numbers, static_cast<std::size_t>(set.label_shape.elems()) * sizeof(float)));
     if (!record.target) continue;
     const std::size_t target_bytes = static_cast<std::size_t>(record.target_length) * sizeof(std::int32_t);
-    digest.add(record.target, target_bytes);
+    digest.add(with_zeros_for_ones(record.target, target_bytes));
     targets.add(record.target, target_bytes);
   }
   return {digest.sum(), samples.any() || targets.any() || (classes && labels.any())};

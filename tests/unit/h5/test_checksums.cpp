@@ -1,17 +1,23 @@
 // Checksums of chunks: equal to the library's, and a flipped bit is named with its rows.
+#include <fcntl.h>
 #include <hdf5.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include "base/crash_note.hpp"
 #include "base/error.hpp"
 #include "h5/file.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/skip.hpp"
 #include "tests/unit/h5/folder.hpp"
 
 namespace echelon {
@@ -194,6 +200,98 @@ TEST_CASE("an old dataset whose place is said to be in its header, without value
   content.write("\0\0\0", 3);
   content.close();
   CHECK_THAT(refusal<DataError>([&] { (void)h5::Reader(path).info("rows"); }), Contains("'rows' is damaged"));
+}
+
+TEST_CASE("a damaged old file of which no shape can be is refused: one value in chunks, endless attributes",
+          "[h5][checksums]") {
+  const Folder folder;
+  const std::string path = folder / "old.h5";
+  const auto write = [&] {
+    const std::array<hsize_t, 1> extent{20}, chunk{7}, three{3};
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(1, extent.data(), nullptr), creation = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(creation, 1, chunk.data());
+    const std::vector<std::uint8_t> values(20, 1);
+    const hid_t rows = H5Dcreate2(file, "rows", H5T_NATIVE_UINT8, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    H5Dwrite(rows, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+    const hid_t few = H5Screate_simple(1, three.data(), nullptr);
+    const hid_t mean = H5Acreate2(file, "mean", H5T_NATIVE_DOUBLE, few, H5P_DEFAULT, H5P_DEFAULT);
+    const std::array<double, 3> numbers{1, 2, 3};
+    H5Awrite(mean, H5T_NATIVE_DOUBLE, numbers.data());
+    H5Aclose(mean);
+    H5Sclose(few);
+    H5Dclose(rows);
+    H5Pclose(creation);
+    H5Sclose(space);
+    H5Fclose(file);
+  };
+  write();
+  CHECK(h5::Reader(path).attribute_doubles("mean").size() == 3);
+  // Of a dataspace message: version, axes, flags (there is a largest extent), extents.
+  std::string shape("\1\1\1\0\0\0\0\0\3\0\0\0\0\0\0\0", 16);
+  flip_after(path, shape, 15, 5);  // so many that their bytes are 24 again, modulo 2^64
+  CHECK_THAT(refusal<DataError>([&] { (void)h5::Reader(path).attribute_doubles("mean"); }),
+             Contains("attribute 'mean' is damaged: its 2305843009213693955 values"));
+  write();
+  shape[8] = 20;
+  flip_after(path, shape, 1, 0);  // no axes
+  CHECK_THAT(refusal<DataError>([&] { (void)h5::Reader(path).info("rows"); }),
+             Contains("'rows' is damaged: it is one value, and stored in chunks"));
+}
+
+TEST_CASE("a group that a damaged link leads back to is listed once", "[h5]") {
+  const Folder folder;
+  const std::string path = folder / "loop.h5";
+  h5::Writer writer(path);
+  const std::vector<std::uint8_t> values(6, 1);
+  for (const char* name : {"b/inner/rows", "b/rows", "a"}) writer.write_all(name, DType::u8, {6}, values.data());
+  writer.publish();
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  H5Lcreate_hard(file, "/b", file, "/b/inner/back", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_hard(file, "/", file, "/b/root", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_hard(file, "/a", file, "/z", H5P_DEFAULT, H5P_DEFAULT);
+  H5Fclose(file);
+  std::vector<std::string> names;
+  for (const h5::DatasetInfo& dataset : h5::Reader(path).datasets()) names.push_back(dataset.name);
+  CHECK(names == std::vector<std::string>{"a", "b/inner/rows", "b/rows"});
+}
+
+TEST_CASE("a file that crashes the library ends the process with its name and the code of damaged data", "[h5]") {
+  const Folder folder;
+  const std::string path = folder / "old.h5", said = folder / "said";
+  const hsize_t extent = 20, chunk = 7;
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(1, &extent, nullptr), creation = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(creation, 1, &chunk);
+  const std::vector<std::uint8_t> values(extent, 1);
+  const hid_t rows = H5Dcreate2(file, "rows", H5T_NATIVE_UINT8, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  H5Dwrite(rows, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+  H5Dclose(rows);
+  H5Pclose(creation);
+  H5Sclose(space);
+  H5Fclose(file);
+  // The layout message: version 3, class 2 (chunked), 2 extents. In version 2 they lie elsewhere: a chunk of 0 rows.
+  flip_after(path, "\3\2\2", 0, 0);
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(::open(said.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+    explain_crashes();
+    try {
+      (void)h5::Reader(path).info("rows");
+    } catch (const DataError&) {
+      ::_exit(100);  // a library that refuses it
+    }
+    ::_exit(101);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (test::skip_without(WIFEXITED(status) && WEXITSTATUS(status) != 100, "this library, or build, does not crash"))
+    return;
+  CHECK(WEXITSTATUS(status) == kExitData);
+  std::ifstream text(said);
+  CHECK_THAT(std::string((std::istreambuf_iterator<char>(text)), {}),
+             Contains(path + ": the program crashed (SIGFPE) while the HDF5 library read it"));
 }
 
 }  // namespace echelon

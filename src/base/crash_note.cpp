@@ -1,0 +1,72 @@
+#include "base/crash_note.hpp"
+
+#include <execinfo.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace echelon::inline base {
+namespace {
+
+thread_local const char* what_now = nullptr;
+thread_local const char* file_now = nullptr;
+
+void print(const char* text) { [[maybe_unused]] const ssize_t wrote = ::write(STDERR_FILENO, text, std::strlen(text)); }
+
+const char* name_of_signal(int signal) {
+  switch (signal) {
+    case SIGSEGV: return "SIGSEGV";
+    case SIGBUS: return "SIGBUS";
+    case SIGFPE: return "SIGFPE";
+    case SIGILL: return "SIGILL";
+    default: return "SIGABRT";
+  }
+}
+
+// Calls nothing that a signal handler may not.
+void explain(int signal) {
+  if (what_now != nullptr) {
+    for (const char* part :
+         {"echelon: error: ", file_now, ": the program crashed (", name_of_signal(signal), ") while ", what_now,
+          " it: the file is damaged, or is in a form that crashes its reader\n"})
+      print(part);
+    ::_exit(kExitData);
+  }
+  print("echelon: error: crashed by ");
+  print(name_of_signal(signal));
+  print(", at\n");
+  std::array<void*, 64> frames{};
+  ::backtrace_symbols_fd(frames.data(), ::backtrace(frames.data(), frames.size()), STDERR_FILENO);
+  print(kReportIt);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+}  // namespace
+
+CrashNote::CrashNote(const char* what, const char* file) : outer_what_(what_now), outer_file_(file_now) {
+  file_now = file;
+  what_now = what;
+}
+
+CrashNote::~CrashNote() {
+  what_now = outer_what_;
+  file_now = outer_file_;
+}
+
+void explain_crashes() {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  std::array<void*, 1> frame{};
+  ::backtrace(frame.data(), frame.size());  // loads the library that unwinds, which allocates
+  struct sigaction action {};
+  action.sa_handler = explain;
+  action.sa_flags = SA_RESETHAND | SA_NODEFER;
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(signal, &action, nullptr);
+#endif
+}
+
+}  // namespace echelon::inline base

@@ -1,0 +1,55 @@
+#include "h5/open_file.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "h5/faulty_driver.hpp"
+
+namespace echelon::h5 {
+namespace {
+
+std::string why_not_opened(const std::string& path) {
+  const std::string why = reason();
+  if (reason_has("truncated file")) return fmt::format("{}: is truncated ({})", path, why);
+  if (H5Fis_hdf5(path.c_str()) == 0) return fmt::format("{}: is not an HDF5 file", path);
+  return fmt::format("{}: cannot be opened as HDF5: {}", path, why);
+}
+
+}  // namespace
+
+std::uint64_t refuse_unreadable(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0)
+    throw DataError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+  if (S_ISDIR(status.st_mode)) throw DataError(fmt::format("{}: is a folder, not an HDF5 file", path));
+  if (status.st_size == 0) throw DataError(fmt::format("{}: is empty (0 bytes), not an HDF5 file", path));
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+// The property list outlives the error stack: closing it would clear that.
+Handle open_file(const std::string& path) {
+  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+  use_file_faults(access.id());
+  const auto open = [&](bool locking) {
+    H5Pset_file_locking(access.id(), locking, true);
+    return Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
+  };
+  Handle file = open(true);
+  if (file.ok()) return file;
+  if (!reason_has("unable to lock file") || reason_has(std::strerror(EWOULDBLOCK)))  // broken, or being written
+    throw DataError(why_not_opened(path));
+  const std::string refused = reason();
+  file = open(false);
+  if (!file.ok()) throw DataError(why_not_opened(path));
+  static std::atomic<bool> warned = false;
+  if (!warned.exchange(true)) log_warning("{}: read without a lock, the file system refuses one: {}", path, refused);
+  return file;
+}
+
+}  // namespace echelon::h5
