@@ -60,6 +60,7 @@ void run_one(int rank, const std::function<void(std::unique_ptr<Transport>)>& bo
 
 void run_ranks(int ranks, const std::function<void(std::unique_ptr<Transport>)>& body, double deadline_s,
                const std::vector<int>& hosts) {
+  deadline_s *= ranks_patience;
   const auto world = new_local_world(ranks, hosts);
   Crew crew;
   crew.running.assign(static_cast<std::size_t>(ranks), true);

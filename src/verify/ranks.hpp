@@ -9,6 +9,9 @@
 
 namespace echelon::verify {
 
+// Every deadline of run_ranks is multiplied by this: tests set it for sanitised builds, before they start.
+inline double ranks_patience = 1;
+
 // Runs `body(transport)` on `ranks` threads and joins them within `deadline_s`; then rethrows the first error with its
 // rank in front. Ranks that are still running at the deadline are named in the error, and the process ends (they cannot
 // be joined). Catch2's macros must not be used inside `body`: throw (ECHELON_CHECK) or return values through captured

@@ -193,7 +193,7 @@ TEST_CASE("mixed precision on onednn: convolutions keep their layouts, with few 
   CHECK(reorders <= 8);
 }
 
-TEST_CASE("mixed precision on onednn: k replicas have the weights of one", "[equality][halves]") {
+TEST_CASE("mixed precision on onednn: k replicas have the weights of one", "[equality][onednn][halves]") {
   for (const NamedGraph& model : {NamedGraph{"lenet", small_lenet()}, NamedGraph{"dropout", small_dropout_net()}})
     DYNAMIC_SECTION(model.name) {
       const ReplicaRun run = run_of(model.graph);
@@ -204,7 +204,8 @@ TEST_CASE("mixed precision on onednn: k replicas have the weights of one", "[equ
     }
 }
 
-TEST_CASE("mixed precision on onednn: resumed runs end with the same bits, coded ones are one model", "[halves]") {
+TEST_CASE("mixed precision on onednn: resumed runs end with the same bits, coded ones are one model",
+          "[onednn][halves]") {
   ReplicaRun run = run_of(small_lenet());
   const ReplicaResult straight = train_replicas(run);
   run.resume_at = 7;
@@ -219,7 +220,7 @@ TEST_CASE("mixed precision on onednn: resumed runs end with the same bits, coded
   }
 }
 
-TEST_CASE("mixed precision on onednn: parts of a model have the gradients of the whole", "[split][halves]") {
+TEST_CASE("mixed precision on onednn: parts of a model have the gradients of the whole", "[split][onednn][halves]") {
   const auto check_parts = [](const Graph& graph, const ParallelConfig& parallel, double within = 2e-2) {
     SplitRun run{.replicas = run_of(graph), .parallel = parallel};
     run.replicas.steps = 3;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <latch>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -61,6 +62,7 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
               .residuals = std::vector<Values>(kRanks)};
   std::mutex mutex;
   std::vector<Engine*> engines;
+  std::latch broken_off(1);  // all engines, none of which may end before
   std::vector<int> members;
   for (int rank = 0; rank < kRanks; ++rank)
     if (std::find(lost.begin(), lost.end(), rank) == lost.end()) members.push_back(rank);
@@ -114,7 +116,9 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
       if (rank == lost.front()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the others wait
         for (Engine* other : engines) other->break_off(loss);
+        broken_off.count_down();
       }
+      broken_off.wait();
     }
     engine.settle();  // nothing writes to the arenas any more, which end before the engine
     if (is_lost) return;

@@ -17,6 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "tests/support/patience.hpp"
 
 extern char** environ;
 
@@ -126,11 +127,6 @@ void end_everything(pid_t child, double started_s, double limit_s, bool& termed,
 }
 
 }  // namespace
-
-double patience() {
-  const char* given = std::getenv("ECHELON_TEST_PATIENCE");
-  return given == nullptr ? 1 : std::max(1.0, std::strtod(given, nullptr));
-}
 
 Outcome run_process(const Command& command) {
   std::vector<std::string> args = command.argv;

@@ -15,16 +15,12 @@ struct Outcome {
   double seconds = 0;
 };
 
-// How many times as long as usual something may take: ECHELON_TEST_PATIENCE, which run_tests.sh sets for sanitised
-// builds, else 1.
-double patience();
-
 using Environment = std::vector<std::pair<std::string, std::string>>;  // added to, or taking the place of, the caller's
 
 struct Command {
   std::vector<std::string> argv;  // argv[0] looked up on PATH
-  std::string cwd;                // "" : the present folder
-  Environment env;
+  std::string cwd = {};           // "" : the present folder
+  Environment env = {};
   double limit_s = 60;  // times patience()
 };
 

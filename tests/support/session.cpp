@@ -12,8 +12,10 @@
 
 #include "base/clock.hpp"
 #include "h5/file.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/skip.hpp"
+#include "verify/ranks.hpp"
 
 namespace echelon::test {
 namespace {
@@ -100,9 +102,10 @@ void set_agreement(std::function<bool(const std::string&, bool)> agree) { agreem
 
 int run_session(int argc, char** argv, const char* ring, bool reports) {
   h5::initialise();
+  verify::ranks_patience = patience();
   Catch::Session session;
   if (const int code = session.applyCommandLine(argc, argv); code != 0) return code;
-  const int code = session.run();
+  session.run();
   const Catch::ConfigData& asked = session.configData();
   if (asked.listTests || asked.listTags || asked.listTestNamesOnly) return 0;
   if (failed > 0 && reports)

@@ -10,6 +10,7 @@
 #include "comm/links/link_faults.hpp"
 #include "comm/links/route.hpp"
 #include "comm/links/tournament.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/ranks.hpp"
 
