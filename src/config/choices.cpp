@@ -273,4 +273,10 @@ std::vector<const Choice*> choices_of(const Config& config) {
   return chosen;
 }
 
+bool any_choice_is(const Config& config, Property property) {
+  const std::vector<const Choice*> chosen = choices_of(config);
+  return std::any_of(chosen.begin(), chosen.end(),
+                     [property](const Choice* choice) { return choice->is.has(property); });
+}
+
 }  // namespace echelon::inline config

@@ -34,5 +34,7 @@ const std::vector<ChoiceAxis>& choice_axes();
 std::vector<const Choice*> words_of_key(const std::string& path);
 // The choices that the config made, in the order of the axes. O(choices); pointers are valid for ever.
 std::vector<const Choice*> choices_of(const Config& config);
+// Whether one of these has the property.
+bool any_choice_is(const Config& config, Property property);
 
 }  // namespace echelon::inline config

@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "checkpoint/trained_data.hpp"
 #include "config/batch_plan.hpp"
-#include "config/traits/strategies.hpp"
+#include "config/choices.hpp"
 #include "train/positions.hpp"
 
 namespace echelon::inline run {
@@ -49,7 +49,7 @@ void leave_out(RunState& state, const Config& config, const RunPlan& plan) {
 }
 
 void fit_replicas(RunState& state, const Config& config, const RunPlan& plan) {
-  const bool own_pace = strategy_traits(config.exchange.strategy).own_pace, deals = deals_by_record(config, plan);
+  const bool own_pace = any_choice_is(config, Property::own_pace), deals = deals_by_record(config, plan);
   const bool queue = config.data.balance == Balance::queue;
   if (state.replica_steps.empty() && state.open.empty() && queue &&
       state.step > 0)  // of replicas that stepped together

@@ -18,9 +18,9 @@
 #include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/saved_model.hpp"
 #include "checkpoint/trained_data.hpp"
+#include "config/choices.hpp"
 #include "config/parse.hpp"
 #include "config/refuse.hpp"
-#include "config/traits/strategies.hpp"
 #include "h5/file.hpp"
 #include "job/run_folder.hpp"
 #include "optim/rules.hpp"
@@ -191,7 +191,7 @@ class UnusedState {
 
   // "residuals, thresholds dropped": of what belongs to a strategy alone, and the positions that others do not have.
   std::string dropped_text(std::vector<std::string> kept) const {
-    if (!strategy_traits(config_.exchange.strategy).own_pace)
+    if (!any_choice_is(config_, Property::own_pace))
       for (const auto& [dataset, words] : {std::pair{"positions/steps", "positions of single replicas"},
                                            std::pair{"positions/open", "draws of the queue"}})
         if (reader_.has(dataset)) kept.emplace_back(words);

@@ -41,8 +41,8 @@ std::int64_t samples_of(std::int64_t steps, std::int64_t r, std::int64_t k) {
   return steps / 17 * (16 * batch + rest) + std::min<std::int64_t>(steps % 17, 16) * batch;
 }
 
-// Stopped by a signal; its updates by worker.
-std::vector<std::int64_t> stop(const test::Trial& trial, int workers, const Sets& sets) {
+// Stopped by a signal; the steps of each worker in its checkpoint.
+std::vector<double> stop(const test::Trial& trial, int workers, const Sets& sets) {
   const test::Outcome stopped = trial.train_and(workers, sets, "running; sleep 0.2; kill -USR1 $(rank 1); wait $pid");
   INFO(stopped.out << stopped.err);
   REQUIRE(stopped.code == kExitRequeue);
@@ -50,10 +50,15 @@ std::vector<std::int64_t> stop(const test::Trial& trial, int workers, const Sets
   const std::int64_t step = status["step"];
   CHECK_THAT(stopped.out, Contains(fmt::format("the same command continues from step {}\n", step)));
   CHECK(status["checkpoint"] == fmt::format("checkpoints/step-{:08}.h5", step));
+  return test::checkpoint_values(trial.run() + "/" + status["checkpoint"].get<std::string>(), "positions/steps");
+}
+
+// Its updates by worker, which are these steps.
+std::vector<std::int64_t> stop_updates(const test::Trial& trial, int workers, const Sets& sets) {
+  const std::vector<double> steps = stop(trial, workers, sets);
   const std::vector<std::int64_t> updates = updates_in(trial.attempt());
-  CHECK(*std::max_element(updates.begin(), updates.end()) == step);
-  CHECK(test::checkpoint_values(trial.run() + "/" + status["checkpoint"].get<std::string>(), "positions/steps") ==
-        std::vector<double>(updates.begin(), updates.end()));
+  CHECK(*std::max_element(updates.begin(), updates.end()) == trial.status()["step"]);
+  CHECK(steps == std::vector<double>(updates.begin(), updates.end()));
   return updates;
 }
 
@@ -63,7 +68,7 @@ TEST_CASE("workers of different speeds go on where each of them was, and take al
   const std::string strategy = GENERATE(as<std::string>(), "asynchronous", "stale_synchronous");
   const test::Trial trial;
   const Sets sets = unequal(strategy, {"exchange.server.ranks=0"});
-  const std::vector<std::int64_t> before = stop(trial, 2, sets);
+  const std::vector<std::int64_t> before = stop_updates(trial, 2, sets);
   CHECK(before[0] > before[1]);
   const test::TrainedRun resumed = train_run(trial, "trial", {{2, {}, "resuming  from step "}}, sets);
   INFO(resumed.out);
@@ -73,13 +78,27 @@ TEST_CASE("workers of different speeds go on where each of them was, and take al
   CHECK(resumed.summary()["epochs"] == kEpochs);
 }
 
+TEST_CASE("replicas in asynchronous rounds go on where each of them was", "[run][positions]") {
+  const test::Trial trial;
+  const Sets sets = unequal("strom", {"exchange.strom.rounds=asynchronous"});
+  const std::vector<double> before = stop(trial, 2, sets);
+  CHECK(before.at(0) > before.at(1));
+  const test::TrainedRun resumed = train_run(trial, "trial", {{2, {}, "resuming  from step "}}, sets);
+  INFO(resumed.out);
+  CHECK_THAT(resumed.out, !Contains("left out"));
+  std::vector<std::int64_t> epochs;
+  for (const nlohmann::json& row : trial.metrics("trial"))
+    if (row["type"] == "epoch") epochs.push_back(row["epoch"]);
+  CHECK(epochs == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6});
+}
+
 TEST_CASE("another number of workers trains what those before had left, and is stopped and goes on itself",
           "[run][positions]") {
   const std::int64_t first = GENERATE(2, 3);
   const std::int64_t then = 5 - first;
   const test::Trial trial;
   const Sets sets = unequal("asynchronous");
-  const std::vector<std::int64_t> before = stop(trial, static_cast<int>(first), sets);
+  const std::vector<std::int64_t> before = stop_updates(trial, static_cast<int>(first), sets);
   std::int64_t trained = 0;
   for (std::size_t r = 0; r < before.size(); ++r) trained += samples_of(before[r], static_cast<std::int64_t>(r), first);
   const test::TrainedRun resumed = train_run(

@@ -44,8 +44,8 @@ FAULTS = {
     "fsync fails": ("fsync fails at step 20", {3}, "Input/output error", []),
     "flip weight": ("flip bit 10 of weight 20 of rank 1 at step 20", {0, 5}, "", ["exchange.verify_every_steps=4"]),
     "flip gradient": ("flip bit 3 of gradient 20 of rank 1 at step 20", {0}, "", []),
-    # Written once: not again at the end, where replicas at their own pace may have trained since.
-    "flip checkpoint": (f"flip checkpoint bit at step {STEPS}", {0}, "", ["checkpoint.every_steps=20"]),
+    # Once before it, and far enough: the meeting that finds one due must not be the first of two at the last step.
+    "flip checkpoint": (f"flip checkpoint bit at step {STEPS}", {0}, "", ["checkpoint.every_steps=25"]),
     "flip shard": ("flip shard bit on rank 1", {4}, "damaged", []),
 }
 

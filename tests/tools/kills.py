@@ -23,6 +23,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -219,15 +220,16 @@ def soak(echelon, name, sets, args, draws, work):
 
 
 def line_of(echelon, name, sets, args):
-    """The line of a strategy, and whether nothing was lost."""
-    with tempfile.TemporaryDirectory() as work:
-        try:
-            draws = random.Random(f"{args.seed} {name}")
-            kills, resumed, repeated, runs, starts_s = soak(echelon, name, sets, args, draws, work)
-            weights = "nothing" if name in BY_TIMING else "nothing; the same weights"
-            return f"{name:22}{kills:7}{resumed:9}{repeated:16}{runs:6}{statistics.median(starts_s or [0]):9.2f}  {weights}", True
-        except (Lost, subprocess.TimeoutExpired) as error:
-            return f"{name:22}  LOST: {error}", False
+    """The line of a strategy, and whether nothing was lost; the folders of its runs are kept where something was."""
+    work = tempfile.mkdtemp(prefix="echelon-kills-")
+    try:
+        draws = random.Random(f"{args.seed} {name}")
+        kills, resumed, repeated, runs, starts_s = soak(echelon, name, sets, args, draws, work)
+    except (Lost, subprocess.TimeoutExpired) as error:
+        return f"{name:22}  LOST (kept in {work}): {error}", False
+    shutil.rmtree(work)
+    weights = "nothing" if name in BY_TIMING else "nothing; the same weights"
+    return f"{name:22}{kills:7}{resumed:9}{repeated:16}{runs:6}{statistics.median(starts_s or [0]):9.2f}  {weights}", True
 
 
 def prepare_environment():
