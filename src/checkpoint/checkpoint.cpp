@@ -138,8 +138,6 @@ class Summer final : public StateVisitor {
 CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, const VisitAll& visit,
                                const SaveOptions& options) {
   const std::string path = checkpoint_path(folder, step);
-  std::error_code ignored;
-  fs::remove(manifest_path(path), ignored);  // of an earlier attempt: while the file changes it must not count
   h5::Writer writer(path);
   begin_checkpoint(writer, kCheckpointVersion, options);
   const std::vector<SavedValues> values = write_state(writer, path, visit);

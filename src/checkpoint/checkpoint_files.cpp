@@ -80,6 +80,36 @@ std::string wrong_with_manifest(const ordered_json& manifest, const std::string&
   return for_each_file(manifest, checkpoint, difference_in_size);
 }
 
+// Of a manifest that waits for the place of another.
+std::string next_manifest_path(const std::string& checkpoint) {
+  return fs::path(checkpoint).replace_extension(".next.json").string();
+}
+
+// "" where it cannot be read.
+std::string text_of(const std::string& manifest) {
+  try {
+    return read_file_whole(manifest);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// As damage_of, by a manifest of this text.
+std::string damage_under(const std::string& text, const std::string& checkpoint) {
+  try {
+    const ordered_json manifest = ordered_json::parse(text);
+    if (const std::string wrong = wrong_with_manifest(manifest, checkpoint); !wrong.empty()) return wrong;
+    return for_each_file(manifest, checkpoint,
+                         [](const std::string& file, const ordered_json& of) { return difference(file, of); });
+  } catch (const nlohmann::json::exception&) {
+    return "its manifest cannot be read";
+  } catch (const std::logic_error&) {  // a checksum that is no number
+    return "its manifest cannot be read";
+  } catch (const Error& wrong) {
+    return wrong.what();
+  }
+}
+
 bool looks_good(const std::string& checkpoint) {
   try {
     return wrong_with_manifest(read_manifest(checkpoint), checkpoint).empty();
@@ -100,8 +130,8 @@ std::string manifest_path(const std::string& checkpoint) {
   return fs::path(checkpoint).replace_extension(".json").string();
 }
 
-std::string part_path(const std::string& folder, std::int64_t step, int part) {
-  return fmt::format("{}/{}{}{:04}.h5", folder, stem_of(step), kPart, part);
+std::string part_path(const std::string& folder, std::int64_t step, int part, bool again) {
+  return fmt::format("{}/{}{}{:04}{}.h5", folder, stem_of(step), kPart, part, again ? ".again" : "");
 }
 
 bool is_part(const std::string& path) {
@@ -116,8 +146,41 @@ std::vector<std::string> files_of(const std::string& checkpoint) {
   return files;
 }
 
-void write_manifest(const std::string& checkpoint, const ordered_json& manifest) {
-  write_file_whole(manifest_path(checkpoint), manifest.dump(1) + "\n");
+void publish_counted(const std::string& checkpoint, const ordered_json& manifest,
+                     const std::function<void()>& publish) {
+  const std::string place = manifest_path(checkpoint), next = next_manifest_path(checkpoint);
+  const std::string text = manifest.dump(1) + "\n";
+  std::error_code ignored;
+  if (fs::is_regular_file(place, ignored)) {
+    write_file_whole(next, text);
+    try {
+      publish();
+    } catch (...) {
+      fs::remove(next, ignored);
+      throw;
+    }
+    publish_file(next, place);
+    return;
+  }
+  publish();
+  try {
+    write_file_whole(place, text);
+  } catch (...) {
+    fs::remove(checkpoint, ignored);
+    throw;
+  }
+}
+
+void settle_manifests(const std::string& folder) {
+  for (const std::int64_t step : steps_in(folder)) {
+    const std::string path = checkpoint_path(folder, step), next = next_manifest_path(path);
+    std::error_code ignored;
+    if (!fs::exists(next, ignored)) continue;
+    if (damage_under(text_of(manifest_path(path)), path).empty() || !damage_under(text_of(next), path).empty())
+      fs::remove(next, ignored);
+    else
+      publish_file(next, manifest_path(path));
+  }
 }
 
 void set_latest(const std::string& folder, std::int64_t step) {
@@ -134,20 +197,16 @@ void set_best(const std::string& folder, std::optional<std::int64_t> step) {
 
 std::string damage_of(const std::string& checkpoint) {
   std::error_code error;
-  if (!fs::exists(manifest_path(checkpoint), error))
-    return fmt::format("its manifest {} is missing", fs::path(manifest_path(checkpoint)).filename().string());
-  try {
-    const ordered_json manifest = read_manifest(checkpoint);
-    if (const std::string wrong = wrong_with_manifest(manifest, checkpoint); !wrong.empty()) return wrong;
-    return for_each_file(manifest, checkpoint,
-                         [](const std::string& file, const ordered_json& of) { return difference(file, of); });
-  } catch (const nlohmann::json::exception&) {
-    return "its manifest cannot be read";
-  } catch (const std::logic_error&) {  // a checksum that is no number
-    return "its manifest cannot be read";
-  } catch (const Error& wrong) {
-    return wrong.what();
-  }
+  const std::string place = manifest_path(checkpoint);
+  if (!fs::exists(place, error)) return fmt::format("its manifest {} is missing", fs::path(place).filename().string());
+  const std::string text = text_of(place), wrong = damage_under(text, checkpoint);
+  if (wrong.empty()) return wrong;
+  // Another may have taken its place meanwhile, or wait for it.
+  for (const std::string& path : {next_manifest_path(checkpoint), place})
+    if (const std::string other = text_of(path);
+        !other.empty() && other != text && damage_under(other, checkpoint).empty())
+      return {};
+  return wrong;
 }
 
 void require_good(const std::string& checkpoint) {

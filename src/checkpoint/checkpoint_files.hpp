@@ -8,12 +8,16 @@
 //                               of everything else in a file (manifest.hpp)
 //   latest                      the name of the newest good one, written last
 //   best                        the name of the best by checkpoint.keep_best
+//   step-00001234.next.json     for a moment: where a checkpoint of this step was there before (replicas at their own
+//                               pace, the first of which had done this step already), it counts until the new file
+//                               takes its place, and this manifest from then on, which takes the other's place next
 //
 // A checkpoint is good when its manifest can be read, is of this step and agrees with all its files. Every byte of them
 // is compared before HDF5 opens one: a flipped bit in its structure can make the library crash or hang.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -27,15 +31,20 @@ struct CheckpointInfo {
   std::uint64_t bytes = 0;  // of one that was written, all its files together
 };
 
-std::string checkpoint_path(const std::string& folder, std::int64_t step);      // <folder>/step-00001234.h5
-std::string part_path(const std::string& folder, std::int64_t step, int part);  // <folder>/step-00001234.part-0003.h5
-bool is_part(const std::string& path);                                          // by its name
-std::string manifest_path(const std::string& checkpoint);                       // step-00001234.json beside it
+std::string checkpoint_path(const std::string& folder, std::int64_t step);  // <folder>/step-00001234.h5
+// <folder>/step-00001234.part-0003.h5; of one that takes the place of another, ".again.h5".
+std::string part_path(const std::string& folder, std::int64_t step, int part, bool again = false);
+bool is_part(const std::string& path);                     // by its name
+std::string manifest_path(const std::string& checkpoint);  // step-00001234.json beside it
 // The files that a manifest counts: the checkpoint itself, then its parts. Throws where there is no good manifest.
 std::vector<std::string> files_of(const std::string& checkpoint);
 
-// Called after the file was renamed into place. EnvironmentError where the manifest cannot be written.
-void write_manifest(const std::string& checkpoint, const nlohmann::ordered_json& manifest);
+// Calls `publish`, which renames the file into place, and writes its manifest, so that at each moment an earlier
+// checkpoint of this step is good, or the new one. Where that fails nothing new is left. EnvironmentError.
+void publish_counted(const std::string& checkpoint, const nlohmann::ordered_json& manifest,
+                     const std::function<void()>& publish);
+// Takes up what an attempt that was killed in between left behind: each manifest in waiting takes its place, or goes.
+void settle_manifests(const std::string& folder);
 // Rewrites `latest`, and `best` (none: removes it), for readers outside and find_saved; find_checkpoint does not use
 // them. EnvironmentError.
 void set_latest(const std::string& folder, std::int64_t step);

@@ -24,11 +24,10 @@ CheckpointWriter::~CheckpointWriter() {
 }
 
 std::optional<WrittenCheckpoint> CheckpointWriter::write(std::int64_t step, const VisitAll& visit,
-                                                         const std::set<std::string>& left_out,
-                                                         std::int64_t best) const {
+                                                         const PartAgreement& agreed, std::int64_t best) const {
   const double start_s = now_s();
   const std::optional<CheckpointInfo> info =
-      parts_ ? save_part(folder_, step, visit, left_out, *parts_, save_) : save_checkpoint(folder_, step, visit, save_);
+      parts_ ? save_part(folder_, step, visit, agreed, *parts_, save_) : save_checkpoint(folder_, step, visit, save_);
   if (!info) return {};
   if (best == step) set_best(folder_, step);
   prune_checkpoints(folder_, config_.keep, best);
@@ -46,9 +45,9 @@ void CheckpointWriter::save(std::int64_t step, const VisitAll& visit, GatheredTe
   const double start_s = now_s();
   if (!config_.asynchronous) {
     const VisitAll shown = with_gathered(visit, gathered);
-    std::set<std::string> left_out;
-    if (parts_) left_out = begin_parts(folder_, step, shown, *parts_);
-    if (auto written = write(step, shown, left_out, best)) {
+    PartAgreement agreed;
+    if (parts_) agreed = begin_parts(folder_, step, shown, *parts_);
+    if (auto written = write(step, shown, agreed, best)) {
       written->blocked_s = now_s() - start_s;
       written_.push_back(*written);
     }
@@ -57,10 +56,10 @@ void CheckpointWriter::save(std::int64_t step, const VisitAll& visit, GatheredTe
   if (memory_.valid()) memory_.get();
   copy_.take(visit, std::move(gathered));
   const VisitAll copy = [this](StateVisitor& visitor) { copy_.visit_state(visitor); };
-  std::set<std::string> left_out;
-  if (parts_) left_out = begin_parts(folder_, step, copy, *parts_);
+  PartAgreement agreed;
+  if (parts_) agreed = begin_parts(folder_, step, copy, *parts_);
   under_way_ =
-      std::async(std::launch::async, [this, step, copy, left_out, best] { return write(step, copy, left_out, best); });
+      std::async(std::launch::async, [this, step, copy, agreed, best] { return write(step, copy, agreed, best); });
   blocked_s_ = now_s() - start_s;
 }
 

@@ -10,7 +10,6 @@
 #include <functional>
 #include <future>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -51,8 +50,8 @@ class CheckpointWriter {
   std::vector<WrittenCheckpoint> take_written();
 
  private:
-  std::optional<WrittenCheckpoint> write(std::int64_t step, const VisitAll& visit,
-                                         const std::set<std::string>& left_out, std::int64_t best) const;
+  std::optional<WrittenCheckpoint> write(std::int64_t step, const VisitAll& visit, const PartAgreement& agreed,
+                                         std::int64_t best) const;
 
   std::string folder_;
   const CheckpointConfig& config_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <filesystem>
@@ -25,6 +26,7 @@ using nlohmann::ordered_json;
 
 constexpr const char* kPartFormat = "echelon-checkpoint-part";
 constexpr std::chrono::milliseconds kLookEvery{1};
+constexpr const char* kAgain = "again\n";  // before rank 0's lines: PartAgreement::again
 
 // A line for each tensor: its name, and which part of it this rank holds.
 class Lister final : public StateVisitor {
@@ -70,6 +72,16 @@ class Counters final : public StateVisitor {
   h5::Writer& writer_;
 };
 
+// Whether the checkpoint of this step that is there has parts of these names.
+bool takes_names(const std::string& folder, std::int64_t step, bool again) {
+  try {
+    const std::vector<std::string> files = files_of(checkpoint_path(folder, step));
+    return std::find(files.begin(), files.end(), part_path(folder, step, 0, again)) != files.end();
+  } catch (const std::exception&) {  // there is none
+    return false;
+  }
+}
+
 DType dtype_named(const std::string& name) {
   for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::u8})
     if (name_of(dtype) == name) return dtype;
@@ -79,14 +91,14 @@ DType dtype_named(const std::string& name) {
 
 // The manifest of the part that this writes.
 ordered_json write_part(const std::string& folder, std::int64_t step, const VisitAll& visit,
-                        const std::set<std::string>& left_out, int part, bool verify) {
-  const std::string path = part_path(folder, step, part);
+                        const PartAgreement& agreed, int part, bool verify) {
+  const std::string path = part_path(folder, step, part, agreed.again);
   h5::Writer writer(path);
   writer.attribute("echelon_format", std::string(kPartFormat));
   writer.attribute("step", step);
   writer.attribute("part", std::int64_t{part});
   const std::vector<SavedValues> values = write_state(writer, path, [&](StateVisitor& visitor) {
-    OwnTensors own(visitor, left_out);
+    OwnTensors own(visitor, agreed.left_out);
     visit(own);
   });
   const ordered_json manifest = part_manifest_of(writer.temporary(), fs::path(path).filename().string(), values);
@@ -149,11 +161,12 @@ struct RemovedUnlessCounted {
   const std::string& folder;
   std::int64_t step;
   int parts;
+  bool again;
 
   ~RemovedUnlessCounted() {
+    if (takes_names(folder, step, again)) return;
     std::error_code ignored;
-    if (fs::is_regular_file(manifest_path(checkpoint_path(folder, step)), ignored)) return;
-    for (int part = 0; part < parts; ++part) fs::remove(part_path(folder, step, part), ignored);
+    for (int part = 0; part < parts; ++part) fs::remove(part_path(folder, step, part, again), ignored);
   }
 };
 
@@ -184,29 +197,28 @@ void PartRanks::run(std::shared_ptr<const Plan> plan, void* data) const {
   ticket.wait();  // throws its error
 }
 
-std::set<std::string> begin_parts(const std::string& folder, std::int64_t step, const VisitAll& visit,
-                                  const PartRanks& ranks) {
-  std::error_code ignored;
-  if (ranks.rank() == 0) fs::remove(manifest_path(checkpoint_path(folder, step)), ignored);
+PartAgreement begin_parts(const std::string& folder, std::int64_t step, const VisitAll& visit, const PartRanks& ranks) {
+  const bool taken = ranks.rank() == 0 && takes_names(folder, step, false);
   Lister own;
   visit(own);
-  const std::vector<std::string> all = ranks.gather(own.lines());
-  std::set<std::string> before, left_out;
+  const std::vector<std::string> all = ranks.gather((taken ? kAgain : "") + own.lines());
+  PartAgreement agreed{.left_out = {}, .again = all.front().starts_with(kAgain)};
+  std::set<std::string> before;
   std::string line;
   for (int rank = 0; rank < ranks.rank(); ++rank)
     for (std::istringstream lines(all[static_cast<std::size_t>(rank)]); std::getline(lines, line);) before.insert(line);
   for (std::istringstream lines(own.lines()); std::getline(lines, line);)
-    if (before.contains(line)) left_out.insert(line.substr(0, line.find('\t')));
-  return left_out;
+    if (before.contains(line)) agreed.left_out.insert(line.substr(0, line.find('\t')));
+  return agreed;
 }
 
 std::optional<CheckpointInfo> save_part(const std::string& folder, std::int64_t step, const VisitAll& visit,
-                                        const std::set<std::string>& left_out, const PartRanks& ranks,
+                                        const PartAgreement& agreed, const PartRanks& ranks,
                                         const SaveOptions& options) {
   std::exception_ptr failed;
   std::vector<ordered_json> parts;
   try {
-    parts.push_back(write_part(folder, step, visit, left_out, ranks.rank(), options.verify));
+    parts.push_back(write_part(folder, step, visit, agreed, ranks.rank(), options.verify));
   } catch (const std::exception& error) {
     failed = std::current_exception();
     parts.assign(1, ordered_json::object({{"error", error.what()}}));
@@ -216,7 +228,7 @@ std::optional<CheckpointInfo> save_part(const std::string& folder, std::int64_t 
     if (failed) std::rethrow_exception(failed);
     return {};
   }
-  const RemovedUnlessCounted incomplete{folder, step, ranks.size()};
+  const RemovedUnlessCounted incomplete{folder, step, ranks.size(), agreed.again};
   const bool complete = collect(parts, step, ranks);
   if (failed) std::rethrow_exception(failed);
   if (!complete) return {};

@@ -43,16 +43,19 @@ class PartRanks {
   int channel_;
 };
 
-// Before each save_part: agrees on who writes what, and an earlier checkpoint of this step does not count any more. The
-// names of the tensors that this rank leaves to ranks before it. Collective, blocking; a text of some bytes a tensor is
-// gathered. `visit` shows what this rank holds.
-std::set<std::string> begin_parts(const std::string& folder, std::int64_t step, const VisitAll& visit,
-                                  const PartRanks& ranks);
+struct PartAgreement {
+  std::set<std::string> left_out;  // names of tensors that this rank leaves to ranks before it
+  bool again = false;              // an earlier checkpoint of this step has parts, which stay until this one counts
+};
+
+// Before each save_part: agrees on who writes what. Collective, blocking; a text of some bytes a tensor is gathered.
+// `visit` shows what this rank holds.
+PartAgreement begin_parts(const std::string& folder, std::int64_t step, const VisitAll& visit, const PartRanks& ranks);
 // Writes this rank's part, and on rank 0 waits for the others and writes the rest, as save_checkpoint. On all ranks,
 // between messages on their own. The checkpoint, on rank 0 where it counts; none on other ranks, and where another one
 // could not write its part: that one throws. Whatever fails, no manifest appears, and the parts are removed.
 std::optional<CheckpointInfo> save_part(const std::string& folder, std::int64_t step, const VisitAll& visit,
-                                        const std::set<std::string>& left_out, const PartRanks& ranks,
+                                        const PartAgreement& agreed, const PartRanks& ranks,
                                         const SaveOptions& options);
 
 }  // namespace echelon::inline checkpoint

@@ -106,14 +106,7 @@ void publish_checkpoint(h5::Writer& writer, const std::string& path, const nlohm
                         const SaveOptions& options) {
   if (options.verify) require_as_written(writer, path, manifest);
   if (options.before_publish) options.before_publish();
-  writer.publish();
-  std::error_code ignored;
-  try {
-    write_manifest(path, manifest);
-  } catch (...) {
-    std::filesystem::remove(path, ignored);
-    throw;
-  }
+  publish_counted(path, manifest, [&] { writer.publish(); });
   set_latest(std::filesystem::path(path).parent_path().string(), manifest.at("step").get<std::int64_t>());
 }
 

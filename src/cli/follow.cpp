@@ -191,7 +191,7 @@ int follow(const FollowOptions& options, Engine* ranks) {
     try {
       together([&] { opened.emplace(open(options, path, slot)); });
     } catch (const Error& error) {
-      const bool gone = error.code() == kExitData && !fs::exists(manifest_path(path));  // which is removed first
+      const bool gone = error.code() == kExitData && !fs::exists(manifest_path(path));  // first to be removed
       if (!(ranks == nullptr ? gone : Group(*ranks, kTurnsChannel).max(gone ? 1 : 0) > 0)) throw;
       if (slot.rank == 0) fmt::print("{}: removed by the run before it was read\n", path);
       continue;

@@ -79,6 +79,7 @@ void begin(const Config& config, const RunPlan& plan, const RunFolder& folder, D
 
 // The newest good checkpoint of the run itself, and the damaged ones that are newer.
 std::optional<CheckpointInfo> own_checkpoint(const std::string& folder, std::vector<DamagedCheckpoint>& damaged) {
+  settle_manifests(folder);
   const auto found = find_checkpoint(folder, &damaged);
   if (found || damaged.empty()) return found;
   std::string texts;

@@ -96,6 +96,39 @@ TEST_CASE("a checkpoint that cannot be written leaves the earlier ones and nothi
     CHECK(entry.path().filename().string().find(".tmp") == std::string::npos);
 }
 
+TEST_CASE("until a checkpoint has taken the place of one of its step, that one is good", "[train]") {
+  const test::TempFolder folder, aside;
+  Thing earlier("earlier"), later("later"), loaded;
+  const std::string path = save_checkpoint(folder.path(), 7, earlier.all()).path,
+                    manifest = folder / "step-00000007.json";
+  const auto is_good = [&](const Thing& thing) {
+    const auto found = find_checkpoint(folder.path());
+    REQUIRE(found);
+    CHECK(damage_of(found->path).empty());
+    load_checkpoint(found->path, loaded.all());
+    CHECK(loaded == thing);
+  };
+  save_checkpoint(folder.path(), 7, later.all(), {.before_publish = [&] { is_good(earlier); }});
+  is_good(later);
+  const SaveOptions failing{.before_publish = [] { throw EnvironmentError("the disk is full"); }};
+  CHECK_THROWS_AS(save_checkpoint(folder.path(), 7, earlier.all(), failing), EnvironmentError);
+  is_good(later);
+  save_checkpoint(folder.path(), 7, earlier.all());
+  // Killed between its steps: the new manifest waits, then the new file is in place too.
+  const std::string next = folder / "step-00000007.next.json";
+  const std::string new_path = save_checkpoint(aside.path(), 7, later.all()).path;
+  for (const bool arrived : {false, true}) {
+    CAPTURE(arrived);
+    fs::copy_file(manifest_path(new_path), next);
+    if (arrived) fs::copy_file(new_path, path, fs::copy_options::overwrite_existing);
+    is_good(arrived ? later : earlier);
+    settle_manifests(folder.path());
+    CHECK(!fs::exists(next));
+    is_good(arrived ? later : earlier);
+    CHECK((read_file_whole(manifest) == read_file_whole(manifest_path(new_path))) == arrived);
+  }
+}
+
 TEST_CASE("the best stays beside the newest", "[train]") {
   const test::TempFolder folder;
   Thing thing("thing");

@@ -227,6 +227,30 @@ TEST_CASE("parts go with their checkpoint, those without a manifest never count"
   CHECK(names_in(folder.path()).size() == 6);
 }
 
+TEST_CASE("parts take the place of a checkpoint of their step, which is good until then", "[train][checkpoint]") {
+  const test::TempFolder folder;
+  test::save_parts(folder.path(), 2, {4});
+  const std::string path = folder / "step-00000004.h5";
+  std::set<std::string> usual = names_in(folder.path()), others;
+  for (const std::string& name : usual)
+    others.insert(is_part(name) ? name.substr(0, name.size() - 3) + ".again.h5" : name);
+  for (const std::set<std::string>& names : {others, usual}) {
+    std::atomic<int> good = 0;
+    test::run_ranks(2, [&](std::unique_ptr<Transport> transport) {
+      Engine engine(std::move(transport));
+      SplitState state(engine.rank(), 2, 4, true);
+      const CheckpointConfig config = test::part_config(false);
+      const SaveOptions options{.training_data = "{}", .before_publish = [&] { good += damage_of(path).empty(); }};
+      CheckpointWriter writer(folder.path(), config, options, PartRanks(engine, 3));
+      writer.save(4, state.all(), state.gathered(), -1);
+      writer.finish();
+    });
+    CHECK(good == 1);
+    CHECK(names_in(folder.path()) == names);
+    CHECK_NOTHROW(load_on(path, 3, 4));
+  }
+}
+
 TEST_CASE("parts that are removed while they are read are an error, not zeros", "[train][checkpoint]") {
   const test::TempFolder folder;
   test::save_parts(folder.path(), 2, {1});
