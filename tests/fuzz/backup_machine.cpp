@@ -49,6 +49,7 @@ class BackupRank final : public MachineWorld {
     if (works && judged_ && std::find(pushed_.begin(), pushed_.end(), false) == pushed_.end())
       posts.push_back(BackupProtocol::token(Word::complete));
     if (works && posts.size() == pushed_.size() && !quiet_) posts.push_back(BackupProtocol::token(Word::quiet));
+    if (held_) posts.push_back(BackupProtocol::token(Word::resume));
     return posts;
   }
   void prepare(Token post) override {
@@ -61,6 +62,7 @@ class BackupRank final : public MachineWorld {
         pushed_.assign(pushed_.size(), false);
         pulled_.assign(pulled_.size(), false);
         break;
+      case Word::resume: held_ = false; break;
       default: quiet_ = true;
     }
   }
@@ -68,7 +70,7 @@ class BackupRank final : public MachineWorld {
     switch (BackupProtocol::word_of(token)) {
       case Word::verdict: judged_ = true; break;
       case Word::pulled: pulled_[at(BackupProtocol::bucket_of(token))] = true; break;
-      case Word::quiet: quiet_ = false; break;
+      case Word::quiet: quiet_ = false, held_ = true; break;
       default: break;
     }
   }
@@ -112,7 +114,7 @@ class BackupRank final : public MachineWorld {
   std::optional<BackupBuffers> memory_;
   std::optional<BackupProtocol> protocol_;
   std::vector<bool> pulled_, pushed_;  // by bucket
-  bool judged_ = true, quiet_ = false;
+  bool judged_ = true, quiet_ = false, held_ = false;
   std::map<int, std::int64_t> next_;  // by worker: the step that it completes next
   std::int64_t step_ = 0, commands_ = 0;
 };

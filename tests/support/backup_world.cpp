@@ -107,6 +107,7 @@ class Rank final : public BackupMemory, public ProtocolHost {
     return room_of(rooms_[{b, worker}], schedule_.parts[at(b)][at(rank_)]);
   }
   void take_step(int b, const BackupCommand& command) override {
+    ECHELON_CHECK(!quiet_, "rank {} takes a step while its host reads", rank_);
     const ElemRange part = schedule_.parts[at(b)][at(rank_)];
     Numbers& weights = served_[at(b)];
     for (const int worker : command.entered)
@@ -121,7 +122,7 @@ class Rank final : public BackupMemory, public ProtocolHost {
     observer_.step_taken(b, rank_, command, weights);
   }
   Message weights(int b) override {
-    ECHELON_CHECK(!quiet_ || observer_.all_met(next_), "rank {} was not quiet: somebody gets weights", rank_);
+    ECHELON_CHECK(!quiet_, "rank {} was not quiet: somebody gets weights", rank_);
     const Numbers& now = served_[at(b)];
     auto message = std::make_shared<std::vector<std::byte>>(now.size() * sizeof now[0]);
     std::memcpy(message->data(), now.data(), message->size());
@@ -212,14 +213,15 @@ class Rank final : public BackupMemory, public ProtocolHost {
   }
   void quiet() {
     ECHELON_CHECK(watched_->waits().empty(), "rank {} waits at a meeting", rank_);
-    if (!schedule_.quiet_first) return leave_meeting();
     // Nobody takes a step before all have come; once they have, others may be told earlier and go on.
     ECHELON_CHECK(watched_->sends().empty() || observer_.all_met(next_), "rank {} is not quiet: it sends", rank_);
     quiet_ = true;
-    wait_for_all([this] { leave_meeting(); });
+    const double reads_s = static_cast<double>(random_.below(draws_++, 3)) * schedule_.compute_s;
+    actor->at(actor->now_s() + reads_s, [this] { wait_for_all([this] { leave_meeting(); }); });
   }
   void leave_meeting() {
     quiet_ = false;
+    actor->post(BackupProtocol::token(Word::resume));
     if (next_ < schedule_.end()) return begin_step();
     ECHELON_CHECK(watched_->sends().empty(), "rank {} sends after the end", rank_);
     for (const auto& [step, entered] : mine_) {

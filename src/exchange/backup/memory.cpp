@@ -10,6 +10,7 @@ namespace echelon::inline exchange {
 BackupBuffers::BackupBuffers(int rank, int workers, std::vector<ArenaRange> buckets, std::vector<Parts> parts,
                              Arenas& arenas, Optimiser& optimiser, Staging& gradients, Staging& weights)
     : rank_(rank),
+      workers_(workers),
       buckets_(std::move(buckets)),
       parts_(std::move(parts)),
       arenas_(arenas),
@@ -49,10 +50,20 @@ void BackupBuffers::begin() {
 void BackupBuffers::store_states() { copy_states(false); }
 
 void BackupBuffers::store_weights() {
+  if (rank_ < workers_) return;
   for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
     take_own(b);
     weights_.store(place(b, rank_));
   }
+}
+
+void BackupBuffers::keep_weights() {
+  const auto* weights = static_cast<const std::byte*>(weights_.at(0));
+  before_.assign(weights, weights + static_cast<std::size_t>(arenas_.elems()) * size_of(arenas_.dtype()));
+}
+
+void BackupBuffers::take_back_weights() {
+  arenas_.device().to_device(arenas_.weights_at(0), before_.data(), before_.size());
 }
 
 void BackupBuffers::copy_states(bool to_server) {

@@ -32,6 +32,9 @@ class BackupBuffers final : public BackupMemory {
   // of the own parts in the arenas of a rank that serves alone.
   void store_states();
   void store_weights();
+  // Compute thread of a worker: its weights, before new ones arrive among them, and back to its device. G bytes more.
+  void keep_weights();
+  void take_back_weights();
 
   Bytes push(int b, int server) override { return {gradients_.at(place(b, server).begin), bytes_of(b, server)}; }
   Bytes weights_room(int b, int server) override { return {weights_.at(place(b, server).begin), bytes_of(b, server)}; }
@@ -47,7 +50,7 @@ class BackupBuffers final : public BackupMemory {
   // The own parts of every state, between the optimiser's arenas and the server's on devices.
   void copy_states(bool to_server);
 
-  int rank_;
+  int rank_, workers_;
   std::vector<ArenaRange> buckets_;
   std::vector<Parts> parts_;
   Arenas& arenas_;
@@ -57,6 +60,7 @@ class BackupBuffers final : public BackupMemory {
   std::unique_ptr<Device> host_;  // of the servers, where the worker's device is none for them; else null
   std::optional<Arenas> served_;  // of the whole model, of which the own parts are used
   std::optional<Optimiser> steps_;
+  std::vector<std::byte> before_;                // as keep_weights found them
   std::int64_t step_ = -1;                       // that the optimiser has begun
   std::map<std::pair<int, int>, Memory> rooms_;  // by bucket and worker
   std::vector<Message> newest_;                  // by bucket: the weights as they are now, once asked for

@@ -93,6 +93,7 @@ void BackupProtocol::posted(Token token) {
     case Word::push: return push(bucket_of(token));
     case Word::complete: return begin_completing();
     case Word::quiet: quiet_before_ = verdict_.next_step; return;
+    case Word::resume: held_ = false; return follow_commands();
     case Word::end: return actions_->finish();
     default: ECHELON_CHECK(false, "word {} is not the host's to post", static_cast<int>(word_of(token)));
   }
@@ -235,7 +236,7 @@ void BackupProtocol::push_came(int b, int worker) {
 }
 
 void BackupProtocol::follow_commands() {
-  while (!commands_.empty() && follow(commands_.front())) commands_.pop_front();
+  while (!held_ && !commands_.empty() && follow(commands_.front())) commands_.pop_front();
 }
 
 // True once it is followed to its end, on all pieces of this rank.
@@ -304,6 +305,7 @@ void BackupProtocol::look_if_quiet() {
   for (const auto& [number, message] : small_)
     if (message.step <= step) return;
   quiet_before_ = -1;
+  held_ = true;
   actions_->notify_host(token(Word::quiet));
 }
 

@@ -9,7 +9,8 @@
 //   tells                  pulled(b)  the weights of bucket b are here, of the step of the verdict; before or after it
 //   any host posts         quiet      this worker has the weights of its next step, to which all workers come
 //   tells                  quiet      all workers have weights of that step from here, and nothing that belongs to the
-//                                     steps before is on its way from or to this rank
+//                                     steps before is on its way from or to this rank, whose server takes no step
+//   any host posts         resume     until then; others may come to this long before
 //   any host posts         end        no step follows that one, nowhere
 //
 // A server follows the coordinator's commands in order: of a closed step, once the pushes of those that enter it are in
@@ -76,7 +77,7 @@ struct BackupBucket {
 
 class BackupProtocol final : public Machine, private BackupRounds::Owner {
  public:
-  enum class Word : std::uint8_t { push, complete, quiet, end, verdict, pulled };
+  enum class Word : std::uint8_t { push, complete, quiet, resume, end, verdict, pulled };
   // Of push and pulled; the others are of no bucket.
   static Token token(Word word, int bucket = 0) { return static_cast<Token>(bucket) * 8 + static_cast<Token>(word); }
   static Word word_of(Token token) { return static_cast<Word>(token % 8); }
@@ -185,6 +186,7 @@ class BackupProtocol final : public Machine, private BackupRounds::Owner {
   std::unique_ptr<BackupRounds> rounds_;      // of the coordinator
   std::vector<BackupComplete> completes_;     // of the coordinator: by worker, the one that arrives
   std::deque<BackupCommand> commands_;        // of a server: not followed to the end yet
+  bool held_ = false;                         // from quiet to resume: none is followed
   std::vector<std::byte> next_command_;       // of a server: arrives
   std::vector<std::deque<Outgoing>> outbox_;  // of a server, by worker: the first is on its way
   ProtocolActions* actions_ = nullptr;        // of the event that is handled

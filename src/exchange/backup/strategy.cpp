@@ -18,7 +18,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -79,7 +78,8 @@ class Backup final : public Strategy, private ProtocolHost {
   void attach(std::int64_t first_step);
   Ticket expect(Promise& promise);
   void finish(std::size_t b);
-  void keep_weights();
+  template <class Body>
+  void while_held(const Body& body);
   void on_notified(Token token, double now_s) override;
   void failed(std::exception_ptr error) override;
 
@@ -94,8 +94,7 @@ class Backup final : public Strategy, private ProtocolHost {
   std::optional<BackupTraffic> traffic_;
   bool states_apart_ = false;  // servers have moved their states since they were brought together
   std::int64_t first_step_ = -1, steps_ = 0;
-  std::int64_t next_step_ = 0;   // whose weights are the arena's, once all are here
-  std::vector<std::byte> kept_;  // those of the step before it; where workers may be lost
+  std::int64_t next_step_ = 0;  // whose weights are the arena's, once all are here
   Promise judged_, quiet_;
   std::optional<BackupBuffers> memory_;
   std::optional<BackupProtocol> protocol_;
@@ -203,7 +202,7 @@ StepOutcome Backup::end_step() {
     return account_.take();
   }
   states_apart_ = true;
-  if (context_.may_lose_workers) keep_weights();
+  if (context_.may_lose_workers) memory_->keep_weights();
   const Ticket judged = expect(judged_);
   for (Bucket& bucket : buckets_) bucket.ticket = expect(bucket.promise);
   protocol_->set_complete(
@@ -223,30 +222,32 @@ StepOutcome Backup::end_step() {
   return outcome;
 }
 
-// New ones arrive in the arena from `complete` on, and are whole only once all are here.
-void Backup::keep_weights() {
-  kept_.resize(static_cast<std::size_t>(context_.arenas.elems()) * size_of(context_.arenas.dtype()));
-  std::memcpy(kept_.data(), weights_.at(0), kept_.size());
-}
-
 void Backup::drain() {
   const StepAccount::ExcludedTime apart(account_);
   for (std::size_t b = 0; b < buckets_.size(); ++b) finish(b);
-  if (attachment_) {
-    const Ticket quiet = expect(quiet_);
-    attachment_->post(BackupProtocol::token(Word::quiet));
-    quiet.wait();
-    account_.note_sent(quiet.wire());
-    if (!trains()) memory_->store_weights();
-  }
+  if (attachment_) while_held([this] { memory_->store_weights(); });
   context_.arenas.device().synchronize();
 }
 
+// Workers that have received all states go on, while this rank still sends its own.
 void Backup::gather_state() {
   if (!std::exchange(states_apart_, false)) return;
-  memory_->store_states();
-  gather_states(context_.engine, context_.arenas, context_.optimiser, served_);
-  context_.arenas.device().synchronize();
+  while_held([this] {
+    memory_->store_states();
+    gather_states(context_.engine, context_.arenas, context_.optimiser, served_);
+    context_.arenas.device().synchronize();
+  });
+}
+
+// Once the steps up to a meeting are over; this rank's server takes no other meanwhile.
+template <class Body>
+void Backup::while_held(const Body& body) {
+  const Ticket quiet = expect(quiet_);
+  attachment_->post(BackupProtocol::token(Word::quiet));
+  quiet.wait();
+  account_.note_sent(quiet.wire());
+  body();
+  attachment_->post(BackupProtocol::token(Word::resume));
 }
 
 // The weights of the worker that is at the newest step, whole as it has pulled them: servers may be ahead, each by its
@@ -259,7 +260,7 @@ bool Backup::rescue(Group& living, const std::vector<int>& lost) {
   const std::vector<double> at = living.gather(trains() ? static_cast<double>(own_step) : -1);
   const int newest = static_cast<int>(std::max_element(at.begin(), at.end()) - at.begin());
   Arenas& arenas = context_.arenas;
-  if (!arrived && living.rank() == newest) arenas.device().to_device(arenas.weights_at(0), kept_.data(), kept_.size());
+  if (!arrived && living.rank() == newest) memory_->take_back_weights();
   broadcast_weights(living, arenas, {0, arenas.elems()}, newest);
   if (attachment_) memory_->store_states();
   int root = 0;
