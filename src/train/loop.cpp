@@ -43,7 +43,7 @@ Ending Loop::run() {
   mark_s_ = epoch_start_s_ = last_clock_checkpoint_s_ = clock_.now_s();
   if (!on_call_ && state_.step >= plan_.total_steps) {  // killed after its last checkpoint
     StepTimes spent;
-    end_epoch({.epoch = state_.epoch, .step = state_.step, .last = true}, spent);
+    end_epoch({.epoch = state_.epoch, .step = state_.step, .last = true, .within = state_.step_in_epoch > 0}, spent);
     over_ = true;
   }
   if (on_call_) begin_on_call();
@@ -228,7 +228,11 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
   each_hook(spent, [&](Hook& hook) { hook.step_end(record); });
   if (record.meets && hooks_end_run()) last = over_ = record.ends_epoch = true;
   if (record.ends_epoch)
-    end_epoch({.epoch = on_call_ ? epochs_ : state_.epoch, .step = record.step, .train_loss = train_loss, .last = last},
+    end_epoch({.epoch = on_call_ ? epochs_ : state_.epoch,
+               .step = record.step,
+               .train_loss = train_loss,
+               .last = last,
+               .within = !ends_epoch && state_.step_in_epoch > 0},
               spent);
   if (over_) record.stopping = false;
   const double end_s = clock_.now_s();

@@ -61,7 +61,8 @@ struct EpochRecord {
   ClassCounts classes = {};   // counted by the newest evaluation, where evaluate.metrics asks for figures of classes
   bool per_token = false;     // losses and accuracy are means over tokens
   double seconds = 0;
-  bool last = false;  // the run is finished
+  bool last = false;    // the run is finished
+  bool within = false;  // in the middle of the epoch after those
   bool tested() const { return test_loss >= 0; }
 };
 

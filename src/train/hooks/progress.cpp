@@ -89,8 +89,8 @@ void ProgressHook::step_recorded(const StepRecord& record) {
 }
 
 void ProgressHook::epoch_end(EpochRecord& record) {
-  epoch_line_ =
-      (record.epoch > 0 ? epoch_text(record.epoch) : "within epoch 1") + loss_text("train loss", record.train_loss);
+  epoch_line_ = (record.within ? fmt::format("within epoch {}", record.epoch + 1) : epoch_text(record.epoch)) +
+                loss_text("train loss", record.train_loss);
   if (record.tested())
     epoch_line_ += fmt::format("  test loss {:.4f}{}", record.test_loss,
                                record.per_token ? perplexity_text(record.test_loss) : "");
