@@ -58,14 +58,17 @@ CrashNote::~CrashNote() {
   file_now = outer_file_;
 }
 
-void explain_crashes() {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+bool explain_crashes() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return false;
+#else
   std::array<void*, 1> frame{};
   ::backtrace(frame.data(), frame.size());  // loads the library that unwinds, which allocates
   struct sigaction action {};
   action.sa_handler = explain;
   action.sa_flags = SA_RESETHAND | SA_NODEFER;
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(signal, &action, nullptr);
+  return true;
 #endif
 }
 

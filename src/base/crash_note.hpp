@@ -21,7 +21,7 @@ class CrashNote {
 
 // From now on a signal of a crash (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) inside a note ends the process with that
 // line and kExitData; outside of one it prints the call stack and ends the process as the signal does. To be called
-// before MPI is initialised, which keeps handlers that are there. No effect in sanitised builds.
-void explain_crashes();
+// before MPI is initialised, which keeps handlers that are there. False, and no effect, in sanitised builds.
+bool explain_crashes();
 
 }  // namespace echelon::inline base

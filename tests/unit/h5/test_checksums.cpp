@@ -276,7 +276,7 @@ TEST_CASE("a file that crashes the library ends the process with its name and th
   const pid_t child = ::fork();
   if (child == 0) {
     ::dup2(::open(said.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
-    explain_crashes();
+    if (!explain_crashes()) ::_exit(100);
     try {
       (void)h5::Reader(path).info("rows");
     } catch (const DataError&) {

@@ -115,7 +115,7 @@ TEST_CASE("memory that climbs is told at each further growth, a jump at the star
   CHECK(far.told.empty());
 }
 
-TEST_CASE("memory of this process that is really taken is seen", "[train][monitor]") {
+TEST_CASE("memory of this process that is really taken is seen", "[train][monitor][resident]") {
   Bench bench(1);
   bench.config.monitor.memory_growth_mb = 64;
   bench.config.monitor.memory = Watch::stop;
