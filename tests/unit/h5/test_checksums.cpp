@@ -44,6 +44,31 @@ void flip_after(const std::string& path, const std::string& mark, std::size_t by
   file.put(static_cast<char>(content[at + bytes] ^ (1 << bit)));
 }
 
+// A file of the oldest format, which has no checksums: 'rows', all 1, and numbers as the attribute 'mean'.
+void write_old(const std::string& path, const std::vector<hsize_t>& extent, hsize_t chunk_rows = 0,
+               const std::vector<double>& mean = {}) {
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr);
+  const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
+  std::vector<hsize_t> chunk = extent;
+  chunk[0] = chunk_rows;
+  if (chunk_rows > 0) H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
+  const std::vector<std::uint8_t> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)), 1);
+  const hid_t rows = H5Dcreate2(file, "rows", H5T_NATIVE_UINT8, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+  H5Dwrite(rows, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
+  if (const hsize_t count = mean.size(); count > 0) {
+    const hid_t few = H5Screate_simple(1, &count, nullptr);
+    const hid_t numbers = H5Acreate2(file, "mean", H5T_NATIVE_DOUBLE, few, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(numbers, H5T_NATIVE_DOUBLE, mean.data());
+    H5Aclose(numbers);
+    H5Sclose(few);
+  }
+  H5Dclose(rows);
+  H5Pclose(creation);
+  H5Sclose(space);
+  H5Fclose(file);
+}
+
 }  // namespace
 
 TEST_CASE("checksums are those of the library, for chunks of every length and for extreme bytes", "[h5][checksums]") {
@@ -157,16 +182,8 @@ TEST_CASE("a damaged chunk size in an old file, whose headers have no checksums,
 TEST_CASE("a damaged shape in an old file, whose headers have no checksums, is refused", "[h5][checksums]") {
   const Folder folder;
   const std::string path = folder / "old.h5", extents("\24\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16);
-  const std::array<hsize_t, 2> extent{20, 3};
   for (const auto& [byte, bit] : {std::pair{0, 3}, std::pair{2, 5}, std::pair{9, 0}, std::pair{7, 4}}) {
-    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = H5Screate_simple(2, extent.data(), nullptr);
-    const std::vector<std::uint8_t> values(20 * 3, 1);
-    const hid_t rows = H5Dcreate2(file, "rows", H5T_NATIVE_UINT8, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    H5Dwrite(rows, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
-    H5Dclose(rows);
-    H5Sclose(space);
-    H5Fclose(file);
+    write_old(path, {20, 3});
     CHECK(h5::Reader(path).info("rows").shape == Shape{20, 3});
     flip_after(path, extents, static_cast<std::size_t>(byte), bit);
     CAPTURE(byte, bit);
@@ -179,15 +196,7 @@ TEST_CASE("an old dataset whose place is said to be in its header, without value
           "[h5][checksums]") {
   const Folder folder;
   const std::string path = folder / "old.h5";
-  const hsize_t extent = 77;
-  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  const hid_t space = H5Screate_simple(1, &extent, nullptr);
-  const std::vector<std::uint8_t> values(extent, 1);
-  const hid_t rows = H5Dcreate2(file, "rows", H5T_NATIVE_UINT8, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-  H5Dwrite(rows, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
-  H5Dclose(rows);
-  H5Sclose(space);
-  H5Fclose(file);
+  write_old(path, {77});
   // The layout message: version 3, class 1 (contiguous), address, size. Class 0 has a size of 2 bytes and the values.
   std::fstream content(path, std::ios::in | std::ios::out | std::ios::binary);
   const std::string all((std::istreambuf_iterator<char>(content)), {});
@@ -206,25 +215,7 @@ TEST_CASE("a damaged old file of which no shape can be is refused: one value in 
           "[h5][checksums]") {
   const Folder folder;
   const std::string path = folder / "old.h5";
-  const auto write = [&] {
-    const std::array<hsize_t, 1> extent{20}, chunk{7}, three{3};
-    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = H5Screate_simple(1, extent.data(), nullptr), creation = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_chunk(creation, 1, chunk.data());
-    const std::vector<std::uint8_t> values(20, 1);
-    const hid_t rows = H5Dcreate2(file, "rows", H5T_NATIVE_UINT8, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-    H5Dwrite(rows, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
-    const hid_t few = H5Screate_simple(1, three.data(), nullptr);
-    const hid_t mean = H5Acreate2(file, "mean", H5T_NATIVE_DOUBLE, few, H5P_DEFAULT, H5P_DEFAULT);
-    const std::array<double, 3> numbers{1, 2, 3};
-    H5Awrite(mean, H5T_NATIVE_DOUBLE, numbers.data());
-    H5Aclose(mean);
-    H5Sclose(few);
-    H5Dclose(rows);
-    H5Pclose(creation);
-    H5Sclose(space);
-    H5Fclose(file);
-  };
+  const auto write = [&] { write_old(path, {20}, 7, {1, 2, 3}); };
   write();
   CHECK(h5::Reader(path).attribute_doubles("mean").size() == 3);
   // Of a dataspace message: version, axes, flags (there is a largest extent), extents.
@@ -259,17 +250,7 @@ TEST_CASE("a group that a damaged link leads back to is listed once", "[h5]") {
 TEST_CASE("a file that crashes the library ends the process with its name and the code of damaged data", "[h5]") {
   const Folder folder;
   const std::string path = folder / "old.h5", said = folder / "said";
-  const hsize_t extent = 20, chunk = 7;
-  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-  const hid_t space = H5Screate_simple(1, &extent, nullptr), creation = H5Pcreate(H5P_DATASET_CREATE);
-  H5Pset_chunk(creation, 1, &chunk);
-  const std::vector<std::uint8_t> values(extent, 1);
-  const hid_t rows = H5Dcreate2(file, "rows", H5T_NATIVE_UINT8, space, H5P_DEFAULT, creation, H5P_DEFAULT);
-  H5Dwrite(rows, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data());
-  H5Dclose(rows);
-  H5Pclose(creation);
-  H5Sclose(space);
-  H5Fclose(file);
+  write_old(path, {20}, 7);
   // The layout message: version 3, class 2 (chunked), 2 extents. In version 2 they lie elsewhere: a chunk of 0 rows.
   flip_after(path, "\3\2\2", 0, 0);
   std::fflush(nullptr);
