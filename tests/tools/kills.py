@@ -14,7 +14,7 @@ attempt:
   - where the strategy's weights depend on no timing, with the weights of a run that nobody disturbed.
 
 One line a strategy, and of the synchronous one also a line for codecs and meshes; exit status 1 where something was
-lost. Strategies are those that the program names. Seconds: median from the start of the launcher to the first step.
+lost, whose folders are kept. Strategies are those that the program names. Seconds: median from the start of the launcher to the first step.
 """
 import argparse
 import concurrent.futures
