@@ -289,6 +289,10 @@ StudyPlan plain_study(const std::string& path, const std::vector<std::string>& s
 }
 
 StudyPlan load_study(const std::string& path, const std::vector<std::string>& sets) {
+  for (const std::string& set : sets)
+    if (set.starts_with("study."))
+      throw ConfigError(
+          fmt::format("--set {}: is not a setting of cells; [study] is in {}, --ranks leaves out sizes", set, path));
   StudyPlan study = plain_study(path, sets);
   const Config base = load_config(path, sets);
   const TomlNode document = read_toml(read_file_whole(path), path);

@@ -164,6 +164,7 @@ TEST_CASE("a study has a Slurm job for each size, and one that reports after the
   CHECK_THAT(arrays[1].text, Contains("#SBATCH --array=1-5\n") && Contains("k4-%a.log"));
   CHECK_THAT(arrays[2].text, !Contains("--array"));
   CHECK_THROWS_WITH(study_from("[study]\nranks = [1]\nslurm = [\"time=1\"]\n"), Contains("no option of sbatch"));
+  CHECK_THROWS_WITH(study_from("[study]\nranks = [1, 2]\n", {"study.ranks=[2]"}), Contains("--ranks leaves out sizes"));
 }
 
 TEST_CASE("a cell takes the ranks of as few hosts as hold them, or of as many", "[study]") {
