@@ -22,17 +22,22 @@
 namespace echelon::cli {
 namespace {
 
+// What is wrong with the options, "" where nothing is.
+std::string fault_of(const BenchNetworkOptions& options) {
+  if (!(options.seconds > 0 && options.seconds <= 10))
+    return fmt::format("--seconds {}: a time above 0 and up to 10", options.seconds);
+  if (!(options.limit_s >= 20 * options.seconds))
+    return fmt::format("--limit {}: at least 20 times --seconds, {:g}", options.limit_s, 20 * options.seconds);
+  return "";
+}
+
 // Every rank finds the same.
 void check(const BenchNetworkOptions& options, int ranks) {
   if (ranks < 2)
     throw CommonError(kExitConfig,
                       "bench network measures links between ranks: start it on at least 2, as in 'mpirun -n 4 echelon "
                       "bench network'");
-  if (!(options.seconds > 0 && options.seconds <= 10))
-    throw CommonError(kExitConfig, fmt::format("--seconds {}: a time above 0 and up to 10", options.seconds));
-  if (!(options.limit_s >= 20 * options.seconds))
-    throw CommonError(kExitConfig, fmt::format("--limit {}: at least 20 times --seconds, {:g}", options.limit_s,
-                                               20 * options.seconds));
+  if (const std::string fault = fault_of(options); !fault.empty()) throw CommonError(kExitConfig, fault);
 }
 
 // What the user asked Open MPI for; mpirun passes --mca on by the environment.
@@ -78,7 +83,8 @@ int run_bench_network(const BenchNetworkOptions& options) {
   prepare_process();
   std::optional<SetUpLimit> limit;
   MpiWorld world([&](int rank) {
-    if (options.limit_s > 0) limit.emplace(rank, 2 * options.limit_s);
+    // A limit that is refused limits nothing.
+    if (fault_of(options).empty()) limit.emplace(rank, 2 * options.limit_s);
   });
   return ending_world(world, [&] { return run_in(world, options, limit); });
 }

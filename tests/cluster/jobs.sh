@@ -4,8 +4,8 @@
 # code FOLDER: that of its newest attempt
 code() { local all=("$work/$1"/*/run-*/[0-9][0-9]); sed -n 's/.*"exit_code": \([0-9]*\),.*/\1/p' "${all[-1]}/status.json" 2> /dev/null; }
 
-# 60 s are the least that Slurm can limit; USR1 comes 50 s before.
-timed=$(submit_paced timed --time 1 --signal B:USR1@50)
+# 60 s are the least that Slurm can limit; USR1 comes 50 s before, or up to 30 s later: the run takes longer.
+timed=$(paced+=(--set device.pace_ms=25); submit_paced timed --time 1 --signal B:USR1@50)
 suspended=$(submit_paced suspended)
 cancelled=$(submit_paced cancelled)
 array=$(ECHELON=$work/echelon RANKS="1 2" sbatch --parsable --array 0-1 --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/array-%a.log" \
