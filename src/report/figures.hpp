@@ -172,6 +172,7 @@ struct RunFigures {
   double arrival_skew_s = kUnknown, skew_wait_s = kUnknown;
   std::vector<std::string> slow_ranks;
   double bytes_read = kUnknown, bytes_used = kUnknown;
+  double samples_never = kUnknown, samples_once = kUnknown, samples_repeated = kUnknown;
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
   double test_top5_accuracy = kUnknown, test_macro_f1 = kUnknown;
   std::vector<double> test_recall, test_precision;

@@ -118,6 +118,9 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"slow_ranks", "", R::same, S::sum, A::first, "text: ranks that took clearly longer than the median"}, f.slow_ranks);
   visit(Figure{"bytes_read", "bytes", R::sum, S::sum, A::median, "from the shards"}, f.bytes_read);
   visit(Figure{"bytes_used", "bytes", R::sum, S::sum, A::median, "of these, trained on"}, f.bytes_used);
+  visit(Figure{"samples_never", "samples", R::same, S::none, A::first, "of the data set that the first epoch leaves out, as planned", kLeftOut}, f.samples_never);
+  visit(Figure{"samples_once", "samples", R::same, S::none, A::first, "likewise: that it has once", kLeftOut}, f.samples_once);
+  visit(Figure{"samples_repeated", "samples", R::same, S::none, A::first, "likewise: that it has more than once", kLeftOut}, f.samples_repeated);
   visit(Figure{"train_loss", "", R::same, S::newest, A::median, "of the last epoch, else of the last step"}, f.train_loss);
   visit(Figure{"test_loss", "", R::same, S::newest, A::median, "of the last evaluation"}, f.test_loss);
   visit(Figure{"test_accuracy", "0..1", R::same, S::newest, A::median, "of the last evaluation"}, f.test_accuracy);

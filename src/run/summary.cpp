@@ -181,6 +181,16 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   }
 }
 
+// What an epoch has of the data set. O(samples): left out of the largest sets.
+void take_coverage(const SamplePlan& plan, RunFigures& run) {
+  constexpr std::int64_t kMostSamples = 50'000'000;
+  if (plan.samples() > kMostSamples) return;
+  const SamplePlan::Coverage coverage = plan.coverage(0);
+  run.samples_never = static_cast<double>(coverage.never);
+  run.samples_once = static_cast<double>(coverage.once);
+  run.samples_repeated = static_cast<double>(coverage.more);
+}
+
 void take_learned(const SummaryParts& parts, RunFigures& run) {
   const EpochRecord& epoch = parts.statistics.newest_epoch();
   run.epochs = epoch.epoch;
@@ -203,6 +213,7 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
   take_setting(parts, run);
   take_measured(parts, steps_of(parts, world), run);
   take_learned(parts, run);
+  if (world.rank() == 0) take_coverage(parts.plan.shards, run);
   run.state = state;
   run.steps = step;
   combine_ranks(run, world.gather(values_of_rank(run)), run.ranks);

@@ -24,6 +24,24 @@ std::string pace_warning(const RunFigures& run, std::int64_t steps) {
       ranks);
 }
 
+namespace {
+
+// How much was read for what was trained on, and what an epoch has of the data set.
+std::string data_text(const RunFigures& s) {
+  std::string text;
+  if (s.bytes_used > 0)
+    text =
+        fmt::format("{} read, {:.2f} of the bytes trained on", bytes_text(s.bytes_read), s.bytes_read / s.bytes_used);
+  if (s.samples_once >= 0)
+    text += fmt::format("{}samples of an epoch: {} once, {} more often, {} never", text.empty() ? "" : "; ",
+                        count_text(static_cast<std::int64_t>(s.samples_once)),
+                        count_text(static_cast<std::int64_t>(s.samples_repeated)),
+                        count_text(static_cast<std::int64_t>(s.samples_never)));
+  return text.empty() ? "" : "data: " + text + "\n";
+}
+
+}  // namespace
+
 std::string summary_text(const RunFigures& s, const SummaryParts& parts, const std::string& checkpoint) {
   std::string text =
       fmt::format("{} at step {} of {}", s.state, count_text(s.steps), count_text(parts.plan.total_steps));
@@ -54,6 +72,7 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
   text +=
       fmt::format("memory: {} a rank, {:.1f} MiB of the device; exchange: {}\n",
                   peak_mb >= 0 ? fmt::format("up to {:.0f} MiB", peak_mb) : "unknown", largest(s.device_peak_mb), wire);
+  text += data_text(s);
   if (const double busy_s = s.exchange_exposed_s + s.exchange_hidden_s; busy_s > 0)
     text += fmt::format("exchange: {:.0f} % hidden; arrival skew {}\n", 100 * s.exchange_hidden_s / busy_s,
                         seconds_text(s.arrival_skew_s));

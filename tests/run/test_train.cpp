@@ -41,6 +41,10 @@ TEST_CASE("training on 1 and 2 ranks learns, and leaves its records", "[run][slo
   CHECK(split["checkpoint"] > 0);
   CHECK(summary["samples_per_s_overall"] > 0);
   CHECK(summary["backward_flops"] > summary["forward_flops"]);
+  CHECK(summary["samples_never"] == 0);  // 800 samples in 17 steps of 48
+  CHECK(summary["samples_once"] == 784);
+  CHECK(summary["samples_repeated"] == 16);
+  CHECK_THAT(outcome.out + outcome.err, Catch::Contains("samples of an epoch: 784 once, 16 more often, 0 never"));
   CHECK(!summary.contains("peak_flops"));  // run.measure_peak asks for it
   CHECK(fs::exists(trial.attempt() + "/wire.json") == (ranks == 2));
   if (ranks == 2) {
