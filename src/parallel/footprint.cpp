@@ -184,7 +184,7 @@ int in_flight_of(const Config& config, int stage, const RankBatches& batches) {
 
 void set_strategy_memory(const Config& config, int replicas, Footprint& bytes) {
   const double arena = bytes.weights;
-  const int states = rule_of(config.optimiser).arenas();
+  const auto states = static_cast<int>(rule_of(config.optimiser).arenas());
   bytes.strategy = arena * arenas_of_strategy(config.exchange);
   bytes.host = 0;
   if (strategy_traits(config.exchange.strategy).reads_table("asynchronous") &&

@@ -24,7 +24,8 @@ class Fields {
   explicit Fields(const std::string& message) : text_(message) {
     while (at_ < text_.size()) {
       const std::uint64_t key = varint();
-      Field field{.number = key >> 3};
+      Field field;
+      field.number = key >> 3;
       switch (key & 7) {
         case 0: field.varint = varint(); break;
         case 2: field.bytes = take(varint()); break;
