@@ -1,5 +1,7 @@
 // A pixel's lanes as vectors, by the compiler's vector types: loops with selections stay vector code whatever the
 // optimiser thinks of them. Vectors are 8 floats wide (AVX2); 16 lanes are two of them, one lane is a vector of one.
+// With kMost = 16 they are one of AVX-512: for bodies that a function with __attribute__((target("avx512f"), flatten))
+// takes in whole.
 #pragma once
 
 #include <immintrin.h>
@@ -11,11 +13,13 @@
 
 #include "device/onednn/halves.hpp"
 
+#pragma GCC diagnostic ignored "-Wpsabi"  // of vectors of 64 bytes as arguments: see above
+
 namespace echelon::inline device::onednn {
 
-template <int kLanes>
+template <int kLanes, int kMost = 8>
 struct Lanes {
-  static constexpr int kWidth = kLanes < 8 ? kLanes : 8;
+  static constexpr int kWidth = std::min(kLanes, kMost);
   static constexpr int kVectors = kLanes / kWidth;
   typedef float Floats __attribute__((vector_size(sizeof(float) * kWidth)));
   typedef std::int32_t Ints __attribute__((vector_size(sizeof(std::int32_t) * kWidth)));
@@ -48,7 +52,9 @@ struct Lanes {
   // a * b + c, rounded once.
   template <class F = Floats>
   static F fma(F a, F b, F c) {
-    if constexpr (kWidth == 8)
+    if constexpr (kWidth == 16)
+      return reinterpret_cast<F>(fma_512(a, b, c));
+    else if constexpr (kWidth == 8)
       return reinterpret_cast<F>(_mm256_fmadd_ps(a, b, c));
     else if constexpr (kWidth == 4)
       return reinterpret_cast<F>(_mm_fmadd_ps(a, b, c));
@@ -80,13 +86,18 @@ struct Lanes {
   }
 
  private:
+  __attribute__((target("avx512f"))) static __m512 fma_512(__m512 a, __m512 b, __m512 c) {
+    return _mm512_fmadd_ps(a, b, c);
+  }
   static const __m128i* at(const BHalf* from) { return reinterpret_cast<const __m128i*>(from); }
 };
 
-// Calls body.operator()<kLanes>(i) over [0, n): eight at a time, then one by one.
-template <class Body>
+// Calls body.operator()<kLanes>(i) over [0, n): kMost = 16 at a time, then eight, then one by one.
+template <int kMost = 8, class Body>
 void over_lanes(std::int64_t n, const Body& body) {
   std::int64_t i = 0;
+  if constexpr (kMost == 16)
+    for (; i + 16 <= n; i += 16) body.template operator()<16>(i);
   for (; i + 8 <= n; i += 8) body.template operator()<8>(i);
   for (; i < n; ++i) body.template operator()<1>(i);
 }

@@ -29,6 +29,7 @@ class Rnn : public Op, public PacksWeights {
         d_(std::get<RnnDims>(spec.dims)),
         at_(spec),
         threads_(context.threads),
+        avx512_(context.avx512()),
         parts_(parts_of(d_.cell) * d_.H),
         gates_(d_.G() * d_.H),
         row_(parts_ + (own_parts() && !precision.rounds && parts_ % kAlias == 0 ? kPad : 0)),
@@ -95,7 +96,8 @@ class Rnn : public Op, public PacksWeights {
             .dparts_row = row_,
             .threads = threads_,
             .t = d_.first + t,
-            .lengths = lengths};
+            .lengths = lengths,
+            .avx512 = avx512_};
   }
 
   std::byte* operand(const OpArgs& args, std::size_t at) const { return ScratchPlan::align(args.scratch) + at; }
@@ -116,6 +118,7 @@ class Rnn : public Op, public PacksWeights {
   RnnDims d_;
   RnnArgs at_;
   int threads_;
+  bool avx512_;
   std::int64_t parts_, gates_;  // floats of a row
   std::int64_t row_;            // floats from a row of parts to the next
   StepProduct product_;

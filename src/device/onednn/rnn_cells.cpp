@@ -5,6 +5,9 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/vector_math.hpp"
 
+// Takes in all that the function calls and compiles it for AVX-512, so that no call passes a vector of 64 bytes.
+#define ECHELON_AVX512 __attribute__((target("avx512f"), flatten))
+
 namespace echelon::inline device::onednn {
 namespace {
 
@@ -19,19 +22,19 @@ void expect_parts(const RnnStep& step, const float* parts, std::int64_t j) {
 }
 
 // Row n of both sides, for one cell.
-template <Cell kCell>
+template <Cell kCell, int kMost>
 void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
   const std::int64_t H = step.H;
   float* parts = at.parts + n * step.parts_row;
   const float *b = at.product + n * gates_of(kCell) * H, *h = at.h + n * step.h_row;
   float *h_next = at.h_next + n * H, *y = at.y ? at.y + n * at.y_stride : nullptr;
-  over_lanes(H, [&]<int kLanes>(std::int64_t j) {
+  over_lanes<kMost>(H, [&]<int kLanes>(std::int64_t j) {
     expect_parts(step, parts, j);
     expect_row(h_next + H, j);
     if constexpr (kCell == Cell::lstm) expect_row(at.c_next + (n + 1) * H, j);
     if (y) expect_row(y + at.y_stride, j);
-    using L = Lanes<kLanes>;
-    using Math = VectorMath<kLanes>;
+    using L = Lanes<kLanes, kMost>;
+    using Math = VectorMath<L>;
     using Floats = typename L::Floats;
     const auto sum = [&](std::int64_t part) {
       const std::int64_t i = part * H + j;
@@ -76,17 +79,17 @@ void row_stays(const RnnStep& step, const RnnForward& at, std::int64_t n) {
   if (at.y) std::fill_n(at.y + n * at.y_stride, H, 0.0f);
 }
 
-template <Cell kCell>
+template <Cell kCell, int kMost>
 void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
   const std::int64_t H = step.H;
   const float *parts = at.parts + n * step.parts_row, *dy = at.dy ? at.dy + n * at.dy_stride : nullptr;
   float* dparts = at.dparts + n * step.dparts_row;
-  over_lanes(H, [&]<int kLanes>(std::int64_t j) {
+  over_lanes<kMost>(H, [&]<int kLanes>(std::int64_t j) {
     expect_parts(step, parts, j);
     if (dy) expect_row(dy + at.dy_stride, j);
     if constexpr (kCell == Cell::lstm)
       for (const float* c : {at.c, at.c_next}) expect_row(c + (n + 1) * H, j);
-    using L = Lanes<kLanes>;
+    using L = Lanes<kLanes, kMost>;
     using Floats = typename L::Floats;
     const std::int64_t i = n * H + j;
     Floats dh = L::load(at.product + i) + L::load(at.passed + i), passed{};
@@ -99,7 +102,7 @@ void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
     if constexpr (kCell == Cell::lstm) {
       const Floats in = L::load(parts + j), f = L::load(parts + H + j), g = L::load(parts + 2 * H + j),
                    o = L::load(parts + 3 * H + j);
-      const Floats bent = VectorMath<kLanes>::tanh(L::load(at.c_next + i));
+      const Floats bent = VectorMath<L>::tanh(L::load(at.c_next + i));
       const Floats dc = L::load(at.dc + i) + dh * o * (1.0f - bent * bent);
       L::store(dparts + j, dc * g * in * (1.0f - in));
       L::store(dparts + H + j, dc * L::load(at.c + i) * f * (1.0f - f));
@@ -134,15 +137,36 @@ void row_passes(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
 }
 
 template <Cell kCell>
+ECHELON_AVX512 void row_forward_512(const RnnStep& step, const RnnForward& at, std::int64_t n) {
+  row_forward<kCell, 16>(step, at, n);
+}
+template <Cell kCell>
+ECHELON_AVX512 void row_backward_512(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
+  row_backward<kCell, 16>(step, at, n);
+}
+
+template <Cell kCell>
 void forward(const RnnStep& step, const RnnForward& at) {
 #pragma omp parallel for num_threads(step.threads) if (step.threads > 1 && step.N * step.H >= kParallelElems / 4)
-  for (std::int64_t n = 0; n < step.N; ++n) step.active(n) ? row_forward<kCell>(step, at, n) : row_stays(step, at, n);
+  for (std::int64_t n = 0; n < step.N; ++n)
+    if (!step.active(n))
+      row_stays(step, at, n);
+    else if (step.avx512)
+      row_forward_512<kCell>(step, at, n);
+    else
+      row_forward<kCell, 8>(step, at, n);
 }
 
 template <Cell kCell>
 void backward(const RnnStep& step, const RnnBackward& at) {
 #pragma omp parallel for num_threads(step.threads) if (step.threads > 1 && step.N * step.H >= kParallelElems / 4)
-  for (std::int64_t n = 0; n < step.N; ++n) step.active(n) ? row_backward<kCell>(step, at, n) : row_passes(step, at, n);
+  for (std::int64_t n = 0; n < step.N; ++n)
+    if (!step.active(n))
+      row_passes(step, at, n);
+    else if (step.avx512)
+      row_backward_512<kCell>(step, at, n);
+    else
+      row_backward<kCell, 8>(step, at, n);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ struct RnnStep {
   int threads;
   std::int64_t t = 0;                     // of the whole sequence
   const std::int32_t* lengths = nullptr;  // none: all rows are active
+  bool avx512 = false;                    // vectors of 16, with the same bits as those of 8
 
   bool active(std::int64_t n) const { return !lengths || t < lengths[n]; }
 };

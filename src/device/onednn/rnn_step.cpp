@@ -18,6 +18,7 @@ class RnnStepOp : public Op, public PacksWeights {
       : d_(std::get<RnnStepDims>(spec.dims)),
         at_(spec),
         threads_(context.threads),
+        avx512_(context.avx512()),
         gates_(d_.G() * d_.U),
         parts_(d_.P() * d_.U),
         product_(context, d_.N, forward ? d_.H : gates_, forward ? gates_ : d_.H, forward, x_columns) {}
@@ -48,12 +49,14 @@ class RnnStepOp : public Op, public PacksWeights {
             .dparts_row = d_.T * parts_,
             .threads = threads_,
             .t = d_.first + d_.t,
-            .lengths = at_.lengths < 0 ? nullptr : static_cast<const std::int32_t*>(args.tensors[at_.lengths])};
+            .lengths = at_.lengths < 0 ? nullptr : static_cast<const std::int32_t*>(args.tensors[at_.lengths]),
+            .avx512 = avx512_};
   }
 
   RnnStepDims d_;
   RnnStepArgs at_;
   int threads_;
+  bool avx512_;
   std::int64_t gates_, parts_;  // floats of a row
   StepProduct product_;
   ScratchPlan scratch_;

@@ -82,7 +82,7 @@ class SoftmaxForward final : public Op {
       float sums[8] = {};
       over_lanes(std::min(kBlock, d_.K - first), [&]<int kLanes>(std::int64_t i) {
         using L = Lanes<kLanes>;
-        const auto e = VectorMath<kLanes>::exp(L::load(logits + first + i) - top);
+        const auto e = VectorMath<Lanes<kLanes>>::exp(L::load(logits + first + i) - top);
         L::store(probs + first + i, e);
         L::store(sums, L::load(sums) + e);
       });

@@ -35,7 +35,7 @@ class SoftmaxPart final : public Op {
       over_lanes(std::min(kBlock, d_.K - first), [&]<int kLanes>(std::int64_t i) {
         using L = Lanes<kLanes>;
         const auto x = L::load(row + first + i);
-        L::store(sums, L::load(sums) + VectorMath<kLanes>::exp(x - top));
+        L::store(sums, L::load(sums) + VectorMath<Lanes<kLanes>>::exp(x - top));
         L::store(alls, L::load(alls) + x);
       });
       for (int i = 0; i < 8; ++i) sum += static_cast<double>(sums[i]), all += static_cast<double>(alls[i]);
@@ -109,7 +109,7 @@ class SoftmaxPartBackward final : public Op {
       const float at_label = here ? factor * (std::exp(row[label] - norm) - rest) - hit : 0.0f;
       over_lanes(d_.K, [&]<int kLanes>(std::int64_t k) {
         using L = Lanes<kLanes>;
-        const auto value = (VectorMath<kLanes>::exp(L::load(row + k) - norm) - rest) * factor;
+        const auto value = (VectorMath<Lanes<kLanes>>::exp(L::load(row + k) - norm) - rest) * factor;
         L::store(to + k, add ? L::load(to + k) + value : value);
       });
       if (here) to[label] = kept + at_label;

@@ -10,9 +10,8 @@
 
 namespace echelon::inline device::onednn {
 
-template <int kLanes>
+template <class L>
 struct VectorMath {
-  using L = Lanes<kLanes>;
   using Floats = typename L::Floats;
   using Ints = typename L::Ints;
 

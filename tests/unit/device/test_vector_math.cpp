@@ -8,8 +8,8 @@
 namespace echelon::device::onednn {
 namespace {
 
-using Math = VectorMath<8>;
 using L = Lanes<8>;
+using Math = VectorMath<L>;
 
 // Largest relative error of `fast` over x = -limit .. limit, all eight lanes of each vector.
 template <class Fast, class Exact>
