@@ -42,8 +42,7 @@ void explain(int signal) {
   std::array<void*, 64> frames{};
   ::backtrace_symbols_fd(frames.data(), ::backtrace(frames.data(), frames.size()), STDERR_FILENO);
   print(kReportIt);
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);
+  std::raise(signal);  // SA_RESETHAND: now as if there were no handler
 }
 
 }  // namespace
