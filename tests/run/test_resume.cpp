@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
 #include "tests/run/compare.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -127,7 +128,8 @@ TEST_CASE("TERM, INT and HUP as the conventions have them", "[run][slow]") {
 }
 
 TEST_CASE("a request that comes while the process starts is kept until the run has begun", "[run]") {
-  for (const char* pause : {"0.06", "0.12", "0.2"}) {
+  for (const double pause_s : {0.06, 0.12, 0.2}) {
+    const std::string pause = fmt::format("{:.2f}", pause_s * test::patience());
     const test::Trial trial;
     const test::Outcome outcome = trial.train_and(0, kLong, fmt::format("sleep {}; kill -USR1 $pid; wait $pid", pause));
     INFO(pause << "\n" << outcome.out << outcome.err);
