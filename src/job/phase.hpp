@@ -11,7 +11,7 @@ namespace echelon::inline job {
 
 // Phase of a rank while others work without it: a server while workers evaluate or save. Its waits are not watched,
 // those of the others are.
-inline constexpr const char* kStandBy = "standing by";
+inline constexpr char kStandBy[] = "standing by";  // an array: known by its address
 
 // Told of each phase that begins, on the thread that begins it (fault/injector.hpp).
 class PhaseListener {
