@@ -22,12 +22,13 @@ using test::check_equal;
 using test::train_run;
 using test::with;
 
-constexpr int kSteps = 2720;  // a second or two, so that a quick machine is still at it when the signal comes
+// A second or two, paced so that a quick machine is still at it when the signal comes.
+constexpr int kSteps = 2720;
 const test::Sets kLong = {"train.epochs=160", "evaluate.every_epochs=40", "checkpoint.every_epochs=0",
-                          "checkpoint.every_steps=40"};
+                          "checkpoint.every_steps=40", "device.pace_ms=0.5"};
 
 // Killed within the first 500 steps.
-const test::Sets kKilled = with(kLong, {"train.epochs=70", "evaluate.every_epochs=35"});
+const test::Sets kKilled = with(kLong, {"train.epochs=70", "evaluate.every_epochs=35", "device.pace_ms=1"});
 constexpr int kStepsOfKilled = 1190;
 
 // Every step once, in order, over all attempts: kills included, which lose no row that a checkpoint is beyond.
