@@ -43,7 +43,7 @@ pids() {{
   find results -path "$1" -name lock -newer mark -exec cat {{}} + | sed -n 's/.*"pid":\([0-9]*\).*/\1/p' | sort -u
 }}
 for i in $(seq 300); do
-  busy=$(find results -path '*/run-*/*' -name {1} -newer mark | wc -l)
+  busy=$(find results -path '*/run-*/*' -name {1} -newer mark | cut -d/ -f3 | sort -u | wc -l)  # cells
   own=$(find results -path '*/k1_batch-global-{0}_*/run-*' -name {1} -newer mark)
   [ -n "$own" ] && [ "$busy" -gt {2} ] && break
   sleep 0.05
