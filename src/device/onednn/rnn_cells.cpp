@@ -145,28 +145,25 @@ ECHELON_AVX512 void row_backward_512(const RnnStep& step, const RnnBackward& at,
   row_backward<kCell, 16>(step, at, n);
 }
 
+// Rows that are active and those that are not.
+template <class Active, class Idle>
+void over_rows(const RnnStep& step, const Active& active, const Idle& idle) {
+#pragma omp parallel for num_threads(step.threads) if (step.threads > 1 && step.N * step.H >= kParallelElems / 4)
+  for (std::int64_t n = 0; n < step.N; ++n) step.active(n) ? active(n) : idle(n);
+}
+
 template <Cell kCell>
 void forward(const RnnStep& step, const RnnForward& at) {
-#pragma omp parallel for num_threads(step.threads) if (step.threads > 1 && step.N * step.H >= kParallelElems / 4)
-  for (std::int64_t n = 0; n < step.N; ++n)
-    if (!step.active(n))
-      row_stays(step, at, n);
-    else if (step.avx512)
-      row_forward_512<kCell>(step, at, n);
-    else
-      row_forward<kCell, 8>(step, at, n);
+  const auto row = step.avx512 ? row_forward_512<kCell> : row_forward<kCell, 8>;
+  over_rows(
+      step, [&](std::int64_t n) { row(step, at, n); }, [&](std::int64_t n) { row_stays(step, at, n); });
 }
 
 template <Cell kCell>
 void backward(const RnnStep& step, const RnnBackward& at) {
-#pragma omp parallel for num_threads(step.threads) if (step.threads > 1 && step.N * step.H >= kParallelElems / 4)
-  for (std::int64_t n = 0; n < step.N; ++n)
-    if (!step.active(n))
-      row_passes(step, at, n);
-    else if (step.avx512)
-      row_backward_512<kCell>(step, at, n);
-    else
-      row_backward<kCell, 8>(step, at, n);
+  const auto row = step.avx512 ? row_backward_512<kCell> : row_backward<kCell, 8>;
+  over_rows(
+      step, [&](std::int64_t n) { row(step, at, n); }, [&](std::int64_t n) { row_passes(step, at, n); });
 }
 
 }  // namespace
