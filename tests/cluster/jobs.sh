@@ -11,12 +11,13 @@ cancelled=$(submit_paced cancelled)
 array=$(ECHELON=$work/echelon RANKS="1 2" sbatch --parsable --array 0-1 --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/array-%a.log" \
   scaling_array.sbatch "${paced[@]:1}" --set train.steps=100 --set "name=array")
 within 60 has_checkpoint suspended && scontrol suspend "$suspended"
+since=$SECONDS
 within 60 has_checkpoint cancelled && scancel "$cancelled"
-sleep 8
-scontrol resume "$suspended"
 within 60 is_over "$cancelled"
 ended=$(code cancelled)
 cancelled=$(submit_paced cancelled)
+while [ $((SECONDS - since)) -lt 20 ]; do sleep 0.5; done
+scontrol resume "$suspended"
 for job in "$timed" "$suspended" "$cancelled" "$array"; do within 120 is_over "$job"; done
 verdict "${names[7]}" "$(checksum "$work/paced") resumed" "$(went_on timed | sed 's/resumed [1-9].*/resumed/')" "$work/timed.log"
 verdict "${names[8]}" "$(checksum "$work/paced") code 0, not resumed" \
@@ -24,7 +25,7 @@ verdict "${names[8]}" "$(checksum "$work/paced") code 0, not resumed" \
 verdict "${names[10]}" "75, then $(checksum "$work/paced") resumed 1" "$ended, then $(went_on cancelled)" "$work/cancelled.log"
 verdict "${names[11]}" "1 rank: finished, 2 ranks: finished" \
   "1 rank: $(grep -ho finished results/k1/array/run-*/01/status.json | head -1), 2 ranks: $(grep -ho finished results/k2/array/run-*/01/status.json | head -1)" \
-  "$work/array-0.log"
+  "$work"/array-[01].log
 
 # Alone: an urgent job takes whole hosts.
 preempted=$(submit_paced preempted)

@@ -23,12 +23,12 @@ finish() {
   [ $failed -eq 0 ]
 }
 skip() { echo "skipped: $1: $2"; skipped=$((skipped + 1)); }
-# verdict NAME EXPECTED FOUND LOG
+# verdict NAME EXPECTED FOUND LOG..
 verdict() {
   if [ "$2" = "$3" ] && [ -n "$2" ]; then passed=$((passed + 1)); else
     failed=$((failed + 1))
     echo "FAILED: $1: expected '$2', found '$3'"
-    tail -30 "$4"
+    tail -n 30 "${@:4}"
   fi
 }
 
@@ -65,7 +65,7 @@ export OMP_NUM_THREADS=1
 plain=(train digits.toml --set train.epochs=0 --set run.progress=none --set data.test= --set device.threads=1)
 train=("${plain[@]}" --set train.steps=20)
 # 20 s at least: longer than train.sbatch keeps a signal back while the program starts.
-paced=("${plain[@]}" --set train.steps=2000 --set device.pace_ms=10 --set checkpoint.every_steps=20 --set run.hang_timeout_s=4)
+paced=("${plain[@]}" --set train.steps=2000 --set device.pace_ms=10 --set checkpoint.every_steps=20 --set run.hang_timeout_s=15)
 # Of a folder of results, after its last attempt.
 checksum() {
   local attempts=("$1"/*/run-*/[0-9][0-9])
@@ -78,7 +78,8 @@ within() {
   until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done
 }
 has_checkpoint() { compgen -G "$work/$1/*/run-*/checkpoints/step-*.h5" > /dev/null; }
-is_over() { [ -z "$(squeue -h -j "$1" -o %T 2> /dev/null)" ]; }
+# Not where squeue fails, but for a job that Slurm has forgotten.
+is_over() { local state; state=$(squeue -h -j "$1" -o %T 2>&1) && [ -z "$state" ] || [[ $state = *"Invalid job id"* ]]; }
 submit_paced() { # FOLDER SBATCH-OPTIONS..: the job's number
   local folder=$1; shift
   ECHELON=$work/echelon sbatch --parsable --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/$folder.log" "$@" \
