@@ -9,8 +9,6 @@
 #include <new>
 
 #include "base/error.hpp"
-#include "config/traits/codecs.hpp"
-#include "config/traits/strategies.hpp"
 #include "device/arenas.hpp"
 #include "device/upload.hpp"
 #include "model/build.hpp"
@@ -18,6 +16,7 @@
 #include "model/program.hpp"
 #include "optim/optimiser.hpp"
 #include "parallel/activation_exchange.hpp"
+#include "parallel/exchange_arenas.hpp"
 #include "parallel/pipeline.hpp"
 
 namespace echelon::inline parallel {
@@ -100,59 +99,6 @@ void estimate(const Config& config, const Holding& holding, Footprint& bytes) {
       model_costs(holding.evaluated, dtype).activation_bytes * static_cast<double>(holding.batches.evaluation);
 }
 
-int arenas_of_strategy(const ExchangeConfig& exchange) {
-  const bool coded = exchange.codec != kNoCodec.name;
-#define X(name, ...) \
-  if (exchange.strategy == #name) return exchange.name.arenas(coded);
-  ECHELON_STRATEGIES(X)
-#undef X
-  return 0;
-}
-
-bool is_lossy(const ExchangeConfig& exchange) {
-  const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
-  return codec && codec->lossy;
-}
-
-// Arenas of a checkpoint that each replica has for itself: rank 0 gathers them from all.
-double own_arenas(const ExchangeConfig& exchange, int states) {
-  double arenas = is_lossy(exchange) ? 1 : 0;  // the residual
-  if (strategy_traits(exchange.strategy).tables.contains("asynchronous"))
-    arenas += exchange.asynchronous.own_arenas(states);
-#define X(name, ...) \
-  if (exchange.strategy == #name) return arenas + exchange.name.own_arenas(states);
-  ECHELON_STRATEGIES(X)
-#undef X
-  return arenas;
-}
-
-struct AsyncArenas {
-  double host = 0, device = 0;
-};
-
-// Arenas that a rank of an asynchronous parameter server keeps: exchange/asynchronous/memory.hpp, of a worker, and
-// served.hpp, of a server with its part; of `states` of the optimiser. A codec (codec.hpp) takes its messages on a
-// worker; a lossy one the residual on all ranks; either on servers a copy of what each worker has. Messages are on the
-// host wherever the servers' weights are.
-AsyncArenas async_arenas(const ExchangeConfig& exchange, int workers, int states) {
-  const AsynchronousKeys& keys = exchange.asynchronous;
-  const bool on_device = keys.memory == ServedMemory::device;
-  const bool compensates = keys.delay_compensation > 0, adapts = compensates && keys.compensation_decay > 0;
-  const bool steps = keys.states == AsyncStates::server;
-  const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
-  const bool lossy = codec && codec->lossy;
-  const double of_worker = codec ? 4 : 3;
-  double served = 1 + (keys.soft > 1 || steps || on_device ? 1 : 0) + (steps ? states : 0);
-  served += (compensates || codec ? workers : 0) + (adapts ? 1 : 0);
-  const double of_servers = workers + (on_device ? 0 : served);
-  const double whole = (adapts ? 1 : 0) + (lossy ? 1 : 0);
-  const auto dedicated = static_cast<double>(exchange.server.ranks);
-  const auto inside = static_cast<double>(exchange.servers > 0 ? exchange.servers : workers);
-  const double parts = dedicated > 0 ? dedicated : inside;
-  return {.host = whole + (dedicated > 0 ? std::max(of_worker, of_servers / parts) : of_worker + of_servers / parts),
-          .device = on_device ? served / parts : 0};
-}
-
 Footprint footprint(const Config& config, const Holding& holding, Device* counting = nullptr) {
   const auto value = static_cast<double>(size_of(wide_of(config.device.dtype)));
   const double arena = static_cast<double>(holding.evaluated.parameters().elems()) * value;
@@ -184,21 +130,11 @@ int in_flight_of(const Config& config, int stage, const RankBatches& batches) {
 
 void set_strategy_memory(const Config& config, int replicas, Footprint& bytes) {
   const double arena = bytes.weights;
-  const auto states = static_cast<int>(rule_of(config.optimiser).arenas());
-  bytes.strategy = arena * arenas_of_strategy(config.exchange);
-  bytes.host = 0;
-  if (strategy_traits(config.exchange.strategy).reads_table("asynchronous") &&
-      replicas + config.exchange.server.ranks > 1) {
-    const AsyncArenas arenas = async_arenas(config.exchange, replicas, states);
-    bytes.host = arena * arenas.host;
-    bytes.strategy += arena * arenas.device;
-  }
-  if (strategy_traits(config.exchange.strategy).skips_steps && config.run.on_lost_worker == OnLostWorker::go_on)
-    bytes.host += arena;  // the weights of the step before, while new ones arrive
-  bytes.checkpoint = 0;
-  if (config.checkpoint.asynchronous)  // a lossy codec adds what sums are short of, or the servers' weights
-    bytes.checkpoint = bytes.saved() + (is_lossy(config.exchange) ? arena : 0);
-  if (replicas > 1) bytes.checkpoint += arena * own_arenas(config.exchange, states) * replicas;
+  const ExchangeArenas arenas = exchange_arenas(config, replicas);
+  bytes.strategy = arena * arenas.device;
+  bytes.host = arena * arenas.host;
+  bytes.checkpoint = config.checkpoint.asynchronous ? bytes.saved() + arena * arenas.whole : 0;
+  if (replicas > 1) bytes.checkpoint += arena * arenas.own * replicas;
 }
 
 std::int64_t RankBatches::largest() const {

@@ -48,7 +48,7 @@ struct Footprint {
   double checkpoint = 0;        // the copy of checkpoint.asynchronous, and what replicas have for themselves, of all of
                                 // them, in host memory: on rank 0, of split models on each rank of the first replica
                                 // that writes its part; not in total()
-  double host = 0;              // what asynchronous servers and their workers keep in host memory; not in total()
+  double host = 0;              // what strategy and codec keep in host memory (exchange_arenas.hpp); not in total()
   bool estimated = false;  // no such device is here: activations are twice the values (once in evaluation), scratch and
                            // packed are unknown
 

@@ -69,6 +69,26 @@ std::set<std::string> splits_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
+TEST_CASE("messages of a codec are as long as declared", "[contract][declared]") {
+  constexpr std::int64_t n = 20000;
+  const CodecOptions options{.density = 0.03, .index_coding = "raw"};
+  for (const CodecTraits& declared : kCodecs) {
+    CAPTURE(declared.name);
+    const auto codec = make_codec(declared.name, options);
+    std::vector<float> values = drawn(n, "values");
+    std::vector<std::byte> wire(codec->most_bytes(n));
+    for (int step = 0; step < 20; ++step) {  // a threshold adapts
+      values = drawn(n, "values");
+      const std::size_t bytes = codec->encode({.values = values.data(), .elems = n, .key = 7}, wire.data());
+      if (step < 19) continue;
+      const double part = declared.coded > 0 ? declared.coded : 2 * options.density;
+      const double found = static_cast<double>(bytes) / (4.0 * n);
+      CHECK(found < 1.02 * part);
+      CHECK(found > 0.48 * part);
+    }
+  }
+}
+
 TEST_CASE("codecs that are declared lossless give back any bits, the others do not", "[contract][declared]") {
   for (const CodecTraits& declared : kCodecs) {
     CAPTURE(declared.name);

@@ -106,6 +106,47 @@ TEST_CASE("check predicts what rank 0 gathers for a checkpoint where replicas di
   }
 }
 
+// Differences from a run that keeps nothing, on ranks that write no checkpoint.
+TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
+  const test::Trial trial(
+      "name = \"trial\"\n[[model.layers]]\ntype = \"flatten\"\n[[model.layers]]\ntype = \"dense\"\nunits = 4000\n"
+      "[[model.layers]]\ntype = \"dense\"\nunits = 1000\n[data]\ntrain = \"data/train\"\n[batch]\nglobal = 6\n"
+      "[train]\nepochs = 0\nsteps = 3\n[device]\nkind = \"onednn\"\nthreads = 1\n");
+  trial.make_data(
+      {"synth", "--samples", "60", "--shape", "1,28,28", "--classes", "1000", "--shards", "1", "--out", "data/train"});
+  const auto both = [&](const std::string& name, const test::Sets& own) {
+    const test::Sets sets = test::with(own, {"name=" + name});
+    const test::Outcome plan = trial.check(sets, {"--ranks", "3"}), run = trial.train(3, sets);
+    INFO(name << "\n" << plan.out << plan.err << run.out << run.err);
+    REQUIRE((plan.code == 0 && run.code == 0));
+    const double host = std::max(0.0, amount_mb(plan.out, "in host memory of the exchange"));
+    const std::vector<double> held = trial.summary(name)["peak_rss_mb"];
+    return std::pair{predicted_mb(plan.out) + host, std::max(held[1], held[2])};
+  };
+  const auto [plain, plain_held] = both("plain", {});
+  const double weights = amount_mb(trial.check({}).out, "weights");
+  REQUIRE(weights == Approx(27.2).margin(0.2));
+  if (!trial.summary("plain").contains("allocations_per_step")) return;  // a sanitised program keeps freed memory
+  const std::vector<std::pair<std::string, test::Sets>> ways = {
+      {"fp16", {"exchange.codec=fp16"}},
+      {"int8", {"exchange.codec=int8"}},
+      {"topk", {"exchange.codec=topk"}},
+      {"naive", {"exchange.algorithm=naive"}},
+      {"coded-servers", {"exchange.strategy=server", "exchange.codec=fp16"}},
+      {"sorting-server", {"exchange.strategy=server", "exchange.codec=topk", "exchange.servers=3"}},
+      {"averaging", {"exchange.strategy=averaging", "exchange.codec=int8"}},
+      {"asynchronous", {"exchange.strategy=asynchronous"}},
+      {"gossip", {"exchange.strategy=gossip"}},
+      {"strom", {"exchange.strategy=strom", "exchange.strom.tau=0.001"}},
+      {"backup", {"exchange.strategy=backup"}},
+      {"whole-strom", {"exchange.strategy=strom", "exchange.strom.warmup_steps=2"}}};
+  for (const auto& [name, own] : ways) {
+    const auto [predicted, held] = both(name, own);
+    INFO(name << ": predicted " << predicted - plain << ", held " << held - plain_held << ", weights " << weights);
+    CHECK(std::abs((predicted - plain) - (held - plain_held)) < 0.3 * weights + 0.05 * predicted);
+  }
+}
+
 TEST_CASE("a split chosen under a memory limit leaves room for evaluation", "[run]") {
   const test::Trial trial(config_of("lenet"));
   make_data(trial, "lenet");

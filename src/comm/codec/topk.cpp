@@ -87,9 +87,9 @@ class TopK final : public PlaceCodec<TopK> {
   // One pass: candidates (magnitude >= `floor`) are encoded, all others stay in the residual.
   void pass(const Encoding& range, std::uint32_t floor) {
     count_ = 0;
+    if (floor == 0) make_room_for(range.elems + kBlock);
     for (std::int64_t at = 0; at < range.elems; at += kBlock) {
-      make_room(indices_, static_cast<std::size_t>(count_ + kBlock));
-      make_room(encoded_, static_cast<std::size_t>(count_ + kBlock));
+      make_room_for(count_ + kBlock);
       const std::int64_t n = std::min(kBlock, range.elems - at);
       each_lanes(n, [&](std::int64_t i, std::int64_t lanes) { pass_lanes(range, floor, at + i, lanes); });
     }
@@ -157,11 +157,15 @@ class TopK final : public PlaceCodec<TopK> {
     clearing.finish();
   }
 
+  void make_room_for(std::int64_t entries) {
+    make_room(indices_, static_cast<std::size_t>(entries));
+    make_room(encoded_, static_cast<std::size_t>(entries));
+  }
+
   // A message as indices_ and encoded_.
   void parse(const std::byte* wire, std::size_t bytes, std::int64_t elems) {
     count_ = 0;
-    make_room(indices_, static_cast<std::size_t>(chosen(elems)));
-    make_room(encoded_, static_cast<std::size_t>(chosen(elems)));
+    make_room_for(chosen(elems));
     each_encoded(wire, bytes, elems, [&](std::uint32_t place, float value) {
       const auto at = static_cast<std::size_t>(count_++);
       indices_[at] = place << 1;

@@ -18,8 +18,7 @@ struct BackupKeys {
     return replicas >= 0 ? replicas : std::max<std::int64_t>(1, workers / 10);
   }
 
-  // As NoKeys: with a server in each worker its weights, its sums, gradients that arrive, and weights on their way.
-  static constexpr int arenas(bool) { return 4; }
+  static constexpr int arenas(bool) { return 0; }  // as NoKeys: what a server keeps is parallel/exchange_arenas.hpp's
   static constexpr int own_arenas(int) { return 0; }
 
   template <class Section>

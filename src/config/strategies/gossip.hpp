@@ -1,6 +1,7 @@
 // [exchange.gossip]: the keys of strategy "gossip" (exchange/gossip/gossip.cpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "config/strategies/keys.hpp"
@@ -26,6 +27,17 @@ struct GossipKeys {
     return order == MixingOrder::mix_before || topology == GossipTopology::random ? 2 : 1;
   }
   static constexpr int own_arenas(int states) { return states + 1; }
+  // Of host memory: the weights that arrive in a round. Of random ones more than three are rare.
+  constexpr int host_arenas(int replicas) const {
+    const int others = replicas - 1;
+    switch (topology) {
+      case GossipTopology::complete: return others;
+      case GossipTopology::random: return std::min(others, 3);
+      case GossipTopology::ring: return std::min(others, 2);
+      case GossipTopology::exponential: return std::min(others, 1);
+    }
+    return 0;
+  }
 
   template <class Section>
   static void describe(Section& section) {

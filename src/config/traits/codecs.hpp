@@ -21,19 +21,21 @@ enum class CodecRoute : std::uint8_t {
 struct CodecTraits {
   std::string_view name;
   CodecRoute route = CodecRoute::any;
-  bool lossy = true;  // decoded values may differ from what was encoded; takes f32 alone and keeps residuals
-  Words reads = {};   // keys of [exchange] that this codec reads and not every codec does
+  bool lossy = true;   // decoded values may differ from what was encoded; takes f32 alone and keeps residuals
+  double coded = 0.5;  // bytes of a message over those of its values, at most; 0: 2 exchange.density
+  Words reads = {};    // keys of [exchange] that this codec reads and not every codec does
 };
 
 // clang-format off
 #define ECHELON_CODECS(X)                                                                          \
   X(fp16, .route = CodecRoute::any)                                                                \
   X(bf16, .route = CodecRoute::any)                                                                \
-  X(int8, .route = CodecRoute::direct)                                                             \
-  X(onebit, .route = CodecRoute::direct)                                                           \
-  X(topk, .route = CodecRoute::gather, .reads = {"density", "index_coding"})                       \
-  X(threshold, .route = CodecRoute::gather, .reads = {"density", "tau", "index_coding"})           \
-  X(lossless, .route = CodecRoute::any, .lossy = false)
+  X(int8, .route = CodecRoute::direct, .coded = 0.26)                                              \
+  X(onebit, .route = CodecRoute::direct, .coded = 0.04)                                            \
+  X(topk, .route = CodecRoute::gather, .coded = 0, .reads = {"density", "index_coding"})           \
+  X(threshold, .route = CodecRoute::gather, .coded = 0,                                            \
+    .reads = {"density", "tau", "index_coding"})                                                   \
+  X(lossless, .route = CodecRoute::any, .lossy = false, .coded = 1)
 // clang-format on
 
 #define X(codec, ...) CodecTraits{.name = #codec, __VA_ARGS__},

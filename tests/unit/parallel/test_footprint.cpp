@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "model/build.hpp"
+#include "parallel/exchange_arenas.hpp"
 #include "parallel/footprint.hpp"
 #include "parallel/split.hpp"
 
@@ -42,6 +43,76 @@ TEST_CASE("servers in device memory move what they have from the host to the dev
   keys.delay_compensation = 0.1, keys.compensation_decay = 0.9;
   CHECK(arenas(keys, host, 0, 2) == std::pair(1 + 3 + (4 + 8) / 2.0, 0.0));
   CHECK(arenas(keys, device, 0, 2) == std::pair(1 + 3 + 4 / 2.0, 8 / 2.0));
+}
+
+TEST_CASE("residuals and messages of sums count as host memory, on a GPU the residual as its own", "[parallel]") {
+  Config config;
+  config.device.kind = "onednn";
+  ExchangeConfig& exchange = config.exchange;
+  const auto host = [&](const char* codec, const char* algorithm, int replicas) {
+    exchange.codec = codec, exchange.algorithm = algorithm;
+    return exchange_arenas(config, replicas).host;
+  };
+  CHECK(host("none", "ring", 4) == 0);
+  CHECK(host("none", "naive", 4) == 4);
+  CHECK(host("none", "mpi", 4) == 1);
+  CHECK(host("fp16", "ring", 1) == 1);
+  CHECK(host("fp16", "ring", 4) == 1 + 0.5);
+  CHECK(host("fp16", "naive", 4) == 1 + 4 * 0.5);
+  CHECK(host("int8", "ring", 4) == 2 + 2 * 0.26);
+  CHECK(host("topk", "ring", 4) == 1 + 4 * 2 * exchange.density);
+  CHECK(host("lossless", "ring", 4) == 1);
+  CHECK(exchange_arenas(config, 4).whole == 0);
+  exchange.reduction = Reduction::adasum;
+  CHECK(host("none", "ring", 3) == 1 + 2);
+  exchange.reduction = Reduction::sum;
+  config.device.kind = "cuda";
+  CHECK(host("int8", "ring", 4) == 1 + 2 * 0.26);
+  CHECK(exchange_arenas(config, 4).device == 1);
+  CHECK(host("int8", "ring", 1) == 2);
+  CHECK(exchange_arenas(config, 1).device == 0);
+  CHECK((exchange_arenas(config, 4).own == 1 && exchange_arenas(config, 4).whole == 1));
+}
+
+TEST_CASE("host memory of servers, gossip and Strom's exchange follows parts, neighbours and slots", "[parallel]") {
+  Config config;
+  ExchangeConfig& exchange = config.exchange;
+  exchange.strategy = "server";
+  CHECK(exchange_arenas(config, 4).host == 0);
+  exchange.codec = "fp16";
+  CHECK(exchange_arenas(config, 4).host == 4 + 0.5 * (1 + 4 / 4.0));
+  exchange.server.ranks = 1;
+  CHECK(exchange_arenas(config, 4).host == 4 + 0.5 * (1 + 4));
+  exchange.codec = "topk";
+  CHECK(exchange_arenas(config, 4).host == Approx(4 + 2 * exchange.density * (1 + 4) + 2));
+  exchange = {};
+  exchange.strategy = "backup";
+  exchange.servers = 2;
+  config.optimiser.momentum = 0.9;
+  CHECK(exchange_arenas(config, 4).device == 2 + 3 / 2.0);
+  CHECK(exchange_arenas(config, 4).host == 2 / 2.0);
+  config.device.kind = "cuda";
+  CHECK(exchange_arenas(config, 4).device == 0);
+  CHECK(exchange_arenas(config, 4).host == 2 + 3 / 2.0 + 1 + 2 / 2.0);
+  config.device.kind = "onednn";
+  exchange = {};
+  exchange.strategy = "gossip";
+  for (const auto& [topology, neighbours] : {std::pair(GossipTopology::exponential, 1),
+                                             {GossipTopology::ring, 2},
+                                             {GossipTopology::random, 3},
+                                             {GossipTopology::complete, 7}}) {
+    exchange.gossip.topology = topology;
+    CHECK(exchange_arenas(config, 8).host == neighbours);
+    CHECK(exchange_arenas(config, 2).host == 1);
+    CHECK(exchange_arenas(config, 1).host == 0);
+  }
+  exchange.strategy = "strom";
+  CHECK(exchange_arenas(config, 4).host == Approx(2 + 1 + 2 * 4 * 0.01));
+  exchange.strom.warmup_steps = 1, exchange.strom.tau = 0.5;
+  CHECK(exchange_arenas(config, 4).host == 2 + 2 * 4);
+  exchange.strom.rounds = StromRounds::asynchronous;
+  CHECK(exchange_arenas(config, 4).host == 2 + 8 * 4);
+  CHECK(exchange_arenas(config, 1).host == 2 + 1);
 }
 
 TEST_CASE("each rank that writes a part of a checkpoint holds a copy of that part alone", "[parallel]") {
