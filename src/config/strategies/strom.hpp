@@ -11,6 +11,9 @@ enum class StromRounds : std::uint8_t { synchronous, asynchronous };
 enum class StromTopology : std::uint8_t { all, ring };
 enum class StromIndices : std::uint8_t { raw, entropy };
 
+inline constexpr int kStromSlots = 8;  // asynchronous: messages on their way, of one origin, bucket and link
+constexpr int strom_slots(bool asynchronous) { return asynchronous ? kStromSlots : 2; }
+
 struct StromKeys {
   StromRounds rounds = StromRounds::synchronous;
   StromTopology topology = StromTopology::all;
@@ -24,7 +27,7 @@ struct StromKeys {
   // Of host memory: weights before the step, the residual, entries while tau adapts, and the slots of messages
   // (exchange/strom/protocol.hpp), of whole updates or of few entries.
   constexpr double host_arenas(int replicas) const {
-    const double slots = replicas == 1 ? 1 : (rounds == StromRounds::asynchronous ? 8 : 2) * replicas;
+    const double slots = replicas == 1 ? 1 : strom_slots(rounds == StromRounds::asynchronous) * replicas;
     return 2 + (tau > 0 ? 0 : 1) + slots * (warmup_steps > 0 ? 1 : density);
   }
 

@@ -13,7 +13,7 @@ constexpr std::byte kNothing{};  // what empty messages point to
 }  // namespace
 
 StromProtocol::StromProtocol(int rank, int ranks, StromTraffic traffic)
-    : rank_(rank), ranks_(ranks), traffic_(std::move(traffic)), slots_(traffic_.asynchronous ? kStromSlots : 2) {
+    : rank_(rank), ranks_(ranks), traffic_(std::move(traffic)), slots_(strom_slots(traffic_.asynchronous)) {
   ECHELON_CHECK_GE(ranks, 2);
   const std::size_t buckets = traffic_.rooms.size(), slots = static_cast<std::size_t>(slots_);
   drafted_.resize(buckets);

@@ -44,10 +44,9 @@
 
 #include "comm/protocol/machine.hpp"
 #include "comm/transport.hpp"
+#include "config/strategies/strom.hpp"
 
 namespace echelon::inline exchange {
-
-inline constexpr int kStromSlots = 8;  // messages on their way, of one origin, bucket and link
 
 struct StromTraffic {
   bool asynchronous = false, ring = false;
