@@ -243,7 +243,7 @@ const std::vector<Requirement>& requirements() {
       {.one = P::draws_batches,
        .path = "exchange.strategy",
        .needed = P::own_pace,
-       .reason = "replicas that step together take equally many batches, and need no queue of them",
+       .reason = "its replicas count steps together: each takes equally many batches, and none is drawn from a queue",
        .blames_one = true},
       {.one = P::warms_up_by_few,
        .path = "exchange.strategy",

@@ -81,7 +81,7 @@ TEST_CASE("replicas that step together are refused a queue, with the reason", "[
   const test::Outcome refused = trial.check({"data.balance=queue"});
   INFO(refused.out << refused.err);
   CHECK(refused.code == kExitConfig);
-  CHECK_THAT(refused.err, Contains("replicas that step together take equally many batches"));
+  CHECK_THAT(refused.err, Contains("its replicas count steps together: each takes equally many batches"));
 }
 
 }  // namespace echelon

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A relocatable tar.gz for machines without the packages: the executable with every library and Open MPI component that
-# it needs, except glibc, the GPU driver and CUDA, and launchers that find them.
+# it needs, except glibc, the GPU driver and CUDA, and launchers that find them. Tables of lines for debuggers stay here.
 #   bundle.sh OUT [FILE]      OUT: the build folder (build/release); FILE: OUT/../echelon-<version>-<arch>.tar.gz
 #
 #   bin/       echelon, mpirun, orted and, with CUDA, echelon-cuda-tests: names of one launcher (launch.sh)
@@ -18,11 +18,12 @@ root=$work/$name
 
 tests/tools/install.sh "$out" "$root" > /dev/null
 mv "$root/bin" "$root/libexec"
-mkdir "$root/bin"
+mkdir -p "$root/bin" "$root/lib"
 if [ -x "$out/tests/cuda" ] && [ -f "$root/lib/libechelon_cuda.so" ]; then
   cp "$out/tests/cuda" "$root/libexec/echelon-cuda-tests"
   install -m 755 tests/tools/gpu.sh "$root/bin/gpu.sh"
 fi
+find "$root/libexec" "$root/lib" -type f -exec strip --strip-debug {} +
 for tool in mpirun orted; do cp "$(readlink -f "$(command -v $tool)")" "$root/libexec/$tool"; done
 install -m 755 tests/tools/launch.sh "$root/bin/echelon"
 ln -s echelon "$root/bin/ssh-clean"
@@ -36,7 +37,7 @@ components() { # FROM TO
   mkdir -p "$root/lib/$2"
   cp -P "$1"/*.so* "$root/lib/$2/"
 }
-mkdir -p "$root/lib" "$root/etc" "$root/share"
+mkdir -p "$root/etc" "$root/share"
 components "$(where pkglibdir)" openmpi
 components "$libs/pmix2/lib/pmix" pmix
 components "$libs/ucx" ucx

@@ -19,6 +19,7 @@ BackupBuffers::BackupBuffers(int rank, int workers, std::vector<ArenaRange> buck
       weights_(weights),
       newest_(buckets_.size()),
       kept_(buckets_.size()) {
+  if (!serves()) return;
   // A paced device takes updates of one thread, and paces them.
   if (!arenas.device().on_host() || !arenas.device().computes()) host_ = open_device("reference", {});
   Device& device = host_ ? *host_ : arenas.device();
@@ -27,6 +28,12 @@ BackupBuffers::BackupBuffers(int rank, int workers, std::vector<ArenaRange> buck
     for (int w = 0; w < workers; ++w)
       if (w != rank && bytes_of(b, rank) > 0)
         rooms_[{b, w}] = device.allocate(bytes_of(b, rank), "gradients at a server");
+}
+
+bool BackupBuffers::serves() const {
+  for (int b = 0; b < static_cast<int>(buckets_.size()); ++b)
+    if (bytes_of(b, rank_) > 0) return true;
+  return false;
 }
 
 ArenaRange BackupBuffers::place(int b, int server) const {
@@ -41,6 +48,7 @@ std::size_t BackupBuffers::bytes_of(int b, int server) const {
 
 void BackupBuffers::begin() {
   if (const auto fetched = weights_.fetch({0, arenas_.elems()})) fetched->wait();
+  if (!served_) return;
   steps_.emplace(optimiser_, *served_);
   for (int b = 0; b < static_cast<int>(buckets_.size()); ++b)
     std::memcpy(served_->weights_at(place(b, rank_).begin), weights_.at(place(b, rank_).begin), bytes_of(b, rank_));
@@ -50,7 +58,7 @@ void BackupBuffers::begin() {
 void BackupBuffers::store_states() { copy_states(false); }
 
 void BackupBuffers::store_weights() {
-  if (rank_ < workers_) return;
+  if (rank_ < workers_ || !served_) return;
   for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
     take_own(b);
     weights_.store(place(b, rank_));
@@ -67,7 +75,7 @@ void BackupBuffers::take_back_weights() {
 }
 
 void BackupBuffers::copy_states(bool to_server) {
-  if (arenas_.device().on_host()) return;  // they are the same
+  if (!served_ || arenas_.device().on_host()) return;  // on the host they are the same
   for (int s = 0; s < optimiser_.states(); ++s)
     for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
       const std::size_t begin = static_cast<std::size_t>(place(b, rank_).begin) * size_of(arenas_.dtype());

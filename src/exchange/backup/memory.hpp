@@ -2,9 +2,9 @@
 //
 // Gradients leave from the worker's arena and weights arrive in it, or in its staging memory where it is on a device.
 // A server keeps weights of its own, because a late worker on its rank still reads older ones. Memory of a server
-// beside the worker's, G bytes of weights, k workers, s servers: its weights and sums (2G / s), a gradient of each
-// other worker
-// ((k - 1) G / s), weights on their way (G / s; as much again for each worker that takes none); on devices its states.
+// beside the worker's, G bytes of weights, k workers, s servers: its weights and sums (2G), a gradient of each other
+// worker ((k - 1) G / s), weights on their way (G / s; as much again for each worker that takes none); on devices its
+// states. A rank without a part holds none of it.
 #pragma once
 
 #include <map>
@@ -44,6 +44,7 @@ class BackupBuffers final : public BackupMemory {
   void take_own(int b) override;
 
  private:
+  bool serves() const;                        // this rank has a part
   ArenaRange place(int b, int server) const;  // in the arenas
   std::size_t bytes_of(int b, int server) const;
   const void* pushed(int b, int worker) const;
@@ -58,7 +59,7 @@ class BackupBuffers final : public BackupMemory {
   Staging& gradients_;
   Staging& weights_;
   std::unique_ptr<Device> host_;  // of the servers, where the worker's device is none for them; else null
-  std::optional<Arenas> served_;  // of the whole model, of which the own parts are used
+  std::optional<Arenas> served_;  // of the whole model, of which the own parts are used; none without a part
   std::optional<Optimiser> steps_;
   std::vector<std::byte> before_;                // as keep_weights found them
   std::int64_t step_ = -1;                       // that the optimiser has begun

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/hash_rng.hpp"
+#include "exchange/backup/memory.hpp"
 #include "tests/support/backup_world.hpp"
 #include "tests/support/schedules.hpp"
 
@@ -125,6 +126,26 @@ TEST_CASE("a replica completes the step that it was led to, once", "[exchange][b
   rounds.completed(0, {.step = 0, .weight = 1, .whole = 3});
   CHECK_THROWS(rounds.completed(0, {.step = 0, .weight = 1, .whole = 3}));
   CHECK_THROWS(rounds.completed(1, {.step = 1, .weight = 1, .whole = 3}));
+}
+
+TEST_CASE("a rank without a part of the weights has no memory of a server", "[exchange][backup]") {
+  constexpr std::int64_t kElems = 100;
+  const auto device = open_device("reference", {});
+  ParameterSet parameters;
+  parameters.add("w", Shape{kElems}, {});
+  Arenas arenas(*device, parameters, DType::f32);
+  Optimiser optimiser({}, arenas);
+  Staging gradients(*device, arenas.gradients_at(0), kElems, DType::f32);
+  Staging weights(*device, arenas.weights_at(0), kElems, DType::f32);
+  const std::size_t before = device->peak_bytes(), whole = kElems * sizeof(float);
+  const Parts parts = {{0, kElems}, {kElems, kElems}};
+  for (const auto& [rank, held] : {std::pair(1, std::size_t{0}), std::pair(0, 3 * whole)}) {
+    BackupBuffers buffers(rank, 2, {{0, kElems}}, {parts}, arenas, optimiser, gradients, weights);
+    buffers.begin();
+    buffers.store_weights();
+    buffers.store_states();
+    CHECK(device->peak_bytes() - before == held);
+  }
 }
 
 }  // namespace echelon
