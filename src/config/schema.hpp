@@ -176,6 +176,7 @@ struct ExchangeConfig {
   double density = 0.01;  // topk: fraction of the values that is sent; threshold: target fraction of tau = 0
   double tau = 0;         // threshold: values of this size and more are sent as +-tau; 0: adapts
   std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
+  bool error_feedback = true;           // lossy codecs: what a message left out is added to the next one; else dropped
   std::int64_t codec_warmup_steps = 0;  // number of steps at the start of the run that send uncoded gradients
   double bucket_mb = 4;                 // gradients sent together, 0.001 to 4096
   double sparse_density = 0;  // a step sends a sparse table whole where replicas touch more than this share of

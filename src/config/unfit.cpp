@@ -165,6 +165,8 @@ class Finder {
          "exchange.asynchronous.delay_compensation > 0");
     used("exchange.density", exchange.tau == 0, "tau = 0, which adapts to it");
     used("exchange.strom.density", exchange.strom.tau == 0, "tau = 0, which adapts to it");
+    const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
+    used("exchange.error_feedback", codec && codec->lossy, "codecs that lose something");
     used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
     find_in_shared_memory();
     for (const char* path : {"exchange.warmup_steps", "exchange.warmup_epochs", "exchange.warmup_each_epoch"})

@@ -47,6 +47,7 @@ std::string codec_text(const ExchangeConfig& exchange) {
     add(fmt::format("tau {}", exchange.tau));
   else if (codec && codec->reads.contains("density"))
     add(fmt::format("density {}", exchange.density));
+  if (!exchange.error_feedback) add("no error feedback");
   if (exchange.codec_warmup_steps > 0) add(fmt::format("after {} steps", exchange.codec_warmup_steps));
   return exchange.codec + (more.empty() ? "" : more + ")");
 }

@@ -69,6 +69,8 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.strom = run.strom;
   config.codec = run.codec;
   config.density = run.density;
+  config.tau = run.tau;
+  config.error_feedback = run.error_feedback;
   config.codec_warmup_steps = run.codec_warmup;
   config.bucket_mb = run.bucket_kb / 1024;
   config.segment_kb = 0.25;
@@ -204,6 +206,7 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
     result.skipped += last.outcome.skipped ? 1 : 0;
     result.gradient_norm = last.outcome.gradient_norm;
     result.drift = last.outcome.drift;
+    result.residual_norm = last.outcome.codec.residual_norm;
     if (run.micro_shards > 0) {
       result.step_losses.push_back(last.losses.loss);
       group.sum(std::span(&result.step_losses.back(), 1));

@@ -38,7 +38,8 @@ struct ReplicaRun {
   int servers = 0, server_ranks = 0;     // strategies with servers: inside the replicas, or on ranks of their own
   ServerPartition partition = ServerPartition::ranges;  // likewise: what lies on each
   std::string codec = "none";
-  double density = 0.05;
+  double density = 0.05, tau = 0;
+  bool error_feedback = true;
   std::int64_t codec_warmup = 0;     // steps before the codec starts
   std::string device = "reference";  // as in the config, or one of open_other_device
   std::string card = {};             // far: of every replica; empty: each its own
@@ -84,6 +85,7 @@ struct ReplicaResult {
   std::vector<double> step_losses;       // reproducible: sums over all samples of each step
   double formula_bytes = 0;              // a step, all ranks
   double drift = -1;                     // StepOutcome::drift of this rank's last step
+  double residual_norm = 0;              // likewise: CodecRecord::residual_norm
   double sent_bytes = 0;                 // by this rank for gradients and weights, over all steps
   std::vector<std::uint64_t> checksums;  // of the weights, by replica; train_replicas fills it
   // By replica; train_replicas fills it.

@@ -120,8 +120,9 @@ TEST_CASE("a coded run goes on from what a checkpoint holds with the same bits",
       ReplicaRun run = small_run(codec);
       run.graph = small_batch_norm_net();
       run.steps = 9;
-      for (const char* device : {"reference", "discrete"}) {
-        run.device = device, run.resume_at = -1;
+      for (const auto& [device, feedback] :
+           {std::pair("reference", true), std::pair("discrete", true), std::pair("discrete", false)}) {
+        run.device = device, run.resume_at = -1, run.error_feedback = feedback;
         const ReplicaResult whole = train_replicas(run);
         run.resume_at = 5;
         const ReplicaResult resumed = train_replicas(run);
@@ -129,6 +130,42 @@ TEST_CASE("a coded run goes on from what a checkpoint holds with the same bits",
         CHECK((resumed.weights == whole.weights));
       }
     }
+}
+
+// Gradients that stay the same, by steps of rate 0: the errors of all steps are alike, unless they gather.
+TEST_CASE("without error feedback the errors of a step do not depend on the steps before", "[codec][feedback]") {
+  for (const std::string& codec : codec_names())
+    for (const char* strategy : {"synchronous", "server"})
+      for (const char* device : {"reference", "discrete"}) {
+        if (!codec_info(codec).lossy) continue;
+        DYNAMIC_SECTION(codec << " " << strategy << " " << device) {
+          ReplicaRun run = small_run(codec);
+          run.strategy = strategy, run.device = device, run.learning_rate = 0, run.tau = 0.05;
+          const auto norm_after = [&](int steps, bool feedback) {
+            run.steps = steps, run.error_feedback = feedback;
+            return train_replicas(run).residual_norm;
+          };
+          const double early = norm_after(3, false), drawn = codec == "int8" ? 0.1 : 0;
+          CHECK(early > 0);
+          CHECK(std::abs(norm_after(9, false) - early) <= drawn * early);
+          if (codec == "topk" || codec == "onebit" || codec == "threshold") CHECK(norm_after(9, true) > 1.2 * early);
+        }
+      }
+}
+
+TEST_CASE("what no message holds reaches the weights by error feedback alone", "[codec][feedback]") {
+  for (const char* strategy : {"synchronous", "averaging"})
+    for (const char* device : {"reference", "discrete"}) DYNAMIC_SECTION(strategy << " " << device) {
+        ReplicaRun run = small_run("threshold");
+        run.strategy = strategy, run.device = device, run.averaging.period = 1;
+        run.steps = 0, run.weight_decay = 0;
+        const std::vector<double> start = train_replicas(run).weights;
+        run.steps = 40, run.tau = 1;  // larger than any value of a step
+        for (const bool feedback : {false, true}) {
+          run.error_feedback = feedback;
+          CHECK((train_replicas(run).weights == start) == !feedback);  // no need to print them
+        }
+      }
 }
 
 TEST_CASE("coded bytes on the wire are those of the formula", "[codec]") {

@@ -58,6 +58,7 @@ inline AsyncSetting draw_async_setting(const std::string& codec, std::uint64_t s
   setting.gradients = below(2) == 0;
   setting.compensates = below(2) == 0;
   setting.soft = 1 + below(2);
+  setting.exchange.error_feedback = below(3) > 0;
   return setting;
 }
 

@@ -47,6 +47,12 @@ for codec in none lossless fp16 bf16 int8 onebit; do row $codec exchange.codec=$
 row "topk 1 %" exchange.codec=topk exchange.density=0.01
 row "topk 0.1 %" exchange.codec=topk exchange.density=0.001
 row "threshold 1 %" exchange.codec=threshold exchange.density=0.01
+for codec in int8 onebit; do row "$codec without feedback" exchange.codec=$codec exchange.error_feedback=false; done
+for density in 0.01 0.001; do
+  for codec in topk threshold; do
+    row "$codec $density without feedback" exchange.codec=$codec exchange.density=$density exchange.error_feedback=false
+  done
+done
 row "threshold 0.25 %" exchange.codec=threshold exchange.density=0.0025
 row "threshold 0.1 %" exchange.codec=threshold exchange.density=0.001
 for warmup in 188 938; do  # a fifth of an epoch, and one

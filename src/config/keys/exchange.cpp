@@ -44,16 +44,17 @@ void add_exchange(Table& all) {
   exchange.key("priority", &ExchangeConfig::priority, {},
                "gradients that the next forward pass needs first are sent first; the default becomes false for "
                "algorithms mpi and nccl");
-  exchange.key(
-      "codec", &ExchangeConfig::codec, words(codecs),
-      "compression of gradients (strategies with servers: also of weights) on the wire; the error of a lossy codec is "
-      "added to the next step");
+  exchange.key("codec", &ExchangeConfig::codec, words(codecs),
+               "compression of gradients (strategies with servers: also of weights) on the wire");
   exchange.key("density", &ExchangeConfig::density, range(1e-6, 1),
                "codec topk: fraction of the values that is sent; codec threshold: target fraction of tau = 0");
   exchange.key("tau", &ExchangeConfig::tau, range(0, 1e9),
                "codec threshold: values x with |x| >= tau are sent as +tau or -tau; 0: tau adapts to density");
   exchange.key("index_coding", &ExchangeConfig::index_coding, words({"raw", "golomb", "gamma"}),
                "codecs topk and threshold: encoding of the indices of values");
+  exchange.key("error_feedback", &ExchangeConfig::error_feedback, {},
+               "lossy codecs: what a message of gradients left out is added to the next one; false: it is dropped, for "
+               "comparison");
   exchange.key("codec_warmup_steps", &ExchangeConfig::codec_warmup_steps, range(0, 1e12),
                "number of steps at the start of the run that send uncoded gradients");
   exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096),

@@ -53,6 +53,7 @@ GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext
       algorithm_(config.algorithm),
       context_(context),
       buckets_(std::move(buckets)),
+      feedback_(config.error_feedback),
       warmup_steps_(config.codec_warmup_steps),
       step_(buckets_.size()),
       exact_(context, exact_algorithm(config, context.arenas.parameters()), request, channel,
@@ -123,6 +124,7 @@ void GradientCodec::before(std::size_t b, std::int64_t step) {
   const HashRng random = HashRng(context_.seed, "codec").at(word(step)).at(word(context_.engine.rank()));
   forms_[b]->begin_step(random.at(bucket_key(context_.arenas.parameters(), buckets_[b])).key());
   exact_.take(buckets_[b]);
+  if (!feedback_) return drop_residuals(b);
   clear_residual_of_statistics(buckets_[b]);
 }
 
@@ -138,6 +140,15 @@ void GradientCodec::clear_residual_of_statistics(ArenaRange bucket) {
     else
       std::fill_n(residual_.begin() + parameter.begin, parameter.elems(), 0.0f);
   }
+}
+
+void GradientCodec::drop_residuals(std::size_t b) {
+  const ArenaRange range = buckets_[b];
+  if (device_residual_.data())
+    context_.arenas.device().zero(static_cast<float*>(device_residual_.data()) + range.begin,
+                                  index(range.elems()) * sizeof(float));
+  for (std::vector<float>* residual : {&residual_, &sum_residual_})
+    if (!residual->empty()) std::fill_n(residual->begin() + range.begin, range.elems(), 0.0f);
 }
 
 std::shared_ptr<const Event> GradientCodec::fetch(std::size_t b, Staging& staging) {
@@ -223,6 +234,8 @@ void GradientCodec::visit_state(StateVisitor& visitor) {
   visit_by_replica(visitor, "codec_tau" + context_.part, tau_, place);
   if (visitor.loading())
     for (std::size_t b = 0; b < forms_.size(); ++b) forms_[b]->codec().set_tau(tau_[b]);
+  if (visitor.loading() && !feedback_)
+    for (std::size_t b = 0; b < buckets_.size(); ++b) drop_residuals(b);
   if (visitor.loading() && ranks() == 1) pending_residuals_ = buckets_.size();
 }
 
@@ -237,6 +250,7 @@ std::string GradientCodec::describe(std::string_view algorithm) const {
       break;
     case CodecRoute::gather: coded = "all-gather of messages coded as " + name_; break;
   }
+  if (lossy() && !feedback_) coded += " without error feedback";
   if (warmup_steps_ == 0) return coded;
   return fmt::format("{} before step {}, then {}", plain, count_text(warmup_steps_), coded);
 }

@@ -1,6 +1,6 @@
 // What exchange.codec asks of a strategy that sums gradients bucket by bucket: for each bucket a codec, the plan that
-// it needs, and the residuals, which are state. In the first exchange.codec_warmup_steps of a run gradients travel as
-// they are, by exchange.algorithm.
+// it needs, and the residuals, which are state; without exchange.error_feedback they are dropped before the next step.
+// In the first exchange.codec_warmup_steps of a run gradients travel as they are, by exchange.algorithm.
 //
 // Where gradients lie on a device that encodes and decodes by itself, so does their residual, and messages are staged
 // (comm/codec/device_bucket.hpp); sums that are encoded again have theirs on the host.
@@ -61,6 +61,7 @@ class GradientCodec {
   bool lossy() const { return on() && codec_info(name_).lossy; }
   int ranks() const { return context_.engine.size(); }
   void add_pending_residuals(std::size_t b);
+  void drop_residuals(std::size_t b);
   void clear_residual_of_statistics(ArenaRange bucket);
   // Null where bucket b travels by the host's memory.
   DeviceBucket* on_device(std::size_t b) const {
@@ -74,6 +75,7 @@ class GradientCodec {
   std::vector<std::shared_ptr<const Plan>> plans_, warmup_plans_;
   std::vector<std::shared_ptr<CodedBucket>> forms_;          // empty where off
   std::vector<std::shared_ptr<DeviceBucket>> device_forms_;  // the same, where the device encodes; else empty
+  bool feedback_;
   std::int64_t warmup_steps_;
   std::vector<std::int64_t> step_;  // by bucket: that it was submitted in
   ExactPart exact_;

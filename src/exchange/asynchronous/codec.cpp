@@ -25,6 +25,7 @@ void flip(std::byte* to, const std::byte* bits, std::size_t bytes) {
 
 AsyncCodec::AsyncCodec(const ExchangeConfig& config, const ParameterSet& parameters, Layout layout)
     : lossy_(codec_info(config.codec).lossy),
+      feedback_(config.error_feedback),
       warmup_steps_(config.codec_warmup_steps),
       parameters_(parameters),
       layout_(std::move(layout)),
@@ -98,6 +99,7 @@ std::size_t AsyncCodec::push(int b, int server, void* values, std::byte* wire) {
   const ArenaRange range = place(b, server);
   std::vector<float> before;
   if (lossy_ && !push.counts) before.assign(residual_at(range), residual_at(range) + range.elems());
+  if (lossy_ && !feedback_) std::fill_n(residual_at(range), range.elems(), 0.0f);
   push.form->begin_step(key("codec", push.step, layout_.rank, b));
   const std::size_t bytes = push.form->encode(values, part(b, server), false, wire);
   std::copy(before.begin(), before.end(), residual_.begin() + range.begin);
@@ -180,6 +182,7 @@ void AsyncCodec::visit_state(StateVisitor& visitor) {
     }
   }
   visit_taus(visitor, "codec_tau" + layout_.part, codecs, {layout_.rank, layout_.ranks});
+  if (visitor.loading() && !feedback_) std::fill(residual_.begin(), residual_.end(), 0.0f);
   for (Push& push : pushes_) push.kept_own = push.kept_own && !visitor.loading();
 }
 

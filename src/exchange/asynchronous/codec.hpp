@@ -104,7 +104,7 @@ class AsyncCodec {
   std::byte* scratch(ElemRange range);
   void count(ServerForm& form);
 
-  bool lossy_;
+  bool lossy_, feedback_;
   std::int64_t warmup_steps_;
   const ParameterSet& parameters_;
   Layout layout_;

@@ -27,6 +27,7 @@ ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& co
     : name_(config.codec),
       context_(context),
       workers_(server_workers(buckets.front().request)),
+      feedback_(config.error_feedback),
       warmup_steps_(config.codec_warmup_steps),
       step_(buckets.size()),
       tally_(buckets.size()) {
@@ -95,6 +96,7 @@ void ServerCodec::before_push(std::size_t b, std::int64_t step) {
   const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
   const HashRng random = HashRng(context_.seed, "codec").at(word(step)).at(word(context_.engine.rank()));
   const HashRng of_bucket = random.at(bucket_key(context_.arenas.parameters(), buckets_[b]));
+  if (lossy() && !feedback_) std::fill_n(residual_.begin() + buckets_[b].begin, buckets_[b].elems(), 0.0f);
   forms_[b].push->begin_step(of_bucket.key());
   forms_[b].pull->begin_step(of_bucket.key());
 }
@@ -159,6 +161,7 @@ void ServerCodec::visit_state(StateVisitor& visitor) {
       for (ServerForm::Part& part : form->parts()) codecs.push_back(part.codec.get());
   visit_taus(visitor, "codec_tau" + context_.part, codecs, {context_.engine.rank(), ranks()});
   if (!visitor.loading()) return;
+  if (!feedback_) std::fill(residual_.begin(), residual_.end(), 0.0f);
   master_begun_ = true;
   pending_residuals_ = buckets_.size();
   if (ranks() == 1) pending_masters_ = buckets_.size();

@@ -81,6 +81,7 @@ class ServerCodec {
   StrategyContext context_;
   int workers_;  // the first ranks; the others are servers alone
   std::vector<ArenaRange> buckets_, own_;
+  bool feedback_;
   std::int64_t warmup_steps_;
   std::vector<std::int64_t> step_;  // by bucket: that it was pushed in
   std::vector<Forms> forms_;
