@@ -41,6 +41,10 @@ Run declare_compare(CLI::App& app) {
   app.add_option("--significance", o->significance, "a change by chance counts with this probability at most")
       ->capture_default_str();
   app.add_option("--junit", o->junit, "write a JUnit XML file as well")->type_name("FILE");
+  app.add_flag(
+      "--weights", o->weights,
+      "instead: how far weights are apart, tensor by tensor; BASE and NEW are runs, checkpoints or safetensors "
+      "files; with --tolerance 1e-4 code 8 where a value differs by more than this part of its tensor's largest");
   app.add_flag("--json", o->json, "JSON instead of tables");
   return [o] { return run_compare(*o); };
 }

@@ -297,7 +297,8 @@ constexpr Verb kVerbs[] = {
     {"compare", "check runs of a new build against those of an old one; code 8 where a figure got worse",
      "  echelon compare base/results results --tolerance 0.05 --junit compare.xml\n"
      "  echelon compare results/digits/run-1450d256171e5f2a/01 results/digits/run-1450d256171e5f2a/02\n"
-     "  echelon compare base/results results --only counts,memory --allow device_text",
+     "  echelon compare base/results results --only counts,memory --allow device_text\n"
+     "  echelon compare results/one results/four --weights --tolerance 1e-4",
      declare_compare},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
     {"verify", "try what the program promises on this machine, build, launch and file system; code 8 where it fails",

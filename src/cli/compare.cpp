@@ -8,6 +8,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "cli/compare_weights.hpp"
 #include "cli/options.hpp"
 #include "report/compare/comparison.hpp"
 #include "report/writers/comparison.hpp"
@@ -49,6 +50,7 @@ CompareSettings settings_of(const CompareOptions& options) {
 }  // namespace
 
 int run_compare(const CompareOptions& options) {
+  if (options.weights) return compare_weights(options);
   const CompareSettings settings = settings_of(options);
   const Comparison comparison = compare_runs(read_runs({options.base}), read_runs({options.fresh}), settings);
   std::fputs((options.json ? comparison_json(comparison) : comparison_text(comparison)).c_str(), stdout);

@@ -110,8 +110,9 @@ struct CompareOptions {  // echelon compare BASE NEW [--tolerance [GROUP=]PART].
   std::string base, fresh;
   std::vector<std::string> tolerances, only, allowed;
   double significance = 0.01;
-  std::string junit;  // JUnit XML is written here too
-  bool json = false;  // instead of the tables
+  std::string junit;     // JUnit XML is written here too
+  bool json = false;     // instead of the tables
+  bool weights = false;  // instead of figures: compare_weights
 };
 int run_compare(const CompareOptions& options);
 

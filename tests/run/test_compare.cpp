@@ -93,4 +93,44 @@ TEST_CASE("compare refuses options that make no sense", "[compare]") {
   refused({"compare", "a", "b", "--significance", "0.7"}, "probability");
 }
 
+TEST_CASE("weights of runs are compared by tensor: replicas beside one, other seeds, files, other models",
+          "[compare]") {
+  const Trial trial;
+  const Sets exact = {"device.kind=reference", "device.dtype=f64", "train.steps=6", "checkpoint.every_steps=6"};
+  const auto train = [&](int ranks, const std::string& name, const Sets& sets) {
+    const Outcome run = trial.train(ranks, with(exact, with({"run.results=" + name}, sets)));
+    INFO(run.err);
+    REQUIRE(run.code == kExitOk);
+  };
+  train(1, "one", {});
+  train(2, "two", {});
+  train(1, "other", {"seed=9"});
+  const auto compare = [&](const std::string& base, const std::string& fresh, const Sets& options) {
+    return trial.echelon(with({"compare", base + "/trial", fresh + "/trial", "--weights"}, options));
+  };
+  const Outcome same = compare("one", "two", {"--tolerance", "1e-8"});
+  INFO(same.out << same.err);
+  CHECK(same.code == kExitOk);
+  CHECK_THAT(same.out, Catch::Contains("max |new - base|") && Catch::Contains("furthest apart: "));
+  CHECK_THAT(compare("one", "one", {}).out, Catch::Contains("all values are equal"));
+  const Outcome apart = compare("one", "other", {"--tolerance", "1e-3", "--json"});
+  CHECK(apart.code == kExitUnmet);
+  const json distances = json::parse(apart.out);
+  CHECK(distances["relative"] > 0.1);
+  CHECK(distances["tensors"].size() > 3);
+  CHECK(compare("one", "other", {}).code == kExitOk);
+
+  REQUIRE(trial.echelon({"export", "two/trial", "--out", "two.safetensors"}).code == kExitOk);
+  const Outcome file = trial.echelon({"compare", "one/trial", "two.safetensors", "--weights", "--tolerance", "1e-6"});
+  INFO(file.out << file.err);
+  CHECK(file.code == kExitOk);  // in f32
+
+  train(1, "larger", {"model.zoo=lenet"});
+  const Outcome refused = compare("one", "larger", {});
+  CHECK(refused.code == kExitConfig);
+  CHECK_THAT(refused.err, Catch::Contains("they are of different models"));
+  CHECK(compare("one", "two", {"--only", "loss"}).code == kExitConfig);
+  CHECK(compare("one", "two", {"--tolerance", "memory=1"}).code == kExitConfig);
+}
+
 }  // namespace echelon::test
