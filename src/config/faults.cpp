@@ -29,6 +29,7 @@ constexpr std::array kForms = {
     Form{FaultKind::disk_full, "disk full after SIZE[ on WHO]"},
     Form{FaultKind::short_writes, "short writes[ on WHO]"},
     Form{FaultKind::fsync_fails, "fsync fails[ on WHO]"},
+    Form{FaultKind::slow_reads, "reads at SIZE a second[ on WHO]"},
     Form{FaultKind::flip_weight, "flip [bit WHOLE of ]weight [WHOLE ]of WHO"},
     Form{FaultKind::flip_gradient, "flip [bit WHOLE of ]gradient [WHOLE ]of WHO"},
     Form{FaultKind::flip_checkpoint, "flip checkpoint bit"},
@@ -138,10 +139,12 @@ Fault parse_fault(std::string_view text) {
     fault.first_step = std::max(step, first);
     fault.last_step = std::max(step, last);
     fault.phase = groups.text();
-    if (fault.last_step < fault.first_step || (fault.kind == FaultKind::slow && fault.amount < 1))
-      throw ConfigError(fmt::format("\"{}\": {}", text,
-                                    fault.kind == FaultKind::slow ? "a rank is slowed by a factor of at least 1"
-                                                                  : "the last step comes before the first one"));
+    const auto refuse_if = [&](bool wrong, const char* reason) {
+      if (wrong) throw ConfigError(fmt::format("\"{}\": {}", text, reason));
+    };
+    refuse_if(fault.kind == FaultKind::slow && fault.amount < 1, "a rank is slowed by a factor of at least 1");
+    refuse_if(fault.kind == FaultKind::slow_reads && fault.amount < 1, "at least one byte a second is read");
+    refuse_if(fault.last_step < fault.first_step, "the last step comes before the first one");
     if (!fault.phase.empty() && (is_of_messages(fault.kind) || is_of_files(fault.kind)) && fault.first_step == 0)
       fault.first_step = fault.last_step = 1;
     return fault;

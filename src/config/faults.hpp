@@ -21,6 +21,7 @@ enum class FaultKind : std::uint8_t {
   disk_full,
   short_writes,
   fsync_fails,
+  slow_reads,
   flip_weight,
   flip_gradient,
   flip_checkpoint,
@@ -35,7 +36,8 @@ constexpr bool fires_once(FaultKind kind) {
     case FaultKind::delay:
     case FaultKind::disk_full:
     case FaultKind::short_writes:
-    case FaultKind::fsync_fails: return false;
+    case FaultKind::fsync_fails:
+    case FaultKind::slow_reads: return false;
     default: return true;
   }
 }
@@ -46,7 +48,7 @@ constexpr bool is_of_messages(FaultKind kind) {
 // Acts where its rank writes or reads files.
 constexpr bool is_of_files(FaultKind kind) {
   return kind == FaultKind::disk_full || kind == FaultKind::short_writes || kind == FaultKind::fsync_fails ||
-         kind == FaultKind::flip_shard;
+         kind == FaultKind::slow_reads || kind == FaultKind::flip_shard;
 }
 // Needs a process for its rank alone.
 constexpr bool is_of_processes(FaultKind kind) { return kind == FaultKind::kill || kind == FaultKind::stop; }

@@ -250,8 +250,13 @@ int FaultInjector::sync(int fd) {
 }
 
 void FaultInjector::have_read(std::string_view path, void* data, std::size_t bytes) {
+  if (bytes == 0 || is_in(path, run_)) return;
+  if (Armed* const slow = active(FaultKind::slow_reads)) {
+    happens(*slow);
+    std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(bytes) / slow->fault.amount));
+  }
   Armed* const armed = active(FaultKind::flip_shard);
-  if (!armed || bytes == 0 || is_in(path, run_)) return;
+  if (!armed) return;
   const std::uint64_t bit = draw(*armed, kBit, 8 * bytes);
   if (happens(*armed, fmt::format("bit {} of {} bytes read from {}", bit, bytes, path)))
     static_cast<std::byte*>(data)[bit / 8] ^= std::byte{1} << (bit % 8);

@@ -52,6 +52,7 @@ const std::vector<Line>& table() {
       {"disk full after 20KB", kExitEnvironment, {"No space left on device"}},
       {"short writes", kExitOk, {}, {}, true},
       {"fsync fails at step 12", kExitEnvironment, {"Input/output error"}},
+      {"reads at 500KB a second on rank 1", kExitOk, {}, {}, true},
       {"flip bit 10 of weight 20 of rank 1 at step 12",
        kExitNumeric,
        {"weights of rank 1 differ", "after step 16", "conv1.weight"},
@@ -120,6 +121,20 @@ TEST_CASE("every line of the table of faults", "[run][faults]") {
     for (std::size_t i = begin; i < end; ++i)
       check_line(table()[i], trials[i - begin], outcomes[i - begin].get(), plain);
   }
+}
+
+TEST_CASE("reads at a given rate take the time of their bytes", "[run][faults]") {
+  const Trial trial;
+  constexpr double kRate = 100 * 1024;
+  const Outcome run =
+      trial.train(1, {"train.epochs=1", "run.allow_faults=true", "fault.inject=[\"reads at 100KB a second\"]"});
+  INFO(run.out << run.err);
+  REQUIRE(run.code == kExitOk);
+  const auto summary = trial.summary();
+  const double read_s = summary["bytes_read"].get<double>() / kRate;
+  const double data_s = summary["time_split_s"]["data"].get<double>() * summary["steps"].get<double>();
+  CHECK(read_s > 0.3);
+  CHECK(data_s > 0.5 * read_s);
 }
 
 TEST_CASE("a flipped bit of a checkpoint is found by the next start, which takes the one before", "[run][faults]") {

@@ -18,17 +18,20 @@ print("nan" if value is None else value)' "$1" "$2"; }
 train() { # name settings...
   local name=$1 set sets=(); shift
   for set in "$@" name="$name" train.epochs="$epochs"; do sets+=(--set "$set"); done
-  mpirun -n 2 --oversubscribe --bind-to none "$echelon" train $config "${sets[@]}" >&2
+  mpirun -n 2 --oversubscribe --bind-to none "$echelon" train $config "${sets[@]}" >&2 || return $(($? == 5 ? 0 : $?))
 }
 
 row() { # label settings...
-  local label=$1 seed name summary values=(); shift
+  local label=$1 seed name summary diverged=0 values=(); shift
   for seed in "${seeds[@]}"; do
     name=codecs-${label//[ %]/-}-$seed
     train "$name" seed="$seed" "$@"
-    summary=$(ls results/"$name"/run-*/[0-9]*/summary.json | tail -1)
+    summary=$(ls results/"$name"/run-*/[0-9]*/summary.json 2> /dev/null | tail -1)
+    [ -n "$summary" ] || { diverged=$((diverged + 1)); continue; }
     values+=("$(field "$summary" test_accuracy):$(field "$summary" coded.bytes_before):$(field "$summary" coded.bytes_after):$(field "$summary" wire_bytes_per_step)")
   done
+  [ ${#values[@]} -gt 0 ] || { echo "| $label | all diverged | | | |"; return; }
+  [ $diverged = 0 ] || label+=" ($diverged of ${#seeds[@]} diverged)"
   printf '%s\n' "${values[@]}" | awk -F: -v label="$label" '{ a = 100 * $1; sum += a; if (NR == 1 || a < low) low = a; if (NR == 1 || a > high) high = a
       before += $2; after += $3; wire += $4 }
     END { printf "| %s | %.2f | %.2f to %.2f | %s | %.1f |\n", label, sum / NR, low, high, (after > 0 ? sprintf("%.1f", before / after) : "1.0"), wire / NR / 1024 }'

@@ -42,6 +42,7 @@ FAULTS = {
     "disk full": ("disk full after 20KB", {3}, "No space left on device", []),
     "short writes": ("short writes", {0}, "", []),
     "fsync fails": ("fsync fails at step 20", {3}, "Input/output error", []),
+    "slow reads": ("reads at 500KB a second on rank 1", {0}, "", []),
     "flip weight": ("flip bit 10 of weight 20 of rank 1 at step 20", {0, 5}, "", ["exchange.verify_every_steps=4"]),
     "flip gradient": ("flip bit 3 of gradient 20 of rank 1 at step 20", {0}, "", []),
     "flip checkpoint": (f"flip checkpoint bit at step {STEPS}", {0}, "", ["checkpoint.every_steps=25"]),

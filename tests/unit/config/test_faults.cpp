@@ -33,6 +33,9 @@ TEST_CASE("faults are read with their ranks, amounts and moments", "[config][fau
   fault = parse_fault("disk full after 1.5MB on rank 3");
   CHECK((fault.kind == FaultKind::disk_full && fault.amount == 1.5 * 1024 * 1024 && fault.rank == 3));
   CHECK(parse_fault("fsync fails").rank == 0);
+  fault = parse_fault("reads at 1.5KB a second on rank 2");
+  CHECK((fault.kind == FaultKind::slow_reads && fault.amount == 1536 && fault.rank == 2));
+  CHECK_THROWS_AS(parse_fault("reads at 0MB a second"), ConfigError);
   fault = parse_fault("flip bit 3 of weight 20 of rank 1 at step 7");
   CHECK((fault.kind == FaultKind::flip_weight && fault.bit == 3 && fault.element == 20 && fault.rank == 1));
   fault = parse_fault("flip gradient of rank 4");
