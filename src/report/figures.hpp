@@ -173,7 +173,7 @@ struct RunFigures {
   std::vector<std::string> slow_ranks;
   double bytes_read = kUnknown, bytes_used = kUnknown;
   double samples_never = kUnknown, samples_once = kUnknown, samples_repeated = kUnknown;
-  double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
+  double train_loss = kUnknown, loss_oscillation = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
   double test_top5_accuracy = kUnknown, test_macro_f1 = kUnknown;
   std::vector<double> test_recall, test_precision;
   std::vector<double> card_peak, card_mean;

@@ -11,6 +11,7 @@
 
 #include "base/text.hpp"
 #include "config/traits/algorithms.hpp"
+#include "config/traits/strategies.hpp"
 #include "report/codec_accuracy.hpp"
 #include "report/separate_groups.hpp"
 
@@ -67,14 +68,12 @@ std::string list_text(const std::set<std::string>& words, const char* between = 
   return out;
 }
 
-std::string exchange_text(const RunFigures& run) { return fmt::format("{}, {}", run.strategy, run.algorithm); }
-
 // What all rows have in common; what they differ in is a column of the tables.
 std::string facts_of(const Runs& runs) {
   const RunRecord& run = *runs.front();
   std::set<std::string> exchanges, codecs;
   for (const RunRecord* one : runs) {
-    exchanges.insert(exchange_text(*one));
+    exchanges.insert(exchange_name(*one));
     codecs.insert(one->codec_text);
   }
   std::string facts = fmt::format("{} with {} parameters, {} on {}, {}", run.model.empty() ? "model" : run.model,
@@ -215,6 +214,11 @@ void add_single_runs(ScalingReport& report, const Runs& alone) {
 }
 
 }  // namespace
+
+std::string exchange_name(const RunFigures& run) {
+  const StrategyTraits* strategy = find_traits(kStrategies, run.strategy);
+  return run.strategy + (strategy == nullptr || strategy->all_reduces() ? ", " + run.algorithm : "");
+}
 
 Spread range_of(std::vector<double> values) {
   std::erase_if(values, [](double v) { return std::isnan(v); });

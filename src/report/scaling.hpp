@@ -25,6 +25,9 @@ struct Spread {
   double median = kUnknown, low = kUnknown, high = kUnknown;
 };
 
+// "synchronous, ring"; of a strategy without an all-reduce "asynchronous".
+std::string exchange_name(const RunFigures& run);
+
 // Repetitions of one run: the same ranks, mesh, batches, exchange and codec, and configs of one group. The figures are
 // combined by combine_runs.
 struct ScalingRow : RunFigures {

@@ -16,6 +16,7 @@
 #include "device/peak_rate.hpp"
 #include "model/build.hpp"
 #include "report/figures_json.hpp"
+#include "report/oscillation.hpp"
 #include "train/codec_record.hpp"
 
 namespace echelon::inline run {
@@ -195,6 +196,10 @@ void take_learned(const SummaryParts& parts, RunFigures& run) {
   const EpochRecord& epoch = parts.statistics.newest_epoch();
   run.epochs = epoch.epoch;
   run.train_loss = known(epoch.epoch > 0 ? epoch.train_loss : parts.statistics.newest_loss());
+  const StrategyTraits& strategy = strategy_traits(parts.config.exchange.strategy);
+  if (!strategy.local_steps || strategy.own_pace)
+    run.loss_oscillation = loss_oscillation(parts.statistics.losses(), parts.statistics.samples(),
+                                            static_cast<double>(parts.plan.batch.global));
   run.test_loss = known(epoch.test_loss);
   run.test_accuracy = known(epoch.test_accuracy);
   if (epoch.classes.any())

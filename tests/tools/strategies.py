@@ -77,7 +77,6 @@ class Run:
         self.summary = json.load(open(folder + "/summary.json"))
         rows = [json.loads(line) for line in open(folder + "/metrics.jsonl")]
         self.epochs = [row for row in rows if row["type"] == "epoch"]
-        self.steps = [row for row in rows if row["type"] == "step"]
         histogram = folder + "/staleness.json"
         self.workers = json.load(open(histogram))["workers"] if os.path.exists(histogram) else []
 
@@ -103,13 +102,8 @@ class Run:
         return None
 
     def oscillation(self):
-        """Root mean square of the loss's distance from its running mean over 51 rows, of the last half of the run; rows of
-        replicas that step by themselves are averaged over `ranks` before, so that all have the same number of samples."""
-        losses = [row["loss"] for row in self.steps if row["loss"] is not None]
-        losses = losses[len(losses) // 2:]
-        half = 25
-        away = [losses[i] - mean(losses[i - half:i + half + 1]) for i in range(half, len(losses) - half)]
-        return mean(a * a for a in away) ** 0.5 if away else float("nan")
+        value = self.summary.get("loss_oscillation")
+        return float("nan") if value is None else value
 
     def over_pace(self):
         over = self.summary.get("pace_over_steps") or [0]

@@ -15,6 +15,7 @@
 #include "config/differences.hpp"
 #include "config/keys.hpp"
 #include "config/parse.hpp"
+#include "report/scaling.hpp"
 
 namespace echelon::inline report {
 namespace {
@@ -114,8 +115,8 @@ Differences sorted_differences(const Experiment& base, const Experiment& fresh,
 }  // namespace
 
 std::string title_of_run(const RunRecord& run) {
-  std::string title = fmt::format("{}: {}, {}, {}, {}", run.name, run.mesh_text, run.strategy, run.algorithm,
-                                  counted(run.ranks, "rank"));
+  std::string title =
+      fmt::format("{}: {}, {}, {}", run.name, run.mesh_text, exchange_name(run), counted(run.ranks, "rank"));
   if (run.servers > 0) title += " + " + counted(run.servers, "server");
   title += fmt::format(" on {}, global batch {}", counted(run.hosts, "host"), run.global_batch);
   if (run.codec_text != "none") title += ", coded as " + run.codec_text;

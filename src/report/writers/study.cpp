@@ -52,7 +52,7 @@ Table settings_table(const Evidence& evidence) {
   header.emplace_back("node-hours");
   if (evidence.cost.node_hour > 0) header.push_back(evidence.cost.currency);
   const bool stale = any(evidence, [](const Setting& s) { return std::isfinite(s.row.staleness_mean); });
-  if (stale) header.emplace_back("staleness");
+  if (stale) header.insert(header.end(), {"oscillation", "staleness"});
   const bool dropped = any(evidence, [](const Setting& s) { return has_dropped(s.row); });
   if (dropped) header.emplace_back("dropped");
   Table table(header);
@@ -73,8 +73,10 @@ Table settings_table(const Evidence& evidence) {
     cells.push_back(known_or_dash(hours, amount_text(hours)));
     if (evidence.cost.node_hour > 0) cells.push_back(known_or_dash(evidence.price(s), amount_text(evidence.price(s))));
     if (stale)
-      cells.push_back(known_or_dash(
-          s.row.staleness_mean, fmt::format("{:.2f}, at most {:.0f}", s.row.staleness_mean, s.row.staleness_largest)));
+      cells.insert(cells.end(),
+                   {known_or_dash(s.row.loss_oscillation, fmt::format("{:.3f}", s.row.loss_oscillation)),
+                    known_or_dash(s.row.staleness_mean, fmt::format("{:.2f}, at most {:.0f}", s.row.staleness_mean,
+                                                                    s.row.staleness_largest))});
     if (dropped) cells.push_back(dropped_text(s.row));
     table.row(std::move(cells));
   }

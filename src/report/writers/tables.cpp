@@ -57,8 +57,8 @@ std::vector<Column> identity(const Study& study) {
   if (study.kind == StudyKind::single) columns.push_back({"run", [](const ScalingRow& row) { return row.name; }});
   columns.push_back({"ranks", ranks_text});
   columns.push_back({"mesh", [](const ScalingRow& row) { return row.mesh_text; }});
-  if (differ(study, [](const ScalingRow& row) { return row.strategy + row.algorithm; }))
-    columns.push_back({"exchange", [](const ScalingRow& row) { return row.strategy + ", " + row.algorithm; }});
+  if (differ(study, exchange_name))
+    columns.push_back({"exchange", [](const ScalingRow& row) { return exchange_name(row); }});
   columns.push_back({"codec", [](const ScalingRow& row) { return row.codec_text; }});
   columns.push_back(
       {"device", [](const ScalingRow& row) {
@@ -125,11 +125,15 @@ Table rate_table(const Study& study) {
   more.push_back(
       {"train loss", [](const Row& row) { return or_dash(row.train_loss, fmt::format("{:.4f}", row.train_loss)); }});
   more.push_back({"test accuracy", [](const Row& row) { return accuracy_text(row.accuracy); }});
-  if (any_above_0(study, [](const Row& row) { return row.updates_applied; }))
+  if (any_above_0(study, [](const Row& row) { return row.updates_applied; })) {
+    more.push_back({"oscillation", [](const Row& row) {
+                      return or_dash(row.loss_oscillation, fmt::format("{:.3f}", row.loss_oscillation));
+                    }});
     more.push_back({"staleness", [](const Row& row) {
                       return or_dash(row.staleness_mean,
                                      fmt::format("{:.2f}, at most {:.0f}", row.staleness_mean, row.staleness_largest));
                     }});
+  }
   if (any_above_0(study, [](const Row& row) { return has_dropped(row); }))
     more.push_back({"dropped", [](const Row& row) { return dropped_text(row); }});
   more.push_back({"runs", [](const Row& row) { return fmt::format("{}", row.attempts); }});

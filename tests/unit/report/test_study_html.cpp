@@ -225,6 +225,24 @@ TEST_CASE("a variant has one colour in all figures of a study", "[report][study]
   }
 }
 
+TEST_CASE("the oscillation of the loss stands beside the staleness, where any setting has that", "[report][study]") {
+  Evidence evidence = test::made_study();
+  for (Setting& s : evidence.settings) s.row.loss_oscillation = 0.0625;
+  CHECK_THAT(settings_table(evidence).text(), !Contains("oscillation") && !Contains("staleness"));
+  evidence.settings[1].row.staleness_mean = 6.75, evidence.settings[1].row.staleness_largest = 14;
+  const std::string text = settings_table(evidence).text();
+  INFO(text);
+  CHECK_THAT(text, Contains("oscillation") && Contains("0.062") && Contains("6.75, at most 14"));
+}
+
+TEST_CASE("an exchange is named with its algorithm where it has one", "[report]") {
+  RunFigures run;
+  run.strategy = "synchronous", run.algorithm = "ring";
+  CHECK(exchange_name(run) == "synchronous, ring");
+  run.strategy = "asynchronous";
+  CHECK(exchange_name(run) == "asynchronous");
+}
+
 TEST_CASE("updates, gradients and samples that were dropped are a column where a setting has them", "[report][study]") {
   Evidence evidence = test::made_study();
   CHECK_THAT(settings_table(evidence).text(), !Contains("dropped"));
