@@ -78,7 +78,7 @@ std::string coded_text(const Config& config, const ParameterSet& parameters, con
   std::string text = fmt::format(
       "{}, {} coded as {} in {}: {} {} over all ranks", exchange.strategy, route, exchange.codec, buckets_text(buckets),
       std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values", interval_text(exchange));
-  if (!exchange.error_feedback) text += ", without error feedback";
+  if (!exchange.error_feedback) text += "; without error feedback";
   if (exchange.codec_warmup_steps > 0)
     text += fmt::format("; uncoded before step {}", count_text(exchange.codec_warmup_steps));
   return text;

@@ -39,7 +39,7 @@ std::string coded_text(const ExchangeConfig& config) {
   if (config.codec == kNoCodec.name) return "";
   const std::string start =
       config.codec_warmup_steps > 0 ? fmt::format(" from step {} on", count_text(config.codec_warmup_steps)) : "";
-  return fmt::format(", coded as {}{}", config.codec, start);
+  return fmt::format(", coded as {}{}{}", config.codec, config.error_feedback ? "" : " without error feedback", start);
 }
 
 double coded_server_bytes(const Codec& codec, const std::vector<ElemRange>& statistics,
