@@ -12,11 +12,12 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "checkpoint/weight_distance.hpp"
+#include "report/writers/json_parts.hpp"
 
 namespace echelon::cli {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;
 
 void refuse_unused(const CompareOptions& options) {
   const auto refuse = [](bool given, const char* option) {
@@ -46,9 +47,6 @@ const TensorDistance& furthest_of(const std::vector<TensorDistance>& all) {
   });
 }
 
-// JSON has no infinity.
-json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
-
 std::string text_of(const std::vector<TensorDistance>& all, const WeightsFile& base, const WeightsFile& fresh) {
   Table table({"tensor", "values", "max |new - base|", "rms", "max |base|", "relative"});
   std::int64_t values = 0;
@@ -71,16 +69,16 @@ std::string json_of(const std::vector<TensorDistance>& all, const WeightsFile& b
   for (const TensorDistance& one : all)
     tensors.push_back({{"tensor", one.name},
                        {"values", one.values},
-                       {"largest", number(one.largest)},
-                       {"root_mean_square", number(one.root_mean_square)},
+                       {"largest", number_json(one.largest)},
+                       {"root_mean_square", number_json(one.root_mean_square)},
                        {"largest_base", one.largest_base},
-                       {"relative", number(one.relative())}});
+                       {"relative", number_json(one.relative())}});
   const TensorDistance& furthest = furthest_of(all);
   return json{{"format", "echelon-weight-distance"},
               {"version", 1},
               {"base", base.path()},
               {"new", fresh.path()},
-              {"relative", number(furthest.relative())},
+              {"relative", number_json(furthest.relative())},
               {"furthest", furthest.name},
               {"tensors", std::move(tensors)}}
              .dump(2) +

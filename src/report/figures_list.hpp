@@ -122,7 +122,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"samples_once", "samples", R::same, S::none, A::first, "likewise: that it has once", kLeftOut}, f.samples_once);
   visit(Figure{"samples_repeated", "samples", R::same, S::none, A::first, "likewise: that it has more than once", kLeftOut}, f.samples_repeated);
   visit(Figure{"train_loss", "", R::same, S::newest, A::median, "of the last epoch, else of the last step"}, f.train_loss);
-  visit(Figure{"loss_oscillation", "", R::rank0, S::none, A::median, "root mean square of the training loss about its running mean over 51 steps of the whole batch, in the second half of the attempt; not of replicas that take steps between meetings", kLeftOut}, f.loss_oscillation);
+  visit(Figure{"loss_oscillation", "", R::same, S::none, A::median, "root mean square of the training loss (of the i-th steps of all replicas) about its running mean over 51 steps, in the second half of the attempt", kLeftOut}, f.loss_oscillation);
   visit(Figure{"test_loss", "", R::same, S::newest, A::median, "of the last evaluation"}, f.test_loss);
   visit(Figure{"test_accuracy", "0..1", R::same, S::newest, A::median, "of the last evaluation"}, f.test_accuracy);
   visit(Figure{"test_top5_accuracy", "0..1", R::same, S::newest, A::median, "likewise: labels among the five largest outputs (evaluate.metrics)", kLeftOut}, f.test_top5_accuracy);

@@ -5,10 +5,8 @@
 
 namespace echelon::inline report {
 
-// Root mean square of the loss about its running mean over 51 rows, in the second half of the rows. A row: steps that
-// follow each other until they hold `samples_a_row`, so that replicas that step by themselves are compared with those
-// that step together. `losses` and `samples` by step; losses that are not finite are left out. NaN for fewer than 102
-// rows. O(steps).
-double loss_oscillation(const std::vector<double>& losses, const std::vector<double>& samples, double samples_a_row);
+// Root mean square of the losses about their running mean over 51 of them, in their second half. Losses that are not
+// finite are left out. NaN for fewer than 102. O(steps).
+double loss_oscillation(std::vector<double> losses);
 
 }  // namespace echelon::inline report

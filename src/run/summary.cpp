@@ -65,6 +65,19 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
   return message;
 }
 
+// Of the mean loss over all replicas of their i-th steps.
+double oscillation(const SummaryParts& parts, Group& peers) {
+  if (!parts.rank_groups.trains()) return kUnknown;
+  const std::vector<LossSums>& own = parts.statistics.own_losses();
+  const auto steps = static_cast<std::size_t>(peers.max(static_cast<double>(own.size())));
+  std::vector<double> sums(2 * steps);  // losses, then weights
+  for (std::size_t i = 0; i < own.size(); ++i) sums[i] = own[i].loss, sums[steps + i] = own[i].weight;
+  if (steps > 0) peers.sum(sums);
+  for (std::size_t i = 0; i < steps; ++i) sums[i] /= sums[steps + i];
+  sums.resize(steps);
+  return loss_oscillation(sums);
+}
+
 // Of all parts of the first replica, in the order of parts.
 std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
   const Mesh& mesh = parts.rank_groups.mesh();
@@ -196,10 +209,6 @@ void take_learned(const SummaryParts& parts, RunFigures& run) {
   const EpochRecord& epoch = parts.statistics.newest_epoch();
   run.epochs = epoch.epoch;
   run.train_loss = known(epoch.epoch > 0 ? epoch.train_loss : parts.statistics.newest_loss());
-  const StrategyTraits& strategy = strategy_traits(parts.config.exchange.strategy);
-  if (!strategy.local_steps || strategy.own_pace)
-    run.loss_oscillation = loss_oscillation(parts.statistics.losses(), parts.statistics.samples(),
-                                            static_cast<double>(parts.plan.batch.global));
   run.test_loss = known(epoch.test_loss);
   run.test_accuracy = known(epoch.test_accuracy);
   if (epoch.classes.any())
@@ -231,6 +240,7 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
     run.gradients_dropped.clear();
     run.samples_dropped.clear();
   }
+  run.loss_oscillation = oscillation(parts, peers);
   run.slow_ranks = slow_ranks(parts, peers);
   run.weights_checksum = checksum_of_replica(parts, peers);
   return run;

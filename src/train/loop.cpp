@@ -118,6 +118,7 @@ Ending Loop::one_step() {
   record.meets = meets || call != 0;
   record.epoch = info.epoch;
   record.learning_rate = info.learning_rate;
+  record.own = own;
   record.loss = own.weight > 0 ? own.loss / own.weight : std::nan("");
   // A paced device counts none.
   record.samples = static_cast<double>(on_call_ ? samples_of_this_rank(info, info.step + 1)

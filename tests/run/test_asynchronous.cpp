@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "report/oscillation.hpp"
 #include "tests/run/compare.hpp"
 #include "tests/support/random.hpp"
 
@@ -221,6 +222,27 @@ TEST_CASE("an asynchronous run is stopped by a signal to any worker, and goes on
   CHECK_THAT(resumed.out, Contains("a run of 3 replicas"));
   CHECK(resumed.summary()["steps"] == 680);
   CHECK(resumed.summary()["test_accuracy"].get<double>() > 0.7);
+}
+
+TEST_CASE("the oscillation of the loss is over the samples of all replicas, however they step", "[run]") {
+  const test::Trial trial;
+  const auto train = [&](int ranks, const std::string& name, const test::Sets& sets) {
+    const test::Outcome run =
+        trial.train(ranks, test::with(sets, {"name=" + name, "train.epochs=8", "optimizer.momentum=0"}));
+    INFO(run.err);
+    REQUIRE(run.code == kExitOk);
+    return trial.summary(name)["loss_oscillation"].get<double>();
+  };
+  const double alone = train(1, "alone", {});
+  std::vector<double> losses;
+  for (const json& row : trial.metrics("alone"))
+    if (row["type"] == "step") losses.push_back(row["loss"].get<double>());
+  CHECK(losses.size() == 136);
+  CHECK(alone == Approx(loss_oscillation(losses)).epsilon(1e-9));
+  CHECK(train(3, "together", {}) == Approx(alone).epsilon(1e-3));
+  const test::Sets averaging = {"exchange.strategy=averaging", "exchange.averaging.period=1"};
+  CHECK(train(3, "averaging", averaging) == Approx(alone).epsilon(1e-3));  // replicas with the weights of one
+  CHECK(train(3, "asynchronous", asynchronous()) > 0);
 }
 
 TEST_CASE("norms of whole parameters are refused where servers have the states, with the reason", "[run]") {

@@ -134,21 +134,22 @@ void GradientCodec::clear_residual_of_statistics(ArenaRange bucket) {
   for (const Parameter& parameter : context_.arenas.parameters().all()) {
     if (parameter.kind != ParameterKind::statistic || parameter.begin < bucket.begin || parameter.end() > bucket.end)
       continue;
-    if (device_residual_.data())
-      context_.arenas.device().zero(static_cast<float*>(device_residual_.data()) + parameter.begin,
-                                    index(parameter.elems()) * sizeof(float));
-    else
-      std::fill_n(residual_.begin() + parameter.begin, parameter.elems(), 0.0f);
+    clear_residual({parameter.begin, parameter.end()});
   }
 }
 
-void GradientCodec::drop_residuals(std::size_t b) {
-  const ArenaRange range = buckets_[b];
+void GradientCodec::clear_residual(ArenaRange range) {
   if (device_residual_.data())
     context_.arenas.device().zero(static_cast<float*>(device_residual_.data()) + range.begin,
                                   index(range.elems()) * sizeof(float));
-  for (std::vector<float>* residual : {&residual_, &sum_residual_})
-    if (!residual->empty()) std::fill_n(residual->begin() + range.begin, range.elems(), 0.0f);
+  else
+    std::fill_n(residual_.begin() + range.begin, range.elems(), 0.0f);
+}
+
+void GradientCodec::drop_residuals(std::size_t b) {
+  if (!lossy()) return;
+  clear_residual(buckets_[b]);
+  if (!sum_residual_.empty()) std::fill_n(sum_residual_.begin() + buckets_[b].begin, buckets_[b].elems(), 0.0f);
 }
 
 std::shared_ptr<const Event> GradientCodec::fetch(std::size_t b, Staging& staging) {

@@ -61,7 +61,8 @@ class GradientCodec {
   bool lossy() const { return on() && codec_info(name_).lossy; }
   int ranks() const { return context_.engine.size(); }
   void add_pending_residuals(std::size_t b);
-  void drop_residuals(std::size_t b);
+  void clear_residual(ArenaRange range);
+  void drop_residuals(std::size_t b);  // of what this rank sends, and of its sums
   void clear_residual_of_statistics(ArenaRange bucket);
   // Null where bucket b travels by the host's memory.
   DeviceBucket* on_device(std::size_t b) const {

@@ -35,6 +35,7 @@ struct StepRecord {
   // Mean over the labels since the last meeting, over all replicas; between meetings over the step's and this rank's;
   // NaN where the device computes nothing, or nobody has computed anything since.
   double loss = 0;
+  LossSums own;        // of this rank's samples of the step
   double samples = 0;  // of the step over all replicas; of this one where each counts steps of its own
   double tokens = 0;   // likewise, where there is a label a token; else 0
   StepTimes times;

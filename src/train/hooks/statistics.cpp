@@ -45,7 +45,8 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   sums_.skew_s += record.arrival_skew_s;
   sums_.skew_wait_s += record.skew_wait_s;
   add(record.outcome.codec);
-  losses_.push_back(record.loss);
+  loss_ = record.loss;
+  own_losses_.push_back(record.own);
   const double busy_s = std::max(1e-12, t.training_s());
   seconds_.push_back(busy_s);
   samples_.push_back(record.samples);

@@ -37,9 +37,8 @@ class StatisticsHook final : public Hook {
   CodecRecord codec() const;
   double first_step_s() const { return first_step_s_; }  // from since_run_start_s's start to the end of the first step
   const EpochRecord& newest_epoch() const { return epoch_; }  // with the newest test figures
-  double newest_loss() const { return losses_.empty() ? 0 : losses_.back(); }
-  const std::vector<double>& losses() const { return losses_; }    // by step
-  const std::vector<double>& samples() const { return samples_; }  // likewise
+  double newest_loss() const { return loss_; }
+  const std::vector<LossSums>& own_losses() const { return own_losses_; }  // StepRecord::own by step
 
   // Without the warm-up; hooks left out.
   Quartiles samples_per_s() const;
@@ -67,9 +66,11 @@ class StatisticsHook final : public Hook {
   double warmup_s_ = 0;
   CodecRecord codec_{.density = 0};  // sums
   double first_step_s_ = 0;
+  double loss_ = 0;
+  std::vector<LossSums> own_losses_;
   EpochRecord epoch_;
   std::vector<double> seconds_;
-  std::vector<double> losses_, samples_, tokens_;  // by step, as seconds_
+  std::vector<double> samples_, tokens_;  // by step, as seconds_
   std::vector<double> allocations_, allocated_bytes_;
 };
 
