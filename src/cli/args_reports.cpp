@@ -16,6 +16,10 @@ Run declare_report(CLI::App& app) {
       ->type_name("FOLDER");
   app.add_option("--mllog", o->mllog, "instead: write MLPerf log lines (:::MLLOG) into result_N.txt of this folder")
       ->type_name("FOLDER");
+  app.add_option("--claims", o->claims,
+                 "instead: the verdict on every record of a claim (claim.json of studies) in this folder; writes "
+                 "claims.md and claims.svg, or --name")
+      ->type_name("FOLDER");
   return [o] { return run_report(*o); };
 }
 

@@ -103,6 +103,7 @@ struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME] | 
   std::string out = "results";
   std::string name = "scaling";
   std::string tensorboard{}, mllog{};  // convert the records into files of these folders instead
+  std::string claims{};                // instead: judge the records of claims in this folder
 };
 int run_report(const ReportOptions& options);
 

@@ -12,6 +12,7 @@
 #include "report/figures.hpp"
 #include "report/record.hpp"
 #include "report/scaling.hpp"
+#include "report/writers/claims.hpp"
 #include "report/writers/writers.hpp"
 
 namespace echelon::cli {
@@ -36,6 +37,14 @@ int convert(const ReportOptions& options) {
   return print_written(paths);
 }
 
+int print_claims(const ReportOptions& options) {
+  const std::vector<JudgedClaim> claims = judge_claims(read_claim_records(options.claims));
+  std::fputs(claims_text(claims).c_str(), stdout);
+  std::fputs("\n", stdout);
+  const bool named = options.name != ReportOptions().name;
+  return print_written(write_claims(claims, options.out, named ? options.name : "claims"));
+}
+
 }  // namespace
 
 int run_report(const ReportOptions& options) {
@@ -43,6 +52,7 @@ int run_report(const ReportOptions& options) {
     std::fputs(figures_markdown().c_str(), stdout);
     return kExitOk;
   }
+  if (!options.claims.empty()) return print_claims(options);
   if (options.runs.empty()) throw ConfigError("no runs were given; see 'echelon report --help'");
   if (options.name.empty() || options.name.find('/') != std::string::npos)
     throw ConfigError(fmt::format("--name {}: a file name without folders, such as \"scaling\"; --out takes the folder",

@@ -12,6 +12,7 @@
 #include "cli/on_ranks.hpp"
 #include "cli/options.hpp"
 #include "cli/set_up_limit.hpp"
+#include "cli/study_claim.hpp"
 #include "cli/study_lanes.hpp"
 #include "cli/study_network.hpp"
 #include "cli/study_pages.hpp"
@@ -68,6 +69,9 @@ int run_study(const ScaleOptions& options, Engine& launch, std::optional<SetUpLi
     limit.reset();
     if (!check_network(study, launch, *transport)) return kExitUnmet;
   }
+  all_or_none(all, [&] {
+    if (launch.rank() == 0) register_claim(study);
+  });
   int stop = kExitOk;
   const std::unique_ptr<StudyLedger> ledger = run_lanes(study, launch, stop);
   int code = stop;

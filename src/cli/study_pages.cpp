@@ -14,6 +14,7 @@
 #include "base/version.hpp"
 #include "cli/foresee_launch.hpp"
 #include "cli/search_text.hpp"
+#include "cli/study_claim.hpp"
 #include "cli/study_network.hpp"
 #include "config/parse.hpp"
 #include "job/launch.hpp"
@@ -135,6 +136,7 @@ bool print_study(const StudyPlan& study) {
   write_file_whole(json, study_json(evidence, verdict, source));
   write_file_whole(csv, study_csv(evidence, verdict, source));
   fmt::print("\nwritten:\n  {}\n  {}\n  {}\n  {}\n", page, html, json, csv);
+  if (const std::string claim = write_claim(study, cells); !claim.empty()) fmt::print("  {}\n", claim);
   ReportSource runs = source;
   runs.name = "report";
   for (const std::string& path : write_report(report, runs, study.folder)) fmt::print("  {}\n", path);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "base/atomic_file.hpp"
@@ -17,7 +18,12 @@ extern "C" char** environ;
 namespace echelon::inline config {
 namespace {
 
-constexpr std::string_view kStudySection = "study";  // of `echelon scale` (study/study.hpp), which changes no run
+// Sections of `echelon scale` (study/study.hpp, study/claim_section.hpp), which change no run.
+constexpr std::array<std::string_view, 2> kStudySections = {"study", "claim"};
+
+bool is_of_studies(std::string_view section) {
+  return std::find(kStudySections.begin(), kStudySections.end(), section) != kStudySections.end();
+}
 
 [[noreturn]] void refuse(const Origin& origin, int line, int column, const std::string& why) {
   throw ConfigError(fmt::format("{}: {}", origin.at(line, column), why));
@@ -95,14 +101,14 @@ void apply_section(Config& config, const std::string& path, const TomlEntry& sec
 
 std::vector<std::string> sections_of_a_file() {
   std::vector<std::string> names = section_names();
-  names.emplace_back(kStudySection);
+  names.insert(names.end(), kStudySections.begin(), kStudySections.end());
   return names;
 }
 
 // The keys at the top and the sections of a whole document.
 void apply_document(Config& config, const TomlNode& document, const Origin& origin) {
   for (const TomlEntry& entry : document.entries) {
-    if (entry.key == kStudySection) continue;
+    if (is_of_studies(entry.key)) continue;
     if (is_section(entry.key))
       apply_section(config, entry.key, entry, origin);
     else if (entry.node.kind == TomlKind::table)

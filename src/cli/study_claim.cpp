@@ -1,0 +1,131 @@
+#include "cli/study_claim.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "base/atomic_file.hpp"
+#include "base/error.hpp"
+#include "base/version.hpp"
+#include "checkpoint/weight_distance.hpp"
+#include "job/launch.hpp"
+#include "report/claims/claim_record.hpp"
+#include "report/claims/effects.hpp"
+#include "report/record.hpp"
+#include "report/wire_table.hpp"
+#include "study/cell_record.hpp"
+#include "study/claim_section.hpp"
+
+namespace echelon::cli {
+namespace {
+
+std::string lock_of(const StudyPlan& study) { return study.folder + "/claim.lock.json"; }
+
+// The cell's ranks, variant and axes; and beside them what its variant sets.
+ClaimCell keyed(const StudyPlan& study, const StudyCell& cell) {
+  static const std::set<std::string> kOfEveryCell = {"name", "run.results", "run.measure_peak", "seed"};
+  ClaimCell made{.keys = {{"ranks", std::to_string(cell.ranks)}},
+                 .seed = study.seed + static_cast<std::uint64_t>(cell.repeat) - 1};
+  for (const StudyVariant& variant : study.variants)
+    if (cell.text.starts_with(variant.name)) made.keys["variant"] = variant.name;
+  for (const std::string& set : cell.sets) {
+    const std::size_t at = set.find('=');
+    const std::string key = set.substr(0, at), value = set.substr(at + 1);
+    if (kOfEveryCell.contains(key)) continue;
+    const bool quoted = value.size() > 1 && value.front() == '"' && value.back() == '"';
+    const bool is_axis =
+        std::any_of(study.axes.begin(), study.axes.end(), [&](const StudyAxis& axis) { return axis.key == key; });
+    (is_axis ? made.keys : made.sets)[key] = quoted ? value.substr(1, value.size() - 2) : value;
+  }
+  return made;
+}
+
+// Bytes a step by rank, from the matrix of all messages. Ranks that serve come behind those that train.
+void add_wire(const RunRecord& run, std::map<std::string, double>& figures) {
+  const WireBytes bytes = read_wire(run.folder);
+  const auto trains = [&](std::size_t rank) { return static_cast<double>(rank) < run.ranks; };
+  std::vector<double> sent(bytes.size()), received(bytes.size());
+  double to_servers = 0, from_servers = 0;
+  for (std::size_t from = 0; from < bytes.size(); ++from)
+    for (std::size_t to = 0; to < bytes.size(); ++to) {
+      sent[from] += bytes[from][to];
+      received[to] += bytes[from][to];
+      if (trains(from) && !trains(to)) to_servers += bytes[from][to];
+      if (!trains(from) && trains(to)) from_servers += bytes[from][to];
+    }
+  if (bytes.empty()) return;
+  figures["wire_sent.largest"] = *std::max_element(sent.begin(), sent.end());
+  figures["wire_received.largest"] = *std::max_element(received.begin(), received.end());
+  figures["to_servers"] = to_servers;
+  figures["from_servers"] = from_servers;
+}
+
+double weights_distance(const std::string& reference, const std::string& attempt) {
+  double furthest = 0;
+  for (const TensorDistance& one : weight_distances(*open_weights(reference), *open_weights(attempt)))
+    furthest = std::max(furthest, one.relative());
+  return furthest;
+}
+
+// The attempt of the reference cell with this cell's seed; "" where it did not finish.
+std::string reference_of(const StudyPlan& study, const std::vector<StudyCell>& cells, const StudyCell& of,
+                         const Claim& claim) {
+  for (const StudyCell& cell : cells)
+    if (cell.repeat == of.repeat && matches(keyed(study, cell), claim.reference))
+      if (const CellRecord record = read_cell(folder_of(study, cell)); record.state == CellState::finished)
+        return record.attempt;
+  return {};
+}
+
+ClaimCell cell_of(const StudyPlan& study, const StudyCell& cell, const CellRecord& record, const Claim& claim,
+                  const std::string& reference, ClaimRecord& into) {
+  ClaimCell made = keyed(study, cell);
+  made.outcome = name_of(record.state);
+  if (record.state != CellState::finished) return made;
+  const RunRecord run = read_run(record.attempt);
+  std::map<std::string, double> figures = flat_figures(run);
+  add_wire(run, figures);
+  if (!reference.empty()) figures["weights_distance"] = weights_distance(reference, record.attempt);
+  made.figures = claimed_figures(claim, figures);
+  into.devices = run.device_text.empty() ? run.device : run.device_text;
+  return made;
+}
+
+}  // namespace
+
+void register_claim(const StudyPlan& study) {
+  const std::optional<Claim> claim = read_claim(study.file);
+  if (!claim || std::filesystem::exists(lock_of(study))) return;
+  make_folders(study.folder);
+  const nlohmann::ordered_json lock = {{"hash", claim->hash}, {"date", now_utc_minute_text()}};
+  write_file_whole(lock_of(study), lock.dump() + "\n");
+}
+
+std::string write_claim(const StudyPlan& study, const std::vector<StudyCell>& cells) {
+  const std::optional<Claim> claim = read_claim(study.file);
+  if (!claim) return {};
+  ClaimRecord record{.claim = *claim, .study = study.name, .commit = commit(), .date = now_utc_minute_text()};
+  for (const StudyCell& cell : cells) {
+    const CellRecord state = read_cell(folder_of(study, cell));
+    if (!state.over() || state.state == CellState::left_out) continue;
+    record.cells.push_back(cell_of(study, cell, state, *claim,
+                                   claim->reference.empty() ? "" : reference_of(study, cells, cell, *claim), record));
+    record.machine_s += state.seconds;
+  }
+  if (std::filesystem::exists(lock_of(study))) try {
+      const auto lock = nlohmann::json::parse(read_file_whole(lock_of(study)));
+      lock.at("hash").get_to(record.registered_hash);
+      lock.at("date").get_to(record.registered_date);
+    } catch (const nlohmann::json::exception& error) {
+      throw DataError(fmt::format("{}: {}", lock_of(study), error.what()));
+    }
+  const std::string path = study.folder + "/claim.json";
+  write_file_whole(path, claim_json(record));
+  return path;
+}
+
+}  // namespace echelon::cli

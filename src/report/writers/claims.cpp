@@ -1,0 +1,195 @@
+#include "report/writers/claims.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "base/atomic_file.hpp"
+#include "base/text.hpp"
+#include "report/scaling.hpp"
+
+namespace echelon::inline report {
+namespace {
+
+constexpr double kFalseDiscoveries = 0.1;
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "";
+  const double whole = std::round(value);
+  if (value == whole && std::fabs(value) < 1e15) return count_text(static_cast<std::int64_t>(whole));
+  return fmt::format("{:.4g}", value);
+}
+
+const std::string& instrument_of(const Claim& claim) {
+  return kInstruments[static_cast<std::size_t>(claim.instrument)];
+}
+
+// The test that decides a claim: of those with its word (of several words, the first that is not confirmed).
+const TestVerdict* decisive(const ClaimVerdict& verdict) {
+  const auto first = [&](auto wanted) {
+    const auto at = std::find_if(verdict.tests.begin(), verdict.tests.end(),
+                                 [&](const TestVerdict& t) { return !t.effects.empty() && wanted(t.word); });
+    return at == verdict.tests.end() ? nullptr : &*at;
+  };
+  const TestVerdict* open = first([](ClaimWord word) { return word != ClaimWord::confirmed; });
+  return open ? open : first([](ClaimWord) { return true; });
+}
+
+std::string effect_text(const ClaimEffect& effect) {
+  const std::string measured = number_text(effect.measured);
+  return std::isnan(effect.expected) ? measured : fmt::format("{} of {}", measured, number_text(effect.expected));
+}
+
+// Of the effect, in percent of a ratio: +-0 % of an exact one.
+std::string interval_text(const ClaimEffect& effect) {
+  if (std::isinf(effect.low) || std::isinf(effect.high)) return "not known";
+  return fmt::format("{:.3g} to {:.3g}", effect.low, effect.high);
+}
+
+// Adjusted by all tests with noise on the page.
+std::map<const ClaimEffect*, double> adjusted(const std::vector<JudgedClaim>& claims) {
+  std::vector<const ClaimEffect*> effects;
+  std::vector<double> p;
+  for (const JudgedClaim& claim : claims)
+    for (const TestVerdict& test : claim.verdict.tests)
+      if (claim.record.claim.instrument != Instrument::exact && !test.effects.empty()) {
+        effects.push_back(&test.decisive());
+        p.push_back(test.decisive().p);
+      }
+  const std::vector<double> after = adjusted_p(p);
+  std::map<const ClaimEffect*, double> by_effect;
+  for (std::size_t i = 0; i < effects.size(); ++i) by_effect[effects[i]] = after[i];
+  return by_effect;
+}
+
+Table rows_of(const std::vector<JudgedClaim>& claims) {
+  Table table(
+      {"claim", "sentence", "instrument", "verdict", "measured", "effect", "seeds", "p", "adjusted p", "would find"});
+  const auto after = adjusted(claims);
+  for (const JudgedClaim& claim : claims) {
+    const bool exact = claim.record.claim.instrument == Instrument::exact;
+    std::vector<std::string> row = {std::to_string(claim.record.claim.number), claim.record.claim.sentence,
+                                    instrument_of(claim.record.claim), std::string(text_of(claim.verdict.word))};
+    if (const TestVerdict* test = decisive(claim.verdict)) {
+      const ClaimEffect& effect = test->decisive();
+      const auto p = after.find(&effect);
+      for (const std::string& cell : {effect_text(effect), interval_text(effect), std::to_string(effect.seeds),
+                                      exact ? std::string("exact") : fmt::format("{:.2g}", effect.p),
+                                      p == after.end() ? std::string() : fmt::format("{:.2g}", p->second),
+                                      exact ? std::string() : number_text(effect.would_find)})
+        row.push_back(cell);
+    }
+    row.resize(10);
+    table.row(std::move(row));
+  }
+  return table;
+}
+
+Table tests_of(const JudgedClaim& claim) {
+  Table table({"test", "kind", "verdict", "comparisons", "decided by", "measured", "effect", "region"});
+  for (std::size_t i = 0; i < claim.verdict.tests.size(); ++i) {
+    const ClaimTest& test = claim.record.claim.tests[i];
+    const TestVerdict& verdict = claim.verdict.tests[i];
+    std::vector<std::string> row = {test.says, kTestKinds[static_cast<std::size_t>(test.kind)],
+                                    std::string(text_of(verdict.word)), std::to_string(verdict.effects.size())};
+    if (verdict.effects.empty()) {
+      row.push_back(verdict.problem);
+    } else {
+      const ClaimEffect& effect = verdict.decisive();
+      row.push_back(effect.what);
+      row.push_back(effect_text(effect));
+      row.push_back(interval_text(effect));
+      row.push_back(fmt::format("{:.3g} to {:.3g}", effect.region_low, effect.region_high));
+    }
+    row.resize(8);
+    table.row(std::move(row));
+  }
+  return table;
+}
+
+template <class Of>
+std::string distinct(const std::vector<JudgedClaim>& claims, const Of& of) {
+  std::set<std::string> values;
+  for (const JudgedClaim& claim : claims) values.insert(of(claim.record));
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
+std::string section_of(const JudgedClaim& claim) {
+  const ClaimRecord& r = claim.record;
+  std::string out = fmt::format("## {}. {}\n\n> {}\n", r.claim.number, text_of(claim.verdict.word), r.claim.sentence);
+  if (!r.claim.source.empty()) out += fmt::format(">\n> ({})\n", r.claim.source);
+  out += fmt::format("\n{}, study `{}`, {} in {}.", instrument_of(r.claim), r.study,
+                     counted(std::ssize(r.cells), "run"), seconds_text(r.machine_s));
+  if (!r.claim.note.empty()) out += " " + r.claim.note;
+  if (r.registered_hash != r.claim.hash)
+    out += fmt::format(" **The rule was changed after the first run** (it began as {} on {}).", r.registered_hash,
+                       r.registered_date);
+  return out + "\n\n" + tests_of(claim).markdown() + "\n";
+}
+
+}  // namespace
+
+std::vector<JudgedClaim> judge_claims(const std::vector<ClaimRecord>& records) {
+  std::vector<JudgedClaim> judged;
+  for (const ClaimRecord& record : records) judged.push_back({record, judge_claim(record.claim, record.cells)});
+  return judged;
+}
+
+std::string claims_headline(const std::vector<JudgedClaim>& claims) {
+  std::string words;
+  for (const ClaimWord word : {ClaimWord::confirmed, ClaimWord::in_part, ClaimWord::refuted, ClaimWord::not_decided}) {
+    const auto count = std::count_if(claims.begin(), claims.end(),
+                                     [&](const JudgedClaim& claim) { return claim.verdict.word == word; });
+    if (count > 0) words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, text_of(word));
+  }
+  return fmt::format("{}: {}", counted(std::ssize(claims), "claim"), words);
+}
+
+std::string claims_text(const std::vector<JudgedClaim>& claims) {
+  std::string out = claims_headline(claims) + "\n\n";
+  for (const JudgedClaim& claim : claims) {
+    out += fmt::format("{:>3}  {:<11}  {}\n", claim.record.claim.number, text_of(claim.verdict.word),
+                       claim.record.claim.sentence);
+    for (std::size_t i = 0; i < claim.verdict.tests.size(); ++i) {
+      const TestVerdict& test = claim.verdict.tests[i];
+      if (test.word != ClaimWord::confirmed)
+        out += fmt::format("     {}: {}\n", text_of(test.word),
+                           test.effects.empty() ? test.problem : claim.record.claim.tests[i].says);
+    }
+  }
+  return out;
+}
+
+std::string claims_markdown(const std::vector<JudgedClaim>& claims, const std::string& plot) {
+  double seconds = 0;
+  std::size_t cells = 0;
+  for (const JudgedClaim& claim : claims) seconds += claim.record.machine_s, cells += claim.record.cells.size();
+  std::string out = fmt::format(
+      "# Claims of the field, tried\n\n{}. {} in {} of machine time, echelon {}, on {}.\n\n"
+      "A test is confirmed where the 95 % interval of its effect over seeds lies in the claimed region, refuted where "
+      "it\n"
+      "lies outside; counts are exact and need one seed. Adjusted p: Benjamini and Hochberg over the page, at {:.0f} "
+      "%.\n"
+      "\"Would find\" is the effect that as many seeds find in 9 of 10 studies.\n\n",
+      claims_headline(claims), counted(static_cast<std::int64_t>(cells), "run"), seconds_text(seconds),
+      distinct(claims, [](const ClaimRecord& r) { return r.commit; }),
+      distinct(claims, [](const ClaimRecord& r) { return r.devices; }), 100 * kFalseDiscoveries);
+  out += fmt::format("![Effects of all claims]({})\n\n", plot);
+  out += rows_of(claims).markdown() + "\n";
+  for (const JudgedClaim& claim : claims) out += section_of(claim);
+  while (out.ends_with("\n\n")) out.pop_back();
+  return out;
+}
+
+std::vector<std::string> write_claims(const std::vector<JudgedClaim>& claims, const std::string& folder,
+                                      const std::string& name) {
+  const std::string svg = name + ".svg", page = folder + "/" + name + ".md";
+  write_file_whole(folder + "/" + svg, forest_svg(claims));
+  write_file_whole(page, claims_markdown(claims, svg));
+  return {page, folder + "/" + svg};
+}
+
+}  // namespace echelon::inline report
