@@ -50,11 +50,12 @@ std::string source_file(const std::string& where, const std::string& path, const
   fail(where, fmt::format("is virtual and its source file {} is missing", name));
 }
 
-// Whether the selection of the source lies inside its extent.
-bool inside(hid_t selection, const Shape& shape) {
+// Whether the selection of the source lies inside its extent. A whole source, as h5py writes it, is a selection without
+// an extent of its own: the source must have as many elements as are mapped.
+bool inside(hid_t selection, hid_t mapped, const Shape& shape) {
+  if (H5Sget_select_type(selection) == H5S_SEL_ALL) return H5Sget_select_npoints(mapped) == shape.elems();
   const int rank = H5Sget_simple_extent_ndims(selection);
   if (rank != shape.rank()) return false;
-  if (H5Sget_select_type(selection) == H5S_SEL_ALL) return true;
   Extents low{}, high{};
   if (H5Sget_select_bounds(selection, low.data(), high.data()) < 0) return false;
   for (int axis = 0; axis < rank; ++axis)
@@ -112,9 +113,9 @@ bool check_virtual_sources(const std::string& where, const std::string& path, hi
       const Reader source(file);
       source.require_written(dataset);
       const DatasetInfo info = source.info(dataset);
-      if (!inside(from.id(), info.shape))
+      if (!inside(from.id(), mapped.id(), info.shape))
         fail(where,
-             fmt::format("is virtual and takes more of '{}' of {} than its {}", dataset, file, info.shape.text()));
+             fmt::format("is virtual and takes another part of '{}' of {} than its {}", dataset, file, info.shape.text()));
       checksums &= info.checksum;
     } catch (const Error& wrong) {
       --depth;

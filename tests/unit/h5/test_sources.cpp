@@ -28,6 +28,7 @@ std::vector<std::int32_t> counting(int n) {
 struct Mapping {
   std::string file, dataset;
   hsize_t to = 0, rows = 0, of = 0;  // rows [to, to + rows) are rows [0, rows) of a source with `of` rows
+  bool whole = false;                // selected as h5py does: all, whatever the source's extent
 };
 
 // A virtual dataset "all" of `rows` rows of 2.
@@ -38,7 +39,7 @@ void write_virtual(const std::string& path, hsize_t rows, const std::vector<Mapp
   for (const Mapping& mapping : mappings) {
     const std::array<hsize_t, 2> of{mapping.of, 2}, count{mapping.rows, 2}, to{mapping.to, 0}, from{0, 0};
     const hid_t source = H5Screate_simple(2, of.data(), nullptr);
-    H5Sselect_hyperslab(source, H5S_SELECT_SET, from.data(), nullptr, count.data(), nullptr);
+    if (!mapping.whole) H5Sselect_hyperslab(source, H5S_SELECT_SET, from.data(), nullptr, count.data(), nullptr);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, to.data(), nullptr, count.data(), nullptr);
     H5Pset_virtual(creation, space, mapping.file.c_str(), mapping.dataset.c_str(), source);
     H5Sclose(source);
@@ -113,8 +114,8 @@ TEST_CASE("a virtual dataset is read if every row has a source that is there and
   write_source(folder / "two.h5", 4, true, 4);
   const auto refused = [&] { return refusal<DataError>([&] { (void)h5::Reader(path).info("all"); }); };
 
-  write_virtual(path, 9, {{"one.h5", "part", 0, 6, 6}, {"two.h5", "part", 6, 3, 4}});
-  {
+  for (const bool whole : {false, true}) {
+    write_virtual(path, 9, {{"one.h5", "part", 0, 6, 6, whole}, {"two.h5", "part", 6, 3, 4}});
     const h5::Reader reader(path);
     CHECK(reader.info("all").checksum);
     std::vector<std::int32_t> all(18);
@@ -132,11 +133,15 @@ TEST_CASE("a virtual dataset is read if every row has a source that is there and
   std::filesystem::remove(folder / "two.h5");
   CHECK_THAT(refused(), Contains("virtual.h5: dataset 'all' is virtual and its source file two.h5 is missing"));
   write_source(folder / "two.h5", 2, true, 2);
-  CHECK_THAT(refused(), Contains("takes more of 'part'") && Contains("than its (2, 2)"));
+  CHECK_THAT(refused(), Contains("takes another part of 'part'") && Contains("than its (2, 2)"));
   write_virtual(path, 9, {{"one.h5", "part", 0, 6, 6}, {"one.h5", "part", 2, 6, 6}});
   CHECK_THAT(refused(), Contains("2 of its 18 elements have no source"));
   write_virtual(path, 6, {{"one.h5", "whole", 0, 6, 6}});
   CHECK_THAT(refused(), Contains("'whole' is missing"));
+  for (const hsize_t rows : {5, 7}) {  // more or fewer than the whole source of 6 has
+    write_virtual(path, rows, {{"one.h5", "part", 0, rows, rows, true}});
+    CHECK_THAT(refused(), Contains("takes another part of 'part'") && Contains("than its (6, 2)"));
+  }
   write_endless(path);
   CHECK_THAT(refused(), Contains("cannot be found out: list them one by one"));
   write_virtual(path, 6, {{"virtual.h5", "all", 0, 6, 6}});  // of itself
