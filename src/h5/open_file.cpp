@@ -16,12 +16,32 @@ namespace {
 
 std::string why_not_opened(const std::string& path) {
   const std::string why = reason();
+  if (reason_has("unable to lock file") && reason_has(std::strerror(EWOULDBLOCK)))
+    return fmt::format(
+        "{}: another program has it open for writing and holds its lock; close it there, and start again (programs "
+        "that "
+        "hold a file: fuser {})",
+        path, path);
+  if (const std::string hint = hint_of_newer_library(); !hint.empty())
+    return fmt::format("{}: cannot be opened: {}{}", path, why, hint);
   if (reason_has("truncated file")) return fmt::format("{}: is truncated ({})", path, why);
   if (H5Fis_hdf5(path.c_str()) == 0) return fmt::format("{}: is not an HDF5 file", path);
   return fmt::format("{}: cannot be opened as HDF5: {}", path, why);
 }
 
 }  // namespace
+
+std::string hint_of_newer_library() {
+  if (!reason_has("bad version number") && !reason_has("bad superblock version number")) return {};
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  return fmt::format(
+      "; either the file is damaged, or a newer HDF5 library wrote it in a format that {}.{}.{}, which reads it here, "
+      "does "
+      "not know (h5py: libver=\"latest\"): write it with libver=(\"earliest\", \"v110\"), or convert it with the newer "
+      "library's h5repack --high=2",
+      major, minor, release);
+}
 
 std::uint64_t refuse_unreadable(const std::string& path) {
   struct stat status {};

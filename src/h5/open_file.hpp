@@ -14,4 +14,7 @@ std::uint64_t refuse_unreadable(const std::string& path);
 // reading: one line in the log.
 Handle open_file(const std::string& path);
 
+// What to do where the thread's last call failed on a format that the library does not know yet; "" elsewhere.
+std::string hint_of_newer_library();
+
 }  // namespace echelon::h5

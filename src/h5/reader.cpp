@@ -13,6 +13,7 @@
 #include "h5/chunks.hpp"
 #include "h5/dataset_paths.hpp"
 #include "h5/file.hpp"
+#include "h5/filters.hpp"
 #include "h5/handle.hpp"
 #include "h5/open_file.hpp"
 #include "h5/read_attributes.hpp"
@@ -27,6 +28,7 @@ struct OpenDataset {
   DatasetInfo info;
   RowChunks chunks;
   bool is_virtual = false;
+  std::uint64_t file_bytes = 0;  // of the file that holds it, which an external link may make another one
 };
 
 // Around every call of the library that reads a file.
@@ -46,6 +48,13 @@ Handle rows_of(hid_t space, std::int64_t first, const Shape& shape, std::int64_t
   const Extents extent = extents_of(shape.with_front(count));
   if (H5Sselect_hyperslab(selection.id(), H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr) < 0) return {};
   return selection;
+}
+
+// Behind an external link a dataset lies in another file than that which was opened.
+std::uint64_t bytes_of_its_file(hid_t dataset, const std::string& path, std::uint64_t bytes) {
+  std::array<char, 4096> name{};
+  if (H5Fget_name(dataset, name.data(), name.size() - 1) <= 0 || path == name.data()) return bytes;
+  return refuse_unreadable(name.data());
 }
 
 // The number of chunks of the shape and of those that were written.
@@ -95,7 +104,11 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   if (!has(name)) fail(name, "is missing");
   auto dataset = std::make_unique<OpenDataset>();
   dataset->handle = Handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
-  if (!dataset->handle.ok()) fail(name, "cannot be opened: " + reason());
+  if (!dataset->handle.ok()) {
+    const std::string why = reason();  // before the hint, which calls the library
+    fail(name, "cannot be opened: " + why + hint_of_newer_library());
+  }
+  dataset->file_bytes = bytes_of_its_file(dataset->handle.id(), path, file_bytes);
   dataset->type = Handle(H5Dget_type(dataset->handle.id()), H5Tclose);
   const auto dtype = dtype_of_type(dataset->type.id());
   if (!dtype)
@@ -142,6 +155,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   chunks.rows = chunk[0];
   chunks.whole_rows = dataset->info.chunk.without_front() == shape->without_front();
   describe_filters(creation.id(), chunks);
+  if (const std::string why = missing_filter(creation.id()); !why.empty()) fail(name, why);
   require_place(*dataset, layout);
   dataset->info.deflate = chunks.known && chunks.deflate >= 0;
   dataset->info.checksum |= chunks.checksum >= 0;
@@ -176,13 +190,13 @@ void Reader::Body::require_place(const OpenDataset& dataset, H5D_layout_t layout
   const DatasetInfo& info = dataset.info;
   double bytes = static_cast<double>(size_of(info.dtype));  // cannot overflow
   for (const std::int64_t extent : (chunked ? info.chunk : info.shape).extents()) bytes *= static_cast<double>(extent);
-  const double most = static_cast<double>(file_bytes) * (dataset.chunks.filtered ? kMostInflated : 1);
+  const double most = static_cast<double>(dataset.file_bytes) * (dataset.chunks.filtered ? kMostInflated : 1);
   // The library reads past the end of its buffers where the place of other values is not as large as they are.
   const bool other_place = !chunked && bytes != static_cast<double>(info.stored_bytes);
   const bool stored = info.stored_bytes > 0 || layout == H5D_COMPACT;
   if (stored && (bytes > most || other_place))
     fail(info.name, fmt::format("is damaged: its {} {}, the file has {} bytes", chunked ? "chunks are" : "shape is",
-                                (chunked ? info.chunk : info.shape).text(), file_bytes));
+                                (chunked ? info.chunk : info.shape).text(), dataset.file_bytes));
 }
 
 void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst,

@@ -5,7 +5,7 @@
 set -eu
 build=$1
 packages=(g++ make pkg-config git openmpi-bin libopenmpi-dev libhdf5-dev hdf5-tools libdnnl-dev libcli11-dev libtomlplusplus-dev
-  libfmt-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev catch2 python3-h5py)
+  libfmt-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev catch2 python3-h5py hdf5-plugin-lzf)
 if [ "${2:-}" = --optional ]; then
   for package in clang-tidy cppcheck; do
     command -v "$package" > /dev/null ||
