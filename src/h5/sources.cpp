@@ -114,8 +114,8 @@ bool check_virtual_sources(const std::string& where, const std::string& path, hi
       source.require_written(dataset);
       const DatasetInfo info = source.info(dataset);
       if (!inside(from.id(), mapped.id(), info.shape))
-        fail(where,
-             fmt::format("is virtual and takes another part of '{}' of {} than its {}", dataset, file, info.shape.text()));
+        fail(where, fmt::format("is virtual and takes another part of '{}' of {} than its {}", dataset, file,
+                                info.shape.text()));
       checksums &= info.checksum;
     } catch (const Error& wrong) {
       --depth;
