@@ -138,6 +138,11 @@ void see_as_trained(Dataset& test, const TrainedData& trained, const std::string
            fmt::format("{} and {}", list(trained.sample_shape), trained.classes));
   if (extents(test.label_shape) != trained.label_shape)
     differ("labels of " + test.label_shape.text(), list(trained.label_shape));
+  if (test.labelled && !test.class_names.empty() && !trained.class_names.empty() &&
+      test.class_names != trained.class_names)
+    throw DataError(
+        fmt::format("{}: numbers its classes [{}], the training data of {} [{}]; import it --like the training data",
+                    path, fmt::join(test.class_names, ", "), checkpoint, fmt::join(trained.class_names, ", ")));
   if (sum_of(test.vocabulary) != trained.vocabulary || sum_of(test.target_vocabulary) != trained.target_vocabulary)
     throw DataError(
         fmt::format("{}: has another vocabulary than the training data of {}; hold a part out when it is "
@@ -145,7 +150,7 @@ void see_as_trained(Dataset& test, const TrainedData& trained, const std::string
                     path, checkpoint));
   test.mean = trained.mean;
   test.std = trained.std;
-  if (test.class_names.empty()) test.class_names = trained.class_names;
+  if (test.class_names.empty() || !test.labelled) test.class_names = trained.class_names;
   if (!test.has_sequences()) return;
   test.sample_shape = test.sample_shape.with_front(std::max(test.length(), trained.sample_shape.front()));
   test.target_length = std::max(test.target_length, trained.target_length);

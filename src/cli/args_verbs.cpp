@@ -88,7 +88,7 @@ Run declare_predict(CLI::App& app) {
 
 Run declare_eval(CLI::App& app) {
   auto o = held<PredictOptions>();
-  add_inference(app, *o);
+  add_inference(app, *o)->description("folder, file or pattern of shards; default: data.test of the run's config");
   app.add_option("--classes", o->classes,
                  "CSV file to write: recall, precision and F1 of each class, and the confusion matrix");
   app.add_option("--sharpness", o->sharpness,

@@ -23,6 +23,7 @@
 #include "base/text.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "checkpoint/trained_data.hpp"
+#include "cli/opened_model.hpp"
 #include "comm/group.hpp"
 #include "data/dataset.hpp"
 #include "h5/file.hpp"
@@ -120,25 +121,10 @@ class Follower {
   bool ended_ = false;
 };
 
-struct Opened {
-  SavedModel saved;
-  Dataset data;
-  LoadedModel model;
-};
+using Opened = OpenedModel;
 
 Opened open(const FollowOptions& options, const std::string& path, const HostSlot& slot) {
-  SavedModel saved = find_model(path);
-  const std::string data_at = options.data.empty() ? saved.config.data.test : options.data;
-  if (data_at.empty())
-    throw ConfigError(fmt::format("{}: its config names no data.test; give the data to evaluate on", saved.run));
-  Dataset data = open_dataset(data_at, saved.config.data, Labels::needed);
-  see_as_trained(data, trained_data_in(saved.checkpoint), saved.checkpoint);
-  DeviceConfig& device = saved.config.device;
-  device.threads = options.threads;
-  device.memory_limit_mb = 0;  // was for training
-  if (!options.device.empty()) device.kind = options.device, device.kinds.clear();
-  LoadedModel model(saved, data.form(), open_device(device_on(device, slot).kind, device_options(device, slot)));
-  return {std::move(saved), std::move(data), std::move(model)};
+  return open_model({.model = path, .data = options.data, .device = options.device, .threads = options.threads}, slot);
 }
 
 EpochFigures evaluate(Opened& opened, Engine* ranks) {

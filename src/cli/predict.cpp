@@ -16,6 +16,7 @@
 #include "cli/choice.hpp"
 #include "cli/follow.hpp"
 #include "cli/on_ranks.hpp"
+#include "cli/opened_model.hpp"
 #include "cli/options.hpp"
 #include "comm/group.hpp"
 #include "data/dataset.hpp"
@@ -30,30 +31,18 @@
 namespace echelon::cli {
 namespace {
 
-// The data as the model saw its training data.
-Dataset open_as_trained(const std::string& location, const SavedModel& saved, Labels labels) {
-  Dataset data = open_dataset(location, saved.config.data, labels);
-  see_as_trained(data, trained_data_in(saved.checkpoint), saved.checkpoint);
-  return data;
-}
-
-struct Opened {
-  SavedModel saved;
-  Dataset data;
-  LoadedModel model;
-};
+using Opened = OpenedModel;
 
 Opened open(const PredictOptions& options, const HostSlot& slot, Labels labels) {
-  SavedModel saved = find_model(options.model);
-  saved.config.evaluate.batch = options.batch;
-  Dataset data = open_as_trained(options.data, saved, labels);
-  DeviceConfig& config = saved.config.device;
-  config.threads = options.threads;
-  config.memory_limit_mb = 0;  // was for training
-  if (!options.device.empty()) config.kind = options.device, config.kinds.clear();
-  if (slot.rank == 0) warn_without_checksums(data, options.data);
-  LoadedModel model(saved, data.form(), open_device(device_on(config, slot).kind, device_options(config, slot)));
-  return {std::move(saved), std::move(data), std::move(model)};
+  Opened opened = open_model({.model = options.model,
+                              .data = options.data,
+                              .device = options.device,
+                              .threads = options.threads,
+                              .batch = options.batch,
+                              .labels = labels},
+                             slot);
+  if (slot.rank == 0) warn_without_checksums(opened.data, opened.location);
+  return opened;
 }
 
 void print_origin(const Opened& opened, const InferenceSummary& summary, int ranks) {
@@ -81,7 +70,8 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
     fmt::print("accuracy {:.2f} %\n", 100 * sums.correct / sums.weight);
   if (summary.classes.any()) {
     const ClassFigures figures = summary.classes.figures();
-    fmt::print("top-5    {:.2f} %\nmacro F1 {:.4f}\n", 100 * figures.top5_accuracy, figures.macro_f1);
+    if (figures.top5_accuracy == figures.top5_accuracy) fmt::print("top-5    {:.2f} %\n", 100 * figures.top5_accuracy);
+    fmt::print("macro F1 {:.4f}\n", figures.macro_f1);
   }
   fmt::print("speed    {} samples/s; a batch of {}: p50 {:.3g} ms, p99 {:.3g} ms\n",
              rate_text(static_cast<double>(summary.samples) / seconds), batch, 1e3 * summary.latency(0.5),
@@ -132,7 +122,7 @@ class PredictionFile {
     if (labelled_ && counts_correct_) writer_.attribute("accuracy", summary.sums.correct / summary.sums.weight);
     if (summary.classes.any()) {
       const ClassFigures figures = summary.classes.figures();
-      writer_.attribute("top5_accuracy", figures.top5_accuracy);
+      if (figures.top5_accuracy == figures.top5_accuracy) writer_.attribute("top5_accuracy", figures.top5_accuracy);
       writer_.attribute("macro_f1", figures.macro_f1);
     }
     writer_.publish();
@@ -240,10 +230,6 @@ int run_eval(const PredictOptions& options) {
                      .patience_s = options.patience_s},
                     ranks);
     });
-  if (options.data.empty())
-    throw ConfigError(
-        "eval needs the data to evaluate on: a folder, file or pattern of shards (--follow takes data.test "
-        "of the run's config)");
   return on_ranks([&](Engine* ranks) {
     Session session(ranks);
     session.together([&] { session.opened.emplace(open(options, session.slot, Labels::needed)); });

@@ -56,9 +56,16 @@ void read_numbers(const Dataset& dataset, const h5::Reader& reader, const Shard&
   chunk.numbers.resize(static_cast<std::size_t>(count * each));
   if (!dataset.labelled) return;
   reader.read_rows(format::kLabels, first, count, chunk.numbers.data(), DType::f32);
-  for (std::int64_t i = 0; i < count * each; ++i)
-    if (!std::isfinite(chunk.numbers[static_cast<std::size_t>(i)]))
+  for (std::int64_t i = 0; i < count * each; ++i) {
+    const float label = chunk.numbers[static_cast<std::size_t>(i)];
+    if (!std::isfinite(label))
       throw DataError(fmt::format("{}: record {} has a label that is no finite number", shard.path, first + i / each));
+    if (label < dataset.least_label || label > dataset.most_label)
+      throw DataError(
+          fmt::format("{}: record {} has the label {:g}; model.loss = \"bce\" takes probabilities, {:g} to "
+                      "{:g}: scale the labels, or train with \"mse\"",
+                      shard.path, first + i / each, label, dataset.least_label, dataset.most_label));
+  }
 }
 
 void read_labels(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {

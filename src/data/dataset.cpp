@@ -149,6 +149,12 @@ std::int64_t Dataset::cut() const {
   return count;
 }
 
+void demand_labels(Dataset& dataset, std::string_view loss) {
+  if (loss != "bce" || !dataset.has_numbers()) return;
+  dataset.least_label = 0;
+  dataset.most_label = 1;
+}
+
 void see_alike(Dataset& test, Dataset& train) {
   const std::string &path = test.shards[0].path, &like = train.shards[0].path;
   if (test.kind != train.kind)

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -50,9 +51,11 @@ struct Dataset {
   std::vector<Shard> shards;  // in name order
   Shape sample_shape;         // (C, H, W); of text, sequences and pairs (T), or (T, F)
   DType stored = DType::u8;
-  std::int64_t classes = 0;              // of labels; of text and pairs the (target) vocabulary; 0: labels are numbers
-  Shape label_shape;                     // of numbers: () or (K)
-  bool labelled = true;                  // false: no labels in the files; they read as 0 with weight 0
+  std::int64_t classes = 0;  // of labels; of text and pairs the (target) vocabulary; 0: labels are numbers
+  Shape label_shape;         // of numbers: () or (K)
+  bool labelled = true;      // false: no labels in the files; they read as 0 with weight 0
+  double least_label = -std::numeric_limits<double>::infinity();  // of numbers, as the loss demands (demand_labels)
+  double most_label = std::numeric_limits<double>::infinity();
   std::vector<std::string> class_names;  // by class; may be empty
   std::vector<double> mean;              // by channel or feature, in units of value * scale; empty for tokens
   std::vector<double> std;               // likewise, > 0
@@ -88,6 +91,10 @@ struct Dataset {
 Dataset open_dataset(const std::string& location, std::int64_t sequence_length = 0, Labels labels = Labels::needed);
 // With data.sequence_length and data.order of the config.
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels = Labels::needed);
+
+// The range that a loss demands of labels that are numbers: 0 to 1 for "bce". Whoever reads a label outside throws
+// DataError with the file and the record.
+void demand_labels(Dataset& dataset, std::string_view loss);
 
 // Makes test data fit a model of the training data: `test` takes mean and std of `train` (in units of value * scale, so
 // that stored types may differ), and both take the greater T and U. DataError where kinds, shapes, classes, class names

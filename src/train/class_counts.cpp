@@ -44,7 +44,8 @@ double ClassCounts::f1(std::int64_t of) const {
 }
 
 ClassFigures ClassCounts::figures() const {
-  ClassFigures figures{.top5_accuracy = ratio(values_[kInTop5], values_[kAllLabels]), .recall = {}, .precision = {}};
+  ClassFigures figures{.recall = {}, .precision = {}};
+  if (classes_ > kTop) figures.top5_accuracy = ratio(values_[kInTop5], values_[kAllLabels]);
   double sum = 0, present = 0;
   for (std::int64_t c = 0; c < classes_; ++c) {
     figures.recall.push_back(ratio(count(kRight, c), count(kLabels, c)));

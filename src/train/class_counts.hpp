@@ -4,7 +4,7 @@
 // number of outputs before its own in descending order (of equal ones the first comes first). Counts are whole numbers,
 // which doubles hold exactly, so that any number of ranks finds the same figures.
 //
-//   top-5 accuracy   labels at a place below 5, over all labels; 1 where there are at most 5 classes
+//   top-5 accuracy   labels at a place below 5, over all labels; unknown where there are at most 5 classes
 //   recall           of a class: right predictions over its labels; unknown without labels
 //   precision        of a class: right predictions over its predictions; unknown without predictions
 //   macro F1         mean of 2 right / (labels + predictions) over the classes that have labels or predictions

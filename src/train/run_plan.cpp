@@ -103,6 +103,8 @@ RunInputs open_inputs(const Config& config) {
     test = open_dataset(config.data.test, config.data);
     see_alike(*test, train);
   }
+  demand_labels(train, config.model.loss);
+  if (test) demand_labels(*test, config.model.loss);
   Graph graph = build_model(config.model, train.form());
   check_sparse(config, graph.parameters());
   check_metrics(config, graph);

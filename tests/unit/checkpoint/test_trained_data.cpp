@@ -42,6 +42,7 @@ TEST_CASE("data are seen as the training data were, which need not be there", "[
   SECTION("another shape") { test.sample_shape = {3, 9, 8}; }
   SECTION("other classes") { test.classes = 3; }
   SECTION("another kind") { test.kind = DataKind::sequences; }
+  SECTION("the same classes in another order") { test.class_names = {"dog", "cat"}; }
   SECTION("a vocabulary") { test.vocabulary = Vocabulary({"a", "b"}); }
   CHECK_THROWS_AS(see_as_trained(test, trained, "step-1.h5"), DataError);
   CHECK_THROWS_WITH(see_as_trained(test, trained, "step-1.h5"), Catch::Contains("step-1.h5"));

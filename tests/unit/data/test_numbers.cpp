@@ -1,6 +1,7 @@
 // Labels that are regression targets: read, batched and weighed.
 #include <catch2/catch.hpp>
 #include <limits>
+#include <optional>
 
 #include "base/error.hpp"
 #include "data/describe.hpp"
@@ -16,11 +17,11 @@ float number_of(std::int64_t id, std::int64_t k) { return static_cast<float>(id)
 
 // `samples` samples of (1, 1, 3) and labels (N, K), or (N) where K is 0.
 void write_numbers(const std::string& path, std::int64_t samples, std::int64_t K, bool classes = false,
-                   float last = 0) {
+                   std::optional<float> last = std::nullopt) {
   std::vector<float> values(static_cast<std::size_t>(samples * 3), 0.25f), labels;
   for (std::int64_t id = 0; id < samples; ++id)
     for (std::int64_t k = 0; k < std::max<std::int64_t>(1, K); ++k) labels.push_back(number_of(id, k));
-  if (last != 0) labels.back() = last;
+  if (last) labels.back() = *last;
   h5::Writer writer(path);
   if (classes) writer.attribute("classes", std::int64_t{3});
   writer.write_all("samples", DType::f32, {samples, 1, 1, 3}, values.data());
@@ -76,6 +77,25 @@ TEST_CASE("targets that are not finite, and classes beside targets, are refused"
   const SamplePlan plan(plan_request(dataset, {}, {3}, 1));
   Loader loader(dataset, plan, {});
   CHECK_THROWS_WITH(loader.next(), Contains("record 2") && Contains("no finite number"));
+}
+
+TEST_CASE("the loss bce takes targets from 0 to 1, and others are named with file and record", "[data]") {
+  for (const auto& [last, refused] : std::vector<std::pair<float, std::string>>{
+           {1.0f, ""}, {0.0f, ""}, {255.0f, "has the label 255"}, {-1.0f, "has the label -1"}, {1.001f, "1.001"}}) {
+    const test::Folder folder;
+    write_numbers(folder / "targets.h5", 3, 0, false, last);
+    Dataset dataset = open_dataset(folder / "targets.h5");
+    const SamplePlan plan(plan_request(dataset, {}, {3}, 1));
+    (void)Loader(dataset, plan, {}).next();  // any loss
+    demand_labels(dataset, "mse");
+    (void)Loader(dataset, plan, {}).next();
+    demand_labels(dataset, "bce");
+    Loader loader(dataset, plan, {});
+    if (refused.empty())
+      (void)loader.next();
+    else
+      CHECK_THROWS_WITH(loader.next(), Contains("targets.h5: record 2") && Contains(refused) && Contains("\"mse\""));
+  }
 }
 
 }  // namespace echelon
