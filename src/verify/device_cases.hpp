@@ -2,6 +2,7 @@
 // `OpCases <family>_cases()` for each family of device/ops/list.hpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +14,10 @@ namespace echelon::verify {
 
 using Values = std::vector<std::vector<double>>;  // by argument, plain
 
+// Bytes that are, repeated, NaN or a value of 3e38 in f32, and alike in bf16: what memory holds that an op must write
+// before it reads it.
+inline constexpr std::byte kNaN{0xFF}, kHuge{0x7F};
+
 // The scalars and addresses of one run of an op.
 struct OpTrial {
   std::string name;         // keys the random inputs
@@ -20,6 +25,7 @@ struct OpTrial {
   double scale = 1, count = 0;
   std::uint64_t version = 0;
   bool unaligned = false;          // tensors of the arena begin one element late
+  std::byte poison = kNaN;         // fills scratch
   DType activations = DType::f32;  // what a forward twin's inputs are rounded to, on the device and for the reference
 };
 

@@ -46,12 +46,12 @@ class Bench {
     memory.reserve(args_.size());
     for (std::size_t a = 0; a < args_.size(); ++a) {
       before.push_back(to_stored(values[a], args_[a].dtype, args_[a].shape, spec_.layouts[a]));
-      if (overwritten(a, trial)) std::fill(before[a].begin(), before[a].end(), std::byte{0xFF});  // NaN
+      if (overwritten(a, trial)) std::fill(before[a].begin(), before[a].end(), kNaN);
       const bool late = trial.unaligned && !args_[a].movable;
       memory.emplace_back(device_, before[a], late ? size_of(args_[a].dtype) : 0);
       tensors.push_back(memory[a].data());
     }
-    const Memory scratch = filled(op_->scratch_bytes(), "test scratch");
+    const Memory scratch = filled(op_->scratch_bytes(), "test scratch", trial.poison);
     OpArgs args;
     args.tensors = tensors.data();
     args.accumulate = trial.accumulate;
@@ -66,9 +66,9 @@ class Bench {
     return read_back(before, memory);
   }
 
-  Memory filled(std::size_t bytes, const char* tag) {
+  Memory filled(std::size_t bytes, const char* tag, std::byte garbage_byte = kNaN) {
     Memory memory = device_.allocate(bytes, tag);
-    const Bytes garbage(bytes, std::byte{0xFF});
+    const Bytes garbage(bytes, garbage_byte);
     device_.to_device(memory.data(), garbage.data(), bytes);
     return memory;
   }
@@ -208,6 +208,12 @@ double distance_to(const std::vector<double>& is, const std::vector<double>& wan
   return distance / size;
 }
 
+std::optional<std::size_t> first_not_finite(const std::vector<double>& values) {
+  const auto found = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
+  if (found == values.end()) return {};
+  return static_cast<std::size_t>(found - values.begin());
+}
+
 void compare(const OpSpec& spec, const Values& is, const Values& wanted, double tolerance, OpCheck& check) {
   const auto args = signature(spec);
   for (std::size_t a = 0; a < args.size(); ++a) {
@@ -215,9 +221,12 @@ void compare(const OpSpec& spec, const Values& is, const Values& wanted, double 
     const double distance = distance_to(is[a], wanted[a], usual_size(spec.dtype, args, args[a]));
     check.worst = std::max(check.worst, distance);
     if (distance <= tolerance) continue;
+    if (const auto lost = first_not_finite(is[a]))
+      throw Broken(fmt::format("{} is not finite at element {} of {}: {} not {}", args[a].name, *lost, is[a].size(),
+                               is[a][*lost], wanted[a][*lost]));
     std::size_t at = 0;
     for (std::size_t i = 0; i < is[a].size(); ++i)
-      if (!(std::fabs(is[a][i] - wanted[a][i]) <= std::fabs(is[a][at] - wanted[a][at]))) at = i;
+      if (std::fabs(is[a][i] - wanted[a][i]) > std::fabs(is[a][at] - wanted[a][at])) at = i;
     throw Broken(fmt::format("{} is off by {:.2e} of its largest value (limit {:.0e}); worst at element {}: {} not {}",
                              args[a].name, distance, tolerance, at, is[a][at], wanted[a][at]));
   }
@@ -270,10 +279,12 @@ void check_variant(Device& device, const OpSpec& spec, double tolerance, OpCheck
     for (unsigned mask : accumulate_masks(spec)) {
       OpTrial trial{.name = fmt::format("trial {}", version), .accumulate = mask, .version = version};
       trial.unaligned = version % 2 == 0;
+      trial.poison = version % 2 == 0 ? kHuge : kNaN;
       if (is_half(spec.dtype)) trial.activations = spec.dtype;
       if (mask != 0) trial.scale = 0.375;
       if (own_count && version % 2 == 0) trial.count = 2 * own_count(spec) + 3;
-      stage = fmt::format("accumulate {:#b}, {}", mask, trial.unaligned ? "unaligned arena" : "aligned");
+      stage = fmt::format("accumulate {:#b}, {}, scratch of {}", mask, trial.unaligned ? "unaligned arena" : "aligned",
+                          trial.poison == kNaN ? "NaN" : "3e38");
       run(trial);
       ++version;
     }

@@ -1,0 +1,66 @@
+#include "device/onednn/conv_faults.hpp"
+
+#include <string_view>
+
+namespace echelon::inline device::onednn {
+namespace {
+
+using Desc = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+
+bool is(const char* implementation, std::string_view begins) {
+  return std::string_view(implementation).starts_with(begins);
+}
+bool channels_last(const ConvProblem& problem, const Desc& y) { return y == Desc(problem.y, problem.type, Tag::nhwc); }
+std::int64_t x_channels(const ConvProblem& problem) { return problem.x[1] / problem.groups; }
+bool odd_y_channels(const ConvProblem& problem) { return (problem.y[1] / problem.groups) % 2 != 0; }
+
+// Whether some cell of the kernel along `axis` (2: rows, 3: columns) lies in padding at each output place.
+bool meets_padding_alone(const ConvProblem& problem, std::size_t axis) {
+  const std::size_t at = axis - 2;
+  const std::int64_t cells = problem.w[problem.w.size() - 2 + at], extent = problem.x[axis];
+  for (std::int64_t cell = 0; cell < cells; ++cell) {
+    bool inside = false;
+    for (std::int64_t q = 0; q < problem.y[axis] && !inside; ++q) {
+      const std::int64_t place = q * problem.strides[at] - problem.pads[at] + cell * (problem.dilates[at] + 1);
+      inside = place >= 0 && place < extent;
+    }
+    if (!inside) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// More than 64 channels that fill no tiles of 32, and columns with a stride: writes beyond y.
+bool errs(const ConvProblem& problem, const dnnl::convolution_forward::primitive_desc& made) {
+  const std::int64_t channels = x_channels(problem);
+  return is(made.impl_info_str(), "brgconv:avx512_core_amx") && channels > 64 && channels % 32 != 0 &&
+         problem.strides[1] > 1;
+}
+
+// An odd number of channels last: the pair of the last one is read from the next place. Seen in blocks of 30 places.
+bool errs(const ConvProblem& problem, const dnnl::convolution_backward_data::primitive_desc& made) {
+  return odd_y_channels(problem) && is(made.impl_info_str(), "jit_bf16_1x1") &&
+         channels_last(problem, made.diff_dst_desc());
+}
+
+bool errs(const ConvProblem& problem, const dnnl::convolution_backward_weights::primitive_desc& made) {
+  const char* name = made.impl_info_str();
+  // Images narrower than the stride: reads and writes beyond its own copy of them.
+  if (is(name, "jit_bf16:") && problem.x[3] < problem.strides[1]) return true;
+  // Channels last that fill no blocks, and a stride: writes beyond its own copy of x.
+  if (is(name, "jit_bf16_1x1") && channels_last(problem, made.diff_dst_desc()) && x_channels(problem) % 16 != 0 &&
+      (problem.strides[0] > 1 || problem.strides[1] > 1))
+    return true;
+  // More than 32 channels that do not fill blocks, in a dilated kernel: wrong sums.
+  const bool dilated = problem.dilates[0] > 0 || problem.dilates[1] > 0;
+  return is(name, "jit:avx512_core_amx") && dilated && x_channels(problem) % 16 != 0;
+}
+
+bool reads_old_scratch(const ConvProblem& problem) {
+  return problem.type == ConvProblem::Type::bf16 &&
+         (meets_padding_alone(problem, 2) || meets_padding_alone(problem, 3));
+}
+
+}  // namespace echelon::inline device::onednn

@@ -1,0 +1,59 @@
+// The library's view of one convolution: the descriptors of its three directions.
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "device/onednn/ops.hpp"
+
+namespace echelon::inline device::onednn {
+
+struct ConvProblem {
+  using Desc = dnnl::memory::desc;
+  using Extents = dnnl::memory::dims;
+  using Type = dnnl::memory::data_type;
+  using Tag = dnnl::memory::format_tag;
+  static constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+
+  ConvProblem(const ConvDims& d, const Precision& precision)
+      : x{d.N, d.C, d.H, d.W},
+        y{d.N, d.K, d.P(), d.Q()},
+        w(d.groups > 1 ? Extents{d.groups, d.K / d.groups, d.C / d.groups, d.R, d.S} : Extents{d.K, d.C, d.R, d.S}),
+        groups(d.groups),
+        strides{d.stride_h, d.stride_w},
+        dilates{d.dil_h - 1, d.dil_w - 1},
+        pads{d.pad_h, d.pad_w},
+        type(precision.type),
+        plain_w(w, Type::f32, d.groups > 1 ? Tag::goihw : Tag::oihw),
+        any_w(w, type, Tag::any),
+        any_dw(w, Type::f32, Tag::any) {
+    if (d.bias) b = Desc({d.K}, Type::f32, Tag::a);
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  }
+
+  dnnl::convolution_forward::primitive_desc forward(const Context& context, const Desc& xd, const Desc& yd) const {
+    return {{dnnl::prop_kind::forward_training, kDirect, xd, any_w, b, yd, strides, dilates, pads, pads},
+            attributes,
+            context.engine};
+  }
+  dnnl::convolution_backward_data::primitive_desc backward_data(const Context& context, const Desc& xd,
+                                                                const Desc& yd) const {
+    return {
+        {kDirect, xd, any_w, yd, strides, dilates, pads, pads}, attributes, context.engine, forward(context, xd, yd)};
+  }
+  dnnl::convolution_backward_weights::primitive_desc backward_weights(const Context& context, const Desc& xd,
+                                                                      const Desc& yd) const {
+    return {{kDirect, xd, any_dw, b, yd, strides, dilates, pads, pads},
+            attributes,
+            context.engine,
+            forward(context, xd, yd)};
+  }
+
+  Extents x, y, w;
+  std::int64_t groups;
+  Extents strides, dilates, pads;
+  Type type;  // of activations and of the weights that they are multiplied by; sums, biases and gradients are f32
+  Desc plain_w, any_w, any_dw, b;
+  dnnl::primitive_attr attributes;
+};
+
+}  // namespace echelon::inline device::onednn
