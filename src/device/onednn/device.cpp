@@ -28,6 +28,8 @@ bool Context::avx512() const { return library_uses(dnnl::cpu_isa::avx512_core); 
 
 bool Context::avx512_bf16() const { return multiplies_bf16() && library_uses(dnnl::cpu_isa::avx512_core_bf16); }
 
+bool Context::amx() const { return avx512_bf16() && library_uses(dnnl::cpu_isa::avx512_core_amx); }
+
 Layout Context::blocked() const { return avx512() ? Layout::blocked16 : Layout::blocked8; }
 
 void claim_threads(int threads) {
