@@ -171,8 +171,7 @@ class Finder {
     find_in_shared_memory();
     for (const char* path : {"exchange.warmup_steps", "exchange.warmup_epochs", "exchange.warmup_each_epoch"})
       used(path, exchange.warmup_replicas > 0, "exchange.warmup_replicas > 0");
-    used("device.tf32", (config_.device.kind == "cuda" || is_among_kinds("cuda")) && config_.device.dtype == DType::f32,
-         "device.kind = \"cuda\" with dtype = \"f32\"");
+    used("device.tf32", config_.device.dtype == DType::f32, "device.dtype = \"f32\"");
     used("device.emulate_halves", config_.device.dtype == DType::bf16, "device.dtype = \"bf16\"");
   }
 

@@ -10,6 +10,7 @@ DeviceOptions device_options(const DeviceConfig& config, int threads) {
   const bool on_cpu = config.kind == "onednn";
   if (on_cpu && config.dtype == DType::bf16 && !config.emulate_halves && !multiplies_bf16())
     throw EnvironmentError(halves_problem());
+  if (on_cpu && config.tf32 && !multiplies_bf16()) throw EnvironmentError(bf16_products_problem());
   DeviceOptions options;
   options.threads = threads;
   options.emulate_halves = config.emulate_halves;

@@ -244,3 +244,17 @@ TEST_CASE("mixed precision on onednn: parts of a model have the gradients of the
   DYNAMIC_SECTION("images, tensor") { check_parts(small_lenet(), tensor, 0.2); }
   DYNAMIC_SECTION("images, space") { check_parts(small_tall_net(), space, 0.2); }
 }
+
+TEST_CASE("onednn in f32 with bf16 products: convolutions are right to rounded operands, all else to f32",
+          "[device][onednn][halves]") {
+  if (without_instructions(false)) return;
+  const auto device = make_onednn_device({.tf32 = true});
+  CHECK_THAT(device->describe(), Catch::Contains("products of f32 in bf16"));
+  for (const OpSpec& spec : contract_specs(DType::f32)) {
+    const bool convolves = std::holds_alternative<ConvDims>(spec.dims);
+    if (!convolves && !std::holds_alternative<NormDims>(spec.dims)) continue;
+    const OpCheck result = check_op(*device, spec, convolves ? 2e-2 : 1e-5);
+    INFO(result.message);
+    CHECK(result.ok);
+  }
+}

@@ -17,7 +17,8 @@ void add_run(Table& all) {
              "kind onednn, dtype bf16: computes in f32 on values rounded to bf16, whether or not the processor has "
              "AVX512_BF16; slower than f32, for studies of accuracy");
   device.key("tf32", &DeviceConfig::tf32, {},
-             "kind cuda, f32: convolutions and matrix products in TF32: faster, about 3 decimal digits");
+             "f32: faster products; kind cuda: convolutions and matrix products in TF32, about 3 decimal digits; kind "
+             "onednn: convolutions in bf16, about 2, where the processor has AVX512_BF16");
   device.key("cuda_graphs", &DeviceConfig::cuda_graphs, {},
              "kind cuda: ops are captured once and launched as CUDA graphs, with the same results; false: one by one");
   device.key("allow_fallback", &DeviceConfig::allow_fallback, {},

@@ -18,13 +18,13 @@ struct DeviceTraits {
 inline constexpr DeviceTraits kDevices[] = {
     {.name = "auto", .may_be_gpu = true, .reads = {"pace_ms"}},
     {.name = "reference", .doubles = true, .reads = {"pace_ms"}},
-    {.name = "onednn", .bf16 = true, .reads = {"pace_ms", "emulate_halves"}},
+    {.name = "onednn", .bf16 = true, .reads = {"pace_ms", "emulate_halves", "tf32"}},
     {.name = "cuda",
      .doubles = true,
      .f16 = true,
      .bf16 = true,
      .may_be_gpu = true,
-     .reads = {"allow_fallback", "workspace_mb"}},
+     .reads = {"allow_fallback", "workspace_mb", "tf32"}},
     {.name = "paced", .reads = {"paced_gflops", "paced_gb_per_s", "paced_table"}}};
 
 }  // namespace echelon::inline config

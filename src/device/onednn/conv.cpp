@@ -30,6 +30,10 @@ bool starts_with(const char* implementation, std::string_view name) {
 template <class Build>
 auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y, const Build& build) {
   std::vector<std::pair<Desc, Desc>> candidates = {{outer_x, outer_y}};
+  if (outer_x != problem.multiplied(outer_x))
+    candidates = {{problem.multiplied(outer_x), outer_y},  // what is written needs no rounding
+                  {outer_x, problem.multiplied(outer_y)},
+                  {problem.multiplied(outer_x), problem.multiplied(outer_y)}};
   for (Tag tag : {Tag::any, Tag::nhwc, Tag::nchw})
     candidates.push_back({{problem.x, problem.type, tag}, {problem.y, problem.type, tag}});
   std::optional<decltype(build(outer_x, outer_y))> fallback;
@@ -131,7 +135,7 @@ class ConvBackwardData final : public Op {
         x_(context, x, desc_.diff_src_desc(), false, plan_),
         precision_(precision),
         threads_(context.threads),
-        elems_(x.get_size() / precision.bytes()),
+        elems_(x.get_size() / (precision.stores_halves() ? sizeof(BHalf) : sizeof(float))),
         sum_(x_.used() ? 0 : plan_.take(x.get_size())),
         scratchpad_(plan_.take(desc_.scratchpad_desc().get_size())),
         weights_(context, ConvProblem(d, precision).plain_w, desc_.weights_desc(), precision),
@@ -157,7 +161,7 @@ class ConvBackwardData final : public Op {
 
  private:
   void add_to(void* dx, const void* sum) const {
-    if (!precision_.halves()) return host_vector_ops().add(DType::f32, dx, sum, elems_);
+    if (!precision_.stores_halves()) return host_vector_ops().add(DType::f32, dx, sum, elems_);
     auto* to = static_cast<BHalf*>(dx);
     add_halves(to, static_cast<const BHalf*>(sum), to, static_cast<std::int64_t>(elems_), threads_);
   }
@@ -273,8 +277,8 @@ ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const P
 
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision) {
   const auto& d = std::get<ConvDims>(spec.dims);
-  const auto x = [&](int a) { return describe({d.N, d.C, d.H, d.W}, spec.layouts[a], precision.type); };
-  const auto y = [&](int a) { return describe({d.N, d.K, d.P(), d.Q()}, spec.layouts[a], precision.type); };
+  const auto x = [&](int a) { return describe({d.N, d.C, d.H, d.W}, spec.layouts[a], precision.stored); };
+  const auto y = [&](int a) { return describe({d.N, d.K, d.P(), d.Q()}, spec.layouts[a], precision.stored); };
   switch (spec.kind) {
     case OpKind::conv_forward: return std::make_unique<ConvForward>(context, d, precision, x(0), y(d.bias ? 3 : 2));
     case OpKind::conv_backward_data: return std::make_unique<ConvBackwardData>(context, d, precision, x(2), y(0));
@@ -282,6 +286,8 @@ std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precis
   }
 }
 
-std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec) { return make_conv(context, spec, kSingle); }
+std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec) {
+  return make_conv(context, spec, context.products);
+}
 
 }  // namespace echelon::inline device::onednn

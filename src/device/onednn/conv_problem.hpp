@@ -45,7 +45,13 @@ struct ConvProblem {
     return {{kDirect, xd, any_dw, b, yd, strides, dilates, pads, pads},
             attributes,
             context.engine,
-            forward(context, xd, yd)};
+            forward(context, multiplied(xd), multiplied(yd))};
+  }
+
+  // `outer`, an activation, in the type that is multiplied.
+  Desc multiplied(Desc outer) const {
+    outer.data.data_type = dnnl::memory::convert_to_c(type);
+    return outer;
   }
 
   Extents x, y, w;

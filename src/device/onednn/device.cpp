@@ -71,12 +71,16 @@ int require_threads(int threads) {
 class OnednnDevice final : public HostDevice {
  public:
   explicit OnednnDevice(const DeviceOptions& options)
-      : HostDevice(options), context_{*this, require_threads(options.threads)} {}
+      : HostDevice(options), context_{*this, require_threads(options.threads)} {
+    if (!options.tf32) return;
+    if (!context_.avx512_bf16()) throw EnvironmentError(bf16_products_problem());
+    context_.products = kSingleByHalves;
+  }
 
   std::string_view name() const override { return "onednn"; }
   std::string describe() const override {
-    return fmt::format("{}, {} {}, {}{}", cpu_name(), context_.threads, context_.threads == 1 ? "thread" : "threads",
-                       isa_name(), halves_text());
+    return fmt::format("{}, {} {}, {}{}{}", cpu_name(), context_.threads, context_.threads == 1 ? "thread" : "threads",
+                       isa_name(), halves_text(), options().tf32 ? ", products of f32 in bf16" : "");
   }
   bool supports(DType dtype) const override { return dtype == DType::f32 || (dtype == DType::bf16 && has_halves()); }
   bool has(OpKind kind, DType dtype) const override {
@@ -93,7 +97,9 @@ class OnednnDevice final : public HostDevice {
   bool native() const { return !options().emulate_halves && context_.avx512_bf16(); }
   bool has_halves() const { return options().emulate_halves || native(); }
   // Of the bodies that multiply.
-  Precision precision(DType dtype) const { return !is_half(dtype) ? kSingle : native() ? kHalves : kEmulatedHalves; }
+  Precision precision(DType dtype) const {
+    return !is_half(dtype) ? context_.products : native() ? kHalves : kEmulatedHalves;
+  }
   void require(const OpSpec& spec) const;
   std::unique_ptr<Op> build(const OpSpec& spec);
   std::unique_ptr<Op> build_halves(const OpSpec& spec);
@@ -216,6 +222,13 @@ std::string halves_problem() {
   return fmt::format(
       "device.dtype = \"bf16\" on a CPU needs AVX512_BF16, and {} (echelon info shows it); write device.dtype = "
       "\"f32\", or device.emulate_halves = true, which rounds in f32 and is slower than f32",
+      half_instructions_text());
+}
+
+std::string bf16_products_problem() {
+  return fmt::format(
+      "device.tf32 on a CPU rounds the operands of convolutions to bf16 and needs AVX512_BF16, and {} (echelon info "
+      "shows it); write device.tf32 = false",
       half_instructions_text());
 }
 

@@ -11,18 +11,23 @@ using BHalf = std::uint16_t;
 
 // In what an op multiplies, beside sums in f32.
 struct Precision {
-  // Of the operands of products, and of activations where the op's own arguments are meant.
+  // Of the operands of products.
   dnnl::memory::data_type type = dnnl::memory::data_type::f32;
   // Operands are rounded to bf16 whatever type holds them: what bf16 instructions would multiply, multiplied in f32. A
   // product of two such values is exact in f32.
   bool rounds = false;
+  // Of activations, where the op's own arguments are meant.
+  dnnl::memory::data_type stored = type;
 
   bool halves() const { return type == dnnl::memory::data_type::bf16; }
   std::size_t bytes() const { return halves() ? sizeof(BHalf) : sizeof(float); }
+  bool stores_halves() const { return stored == dnnl::memory::data_type::bf16; }
 };
 inline constexpr Precision kSingle = {};
 inline constexpr Precision kEmulatedHalves = {dnnl::memory::data_type::f32, true};
 inline constexpr Precision kHalves = {dnnl::memory::data_type::bf16, true};
+// Activations in f32 that products round to bf16: device.tf32.
+inline constexpr Precision kSingleByHalves = {dnnl::memory::data_type::bf16, true, dnnl::memory::data_type::f32};
 
 inline float widened(BHalf half) { return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16); }
 // The bits of the nearest bf16 as an f32: the lower half is 0.

@@ -13,5 +13,7 @@ namespace echelon::inline device {
 std::unique_ptr<Device> make_onednn_device(const DeviceOptions& options);
 // Why bf16 is not computed on this CPU, and what to write instead.
 std::string halves_problem();
+// The same of device.tf32.
+std::string bf16_products_problem();
 
 }  // namespace echelon::inline device
