@@ -11,6 +11,7 @@
 #include "device/host_device.hpp"
 #include "device/onednn/onednn.hpp"
 #include "device/onednn/ops.hpp"
+#include "device/onednn/tiles.hpp"
 
 namespace echelon::inline device {
 namespace onednn {
@@ -29,6 +30,8 @@ bool Context::avx512() const { return library_uses(dnnl::cpu_isa::avx512_core); 
 bool Context::avx512_bf16() const { return multiplies_bf16() && library_uses(dnnl::cpu_isa::avx512_core_bf16); }
 
 bool Context::amx() const { return avx512_bf16() && library_uses(dnnl::cpu_isa::avx512_core_amx); }
+
+bool Context::tiles() const { return amx() && multiplies_tiles(); }
 
 Layout Context::blocked() const { return avx512() ? Layout::blocked16 : Layout::blocked8; }
 

@@ -1,6 +1,5 @@
 // Dense layers in halves, by the library's matrix product with f32 sums; activations are in precision.type.
 #include <algorithm>
-#include <bit>
 
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
@@ -9,18 +8,20 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-Product make_product(const Context& context, const OpSpec& spec, const Precision& precision) {
+Product make_product(const Context& context, const OpSpec& spec, const Precision& precision, ScratchPlan& scratch) {
   const auto& d = std::get<DenseDims>(spec.dims);
   switch (spec.kind) {
     case OpKind::dense_forward:  // y (N, K) = x (N, F) w(K, F)^T + b
       return {context,         precision,
               {d.N, d.F, d.F}, {d.F, d.K, d.F, true},
-              {d.N, d.K, d.K}, {.weights = true, .bias = d.bias, .stored = precision.type}};
+              {d.N, d.K, d.K}, {.weights = true, .bias = d.bias, .stored = precision.type},
+              scratch};
     case OpKind::dense_backward_data:  // dx (N, F) = dy (N, K) w (K, F)
       return {context,         precision,       {d.N, d.K, d.K},
-              {d.K, d.F, d.F}, {d.N, d.F, d.F}, {.weights = true, .adds = true, .stored = precision.type}};
+              {d.K, d.F, d.F}, {d.N, d.F, d.F}, {.weights = true, .adds = true, .stored = precision.type},
+              scratch};
     default:  // dw (K, F) = dy(N, K)^T x (N, F)
-      return {context, precision, {d.K, d.N, d.K, true}, {d.N, d.F, d.F}, {d.K, d.F, d.F}, {.adds = true}};
+      return {context, precision, {d.K, d.N, d.K, true}, {d.N, d.F, d.F}, {d.K, d.F, d.F}, {.adds = true}, scratch};
   }
 }
 
@@ -31,55 +32,61 @@ class HalfDense final : public Op {
         d_(std::get<DenseDims>(spec.dims)),
         precision_(precision),
         threads_(context.threads),
-        product_(make_product(context, spec, precision)) {
-    row_at_ = plan_.take(static_cast<std::size_t>(d_.K) * sizeof(float));
-  }
+        product_(make_product(context, spec, precision, plan_)) {}
 
-  std::size_t scratch_bytes() const override { return sums_bias() && precision_.halves() ? plan_.bytes() : 0; }
+  std::size_t scratch_bytes() const override { return plan_.bytes(); }
   std::string implementation() const override { return product_.implementation(); }
 
   void run(const OpArgs& args) override {
     claim_threads(threads_);
     const auto adds = [&](unsigned output) { return (args.accumulate >> output & 1U) != 0; };
     void* const* at = args.tensors;
+    std::byte* scratch = ScratchPlan::align(args.scratch);
     switch (kind_) {
       case OpKind::dense_forward:
-        return product_.run(at[0], at[1], at[d_.bias ? 3 : 2], false, args.parameter_version,
+        return product_.run(at[0], at[1], at[d_.bias ? 3 : 2], scratch, false, args.parameter_version,
                             d_.bias ? at[2] : nullptr);
-      case OpKind::dense_backward_data: return product_.run(at[0], at[1], at[2], adds(2), args.parameter_version);
+      case OpKind::dense_backward_data:
+        return product_.run(at[0], at[1], at[2], scratch, adds(2), args.parameter_version);
       default:
-        product_.run(at[1], at[0], at[2], adds(2));
-        if (d_.bias) sum_rows(args, adds(3), static_cast<float*>(at[3]));
+        product_.run(at[1], at[0], at[2], scratch, adds(2));
+        if (!d_.bias) return;
+        if (precision_.halves())
+          sum_rows(static_cast<const BHalf*>(at[1]), adds(3), static_cast<float*>(at[3]));
+        else
+          sum_rows(static_cast<const float*>(at[1]), adds(3), static_cast<float*>(at[3]));
     }
   }
 
  private:
-  bool sums_bias() const { return kind_ == OpKind::dense_backward_weights && d_.bias; }
-
-  // db (K) = sums of dy (N, K) over N
-  void sum_rows(const OpArgs& args, bool add, float* db) const {
-    if (!add) std::fill_n(db, d_.K, 0.0f);
-    for (std::int64_t n = 0; n < d_.N; ++n) {
-      const float* row = wide_row(args, n);
+  // db (K) = sums of dy (N, K) over N. A thread takes some columns and goes down all rows: the order of the sum does
+  // not depend on threads.
+  template <class T>
+  void sum_rows(const T* dy, bool add, float* db) const {
+    constexpr std::int64_t kColumns = 512;
+    const auto wide = [](T value) {
+      if constexpr (sizeof(T) == sizeof(BHalf))
+        return widened(value);
+      else
+        return value;
+    };
+#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.K >= kParallelElems)
+    for (std::int64_t begin = 0; begin < d_.K; begin += kColumns) {
+      const std::int64_t end = std::min(begin + kColumns, d_.K);
+      if (!add) std::fill(db + begin, db + end, 0.0f);
+      for (std::int64_t n = 0; n < d_.N; ++n) {
 #pragma omp simd
-      for (std::int64_t k = 0; k < d_.K; ++k) db[k] += row[k];
+        for (std::int64_t k = begin; k < end; ++k) db[k] += wide(dy[n * d_.K + k]);
+      }
     }
-  }
-  const float* wide_row(const OpArgs& args, std::int64_t n) const {
-    const void* dy = args.tensors[1];
-    if (!precision_.halves()) return static_cast<const float*>(dy) + n * d_.K;
-    auto* row = reinterpret_cast<float*>(ScratchPlan::align(args.scratch) + row_at_);
-    widen(static_cast<const BHalf*>(dy) + n * d_.K, row, d_.K, 1);
-    return row;
   }
 
   OpKind kind_;
   DenseDims d_;
   Precision precision_;
   int threads_;
-  Product product_;
   ScratchPlan plan_;
-  std::size_t row_at_ = 0;
+  Product product_;
 };
 
 }  // namespace

@@ -21,8 +21,10 @@ struct Context {
   bool avx512() const;
   // Whether the library multiplies bf16 by instructions for it.
   bool avx512_bf16() const;
-  // Whether it does so in matrix units.
+  // Whether it does so in matrix units (AMX).
   bool amx() const;
+  // Whether products of our own do so, too (tiles.hpp).
+  bool tiles() const;
 };
 
 // The library takes its team from the calling thread's OpenMP setting, when a primitive is built and when it runs. It

@@ -3,10 +3,28 @@
 namespace echelon::inline device::onednn {
 
 Product::Product(const Context& context, const Precision& precision, const Factor& a, const Factor& b, const Factor& c,
-                 const Form& form)
-    : packs_(form.weights) {
+                 const Form& form, ScratchPlan& scratch)
+    : precision_(precision), threads_(context.threads), packs_(form.weights) {
   using Desc = dnnl::memory::desc;
   constexpr auto f32 = dnnl::memory::data_type::f32;
+  if (precision.halves() && context.tiles()) {
+    tiles_.emplace(context.device,
+                   TileProductForm{
+                       .a = {a.lines(true), a.rows, a.columns, true, a.transposed},
+                       .b = {b.lines(!packs_), b.columns, b.rows, false, !b.transposed},
+                       .c = {form.stored != f32, c.stride, c.inner, c.outer},
+                       .weights = packs_,
+                       .threads = context.threads,
+                   },
+                   scratch);
+    return;
+  }
+  const auto rounds = [&](const Factor& factor) {
+    const auto bytes = static_cast<std::size_t>(factor.elems()) * precision.bytes();
+    return factor.wide && precision.rounds ? Rounded{factor.elems(), scratch.take(bytes)} : Rounded{};
+  };
+  a_ = rounds(a);
+  if (!packs_) b_ = rounds(b);
   const Desc src = a.desc(precision.type), dst = c.desc(form.stored);
   const Desc bias = form.bias ? Desc({1, c.columns}, f32, dnnl::memory::format_tag::ab) : Desc();
   Desc weights = b.desc(precision.type);
@@ -30,9 +48,22 @@ Product::Product(const Context& context, const Precision& precision, const Facto
   add_ = build(adding);
 }
 
-void Product::run(const void* a, const void* b, void* c, bool add, std::uint64_t version, const void* bias) {
-  const void* right = packs_ ? weights_.get(b, version) : b;
-  (add ? add_ : body_).run({a, right, bias, c});
+void Product::share_weights(const Product& other) {
+  if (tiles_ && other.tiles_) tiles_->share(*other.tiles_);
+  weights_.share(other.weights_);
+}
+
+const void* Product::operand(const Rounded& rounded, const void* given, std::byte* scratch) const {
+  if (rounded.elems == 0) return given;
+  round_operand(precision_, static_cast<const float*>(given), scratch + rounded.at, rounded.elems, threads_);
+  return scratch + rounded.at;
+}
+
+void Product::run(const void* a, const void* b, void* c, std::byte* scratch, bool add, std::uint64_t version,
+                  const void* bias) {
+  if (tiles_) return tiles_->run(a, b, c, add, version, static_cast<const float*>(bias), scratch);
+  const void* right = packs_ ? weights_.get(b, version) : operand(b_, b, scratch);
+  (add ? add_ : body_).run({operand(a_, a, scratch), right, bias, c});
 }
 
 }  // namespace echelon::inline device::onednn

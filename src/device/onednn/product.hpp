@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "device/onednn/primitive.hpp"
+#include "device/onednn/tile_product.hpp"
 
 namespace echelon::inline device::onednn {
 
@@ -24,37 +26,56 @@ inline void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matri
 }
 
 // A factor (rows, columns) of a product, or its result: row-major, or the transpose of what is row-major. `stride`:
-// from a row of what lies in memory to the next.
+// from a row of what lies in memory to the next; tiles also take rows in two strides (Lines).
 struct Factor {
   std::int64_t rows, columns, stride;
   bool transposed = false;
+  bool wide = false;  // f32 in memory, whatever the precision
+  std::int64_t inner = Lines{}.inner, outer = 0;
   dnnl::memory::desc desc(dnnl::memory::data_type type) const {
     using Extents = dnnl::memory::dims;
     return {Extents{rows, columns}, type, transposed ? Extents{1, stride} : Extents{stride, 1}};
   }
+  // From the first element to behind the last.
+  std::int64_t elems() const { return ((transposed ? columns : rows) - 1) * stride + (transposed ? rows : columns); }
+  Lines lines(bool halves) const { return {.halves = halves && !wide, .step = stride, .inner = inner, .outer = outer}; }
 };
 
 // c = a b + bias, or c += a b. Factors are in precision.type and sums in f32; c is in `stored`. Extents and precision
 // are known before the first run, where those of multiply() may change. `weights`: b is a parameter, in f32 whatever
-// the precision, and packed once a parameter version.
+// the precision, and packed once a parameter version. Factors that are `wide` are rounded on their way. In halves by
+// the matrix unit where there is one (tile_product.hpp), else by the library.
 class Product {
  public:
   struct Form {
     bool weights = false, bias = false, adds = false;
     dnnl::memory::data_type stored = dnnl::memory::data_type::f32;
   };
+  // Takes what it needs from `scratch`.
   Product(const Context& context, const Precision& precision, const Factor& a, const Factor& b, const Factor& c,
-          const Form& form);
+          const Form& form, ScratchPlan& scratch);
 
-  const std::string& implementation() const { return implementation_; }
-  void share_weights(const Product& other) { weights_.share(other.weights_); }
-  // `version` of b where it is a parameter; `bias` (columns of c) where there is one.
-  void run(const void* a, const void* b, void* c, bool add = false, std::uint64_t version = 0,
+  std::string implementation() const { return tiles_ ? "own tiles" : implementation_; }
+  void share_weights(const Product& other);
+  // `scratch`: the aligned start of the plan's memory; `version` of b where it is a parameter; `bias` (columns of c)
+  // where there is one.
+  void run(const void* a, const void* b, void* c, std::byte* scratch, bool add = false, std::uint64_t version = 0,
            const void* bias = nullptr);
 
  private:
+  // Of a factor that is rounded before the library sees it.
+  struct Rounded {
+    std::int64_t elems = 0;
+    std::size_t at = 0;
+  };
+  const void* operand(const Rounded& rounded, const void* given, std::byte* scratch) const;
+
+  Precision precision_;
+  int threads_;
   bool packs_;
   std::string implementation_;
+  std::optional<TileProduct> tiles_;
+  Rounded a_, b_;
   PackedWeights weights_;
   Primitive body_, add_;
 };

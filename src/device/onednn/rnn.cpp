@@ -30,6 +30,7 @@ class Rnn : public Op, public PacksWeights {
         at_(spec),
         threads_(context.threads),
         avx512_(context.avx512()),
+        in_place_(precision.halves() && context.tiles()),
         parts_(parts_of(d_.cell) * d_.H),
         gates_(d_.G() * d_.H),
         row_(parts_ + (own_parts() && !precision.rounds && parts_ % kAlias == 0 ? kPad : 0)),
@@ -42,7 +43,7 @@ class Rnn : public Op, public PacksWeights {
     h_at_ = saved_.take(floats((d_.T + 1) * d_.N * d_.H));
     if (d_.has_c()) c_at_ = saved_.take(floats((d_.T + 1) * d_.N * d_.H));
     if (!own_parts()) parts_at_ = h_at_ + floats((d_.reverse ? 0 : 1) * d_.N * d_.H);
-    x_at_ = scratch_.take(floats(d_.T * d_.N * d_.F));
+    if (!in_place_) x_at_ = scratch_.take(floats(d_.T * d_.N * d_.F));
   }
 
   std::size_t saved_bytes() const override { return saved_.bytes(); }
@@ -102,9 +103,16 @@ class Rnn : public Op, public PacksWeights {
 
   std::byte* operand(const OpArgs& args, std::size_t at) const { return ScratchPlan::align(args.scratch) + at; }
 
-  // x (N, T, F) as (T, N, F) and an operand, into scratch.
+  // Of x and dx (N, T, F): rows by time, an operand where they are turned.
+  Factor rows_of_x() const {
+    Factor rows{d_.T * d_.N, d_.F, d_.F};
+    if (in_place_) rows.wide = true, rows.stride = d_.T * d_.F, rows.inner = d_.N, rows.outer = d_.F;
+    return rows;
+  }
+  // x as rows_of_x has it, in scratch where it is turned.
   const void* x_by_time(const OpArgs& args) const {
     const float* x = in(args, at_.x);
+    if (in_place_) return x;
     std::byte* turned = operand(args, x_at_);
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.T * d_.N * d_.F >= kParallelElems)
     for (std::int64_t t = 0; t < d_.T; ++t)
@@ -119,6 +127,7 @@ class Rnn : public Op, public PacksWeights {
   RnnArgs at_;
   int threads_;
   bool avx512_;
+  bool in_place_;               // products take rows of x and dx as they lie
   std::int64_t parts_, gates_;  // floats of a row
   std::int64_t row_;            // floats from a row of parts to the next
   StepProduct product_;
@@ -132,8 +141,8 @@ class RnnForwardOp final : public Rnn {
   RnnForwardOp(const Context& context, const OpSpec& spec, const Precision& precision)
       : Rnn(context, spec, precision, true) {
     if (precision.rounds)
-      whole_.emplace(context, precision, Factor{d_.T * d_.N, d_.F, d_.F}, Factor{d_.F, gates_, d_.F, true},
-                     Factor{d_.T * d_.N, gates_, row_}, Product::Form{.weights = true});
+      whole_.emplace(context, precision, rows_of_x(), Factor{d_.F, gates_, d_.F, true},
+                     Factor{d_.T * d_.N, gates_, row_}, Product::Form{.weights = true}, scratch_);
     product_at_ = scratch_.take(floats(d_.N * gates_));
     bias_at_ = scratch_.take(floats(parts_));
   }
@@ -142,7 +151,7 @@ class RnnForwardOp final : public Rnn {
     claim_threads(threads_);
     const void* x = x_by_time(args);
     if (whole_)
-      whole_->run(x, in(args, at_.weight_x), parts(args, 0), false, args.parameter_version);
+      whole_->run(x, in(args, at_.weight_x), parts(args, 0), operand(args, 0), false, args.parameter_version);
     else
       multiply(d_.T * d_.N, gates_, d_.F, {static_cast<const float*>(x), d_.F}, {in(args, at_.weight_x), d_.F, true},
                0.0f, parts(args, 0), row_);
@@ -193,10 +202,9 @@ class RnnBackwardOp final : public Rnn {
     dc_at_ = scratch_.take(floats(d_.N * d_.H));
     if (d_.cell == Cell::gru) dproduct_at_ = scratch_.take(floats(d_.N * gates_));
     if (!precision.rounds) return;
-    halves_.emplace(context, d_, precision, scratch_);
-    const std::int64_t rows = d_.T * d_.N;
-    whole_.emplace(context, precision, Factor{rows, gates_, row_}, Factor{gates_, d_.F, d_.F}, Factor{rows, d_.F, d_.F},
-                   Product::Form{.weights = true});
+    halves_.emplace(context, d_, precision, rows_of_x(), scratch_);
+    whole_.emplace(context, precision, Factor{d_.T * d_.N, gates_, row_}, Factor{gates_, d_.F, d_.F}, rows_of_x(),
+                   Product::Form{.weights = true, .adds = in_place_}, scratch_);
   }
 
   void run(const OpArgs& args) override {
@@ -239,7 +247,7 @@ class RnnBackwardOp final : public Rnn {
       product_.run(gradients, in(args, at_.weight_h), args.parameter_version, scratch(args, product_at_));
     };
     const void* rounded = halves_ ? halves_->put(operand(args, 0), t, dparts) : nullptr;
-    if (precision_.halves() && dproduct == dparts && gates_ % 2 == 0)
+    if (precision_.halves() && dproduct == dparts && product_.takes_halves())
       go_back(static_cast<const BHalf*>(rounded));
     else
       go_back(dproduct);
@@ -297,13 +305,15 @@ class RnnBackwardOp final : public Rnn {
   }
 
   void data_gradient(const OpArgs& args) {
-    float *by_time = scratch(args, x_at_), *dx = out(args, at_.dx);
+    float *by_time = in_place_ ? out(args, at_.dx) : scratch(args, x_at_), *dx = out(args, at_.dx);
+    const bool add = beta(args, at_.dx) != 0;
     if (whole_)
-      whole_->run(halves_->dparts(operand(args, 0)), in(args, at_.weight_x), by_time, false, args.parameter_version);
+      whole_->run(halves_->dparts(operand(args, 0)), in(args, at_.weight_x), by_time, operand(args, 0),
+                  in_place_ && add, args.parameter_version);
     else
       multiply(d_.T * d_.N, d_.F, gates_, {scratch(args, dparts_at_), row_}, {in(args, at_.weight_x), d_.F}, 0.0f,
                by_time, d_.F);
-    const bool add = beta(args, at_.dx) != 0;
+    if (in_place_) return;
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.T * d_.N * d_.F >= kParallelElems)
     for (std::int64_t n = 0; n < d_.N; ++n)
       for (std::int64_t t = 0; t < d_.T; ++t) {

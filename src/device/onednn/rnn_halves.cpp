@@ -5,22 +5,22 @@ namespace echelon::inline device::onednn {
 // The left factors are transposes of what lies in memory, with which the library's products take a fifth longer: as
 // long as it takes to keep dparts the other way round too.
 RnnHalfGradients::RnnHalfGradients(const Context& context, const RnnDims& dims, const Precision& precision,
-                                   ScratchPlan& plan)
+                                   const Factor& x, ScratchPlan& plan)
     : d_(dims),
       precision_(precision),
       threads_(context.threads),
       rows_(d_.T * d_.N),
       parts_(parts_of(d_.cell) * d_.H),
-      dparts_at_(plan.take(bytes(rows_ * parts_))),
-      h_at_(plan.take(bytes(rows_ * d_.H))) {
-  const auto product = [&](std::int64_t outputs, std::int64_t inputs) {
-    return Product(context, precision, {outputs, rows_, parts_, true}, {rows_, inputs, inputs},
-                   {outputs, inputs, inputs}, {.adds = true});
+      dparts_at_(plan.take(bytes(rows_ * parts_))) {
+  const auto product = [&](std::int64_t outputs, const Factor& right) {
+    return Product(context, precision, {outputs, rows_, parts_, true}, right, {outputs, right.columns, right.columns},
+                   {.adds = true}, plan);
   };
   const std::int64_t gates = d_.G() * d_.H;
-  dweight_x_.emplace(product(gates, d_.F));
-  dweight_h_.emplace(product(gates - own_rows(), d_.H));
-  if (own_rows() > 0) dweight_n_.emplace(product(own_rows(), d_.H));
+  const Factor h{.rows = rows_, .columns = d_.H, .stride = d_.H, .wide = true};
+  dweight_x_.emplace(product(gates, x));
+  dweight_h_.emplace(product(gates - own_rows(), h));
+  if (own_rows() > 0) dweight_n_.emplace(product(own_rows(), h));
 }
 
 const void* RnnHalfGradients::put(std::byte* scratch, std::int64_t t, const float* dparts) const {
@@ -30,13 +30,12 @@ const void* RnnHalfGradients::put(std::byte* scratch, std::int64_t t, const floa
 }
 
 void RnnHalfGradients::sum(std::byte* scratch, const Sums& at) {
-  std::byte *dparts = scratch + dparts_at_, *h = scratch + h_at_;
-  round_operand(precision_, at.h, h, rows_ * d_.H, threads_);
-  dweight_x_->run(dparts, at.x, at.dweight_x, at.add_x);
-  dweight_h_->run(dparts, h, at.dweight_h, at.add_h);
+  std::byte* dparts = scratch + dparts_at_;
+  dweight_x_->run(dparts, at.x, at.dweight_x, scratch, at.add_x);
+  dweight_h_->run(dparts, at.h, at.dweight_h, scratch, at.add_h);
   if (dweight_n_)
-    dweight_n_->run(dparts + bytes(parts_ - own_rows()), h, at.dweight_h + (d_.G() * d_.H - own_rows()) * d_.H,
-                    at.add_h);
+    dweight_n_->run(dparts + bytes(parts_ - own_rows()), at.h, at.dweight_h + (d_.G() * d_.H - own_rows()) * d_.H,
+                    scratch, at.add_h);
 }
 
 }  // namespace echelon::inline device::onednn

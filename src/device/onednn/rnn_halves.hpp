@@ -12,7 +12,9 @@ namespace echelon::inline device::onednn {
 // dparts: gradients of the gates before their functions, (T, N, P) with P = parts * H, as in rnn.cpp.
 class RnnHalfGradients {
  public:
-  RnnHalfGradients(const Context& context, const RnnDims& dims, const Precision& precision, ScratchPlan& plan);
+  // `x` (T * N, F): how it will lie.
+  RnnHalfGradients(const Context& context, const RnnDims& dims, const Precision& precision, const Factor& x,
+                   ScratchPlan& plan);
 
   // Of time t, dparts (N, P): kept as an operand of the products, which is returned. `scratch`: where the plan begins.
   const void* put(std::byte* scratch, std::int64_t t, const float* dparts) const;
@@ -20,7 +22,7 @@ class RnnHalfGradients {
   const void* dparts(std::byte* scratch) const { return scratch + dparts_at_; }
 
   struct Sums {
-    const void* x;   // (T, N, F), an operand
+    const void* x;
     const float* h;  // (T, N, H), before each step
     float *dweight_x, *dweight_h;
     bool add_x, add_h;
@@ -36,7 +38,7 @@ class RnnHalfGradients {
   Precision precision_;
   int threads_;
   std::int64_t rows_, parts_;  // T * N, P
-  std::size_t dparts_at_, h_at_;
+  std::size_t dparts_at_;
   std::optional<Product> dweight_x_, dweight_h_, dweight_n_;
 };
 

@@ -26,6 +26,18 @@ StepProduct::StepProduct(const Context& context, std::int64_t rows, std::int64_t
       panels_(panel_parts(outputs, form_.columns)),
       panel_elems_(panel_depth(inputs) * form_.columns),
       group_rows_(static_cast<int>(panel_parts(rows, panel_parts(rows, form_.rows)))) {
+  if (precision.halves() && context.tiles()) {
+    ScratchPlan plan;
+    tiles_.emplace(context.device,
+                   TileProductForm{.a = {{.step = x_columns}, rows, inputs, true, false},
+                                   .b = {{.step = transposed ? inputs : outputs}, outputs, inputs, false, !transposed},
+                                   .c = {.step = outputs},
+                                   .weights = true,
+                                   .threads = context.threads},
+                   plan);
+    packed_ = context.device.allocate(plan.bytes(), "rounded states");
+    return;
+  }
   if (precision.rounds) {
     halves_.emplace(context, inputs, outputs, transposed);
     rounded_ = context.device.allocate(static_cast<std::size_t>(rows * even(inputs)) * sizeof(BHalf), "rounded states");
@@ -38,16 +50,19 @@ StepProduct::StepProduct(const Context& context, std::int64_t rows, std::int64_t
 }
 
 std::string StepProduct::implementation() const {
+  if (tiles_) return "own tiles";
   if (!halves_) return "own panels";
   return avx512_ ? "own panels of bf16" : "own panels of bf16, plain loop";
 }
 
 void StepProduct::share_weights(const StepProduct& other) {
+  if (tiles_ && other.tiles_) tiles_->share(*other.tiles_);
   if (halves_ && other.halves_) halves_->share(*other.halves_);
   weights_.share(other.weights_);
 }
 
 void StepProduct::run(const float* x, const float* w, std::uint64_t version, float* y) {
+  if (tiles_) return tiles_->run(x, w, y, false, version, nullptr, ScratchPlan::align(packed_.data()));
   if (!halves_) return run_all(x, x_columns_, static_cast<const float*>(weights_.get(w, version)), y);
   auto* rounded = static_cast<BHalf*>(rounded_.data());  // the last of an odd number of inputs stands beside a zero
   for (std::int64_t row = 0; row < rows_; ++row)

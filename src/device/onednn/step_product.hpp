@@ -7,7 +7,7 @@
 // peak beside 0.97 for 20 rows by 650 x 2600 with AVX-512, 0.45 beside 0.95 for 32 rows by 256 x 1024 with AVX2.
 //
 // In halves rows and weights are rounded to bf16 and lie so: half the bytes to wait for, on every CPU in the same
-// order.
+// order. Where there is a matrix unit it multiplies them (tile_product.hpp).
 #pragma once
 
 #include <optional>
@@ -16,6 +16,7 @@
 #include "device/onednn/half_panels.hpp"
 #include "device/onednn/panel_kernel.hpp"
 #include "device/onednn/product.hpp"
+#include "device/onednn/tile_product.hpp"
 
 namespace echelon::inline device::onednn {
 
@@ -29,7 +30,8 @@ class StepProduct {
   std::string implementation() const;
   void share_weights(const StepProduct& other);
   void run(const float* x, const float* w, std::uint64_t version, float* y);
-  // In halves, an even number of inputs: of rows that are rounded already.
+  // Whether run() takes rows that are rounded already: in halves, of an even number of inputs.
+  bool takes_halves() const { return halves_ && inputs_ % 2 == 0; }
   void run(const BHalf* x, const float* w, std::uint64_t version, float* y);
 
  private:
@@ -50,6 +52,8 @@ class StepProduct {
   PackedWeights weights_;
   std::optional<HalfPanels> halves_;
   Memory rounded_;  // x in bf16
+  std::optional<TileProduct> tiles_;
+  Memory packed_;  // x in tiles
 };
 
 }  // namespace echelon::inline device::onednn
