@@ -199,7 +199,9 @@ std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
       return native ? make_half_dense(context_, spec, in)
                     : make_half_op(context_, spec, make_half_dense(context_, wide, in));
     case OpKind::rnn_forward:
-    case OpKind::rnn_backward: return make_half_op(context_, spec, make_rnn(context_, wide, in));
+    case OpKind::rnn_backward:
+      return native && context_.tiles() ? make_rnn(context_, spec, in)
+                                        : make_half_op(context_, spec, make_rnn(context_, wide, in));
     case OpKind::norm_moments:
     case OpKind::norm_normalise:
     case OpKind::norm_backward_sums:

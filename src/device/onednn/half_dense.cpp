@@ -41,15 +41,18 @@ class HalfDense final : public Op {
     claim_threads(threads_);
     const auto adds = [&](unsigned output) { return (args.accumulate >> output & 1U) != 0; };
     void* const* at = args.tensors;
-    std::byte* scratch = ScratchPlan::align(args.scratch);
+    ProductArgs product{.scratch = ScratchPlan::align(args.scratch), .version = args.parameter_version};
     switch (kind_) {
       case OpKind::dense_forward:
-        return product_.run(at[0], at[1], at[d_.bias ? 3 : 2], scratch, false, args.parameter_version,
-                            d_.bias ? at[2] : nullptr);
+        product.a = at[0], product.b = at[1], product.c = at[d_.bias ? 3 : 2];
+        if (d_.bias) product.bias = static_cast<const float*>(at[2]);
+        return product_.run(product);
       case OpKind::dense_backward_data:
-        return product_.run(at[0], at[1], at[2], scratch, adds(2), args.parameter_version);
+        product.a = at[0], product.b = at[1], product.c = at[2], product.add = adds(2);
+        return product_.run(product);
       default:
-        product_.run(at[1], at[0], at[2], scratch, adds(2));
+        product.a = at[1], product.b = at[0], product.c = at[2], product.add = adds(2);
+        product_.run(product);
         if (!d_.bias) return;
         if (precision_.halves())
           sum_rows(static_cast<const BHalf*>(at[1]), adds(3), static_cast<float*>(at[3]));

@@ -36,7 +36,9 @@ struct Lanes {
   }
   static void store(float* to, Floats v) { std::memcpy(to, &v, sizeof v); }
   static Floats load(const BHalf* from) {
-    if constexpr (kWidth == 8)
+    if constexpr (kWidth == 16)
+      return reinterpret_cast<Floats>(load_as(from) << 16);
+    else if constexpr (kWidth == 8)
       return reinterpret_cast<Floats>(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(at(from))), 16));
     else if constexpr (kWidth == 4)
       return reinterpret_cast<Floats>(_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64(at(from))), 16));

@@ -41,7 +41,8 @@ dnnl::memory::desc describe(const Shape& shape, Layout layout,
 ECHELON_OP_FAMILIES(F)
 #undef F
 
-// Of kinds that multiply in halves: arguments in precision.stored, or, for recurrent layers, in f32 whatever it is.
+// Of kinds that multiply in halves: arguments in precision.stored, or, for recurrent layers, in f32 whatever it is; in
+// bf16 only where there are tiles.
 // Parameters and their gradients are f32. The spec is of f32 or bf16.
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision);
 std::unique_ptr<Op> make_half_dense(Context& context, const OpSpec& spec, const Precision& precision);

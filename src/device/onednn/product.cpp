@@ -1,5 +1,7 @@
 #include "device/onednn/product.hpp"
 
+#include "base/check.hpp"
+
 namespace echelon::inline device::onednn {
 
 Product::Product(const Context& context, const Precision& precision, const Factor& a, const Factor& b, const Factor& c,
@@ -15,6 +17,7 @@ Product::Product(const Context& context, const Precision& precision, const Facto
                        .c = {form.stored != f32, c.stride, c.inner, c.outer},
                        .weights = packs_,
                        .threads = context.threads,
+                       .same_left = form.same_left ? &*form.same_left->tiles_ : nullptr,
                    },
                    scratch);
     return;
@@ -59,11 +62,11 @@ const void* Product::operand(const Rounded& rounded, const void* given, std::byt
   return scratch + rounded.at;
 }
 
-void Product::run(const void* a, const void* b, void* c, std::byte* scratch, bool add, std::uint64_t version,
-                  const void* bias) {
-  if (tiles_) return tiles_->run(a, b, c, add, version, static_cast<const float*>(bias), scratch);
-  const void* right = packs_ ? weights_.get(b, version) : operand(b_, b, scratch);
-  (add ? add_ : body_).run({operand(a_, a, scratch), right, bias, c});
+void Product::run(const ProductArgs& args) {
+  if (tiles_) return tiles_->run(args);
+  ECHELON_CHECK_EQ(args.rows, 0);
+  const void* right = packs_ ? weights_.get(args.b, args.version) : operand(b_, args.b, args.scratch);
+  (args.add ? add_ : body_).run({operand(a_, args.a, args.scratch), right, args.bias, args.c});
 }
 
 }  // namespace echelon::inline device::onednn

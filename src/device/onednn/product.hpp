@@ -49,6 +49,7 @@ class Product {
  public:
   struct Form {
     bool weights = false, bias = false, adds = false;
+    const Product* same_left = nullptr;  // whose left factor is this one's, too, and which runs before this
     dnnl::memory::data_type stored = dnnl::memory::data_type::f32;
   };
   // Takes what it needs from `scratch`.
@@ -57,10 +58,7 @@ class Product {
 
   std::string implementation() const { return tiles_ ? "own tiles" : implementation_; }
   void share_weights(const Product& other);
-  // `scratch`: the aligned start of the plan's memory; `version` of b where it is a parameter; `bias` (columns of c)
-  // where there is one.
-  void run(const void* a, const void* b, void* c, std::byte* scratch, bool add = false, std::uint64_t version = 0,
-           const void* bias = nullptr);
+  void run(const ProductArgs& args);
 
  private:
   // Of a factor that is rounded before the library sees it.

@@ -6,7 +6,8 @@
 //              dweight_x = dparts^T x, dweight_h = dparts^T h, dx = dparts weight_x; dbias: column sums, by step
 //
 // In halves the operands of all products are rounded to bf16 and kept in the precision's type; states and gates stay
-// f32, gradients of gates within their step.
+// f32, gradients of gates within their step. Where tiles multiply, arguments may be bf16 themselves, x and dx are taken
+// as they lie, and the first product is done for some steps at a time, so that what it leaves is in cache for them.
 //
 // saved: parts (T, N, parts*H, rows padded), h (T + 1, N, H) and, for lstm, c (T + 1, N, H), as rnn_cells.hpp has them.
 #include <algorithm>
@@ -30,6 +31,7 @@ class Rnn : public Op, public PacksWeights {
         at_(spec),
         threads_(context.threads),
         avx512_(context.avx512()),
+        halves_(is_half(spec.dtype)),
         in_place_(precision.halves() && context.tiles()),
         parts_(parts_of(d_.cell) * d_.H),
         gates_(d_.G() * d_.H),
@@ -38,7 +40,7 @@ class Rnn : public Op, public PacksWeights {
                  forward           ? d_.H
                  : gates_ < parts_ ? gates_
                                    : row_,
-                 precision) {
+                 precision, !forward && takes_rounded(context)) {
     if (own_parts()) parts_at_ = saved_.take(floats(d_.T * d_.N * row_));
     h_at_ = saved_.take(floats((d_.T + 1) * d_.N * d_.H));
     if (d_.has_c()) c_at_ = saved_.take(floats((d_.T + 1) * d_.N * d_.H));
@@ -63,6 +65,10 @@ class Rnn : public Op, public PacksWeights {
   // Those in halves copy what they read, and have their fast body for dense rows alone.
   static constexpr std::int64_t kAlias = 256, kPad = 80;
 
+  // Whether gradients of gates go through weight_h as they were rounded for the products over all steps.
+  bool takes_rounded(const Context& context) const {
+    return d_.cell != Cell::gru && StepProduct::takes_rounded(context, precision_, gates_);
+  }
   bool own_parts() const { return d_.cell == Cell::lstm || d_.cell == Cell::gru; }  // else they are the states
   static std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
   static const float* in(const OpArgs& args, int place) {
@@ -70,6 +76,36 @@ class Rnn : public Op, public PacksWeights {
   }
   static float* out(const OpArgs& args, int place) { return static_cast<float*>(args.tensors[place]); }
   static float beta(const OpArgs& args, int place) { return (args.accumulate >> place & 1U) != 0 ? 1.0f : 0.0f; }
+
+  const float* single(const OpArgs& args, int place) const { return halves_ ? nullptr : in(args, place); }
+  const BHalf* half(const OpArgs& args, int place) const {
+    return place < 0 || !halves_ ? nullptr : static_cast<const BHalf*>(args.tensors[place]);
+  }
+  template <class T>
+  static T* moved(T* from, std::int64_t elems) {
+    return from ? from + elems : nullptr;
+  }
+  // States (N, H) that are given, or zeros.
+  void take_states(const OpArgs& args, int place, float* to) const {
+    if (place < 0)
+      std::fill_n(to, d_.N * d_.H, 0.0f);
+    else if (halves_)
+      widen(half(args, place), to, d_.N * d_.H, 1);
+    else
+      std::copy_n(in(args, place), d_.N * d_.H, to);
+  }
+  // out = state(i), or out += that.
+  template <class State>
+  void give_states(const OpArgs& args, int place, const State& state) const {
+    const bool add = beta(args, place) != 0;
+    auto* rounds = static_cast<BHalf*>(args.tensors[place]);
+    float* to = out(args, place);
+    for (std::int64_t i = 0; i < d_.N * d_.H; ++i)
+      if (halves_)
+        rounds[i] = rounded(state(i) + (add ? widened(rounds[i]) : 0.0f));
+      else
+        to[i] = state(i) + (add ? to[i] : 0.0f);
+  }
 
   float* scratch(const OpArgs& args, std::size_t at) const {
     return reinterpret_cast<float*>(ScratchPlan::align(args.scratch) + at);
@@ -106,13 +142,13 @@ class Rnn : public Op, public PacksWeights {
   // Of x and dx (N, T, F): rows by time, an operand where they are turned.
   Factor rows_of_x() const {
     Factor rows{d_.T * d_.N, d_.F, d_.F};
-    if (in_place_) rows.wide = true, rows.stride = d_.T * d_.F, rows.inner = d_.N, rows.outer = d_.F;
+    if (in_place_) rows.wide = !halves_, rows.stride = d_.T * d_.F, rows.inner = d_.N, rows.outer = d_.F;
     return rows;
   }
   // x as rows_of_x has it, in scratch where it is turned.
   const void* x_by_time(const OpArgs& args) const {
+    if (in_place_) return args.tensors[at_.x];
     const float* x = in(args, at_.x);
-    if (in_place_) return x;
     std::byte* turned = operand(args, x_at_);
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.T * d_.N * d_.F >= kParallelElems)
     for (std::int64_t t = 0; t < d_.T; ++t)
@@ -127,6 +163,7 @@ class Rnn : public Op, public PacksWeights {
   RnnArgs at_;
   int threads_;
   bool avx512_;
+  bool halves_;                 // x, y, states that come and go, and their gradients are bf16
   bool in_place_;               // products take rows of x and dx as they lie
   std::int64_t parts_, gates_;  // floats of a row
   std::int64_t row_;            // floats from a row of parts to the next
@@ -149,43 +186,59 @@ class RnnForwardOp final : public Rnn {
 
   void run(const OpArgs& args) override {
     claim_threads(threads_);
-    const void* x = x_by_time(args);
-    if (whole_)
-      whole_->run(x, in(args, at_.weight_x), parts(args, 0), operand(args, 0), false, args.parameter_version);
-    else
-      multiply(d_.T * d_.N, gates_, d_.F, {static_cast<const float*>(x), d_.F}, {in(args, at_.weight_x), d_.F, true},
-               0.0f, parts(args, 0), row_);
+    if (!in_place_) first_product(args, 0, d_.T);
     float* bias = scratch(args, bias_at_);
     rnn_bias(d_.cell, d_.H, in(args, at_.bias_x), in(args, at_.bias_h), bias);
-    begin(args, at_.h0, h_at_);
-    if (d_.has_c()) begin(args, at_.c0, c_at_);
-    for (std::int64_t s = 0; s < d_.T; ++s) run_step(args, time(s), bias);
+    take_states(args, at_.h0, before(args, h_at_, time(0)));
+    if (d_.has_c()) take_states(args, at_.c0, before(args, c_at_, time(0)));
+    const std::int64_t together = std::max<std::int64_t>(1, kTogether / d_.N);
+    for (std::int64_t s = 0; s < d_.T; ++s) {
+      const std::int64_t count = std::min(together, d_.T - s);
+      if (in_place_ && s % together == 0) first_product(args, d_.reverse ? d_.T - s - count : s, count);
+      run_step(args, time(s), bias);
+    }
     const std::int64_t last = time(d_.T - 1);
-    std::copy_n(after(args, h_at_, last), d_.N * d_.H, out(args, at_.hn));
-    if (d_.has_c()) std::copy_n(after(args, c_at_, last), d_.N * d_.H, out(args, at_.cn));
+    const float* h = after(args, h_at_, last);
+    give_states(args, at_.hn, [&](std::int64_t i) { return h[i]; });
+    if (!d_.has_c()) return;
+    const float* c = after(args, c_at_, last);
+    give_states(args, at_.cn, [&](std::int64_t i) { return c[i]; });
   }
 
  private:
-  void begin(const OpArgs& args, int given, std::size_t states) const {
-    float* first = before(args, states, time(0));
-    if (given >= 0)
-      std::copy_n(in(args, given), d_.N * d_.H, first);
+  // Rows of the first product at a time: enough for the matrix unit, few enough to stay in a core's cache.
+  static constexpr std::int64_t kTogether = 4 * kTileBlock;
+
+  // parts = x weight_x^T of `count` times from t on.
+  void first_product(const OpArgs& args, std::int64_t t, std::int64_t count) {
+    const void* x = x_by_time(args);
+    if (in_place_) x = static_cast<const std::byte*>(x) + rows_of_x().lines(true).bytes_to(t * d_.N);
+    if (whole_)
+      whole_->run({.a = x,
+                   .b = in(args, at_.weight_x),
+                   .c = parts(args, t),
+                   .scratch = operand(args, 0),
+                   .version = args.parameter_version,
+                   .rows = in_place_ ? count * d_.N : 0});
     else
-      std::fill_n(first, d_.N * d_.H, 0.0f);
+      multiply(d_.T * d_.N, gates_, d_.F, {static_cast<const float*>(x), d_.F}, {in(args, at_.weight_x), d_.F, true},
+               0.0f, parts(args, 0), row_);
   }
 
   void run_step(const OpArgs& args, std::int64_t t, const float* bias) {
     float* product = scratch(args, product_at_);
     product_.run(before(args, h_at_, t), in(args, at_.weight_h), args.parameter_version, product);
-    rnn_step_forward(step(args, t), {.parts = parts(args, t),
-                                     .product = product,
-                                     .bias = bias,
-                                     .h = before(args, h_at_, t),
-                                     .c = before(args, c_at_, t),
-                                     .h_next = after(args, h_at_, t),
-                                     .c_next = after(args, c_at_, t),
-                                     .y = out(args, at_.y) + t * d_.H,
-                                     .y_stride = d_.T * d_.H});
+    rnn_step_forward(step(args, t),
+                     {.parts = parts(args, t),
+                      .product = product,
+                      .bias = bias,
+                      .h = before(args, h_at_, t),
+                      .c = before(args, c_at_, t),
+                      .h_next = after(args, h_at_, t),
+                      .c_next = after(args, c_at_, t),
+                      .y = halves_ ? nullptr : out(args, at_.y) + t * d_.H,
+                      .y_stride = d_.T * d_.H,
+                      .y_halves = halves_ ? static_cast<BHalf*>(args.tensors[at_.y]) + t * d_.H : nullptr});
   }
 
   std::size_t product_at_, bias_at_;
@@ -202,9 +255,11 @@ class RnnBackwardOp final : public Rnn {
     dc_at_ = scratch_.take(floats(d_.N * d_.H));
     if (d_.cell == Cell::gru) dproduct_at_ = scratch_.take(floats(d_.N * gates_));
     if (!precision.rounds) return;
-    halves_.emplace(context, d_, precision, rows_of_x(), scratch_);
+    rounded_ = takes_rounded(context);
+    in_halves_.emplace(context, d_, precision, rows_of_x(), scratch_);
     whole_.emplace(context, precision, Factor{d_.T * d_.N, gates_, row_}, Factor{gates_, d_.F, d_.F}, rows_of_x(),
-                   Product::Form{.weights = true, .adds = in_place_}, scratch_);
+                   Product::Form{.weights = true, .adds = in_place_, .stored = halves_ ? precision.type : kSingle.type},
+                   scratch_);
   }
 
   void run(const OpArgs& args) override {
@@ -218,60 +273,54 @@ class RnnBackwardOp final : public Rnn {
 
  private:
   void begin(const OpArgs& args) const {
-    const std::int64_t elems = d_.N * d_.H;
     std::fill_n(scratch(args, sums_at_), parts_, 0.0f);
-    std::fill_n(scratch(args, product_at_), elems, 0.0f);
-    for (auto [given, to] : {std::pair(at_.dhn, passed_at_), std::pair(at_.dcn, dc_at_)})
-      if (given >= 0)
-        std::copy_n(in(args, given), elems, scratch(args, to));
-      else
-        std::fill_n(scratch(args, to), elems, 0.0f);
+    std::fill_n(scratch(args, product_at_), d_.N * d_.H, 0.0f);
+    take_states(args, at_.dhn, scratch(args, passed_at_));
+    take_states(args, at_.dcn, scratch(args, dc_at_));
   }
 
   void run_step(const OpArgs& args, std::int64_t t) {
-    float* dparts = scratch(args, dparts_at_) + (halves_ ? 0 : t * d_.N * row_);
+    float* dparts = scratch(args, dparts_at_) + (in_halves_ ? 0 : t * d_.N * row_);
     float* dproduct = d_.cell == Cell::gru ? scratch(args, dproduct_at_) : dparts;
+    void* kept = in_halves_ ? in_halves_->at(operand(args, 0), t) : nullptr;
     rnn_step_backward(step(args, t), {.parts = parts(args, t),
                                       .h = before(args, h_at_, t),
                                       .c = before(args, c_at_, t),
                                       .c_next = after(args, c_at_, t),
-                                      .dy = at_.dy < 0 ? nullptr : in(args, at_.dy) + t * d_.H,
+                                      .dy = moved(single(args, at_.dy), t * d_.H),
                                       .dy_stride = d_.T * d_.H,
+                                      .dy_halves = moved(half(args, at_.dy), t * d_.H),
                                       .product = scratch(args, product_at_),
                                       .passed = scratch(args, passed_at_),
                                       .dc = scratch(args, dc_at_),
                                       .dparts = dparts,
-                                      .dproduct = dproduct});
+                                      .dproduct = dproduct,
+                                      .rounded = precision_.halves() ? static_cast<BHalf*>(kept) : nullptr});
     sum_columns(dparts, scratch(args, sums_at_));
-    const auto go_back = [&](const auto* gradients) {
-      product_.run(gradients, in(args, at_.weight_h), args.parameter_version, scratch(args, product_at_));
-    };
-    const void* rounded = halves_ ? halves_->put(operand(args, 0), t, dparts) : nullptr;
-    if (precision_.halves() && dproduct == dparts && product_.takes_halves())
-      go_back(static_cast<const BHalf*>(rounded));
-    else
-      go_back(dproduct);
+    if (kept && !precision_.halves()) round_operand(precision_, dparts, kept, d_.N * parts_, threads_);
+    product_.run(rounded_ ? kept : dproduct, in(args, at_.weight_h), args.parameter_version,
+                 scratch(args, product_at_));
   }
 
   // dh0, dc0
   void end(const OpArgs& args) const {
     if (at_.dh0 < 0) return;
-    put(scratch(args, product_at_), d_.N * d_.H, beta(args, at_.dh0), out(args, at_.dh0));
-    put(scratch(args, passed_at_), d_.N * d_.H, 1.0f, out(args, at_.dh0));
-    if (at_.dc0 >= 0) put(scratch(args, dc_at_), d_.N * d_.H, beta(args, at_.dc0), out(args, at_.dc0));
+    const float *product = scratch(args, product_at_), *passed = scratch(args, passed_at_), *dc = scratch(args, dc_at_);
+    give_states(args, at_.dh0, [&](std::int64_t i) { return product[i] + passed[i]; });
+    if (at_.dc0 >= 0) give_states(args, at_.dc0, [&](std::int64_t i) { return dc[i]; });
   }
 
   // gru: what came by q is its third part.
   std::int64_t joint() const { return d_.cell == Cell::gru ? 2 * d_.H : gates_; }
 
   void weight_gradients(const OpArgs& args) {
-    if (halves_)
-      halves_->sum(operand(args, 0), {.x = x_by_time(args),
-                                      .h = before(args, h_at_, 0),
-                                      .dweight_x = out(args, at_.dweight_x),
-                                      .dweight_h = out(args, at_.dweight_h),
-                                      .add_x = beta(args, at_.dweight_x) != 0,
-                                      .add_h = beta(args, at_.dweight_h) != 0});
+    if (in_halves_)
+      in_halves_->sum(operand(args, 0), {.x = x_by_time(args),
+                                         .h = before(args, h_at_, 0),
+                                         .dweight_x = out(args, at_.dweight_x),
+                                         .dweight_h = out(args, at_.dweight_h),
+                                         .add_x = beta(args, at_.dweight_x) != 0,
+                                         .add_h = beta(args, at_.dweight_h) != 0});
     else
       weight_products(args);
     const float* sums = scratch(args, sums_at_);
@@ -294,10 +343,15 @@ class RnnBackwardOp final : public Rnn {
                dw + joint() * d_.H, d_.H);
   }
 
-  // sums += of a step's rows, while they are in cache.
+  // sums += of a step's rows, while they are in cache. Threads share the columns.
   void sum_columns(const float* dparts, float* sums) const {
-    for (std::int64_t n = 0; n < d_.N; ++n)
-      for (std::int64_t i = 0; i < parts_; ++i) sums[i] += dparts[n * row_ + i];
+    constexpr std::int64_t kColumns = 256;
+#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * parts_ >= kParallelElems)
+    for (std::int64_t begin = 0; begin < parts_; begin += kColumns) {
+      const std::int64_t end = std::min(begin + kColumns, parts_);
+      for (std::int64_t n = 0; n < d_.N; ++n)
+        for (std::int64_t i = begin; i < end; ++i) sums[i] += dparts[n * row_ + i];
+    }
   }
 
   static void put(const float* from, std::int64_t n, float beta, float* to) {
@@ -305,15 +359,20 @@ class RnnBackwardOp final : public Rnn {
   }
 
   void data_gradient(const OpArgs& args) {
-    float *by_time = in_place_ ? out(args, at_.dx) : scratch(args, x_at_), *dx = out(args, at_.dx);
     const bool add = beta(args, at_.dx) != 0;
+    float* by_time = scratch(args, x_at_);
     if (whole_)
-      whole_->run(halves_->dparts(operand(args, 0)), in(args, at_.weight_x), by_time, operand(args, 0),
-                  in_place_ && add, args.parameter_version);
+      whole_->run({.a = in_halves_->dparts(operand(args, 0)),
+                   .b = in(args, at_.weight_x),
+                   .c = in_place_ ? args.tensors[at_.dx] : by_time,
+                   .scratch = operand(args, 0),
+                   .add = in_place_ && add,
+                   .version = args.parameter_version});
     else
       multiply(d_.T * d_.N, d_.F, gates_, {scratch(args, dparts_at_), row_}, {in(args, at_.weight_x), d_.F}, 0.0f,
                by_time, d_.F);
     if (in_place_) return;
+    float* dx = out(args, at_.dx);
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.T * d_.N * d_.F >= kParallelElems)
     for (std::int64_t n = 0; n < d_.N; ++n)
       for (std::int64_t t = 0; t < d_.T; ++t) {
@@ -324,7 +383,8 @@ class RnnBackwardOp final : public Rnn {
   }
 
   std::size_t dparts_at_, sums_at_, product_at_, passed_at_, dc_at_, dproduct_at_ = 0;
-  std::optional<RnnHalfGradients> halves_;
+  bool rounded_ = false;
+  std::optional<RnnHalfGradients> in_halves_;
 };
 
 }  // namespace

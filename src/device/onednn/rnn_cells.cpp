@@ -21,13 +21,20 @@ void expect_parts(const RnnStep& step, const float* parts, std::int64_t j) {
   for (std::int64_t part = 0; part < parts_of(step.cell); ++part) expect_row(parts + step.parts_row + part * step.H, j);
 }
 
+// Of an array that may be missing.
+template <class T>
+T* row_of(T* array, std::int64_t offset) {
+  return array ? array + offset : nullptr;
+}
+
 // Row n of both sides, for one cell.
 template <Cell kCell, int kMost>
 void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
   const std::int64_t H = step.H;
   float* parts = at.parts + n * step.parts_row;
   const float *b = at.product + n * gates_of(kCell) * H, *h = at.h + n * step.h_row;
-  float *h_next = at.h_next + n * H, *y = at.y ? at.y + n * at.y_stride : nullptr;
+  float *h_next = at.h_next + n * H, *y = row_of(at.y, n * at.y_stride);
+  BHalf* y_halves = row_of(at.y_halves, n * at.y_stride);
   over_lanes<kMost>(H, [&]<int kLanes>(std::int64_t j) {
     expect_parts(step, parts, j);
     expect_row(h_next + H, j);
@@ -69,6 +76,7 @@ void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
     }
     L::store(h_next + j, next);
     if (y) L::store(y + j, next);
+    if (y_halves) L::store(y_halves + j, next);
   });
 }
 
@@ -77,13 +85,16 @@ void row_stays(const RnnStep& step, const RnnForward& at, std::int64_t n) {
   std::copy_n(at.h + n * step.h_row, H, at.h_next + n * H);
   if (step.cell == Cell::lstm) std::copy_n(at.c + n * H, H, at.c_next + n * H);
   if (at.y) std::fill_n(at.y + n * at.y_stride, H, 0.0f);
+  if (at.y_halves) std::fill_n(at.y_halves + n * at.y_stride, H, BHalf{0});
 }
 
 template <Cell kCell, int kMost>
 void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
   const std::int64_t H = step.H;
-  const float *parts = at.parts + n * step.parts_row, *dy = at.dy ? at.dy + n * at.dy_stride : nullptr;
+  const float *parts = at.parts + n * step.parts_row, *dy = row_of(at.dy, n * at.dy_stride);
+  const BHalf* dy_halves = row_of(at.dy_halves, n * at.dy_stride);
   float* dparts = at.dparts + n * step.dparts_row;
+  BHalf* rounded = row_of(at.rounded, n * parts_of(kCell) * H);
   over_lanes<kMost>(H, [&]<int kLanes>(std::int64_t j) {
     expect_parts(step, parts, j);
     if (dy) expect_row(dy + at.dy_stride, j);
@@ -94,20 +105,25 @@ void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
     const std::int64_t i = n * H + j;
     Floats dh = L::load(at.product + i) + L::load(at.passed + i), passed{};
     if (dy) dh += L::load(dy + j);
+    if (dy_halves) dh += L::load(dy_halves + j);
+    const auto store = [&](std::int64_t part, Floats gradient) {
+      L::store(dparts + part * H + j, gradient);
+      if (rounded) L::store(rounded + part * H + j, gradient);
+    };
     if constexpr (kCell == Cell::tanh) {
       const Floats y = L::load(parts + j);
-      L::store(dparts + j, dh * (1.0f - y * y));
+      store(0, dh * (1.0f - y * y));
     }
-    if constexpr (kCell == Cell::relu) L::store(dparts + j, L::load(parts + j) > 0.0f ? dh : Floats{});
+    if constexpr (kCell == Cell::relu) store(0, L::load(parts + j) > 0.0f ? dh : Floats{});
     if constexpr (kCell == Cell::lstm) {
       const Floats in = L::load(parts + j), f = L::load(parts + H + j), g = L::load(parts + 2 * H + j),
                    o = L::load(parts + 3 * H + j);
       const Floats bent = VectorMath<L>::tanh(L::load(at.c_next + i));
       const Floats dc = L::load(at.dc + i) + dh * o * (1.0f - bent * bent);
-      L::store(dparts + j, dc * g * in * (1.0f - in));
-      L::store(dparts + H + j, dc * L::load(at.c + i) * f * (1.0f - f));
-      L::store(dparts + 2 * H + j, dc * in * (1.0f - g * g));
-      L::store(dparts + 3 * H + j, dh * bent * o * (1.0f - o));
+      store(0, dc * g * in * (1.0f - in));
+      store(1, dc * L::load(at.c + i) * f * (1.0f - f));
+      store(2, dc * in * (1.0f - g * g));
+      store(3, dh * bent * o * (1.0f - o));
       L::store(at.dc + i, dc * f);
     }
     if constexpr (kCell == Cell::gru) {
@@ -116,10 +132,10 @@ void row_backward(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
       const Floats dr = dm * L::load(parts + 3 * H + j) * r * (1.0f - r);
       const Floats dz = dh * (L::load(at.h + n * step.h_row + j) - m) * z * (1.0f - z);
       float* dproduct = at.dproduct + n * 3 * H + j;
-      L::store(dparts + j, dr);
-      L::store(dparts + H + j, dz);
-      L::store(dparts + 2 * H + j, dm);
-      L::store(dparts + 3 * H + j, dm * r);
+      store(0, dr);
+      store(1, dz);
+      store(2, dm);
+      store(3, dm * r);
       L::store(dproduct, dr);
       L::store(dproduct + H, dz);
       L::store(dproduct + 2 * H, dm * r);
@@ -133,6 +149,7 @@ void row_passes(const RnnStep& step, const RnnBackward& at, std::int64_t n) {
   const std::int64_t H = step.H, parts = parts_of(step.cell);
   for (std::int64_t i = n * H; i < (n + 1) * H; ++i) at.passed[i] += at.product[i];
   std::fill_n(at.dparts + n * step.dparts_row, parts * H, 0.0f);
+  if (at.rounded) std::fill_n(at.rounded + n * parts * H, parts * H, BHalf{0});
   if (step.cell == Cell::gru) std::fill_n(at.dproduct + n * 3 * H, 3 * H, 0.0f);
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "device/onednn/halves.hpp"
 #include "device/op_spec.hpp"
 
 namespace echelon::inline device::onednn {
@@ -35,6 +36,7 @@ struct RnnForward {
   float *h_next, *c_next;  // (N, H): the state after; for tanh and relu h_next is `parts`
   float* y;                // row n at n * y_stride; null: not wanted
   std::int64_t y_stride;
+  BHalf* y_halves = nullptr;  // y in bf16, likewise
 };
 void rnn_step_forward(const RnnStep& step, const RnnForward& at);
 
@@ -43,11 +45,13 @@ struct RnnBackward {
   const float *h, *c, *c_next;  // the state before, h in rows of h_row, and c after
   const float* dy;              // row n at n * dy_stride; null: none
   std::int64_t dy_stride;
-  const float* product;  // (N, H): the gradient that weight_h passes back from the next step
-  float* passed;         // (N, H): what goes past weight_h; in: from the step after, out: to the one before
-  float* dc;             // (N, H), likewise
-  float* dparts;         // (N, parts*H): gradients before the gates' functions, in the order of parts
-  float* dproduct;       // (N, G*H): gradient of weight_h h where it is not dparts (gru); else unused
+  const BHalf* dy_halves = nullptr;  // dy in bf16, likewise
+  const float* product;              // (N, H): the gradient that weight_h passes back from the next step
+  float* passed;                     // (N, H): what goes past weight_h; in: from the step after, out: to the one before
+  float* dc;                         // (N, H), likewise
+  float* dparts;                     // (N, parts*H): gradients before the gates' functions, in the order of parts
+  float* dproduct;                   // (N, G*H): gradient of weight_h h where it is not dparts (gru); else unused
+  BHalf* rounded = nullptr;          // dparts in bf16, rows parts*H apart; null: not wanted
 };
 void rnn_step_backward(const RnnStep& step, const RnnBackward& at);
 

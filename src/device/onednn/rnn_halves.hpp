@@ -16,8 +16,8 @@ class RnnHalfGradients {
   RnnHalfGradients(const Context& context, const RnnDims& dims, const Precision& precision, const Factor& x,
                    ScratchPlan& plan);
 
-  // Of time t, dparts (N, P): kept as an operand of the products, which is returned. `scratch`: where the plan begins.
-  const void* put(std::byte* scratch, std::int64_t t, const float* dparts) const;
+  // Where dparts (N, P) of time t are kept as an operand of the products. `scratch`: where the plan begins.
+  void* at(std::byte* scratch, std::int64_t t) const { return scratch + dparts_at_ + bytes(t * d_.N * parts_); }
   // All of them.
   const void* dparts(std::byte* scratch) const { return scratch + dparts_at_; }
 
@@ -36,7 +36,6 @@ class RnnHalfGradients {
 
   RnnDims d_;
   Precision precision_;
-  int threads_;
   std::int64_t rows_, parts_;  // T * N, P
   std::size_t dparts_at_;
   std::optional<Product> dweight_x_, dweight_h_, dweight_n_;

@@ -15,9 +15,10 @@ std::int64_t even(std::int64_t n) { return n + n % 2; }
 }  // namespace
 
 StepProduct::StepProduct(const Context& context, std::int64_t rows, std::int64_t inputs, std::int64_t outputs,
-                         bool transposed, std::int64_t x_columns, const Precision& precision)
+                         bool transposed, std::int64_t x_columns, const Precision& precision, bool rounded)
     : threads_(context.threads),
       avx512_(precision.rounds ? precision.halves() && context.avx512_bf16() : context.avx512()),
+      takes_rounded_(rounded),
       form_(avx512_ || precision.rounds ? kPanels512 : kPanels256),
       rows_(rows),
       inputs_(inputs),
@@ -29,7 +30,7 @@ StepProduct::StepProduct(const Context& context, std::int64_t rows, std::int64_t
   if (precision.halves() && context.tiles()) {
     ScratchPlan plan;
     tiles_.emplace(context.device,
-                   TileProductForm{.a = {{.step = x_columns}, rows, inputs, true, false},
+                   TileProductForm{.a = {{.halves = rounded, .step = x_columns}, rows, inputs, true, false},
                                    .b = {{.step = transposed ? inputs : outputs}, outputs, inputs, false, !transposed},
                                    .c = {.step = outputs},
                                    .weights = true,
@@ -61,17 +62,16 @@ void StepProduct::share_weights(const StepProduct& other) {
   weights_.share(other.weights_);
 }
 
-void StepProduct::run(const float* x, const float* w, std::uint64_t version, float* y) {
-  if (tiles_) return tiles_->run(x, w, y, false, version, nullptr, ScratchPlan::align(packed_.data()));
-  if (!halves_) return run_all(x, x_columns_, static_cast<const float*>(weights_.get(w, version)), y);
+void StepProduct::run(const void* x, const float* w, std::uint64_t version, float* y) {
+  if (tiles_)
+    return tiles_->run({.a = x, .b = w, .c = y, .scratch = ScratchPlan::align(packed_.data()), .version = version});
+  const auto* single = static_cast<const float*>(x);
+  if (!halves_) return run_all(single, x_columns_, static_cast<const float*>(weights_.get(w, version)), y);
+  if (takes_rounded_) return run_all(static_cast<const BHalf*>(x), x_columns_, halves_->get(w, version), y);
   auto* rounded = static_cast<BHalf*>(rounded_.data());  // the last of an odd number of inputs stands beside a zero
   for (std::int64_t row = 0; row < rows_; ++row)
-    round_halves(x + row * x_columns_, rounded + row * even(inputs_), inputs_, 1);
+    round_halves(single + row * x_columns_, rounded + row * even(inputs_), inputs_, 1);
   run_all<BHalf>(rounded, even(inputs_), halves_->get(w, version), y);
-}
-
-void StepProduct::run(const BHalf* x, const float* w, std::uint64_t version, float* y) {
-  run_all<BHalf>(x, x_columns_, halves_->get(w, version), y);
 }
 
 template <class T>

@@ -23,16 +23,17 @@ namespace echelon::inline device::onednn {
 class StepProduct {
  public:
   // y (rows, outputs) = x (rows, inputs) w, w (inputs, outputs), or given as its transpose (outputs, inputs). Rows of x
-  // are x_columns apart. All are f32, whatever the precision.
+  // are x_columns apart. All are f32, whatever the precision, but for x where it is `rounded`: then run() takes bf16.
   StepProduct(const Context& context, std::int64_t rows, std::int64_t inputs, std::int64_t outputs, bool transposed,
-              std::int64_t x_columns, const Precision& precision = kSingle);
+              std::int64_t x_columns, const Precision& precision = kSingle, bool rounded = false);
 
   std::string implementation() const;
   void share_weights(const StepProduct& other);
-  void run(const float* x, const float* w, std::uint64_t version, float* y);
-  // Whether run() takes rows that are rounded already: in halves, of an even number of inputs.
-  bool takes_halves() const { return halves_ && inputs_ % 2 == 0; }
-  void run(const BHalf* x, const float* w, std::uint64_t version, float* y);
+  // Whether rows of so many inputs may be rounded before.
+  static bool takes_rounded(const Context& context, const Precision& precision, std::int64_t inputs) {
+    return precision.halves() && (context.tiles() || inputs % 2 == 0);
+  }
+  void run(const void* x, const float* w, std::uint64_t version, float* y);
 
  private:
   template <class T>
@@ -44,7 +45,7 @@ class StepProduct {
   void run_panel(std::int64_t panel, std::int64_t next, const PanelBlock<T>& whole) const;
 
   int threads_;
-  bool avx512_;
+  bool avx512_, takes_rounded_;
   PanelForm form_;
   std::int64_t rows_, inputs_, outputs_, x_columns_, panels_, panel_elems_;
   int group_rows_;

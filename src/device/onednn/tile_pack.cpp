@@ -17,10 +17,15 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// What becomes a tile: so many elements of up to 32 lines, which are null beyond the matrix.
+// What becomes a tile: so many elements of so many lines, from an offset on.
 struct TilePart {
   std::array<const std::byte*, kTileDepth> lines{};
-  std::int64_t count = 0;
+  std::int64_t live = 0, count = 0;
+  std::size_t offset = 0;
+
+  const std::byte* line(std::int64_t i) const {
+    return i < live ? lines[static_cast<std::size_t>(i)] + offset : nullptr;
+  }
 };
 
 BHalf element(const std::byte* line, bool halves, std::int64_t i) {
@@ -31,7 +36,7 @@ BHalf element(const std::byte* line, bool halves, std::int64_t i) {
 void pack_plainly(const TileSource& source, const TilePart& part, BHalf* to) {
   for (std::int64_t side = 0; side < kTileSide; ++side)
     for (std::int64_t k = 0; k < kTileDepth; ++k) {
-      const std::byte* line = part.lines[static_cast<std::size_t>(source.lines_by_depth ? k : side)];
+      const std::byte* line = part.line(source.lines_by_depth ? k : side);
       const std::int64_t i = source.lines_by_depth ? side : k;
       const std::int64_t at = source.left ? side * kTileDepth + k : k / 2 * kTileDepth + 2 * side + k % 2;
       to[at] = line && i < part.count ? element(line, source.lines.halves, i) : BHalf{0};
@@ -94,9 +99,9 @@ ECHELON_AVX512 void pack_512(const TilePart& part, BHalf* to) {
   __m512i rows[16];
   ECHELON_UNROLLED (i, 16) {
     if constexpr (kByDepth)
-      rows[i] = pairs_of(part.lines[2 * i], part.lines[2 * i + 1], kHalves, static_cast<__mmask16>(mask));
+      rows[i] = pairs_of(part.line(2 * i), part.line(2 * i + 1), kHalves, static_cast<__mmask16>(mask));
     else
-      rows[i] = run_of(part.lines[i], kHalves, mask);
+      rows[i] = run_of(part.line(i), kHalves, mask);
   }
   if constexpr (kTurn) turn(rows);
   ECHELON_UNROLLED (i, 16) _mm512_store_si512(to + i * kTileDepth, rows[i]);
@@ -164,16 +169,15 @@ void pack_tiles(const TileSource& source, const void* from, std::int64_t strip, 
   const std::int64_t steps = tile_steps(source.depth);
   const Packer packer = wide ? packer_of(source) : nullptr;
   TilePart part;
-  for (std::int64_t i = strip * deep; i < std::min(lines, (strip + 1) * deep); ++i)
-    part.lines[static_cast<std::size_t>(i - strip * deep)] =
-        static_cast<const std::byte*>(from) + source.lines.bytes_to(i);
+  part.live = std::min(deep, lines - strip * deep);
+  for (std::int64_t i = 0; i < part.live; ++i)
+    part.lines[static_cast<std::size_t>(i)] =
+        static_cast<const std::byte*>(from) + source.lines.bytes_to(strip * deep + i);
   const std::size_t bytes = static_cast<std::size_t>(across) * (source.lines.halves ? sizeof(BHalf) : sizeof(float));
-  for (std::int64_t tile = 0; tile * across < elems; ++tile) {
+  for (std::int64_t tile = 0; tile * across < elems; ++tile, part.offset += bytes) {
     part.count = std::min(across, elems - tile * across);
     BHalf* at = to + (by_depth ? tile_at(tile, strip, steps) : tile_at(strip, tile, steps));
     wide ? packer(part, at) : pack_plainly(source, part, at);
-    for (const std::byte*& line : part.lines)
-      if (line) line += bytes;
   }
 }
 

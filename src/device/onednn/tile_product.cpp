@@ -18,8 +18,11 @@ constexpr std::int64_t kParallelProducts = std::int64_t{1} << 22;
 }  // namespace
 
 TileProduct::TileProduct(Device& device, const TileProductForm& form, ScratchPlan& scratch)
-    : form_(form), steps_(tile_steps(form.a.depth)), a_at_(scratch.take(tile_bytes(form.a.extent, form.a.depth))) {
+    : form_(form),
+      steps_(tile_steps(form.a.depth)),
+      a_at_(form.same_left ? form.same_left->a_at_ : scratch.take(tile_bytes(form.a.extent, form.a.depth))) {
   ECHELON_CHECK_EQ(form.a.depth, form.b.depth);
+  if (form.same_left) ECHELON_CHECK(form.a == form.same_left->form_.a, "two left factors in one place");
   const std::size_t bytes = tile_bytes(form.b.extent, form.b.depth);
   if (!form.weights) {
     b_at_ = scratch.take(bytes);
@@ -33,37 +36,40 @@ void TileProduct::share(const TileProduct& other) {
   if (packed_ && other.packed_ && form_.b == other.form_.b) packed_ = other.packed_;
 }
 
-bool TileProduct::worth_a_team() const {
-  return form_.threads > 1 && form_.a.extent * form_.b.extent * form_.a.depth >= kParallelProducts;
+bool TileProduct::worth_a_team(std::int64_t rows) const {
+  return form_.threads > 1 && rows * form_.b.extent * form_.a.depth >= kParallelProducts;
 }
 
-void TileProduct::run(const void* a, const void* b, void* c, bool add, std::uint64_t version, const float* bias,
-                      std::byte* scratch) {
-  auto* left = reinterpret_cast<BHalf*>(scratch + a_at_);
-  auto* right = packed_ ? static_cast<BHalf*>(packed_->memory.data()) : reinterpret_cast<BHalf*>(scratch + b_at_);
-  const bool packs = !packed_ || b != packed_->source || version != packed_->version;
-  const Job job{left, right, c, {.lines = form_.c, .bias = bias, .add = add}};
+void TileProduct::run(const ProductArgs& args) {
+  auto* left = reinterpret_cast<BHalf*>(args.scratch + a_at_);
+  auto* right = packed_ ? static_cast<BHalf*>(packed_->memory.data()) : reinterpret_cast<BHalf*>(args.scratch + b_at_);
+  const bool packs = !packed_ || args.b != packed_->source || args.version != packed_->version;
+  TileSource a = form_.a;
+  if (args.rows > 0) a.extent = args.rows;
+  const std::int64_t left_strips = form_.same_left ? 0 : a.strips();
+  const Job job{left, right, args.c, a.extent, {.lines = form_.c, .bias = args.bias, .add = args.add}};
   backwards_ = !backwards_;
-#pragma omp parallel num_threads(form_.threads) if (worth_a_team())
+#pragma omp parallel num_threads(form_.threads) if (worth_a_team(a.extent))
   {
 #pragma omp for nowait
-    for (std::int64_t strip = 0; strip < form_.a.strips(); ++strip) pack_tiles(form_.a, a, strip, left, form_.real);
+    for (std::int64_t strip = 0; strip < left_strips; ++strip) pack_tiles(a, args.a, strip, left, form_.real);
     if (packs) {
 #pragma omp for nowait
-      for (std::int64_t strip = 0; strip < form_.b.strips(); ++strip) pack_tiles(form_.b, b, strip, right, form_.real);
+      for (std::int64_t strip = 0; strip < form_.b.strips(); ++strip)
+        pack_tiles(form_.b, args.b, strip, right, form_.real);
     }
 #pragma omp barrier
     multiply(job, omp_get_thread_num(), omp_get_num_threads());
   }
   if (!packed_) return;
-  packed_->source = b;
-  packed_->version = version;
+  packed_->source = args.b;
+  packed_->version = args.version;
 }
 
 // A team shares the rows, or the columns where there are fewer blocks of rows than members. Every second run goes
 // through the columns backwards: it starts with the weights that the run before left in cache.
 void TileProduct::multiply(const Job& job, std::int64_t member, std::int64_t team) const {
-  const std::int64_t rows = tile_blocks(form_.a.extent), columns = tile_blocks(form_.b.extent);
+  const std::int64_t rows = tile_blocks(job.rows), columns = tile_blocks(form_.b.extent);
   const auto share = [&](std::int64_t blocks) {
     return std::pair(blocks * member / team, blocks * (member + 1) / team);
   };
@@ -84,7 +90,7 @@ void TileProduct::multiply_block(TileUnit& unit, const Job& job, std::int64_t ro
   const std::int64_t row = row_block * kTileBlock, column = column_block * kTileBlock;
   const std::int64_t block = steps_ * 2 * kTileElems;
   TileSums sums{.a = job.a + row_block * block, .b = job.b + column_block * block, .steps = steps_};
-  sums.rows = static_cast<int>(std::min(kTileBlock, form_.a.extent - row));
+  sums.rows = static_cast<int>(std::min(kTileBlock, job.rows - row));
   sums.columns = static_cast<int>(std::min(kTileBlock, form_.b.extent - column));
   const Lines& lines = form_.c;
   auto* to = static_cast<std::byte*>(job.c) +

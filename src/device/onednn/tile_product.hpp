@@ -16,16 +16,25 @@ struct TileProductForm {
   Lines c;               // whose lines are rows of c
   bool weights = false;  // b is a parameter
   int threads = 1;
-  bool real = true;  // by the matrix unit, which must be there; else by plain loops
+  bool real = true;                              // by the matrix unit, which must be there; else by plain loops
+  const class TileProduct* same_left = nullptr;  // whose left factor is this one's, too, and is packed before this runs
+};
+
+struct ProductArgs {
+  const void *a = nullptr, *b = nullptr;
+  void* c = nullptr;
+  std::byte* scratch = nullptr;  // the aligned start of the plan's memory
+  bool add = false;              // c += a b, else c = a b + bias
+  std::uint64_t version = 0;     // of b where it is a parameter
+  const float* bias = nullptr;   // of c's columns, or none
+  std::int64_t rows = 0;         // of a and c, the first ones; 0: all
 };
 
 class TileProduct {
  public:
   // Takes what it needs from `scratch`.
   TileProduct(Device& device, const TileProductForm& form, ScratchPlan& scratch);
-  // c = a b + bias, or c += that. `scratch`: the aligned start of the plan's memory.
-  void run(const void* a, const void* b, void* c, bool add, std::uint64_t version, const float* bias,
-           std::byte* scratch);
+  void run(const ProductArgs& args);
   // Of the same plain weights: these are the other's from now on.
   void share(const TileProduct& other);
 
@@ -38,9 +47,10 @@ class TileProduct {
   struct Job {
     const BHalf *a, *b;
     void* c;
+    std::int64_t rows;
     TileResult result;
   };
-  bool worth_a_team() const;
+  bool worth_a_team(std::int64_t rows) const;
   // The part of all blocks that one of a team multiplies.
   void multiply(const Job& job, std::int64_t member, std::int64_t team) const;
   void multiply_block(TileUnit& unit, const Job& job, std::int64_t row_block, std::int64_t column_block) const;

@@ -79,7 +79,13 @@ void check(Device& device, const Sizes& s, const Order& order, bool real, int th
       if (add) c.fill("c");
       Stored before = c;
       const float* given = weights ? bias.data() : nullptr;
-      product.run(a.bytes.data(), b.bytes.data(), c.bytes.data(), add, 1, given, o::ScratchPlan::align(scratch.data()));
+      product.run({.a = a.bytes.data(),
+                   .b = b.bytes.data(),
+                   .c = c.bytes.data(),
+                   .scratch = o::ScratchPlan::align(scratch.data()),
+                   .add = add,
+                   .version = 1,
+                   .bias = given});
       double worst = 0;
       for (std::int64_t i = 0; i < s.m; ++i)
         for (std::int64_t j = 0; j < s.n; ++j) {
@@ -134,8 +140,10 @@ TEST_CASE("products by tiles have the same bits on any number of threads", "[one
       Bytes scratch(plan.bytes(), std::byte{0xFF});
       results.emplace_back(static_cast<std::size_t>(s.m * s.n));
       for (int run = 0; run < 2; ++run)  // forwards and backwards
-        product.run(left.data(), right.data(), results.back().data(), false, 1, nullptr,
-                    o::ScratchPlan::align(scratch.data()));
+        product.run({.a = left.data(),
+                     .b = right.data(),
+                     .c = results.back().data(),
+                     .scratch = o::ScratchPlan::align(scratch.data())});
     }
     CHECK(results[1] == results[0]);
     CHECK(results[2] == results[0]);
