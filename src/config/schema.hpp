@@ -206,7 +206,7 @@ struct DeviceConfig {
   DType dtype = DType::f32;  // "f32" | "f64" (reference, cuda) | "f16" (cuda) | "bf16" (cuda, onednn); the last two are
                              // those of activations, weights stay f32
   bool emulate_halves = false;  // onednn, bf16: f32 on rounded values, on any CPU, slow
-  bool tf32 = false;            // cuda, f32: convolutions and products round their operands to 10 bits for tensor cores
+  bool tf32 = false;            // f32: convolutions and products may round operands, cuda to TF32, onednn to bf16
   bool cuda_graphs = true;      // cuda: sequences of ops are recorded and launched as CUDA graphs
   bool allow_fallback = false;  // cuda: a convolution that cuDNN cannot run is a plain loop, slow, instead of an error
   double workspace_mb = 1024;   // cuda: largest workspace of a convolution's algorithm

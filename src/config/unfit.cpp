@@ -171,7 +171,9 @@ class Finder {
     find_in_shared_memory();
     for (const char* path : {"exchange.warmup_steps", "exchange.warmup_epochs", "exchange.warmup_each_epoch"})
       used(path, exchange.warmup_replicas > 0, "exchange.warmup_replicas > 0");
-    used("device.tf32", config_.device.dtype == DType::f32, "device.dtype = \"f32\"");
+    const auto may_be = [&](std::string_view kind) { return config_.device.kind == kind || is_among_kinds(kind); };
+    used("device.tf32", (may_be("cuda") || may_be("onednn") || may_be("auto")) && config_.device.dtype == DType::f32,
+         "device.kind = \"cuda\", \"onednn\" or \"auto\" with dtype = \"f32\"");
     used("device.emulate_halves", config_.device.dtype == DType::bf16, "device.dtype = \"bf16\"");
   }
 

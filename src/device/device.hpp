@@ -103,7 +103,7 @@ struct DeviceOptions {
   bool only_counts = false;     // what is allocated is counted; it takes no memory (host devices: until it is touched),
                                 // and on others nothing runs
   bool emulate_halves = false;  // onednn: bf16 is f32 on rounded values, whatever the processor has
-  bool tf32 = false;            // cuda: f32 convolutions and products may round their operands to TF32
+  bool tf32 = false;            // f32 convolutions and products may round their operands: cuda to TF32, onednn to bf16
   bool allow_fallback = false;  // cuda: a convolution that the library cannot run is a plain loop, not an error
   std::int64_t workspace_bytes = std::int64_t{1} << 30;  // cuda: largest workspace of a convolution's algorithm
   double paced_gflops = 50.0;                            // paced: rate for flops(spec) where the table has no row

@@ -4,6 +4,7 @@
 // and where they are sums of products of halves, which f32 holds exactly, they are right to 1e-5.
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <cstring>
 
 #include "base/error.hpp"
 #include "base/processor.hpp"
@@ -42,15 +43,22 @@ void check(Device& device, const OpSpec& spec, double tolerance) {
 
 bool is_weight(const ArgInfo& arg) { return arg.parameter && arg.name.starts_with('w'); }
 
-// The outputs of one run from arguments that hang on their names alone; weights rounded to bf16 before, or not.
-std::vector<std::byte> outputs_of(Device& device, const OpSpec& spec, bool round_weights) {
+// What is rounded to bf16 before: nothing, weights, or all factors of products.
+enum class Round : std::uint8_t { none, weights, factors };
+
+bool is_rounded(const ArgInfo& arg, Round round) {
+  return round == Round::factors ? arg.name != "b" : round == Round::weights && is_weight(arg);
+}
+
+// The outputs of one run from arguments that hang on their names alone.
+std::vector<std::byte> outputs_of(Device& device, const OpSpec& spec, Round round) {
   const std::unique_ptr<Op> op = device.make(spec);
   const std::vector<ArgInfo> infos = signature(spec);
   std::vector<Memory> tensors;
   std::vector<void*> addresses;
   for (const ArgInfo& arg : infos) {
     auto values = random_values(static_cast<std::size_t>(arg.shape.elems()), std::string(arg.name));
-    if (is_weight(arg) && round_weights) values = rounded(values, DType::bf16);
+    if (is_rounded(arg, round)) values = rounded(values, DType::bf16);
     const Bytes bytes = to_stored(values, arg.dtype, arg.shape, Layout::plain);
     tensors.push_back(device.allocate(bytes.size(), arg.name));
     device.to_device(tensors.back().data(), bytes.data(), bytes.size());
@@ -68,6 +76,12 @@ std::vector<std::byte> outputs_of(Device& device, const OpSpec& spec, bool round
     if (infos[a].role == ArgRole::output)
       outputs.insert(outputs.end(), tensors[a].bytes_at(0), tensors[a].bytes_at(tensors[a].bytes()));
   return outputs;
+}
+
+std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
 }
 
 ReplicaRun run_of(Graph graph) {
@@ -123,8 +137,40 @@ TEST_CASE("onednn in bf16 multiplies by weights rounded to bf16", "[device][oned
                                      {OpKind::rnn_forward, DType::bf16, rnn},
                                      {OpKind::rnn_backward, DType::bf16, rnn}}) {
     INFO(spec.text());
-    CHECK(outputs_of(*device, spec, true) == outputs_of(*device, spec, false));
+    CHECK(outputs_of(*device, spec, Round::weights) == outputs_of(*device, spec, Round::none));
   }
+}
+
+TEST_CASE("onednn in f32 with products in bf16: their factors are rounded, and nothing else",
+          "[device][onednn][halves]") {
+  if (without_instructions(false)) return;
+  const int threads = GENERATE(1, 2);
+  const auto device = make_onednn_device({.threads = threads, .tf32 = true});
+  const auto plain = make_onednn_device({.threads = threads});
+  int rounded = 0;
+  for (const OpSpec& spec : contract_specs(DType::f32)) {
+    INFO(spec.text());
+    if (std::holds_alternative<DenseDims>(spec.dims)) {
+      ++rounded;
+      // Products of rounded factors are exact in f32, so that both devices sum the same terms.
+      const std::vector<float> by_halves = floats_of(outputs_of(*device, spec, Round::factors));
+      const std::vector<float> by_single = floats_of(outputs_of(*plain, spec, Round::factors));
+      REQUIRE(by_halves.size() == by_single.size());
+      for (std::size_t i = 0; i < by_halves.size(); ++i) CHECK(by_halves[i] == Approx(by_single[i]).margin(2e-5));
+      // A gradient of the bias adds what is not rounded.
+      if (spec.kind != OpKind::dense_backward_weights)
+        CHECK(floats_of(outputs_of(*device, spec, Round::factors)) ==
+              floats_of(outputs_of(*device, spec, Round::none)));
+    } else if (const auto* rnn = std::get_if<RnnDims>(&spec.dims)) {
+      if (rnn->cell == Cell::relu) continue;  // at a kink rounding decides
+      ++rounded;
+      const OpCheck result = check_op(*device, spec, 5e-2);
+      INFO(result.message);
+      CHECK(result.ok);
+      CHECK_FALSE(check_op(*device, spec, 1e-6).ok);
+    }
+  }
+  CHECK(rounded > 20);
 }
 
 TEST_CASE("onednn has in halves what computes in halves, and f16 nowhere", "[device][onednn][halves]") {

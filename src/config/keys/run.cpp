@@ -11,14 +11,16 @@ void add_run(Table& all) {
              "instead of kind, where the ranks of a host differ: by rank on its host, the last for all further ones; "
              "[\"cuda\", \"onednn\"]: one GPU, and processors beside it");
   device.key("dtype", &DeviceConfig::dtype, words({"f32", "f64", "f16", "bf16"}),
-             "f64: kinds reference and cuda; f16: kind cuda; bf16: kinds cuda and onednn; halves are activations only, "
-             "weights stay f32");
-  device.key("emulate_halves", &DeviceConfig::emulate_halves, {},
-             "kind onednn, dtype bf16: computes in f32 on values rounded to bf16, whether or not the processor has "
-             "AVX512_BF16; slower than f32, for studies of accuracy");
-  device.key("tf32", &DeviceConfig::tf32, {},
-             "f32: faster products; kind cuda: convolutions and matrix products in TF32, about 3 decimal digits; kind "
-             "onednn: convolutions in bf16, about 2, where the processor has AVX512_BF16");
+             "f64: kinds reference and cuda; f16: kind cuda; bf16: kinds auto, cuda and onednn; halves are activations "
+             "only, weights stay f32");
+  device.key(
+      "emulate_halves", &DeviceConfig::emulate_halves, {},
+      "kinds onednn and auto, dtype bf16: a processor computes in f32 on values rounded to bf16, whether or not it has "
+      "AVX512_BF16; slower than f32, for studies of accuracy");
+  device.key(
+      "tf32", &DeviceConfig::tf32, {},
+      "f32 with faster products; kind cuda: convolutions and matrix products in TF32, about 3 decimal digits; kind "
+      "onednn: their factors are rounded to bf16, about 2, where the processor has AVX512_BF16");
   device.key("cuda_graphs", &DeviceConfig::cuda_graphs, {},
              "kind cuda: ops are captured once and launched as CUDA graphs, with the same results; false: one by one");
   device.key("allow_fallback", &DeviceConfig::allow_fallback, {},

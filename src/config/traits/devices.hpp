@@ -16,7 +16,7 @@ struct DeviceTraits {
 };
 
 inline constexpr DeviceTraits kDevices[] = {
-    {.name = "auto", .may_be_gpu = true, .reads = {"pace_ms"}},
+    {.name = "auto", .bf16 = true, .may_be_gpu = true, .reads = {"pace_ms", "emulate_halves", "tf32"}},
     {.name = "reference", .doubles = true, .reads = {"pace_ms"}},
     {.name = "onednn", .bf16 = true, .reads = {"pace_ms", "emulate_halves", "tf32"}},
     {.name = "cuda",

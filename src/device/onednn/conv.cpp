@@ -287,7 +287,7 @@ std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precis
 }
 
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec) {
-  return make_conv(context, spec, context.products);
+  return make_conv(context, spec, kSingle);
 }
 
 }  // namespace echelon::inline device::onednn

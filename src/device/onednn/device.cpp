@@ -75,9 +75,7 @@ class OnednnDevice final : public HostDevice {
  public:
   explicit OnednnDevice(const DeviceOptions& options)
       : HostDevice(options), context_{*this, require_threads(options.threads)} {
-    if (!options.tf32) return;
-    if (!context_.avx512_bf16()) throw EnvironmentError(bf16_products_problem());
-    context_.products = kSingleByHalves;
+    if (options.tf32 && !context_.avx512_bf16()) throw EnvironmentError(bf16_products_problem());
   }
 
   std::string_view name() const override { return "onednn"; }
@@ -101,11 +99,13 @@ class OnednnDevice final : public HostDevice {
   bool has_halves() const { return options().emulate_halves || native(); }
   // Of the bodies that multiply.
   Precision precision(DType dtype) const {
-    return !is_half(dtype) ? context_.products : native() ? kHalves : kEmulatedHalves;
+    if (!is_half(dtype)) return options().tf32 ? kSingleByHalves : kSingle;
+    return native() ? kHalves : kEmulatedHalves;
   }
   void require(const OpSpec& spec) const;
   std::unique_ptr<Op> build(const OpSpec& spec);
   std::unique_ptr<Op> build_halves(const OpSpec& spec);
+  std::unique_ptr<Op> build_rounded(const OpSpec& spec);
 
   mutable Context context_;
 };
@@ -162,7 +162,9 @@ std::unique_ptr<Op> OnednnDevice::make(const OpSpec& spec) {
   (void)signature(spec);  // refuses dims that no op has
   try {
     claim_threads(context_.threads);
-    return touches_halves(spec) ? build_halves(spec) : build(spec);
+    if (touches_halves(spec)) return build_halves(spec);
+    auto rounded = options().tf32 ? build_rounded(spec) : nullptr;
+    return rounded ? std::move(rounded) : build(spec);
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_out_of_memory) throw MemoryError(fmt::format("oneDNN has no memory for {}", spec.text()));
     throw EnvironmentError(fmt::format("oneDNN cannot build {}: {}", spec.text(), e.message));
@@ -178,6 +180,21 @@ std::unique_ptr<Op> OnednnDevice::build(const OpSpec& spec) {
 #undef X
   }
   return nullptr;
+}
+
+// In f32 by products of halves; null for kinds that multiply in f32 all the same.
+std::unique_ptr<Op> OnednnDevice::build_rounded(const OpSpec& spec) {
+  switch (spec.kind) {
+    case OpKind::conv_forward:
+    case OpKind::conv_backward_data:
+    case OpKind::conv_backward_weights: return make_conv(context_, spec, kSingleByHalves);
+    case OpKind::dense_forward:
+    case OpKind::dense_backward_data:
+    case OpKind::dense_backward_weights: return make_half_dense(context_, spec, kSingleByHalves);
+    case OpKind::rnn_forward:
+    case OpKind::rnn_backward: return make_rnn(context_, spec, kSingleByHalves);
+    default: return nullptr;
+  }
 }
 
 // Products are of halves, by what the processor has for them. Other kinds compute in f32: the common ones widen what
@@ -232,7 +249,7 @@ std::string halves_problem() {
 
 std::string bf16_products_problem() {
   return fmt::format(
-      "device.tf32 on a CPU rounds the operands of convolutions to bf16 and needs AVX512_BF16, and {} (echelon info "
+      "device.tf32 on a CPU rounds the operands of products to bf16 and needs AVX512_BF16, and {} (echelon info "
       "shows it); write device.tf32 = false",
       half_instructions_text());
 }

@@ -1,4 +1,4 @@
-// Dense layers in halves, by the library's matrix product with f32 sums; activations are in precision.type.
+// Dense layers in halves with f32 sums (product.hpp); activations are in precision.stored.
 #include <algorithm>
 
 #include "device/onednn/ops.hpp"
@@ -10,18 +10,20 @@ namespace {
 
 Product make_product(const Context& context, const OpSpec& spec, const Precision& precision, ScratchPlan& scratch) {
   const auto& d = std::get<DenseDims>(spec.dims);
+  const Factor x{.rows = d.N, .columns = d.F, .stride = d.F, .wide = precision.rounds_arguments()};
+  const Factor dy{.rows = d.N, .columns = d.K, .stride = d.K, .wide = precision.rounds_arguments()};
+  Factor dy_turned = dy;
+  dy_turned.rows = d.K, dy_turned.columns = d.N, dy_turned.transposed = true;
+  Product::Form form{.weights = true, .stored = precision.stored};
   switch (spec.kind) {
     case OpKind::dense_forward:  // y (N, K) = x (N, F) w(K, F)^T + b
-      return {context,         precision,
-              {d.N, d.F, d.F}, {d.F, d.K, d.F, true},
-              {d.N, d.K, d.K}, {.weights = true, .bias = d.bias, .stored = precision.type},
-              scratch};
+      form.bias = d.bias;
+      return {context, precision, x, {d.F, d.K, d.F, true}, dy, form, scratch};
     case OpKind::dense_backward_data:  // dx (N, F) = dy (N, K) w (K, F)
-      return {context,         precision,       {d.N, d.K, d.K},
-              {d.K, d.F, d.F}, {d.N, d.F, d.F}, {.weights = true, .adds = true, .stored = precision.type},
-              scratch};
+      form.adds = true;
+      return {context, precision, dy, {d.K, d.F, d.F}, x, form, scratch};
     default:  // dw (K, F) = dy(N, K)^T x (N, F)
-      return {context, precision, {d.K, d.N, d.K, true}, {d.N, d.F, d.F}, {d.K, d.F, d.F}, {.adds = true}, scratch};
+      return {context, precision, dy_turned, x, {d.K, d.F, d.F}, {.adds = true}, scratch};
   }
 }
 
@@ -54,7 +56,7 @@ class HalfDense final : public Op {
         product.a = at[1], product.b = at[0], product.c = at[2], product.add = adds(2);
         product_.run(product);
         if (!d_.bias) return;
-        if (precision_.halves())
+        if (precision_.stored == kHalves.type)
           sum_rows(static_cast<const BHalf*>(at[1]), adds(3), static_cast<float*>(at[3]));
         else
           sum_rows(static_cast<const float*>(at[1]), adds(3), static_cast<float*>(at[3]));

@@ -20,6 +20,8 @@ struct Precision {
   dnnl::memory::data_type stored = type;
 
   bool halves() const { return type == dnnl::memory::data_type::bf16; }
+  // Whether arguments in f32 are rounded on their way to a product.
+  bool rounds_arguments() const { return halves() && !stores_halves(); }
   std::size_t bytes() const { return halves() ? sizeof(BHalf) : sizeof(float); }
   bool stores_halves() const { return stored == dnnl::memory::data_type::bf16; }
 };

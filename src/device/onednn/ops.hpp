@@ -14,7 +14,6 @@ struct Context {
   int threads = 1;
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
-  Precision products = kSingle;  // of ops in f32: kSingleByHalves with device.tf32
 
   // The layout whose blocks are one vector register of the best ISA that the library uses here.
   Layout blocked() const;
@@ -42,8 +41,7 @@ ECHELON_OP_FAMILIES(F)
 #undef F
 
 // Of kinds that multiply in halves: arguments in precision.stored, or, for recurrent layers, in f32 whatever it is; in
-// bf16 only where there are tiles.
-// Parameters and their gradients are f32. The spec is of f32 or bf16.
+// bf16 only where there are tiles. Parameters and their gradients are f32. The spec is of f32 or bf16.
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision);
 std::unique_ptr<Op> make_half_dense(Context& context, const OpSpec& spec, const Precision& precision);
 std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec, const Precision& precision);

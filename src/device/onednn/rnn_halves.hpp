@@ -9,7 +9,7 @@
 
 namespace echelon::inline device::onednn {
 
-// dparts: gradients of the gates before their functions, (T, N, P) with P = parts * H, as in rnn.cpp.
+// dparts: gradients of the gates before their functions, (T, N, P) with P = parts * H, as in rnn_layer.hpp.
 class RnnHalfGradients {
  public:
   // `x` (T * N, F): how it will lie.

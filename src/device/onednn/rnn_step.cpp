@@ -1,5 +1,5 @@
 // One step of some units of a recurrent layer: a product with packed weights and one pass over the gates
-// (rnn_cells.hpp), as rnn.cpp does it for all units and steps.
+// (rnn_cells.hpp), as rnn_layer.hpp does it for all units and steps.
 #include <algorithm>
 
 #include "device/onednn/planes.hpp"
