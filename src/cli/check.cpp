@@ -59,8 +59,8 @@ void choose_split_here(Check& check) {
   const RunInputs& inputs = *check.inputs;
   SplitCosts costs{.node_s = node_flops(inputs.graph, config.device.dtype), .network = {kInside, kBetween}};
   for (double& cost : costs.node_s) cost /= 1e9 * config.device.paced_gflops;
-  const SplitChoice choice =
-      choose_split(config, inputs.graph, {check.hosts_of_ranks(), check.host_names()}, inputs.samples(), costs);
+  const SplitChoice choice = choose_split(config, inputs.graph, {check.hosts_of_ranks(), check.host_names()},
+                                          inputs.samples(config.data), costs);
   config.parallel = choice.parallel;
   fmt::print(
       "{}estimated with {} GFLOP/s a rank, 40 Gbit/s inside hosts and 10 between them; the run measures and may choose "

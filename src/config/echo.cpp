@@ -34,7 +34,8 @@ std::string echo(const Config& config, bool neutral_too) {
   std::string out, section;
   for (const auto& key : config_keys()) {
     if (key.neutral && !neutral_too) continue;
-    if (!neutral_too && key.section == "run" && key.get(config) == key.get(Config())) continue;  // runs of old stay so
+    const bool younger = key.section == "run" || key.path() == "data.fraction";  // than runs that keep their hash
+    if (!neutral_too && younger && key.get(config) == key.get(Config())) continue;
     if (key.section != section) {
       if (section == "model") out += echo_layers(config, neutral_too);
       section = key.section;

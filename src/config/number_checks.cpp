@@ -163,8 +163,10 @@ void check_goal(const Config& config) {
     refuse(config, "evaluate.by",
            "evaluate.by = \"aside\" leaves evaluations to another job, and goal.metric is judged by the run itself; "
            "nearest valid: \"all\" or \"first\"");
-  if (goal.greatest_cost > 0 && config.cost.node_hour == 0)
-    refuse(config, "goal.greatest_cost", "goal.greatest_cost needs the price of an hour of a host: set cost.node_hour");
+  if (goal.greatest_cost > 0 && config.cost.node_hour == 0 && config.cost.rank_hour == 0)
+    refuse(
+        config, "goal.greatest_cost",
+        "goal.greatest_cost needs the price of an hour of a host or of a rank: set cost.node_hour or cost.rank_hour");
 }
 
 // Numbers and layers that keys of [parallel] require; choices that exclude each other are in combinations.cpp.

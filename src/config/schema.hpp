@@ -95,6 +95,7 @@ struct DataConfig {
   Ragged ragged = Ragged::wrap;             // "wrap" | "drop" | "zero_weight"
   Balance balance = Balance::fixed;         // "static": shards | "queue": replicas draw batches as they need them
                                             // | "speed": replicas share each step by their measured speed
+  double fraction = 1;  // of the samples that is trained on: the first ones of a seeded permutation, 1e-6 to 1
   bool shuffle = true;
   Order order = Order::samples;  // "samples": as above | "stream": text, each row of a batch reads on
   std::int64_t sequence_length =
@@ -269,6 +270,7 @@ struct MonitorConfig {
 
 struct CostConfig {
   double node_hour = 0;          // price of an hour of one host; 0: not known
+  double rank_hour = 0;          // likewise of one rank, for services that bill cores or devices; beside node_hour
   std::string currency = "EUR";  // of the price
 };
 

@@ -74,6 +74,7 @@ SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config,
   const double fitting = config.buffer_mb * (1 << 20) / chunk_bytes;
   request.window_chunks =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fitting, 1e9)), 1, config.window_chunks);
+  request.fraction = config.fraction;
   request.stream = config.order == Order::stream;
   if (!config.buckets.empty()) put_into_buckets(request, dataset, config.buckets);
   request.weight = dataset.kind == DataKind::text ? dataset.length() : dataset.label_shape.elems();

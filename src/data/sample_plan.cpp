@@ -88,6 +88,8 @@ void check_request(const SamplePlanRequest& request) {
 SamplePlan::SamplePlan(SamplePlanRequest request)
     : request_(std::move(request)), orders_(std::make_shared<PlanOrders>()) {
   check_request(request_);
+  ids_end_ = sum_of(request_.file_samples);
+  if (request_.fraction < 1) keep_fraction();
   samples_ = sum_of(request_.file_samples);
   number_rows();
   sharding_ = request_.sharding;
@@ -219,16 +221,20 @@ std::int64_t SamplePlan::owned(int replica) const {
   return whole * batch(replica) + in_rest;
 }
 
-// The order of a stream: its runs, divided where the chunks of their files begin.
+// The order of a stream: its runs, divided where the chunks of their files begin. Numbers of kept samples.
 SampleOrder SamplePlan::make_order(std::int64_t epoch, int stream) const {
   std::vector<Piece> pieces;
   std::vector<std::int64_t> file_first{0};
   for (const std::int64_t samples : request_.file_samples) file_first.push_back(file_first.back() + samples);
+  const std::vector<std::int64_t>& data_first = kept_ ? data_first_ : file_first;
   for (const Run& run : runs(stream)) {
     const auto file = static_cast<std::size_t>(run.file);
     const std::int64_t rows = request_.file_chunk_rows[file], end = run.first + run.count;
+    const auto chunk_of = [&](std::int64_t at) { return (id_of(file_first[file] + at) - data_first[file]) / rows; };
     for (std::int64_t first = run.first; first < end;) {
-      const std::int64_t next = std::min(end, (first / rows + 1) * rows);
+      std::int64_t next = std::min(end, (first / rows + 1) * rows);
+      if (kept_)
+        for (next = first + 1; next < end && chunk_of(next) == chunk_of(first);) ++next;
       pieces.push_back({.first = file_first[file] + first, .count = next - first});
       first = next;
     }
@@ -266,13 +272,13 @@ std::vector<SampleSlot> SamplePlan::ids(std::int64_t epoch, std::int64_t step, i
   const std::lock_guard lock(orders_->mutex);
   if (!request_.buckets.empty()) {
     const LengthBucketSteps& steps = bucket_steps(epoch);
-    for (std::int64_t row = first_row; row < rows; ++row) slots.push_back(steps.at(step, row));
+    for (std::int64_t row = first_row; row < rows; ++row) slots.push_back(in_data(steps.at(step, row)));
     return slots;
   }
   SampleOrder& order = orders_->of_stream(at.stream).get(epoch, [&] { return make_order(epoch, at.stream); });
   for (std::int64_t position = at.first; position < at.first + batch(replica); ++position)
-    slots.push_back(
-        {.id = order.at(position % at.total), .counts = position < at.total || request_.ragged != Ragged::zero_weight});
+    slots.push_back({.id = id_of(order.at(position % at.total)),
+                     .counts = position < at.total || request_.ragged != Ragged::zero_weight});
   return slots;
 }
 
@@ -298,12 +304,12 @@ std::vector<std::int64_t> SamplePlan::ids_at(std::int64_t epoch, const std::vect
   SampleOrder& order = orders_->of_stream(0).get(epoch, [&] { return make_order(epoch, 0); });
   std::vector<std::int64_t> ids;
   ids.reserve(positions.size());
-  for (const std::int64_t position : positions) ids.push_back(order.at(position));
+  for (const std::int64_t position : positions) ids.push_back(id_of(order.at(position)));
   return ids;
 }
 
 SamplePlan::Coverage SamplePlan::coverage(std::int64_t epoch) const {
-  std::vector<std::uint8_t> seen(static_cast<std::size_t>(samples_), 0);
+  std::vector<std::uint8_t> seen(static_cast<std::size_t>(ids_end_), 0);
   for (int r = 0; r < replicas(); ++r)
     for (std::int64_t step = 0; step < steps_in(epoch); ++step)
       for (const SampleSlot& slot : ids(epoch, step, r)) {
@@ -312,6 +318,7 @@ SamplePlan::Coverage SamplePlan::coverage(std::int64_t epoch) const {
       }
   Coverage coverage;
   for (const std::uint8_t times : seen) ++(times == 0 ? coverage.never : times == 1 ? coverage.once : coverage.more);
+  coverage.never -= ids_end_ - samples_;
   return coverage;
 }
 

@@ -25,6 +25,10 @@
 // each taking its batch, and the others take none; an epoch then has more steps. Every other step is as above, so that
 // an epoch still has each sample once.
 //
+// A share of the data (`fraction`): of each file the first records of a permutation by the seed, so that a smaller
+// share is part of a larger one and no number of replicas changes it; of a stream its beginning. All below is then of
+// the records that are kept, but for ids, which are those of the data set.
+//
 // All replicas take the same number of steps: what the replica with the most work needs (`wrap`, `zero_weight`), or
 // what all can fill (`drop`). An incomplete last step: `wrap` repeats the replica's first samples of the epoch with
 // full weight, `drop` leaves the remaining samples out, `zero_weight` fills the step with samples of weight 0.
@@ -46,6 +50,9 @@ struct WarmUp {
   bool each_epoch = false;  // at the beginning of each epoch; false: of the run, over several epochs where it is longer
 };
 
+// Of a file, or of a stream, with so many samples.
+std::int64_t kept_of(std::int64_t samples, double fraction);
+
 struct SamplePlanRequest {
   std::vector<std::int64_t> file_samples;
   std::vector<std::int64_t> file_chunk_rows;  // by file: records of a chunk
@@ -56,6 +63,7 @@ struct SamplePlanRequest {
   bool shuffle = true;
   std::uint64_t seed = 1;
   std::int64_t window_chunks = 16;  // chunks whose records are mixed
+  double fraction = 1;              // of the samples that is used
   bool stream = false;
   WarmUp warmup = {};
   bool queue = false;  // batches are drawn (draw_plan.hpp): a replica may remain without samples
@@ -77,6 +85,9 @@ struct PlanOrders;
 SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config, std::vector<std::int64_t> batch,
                                std::uint64_t seed);
 
+// Samples of a data set, as far as data.fraction leaves them.
+std::int64_t samples_used(const Dataset& dataset, const DataConfig& config);
+
 class SamplePlan {
  public:
   // ConfigError with the numbers where a replica would have no sample, or `drop` would leave no step.
@@ -86,7 +97,8 @@ class SamplePlan {
   Sharding sharding() const { return sharding_; }  // never automatic
   // Several replicas read the same samples, each in an order of its own.
   bool rereads() const { return sharding_ == Sharding::node || sharding_ == Sharding::replicated; }
-  std::int64_t samples() const { return samples_; }
+  std::int64_t samples() const { return samples_; }  // of an epoch
+  std::int64_t ids_end() const { return ids_end_; }  // ids are below it: samples of the data set
   // Of an epoch without a warm-up, unless all begin with one.
   std::int64_t steps_per_epoch() const { return steps_; }
   std::int64_t steps_in(std::int64_t epoch) const;
@@ -162,6 +174,9 @@ class SamplePlan {
   std::int64_t steps_of(std::int64_t samples, std::int64_t batch) const;
   std::int64_t stream_samples(int replica) const;
   int share_of(int replica) const { return share_[static_cast<std::size_t>(replica)]; }
+  void keep_fraction();
+  std::int64_t id_of(std::int64_t kept) const { return kept_ ? (*kept_)[static_cast<std::size_t>(kept)] : kept; }
+  SampleSlot in_data(SampleSlot slot) const { return {.id = id_of(slot.id), .counts = slot.counts}; }
   void count_steps();
   void number_rows();
   SampleOrder make_order(std::int64_t epoch, int stream) const;
@@ -170,7 +185,9 @@ class SamplePlan {
 
   SamplePlanRequest request_;
   Sharding sharding_ = Sharding::record;
-  std::int64_t samples_ = 0;
+  std::int64_t samples_ = 0, ids_end_ = 0;
+  std::vector<std::int64_t> data_first_;                   // by file, where there is `kept_`: its first id
+  std::shared_ptr<const std::vector<std::int64_t>> kept_;  // ids, increasing; null: all, or the first ones
   std::int64_t global_batch_ = 0;
   std::int64_t steps_ = 0;
   std::int64_t full_steps_ = 0;  // of an epoch, in which all replicas that have samples of their own fill their batches

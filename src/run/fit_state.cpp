@@ -30,7 +30,7 @@ SamplePlanRequest request_of(const Config& config, const RunPlan& plan, std::vec
 // are others' samples, or were trained before.
 std::vector<OpenSamples> left_open(const RunState& state, const Config& config, const RunPlan& plan) {
   const auto replicas = static_cast<int>(state.replica_steps.size());
-  SamplePlanRequest were = request_of(config, plan, plan_batch(config, replicas, plan.train.samples()).per_replica);
+  SamplePlanRequest were = request_of(config, plan, plan_batch(config, replicas, plan.shards.samples()).per_replica);
   if (were.ragged == Ragged::wrap) were.ragged = Ragged::zero_weight;
   return open_samples(SamplePlan(std::move(were)), state.replica_steps, records_of(config, plan));
 }
@@ -54,8 +54,8 @@ void fit_replicas(RunState& state, const Config& config, const RunPlan& plan) {
   if (state.replica_steps.empty() && state.open.empty() && queue &&
       state.step > 0)  // of replicas that stepped together
     state.open = {{.epoch = state.epoch,
-                   .first = std::min(plan.train.samples(), state.step_in_epoch * plan.batch.global),
-                   .end = plan.train.samples()}};
+                   .first = std::min(plan.shards.samples(), state.step_in_epoch * plan.batch.global),
+                   .end = plan.shards.samples()}};
   if (own_pace && !queue && std::ssize(state.replica_steps) == plan.replicas) return;
   if (!own_pace || !deals) return leave_out(state, config, plan);
   if (state.replica_steps.empty()) return;

@@ -72,7 +72,7 @@ ResolvedSplit resolve_split(const Config& config, const RunInputs& inputs, const
   double seconds_of_byte = 0, card_bytes = 0;
   std::string card;
   all_or_none(group, [&] {
-    const std::int64_t batch = measured_batch(config, world.size(), inputs.train.samples());
+    const std::int64_t batch = measured_batch(config, world.size(), samples_used(inputs.train, config.data));
     DeviceOptions options = device_options;
     options.memory_limit_bytes = 0;
     const auto device = open_device(config.device.kind, options);
@@ -92,8 +92,8 @@ ResolvedSplit resolve_split(const Config& config, const RunInputs& inputs, const
   SplitChoice choice;
   all_or_none(group, [&] {
     const Transport& transport = world.transport();
-    choice = choose_split(config, inputs.graph, {transport.hosts(), transport.host_names()}, inputs.samples(), costs,
-                          device_options.index);
+    choice = choose_split(config, inputs.graph, {transport.hosts(), transport.host_names()},
+                          inputs.samples(config.data), costs, device_options.index);
   });
   return {.parallel = choice.parallel,
           .node_s = choice.parallel.costs == "measured" ? std::move(costs.node_s) : std::vector<double>(),

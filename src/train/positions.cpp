@@ -64,7 +64,7 @@ std::vector<OpenSamples> open_samples(const SamplePlan& were, const std::vector<
   std::iota(places.begin(), places.end(), 0);
   std::vector<OpenSamples> open;
   for (std::int64_t epoch = first; epoch <= last; ++epoch) {
-    std::vector<bool> trained(places.size());
+    std::vector<bool> trained(static_cast<std::size_t>(records.ids_end()));
     for (std::size_t r = 0; r < at.size(); ++r) {
       const std::int64_t end = at[r].epoch > epoch   ? were.steps_in(epoch)
                                : at[r].epoch < epoch ? 0

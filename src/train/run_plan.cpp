@@ -145,7 +145,7 @@ std::vector<int> RunPlan::sources(int replica) const {
 RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord, RunInputs inputs,
                  std::vector<double> costs) {
   check_shared_memory(config, mesh);
-  const SampleCounts samples = inputs.samples();
+  const SampleCounts samples = inputs.samples(config.data);
   BatchPlan batch = plan_batch(config, mesh.replicas(), samples.train);
   RankBatches rank_batches = busiest_batches(config, batch, mesh.replicas(), samples.test);
   SamplePlanRequest request = plan_request(inputs.train, config.data, batch.per_replica, config.seed);

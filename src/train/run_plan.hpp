@@ -27,7 +27,7 @@ struct RunInputs {
   std::optional<Dataset> test;
   Graph graph;  // the whole model, for the longest sequences
 
-  SampleCounts samples() const { return {train.samples(), test ? test->samples() : 0}; }
+  SampleCounts samples(const DataConfig& data) const { return {samples_used(train, data), test ? test->samples() : 0}; }
 };
 
 // Throws DataError, and ConfigError where data and model do not fit the config or each other.

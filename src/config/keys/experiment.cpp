@@ -42,6 +42,10 @@ void add_experiment(Table& all) {
            "static: each replica has its shard; queue: replicas that do not step together draw batches from one order "
            "of all records, so that fast ones take more; speed: replicas that step together share each step by their "
            "measured speed");
+  data.key(
+      "fraction", &DataConfig::fraction, range(1e-6, 1),
+      "fraction of the training samples that is used: the first ones of a permutation by the seed, of each file; of "
+      "a text (order = \"stream\") its beginning; the same for every number of replicas");
   data.key("shuffle", &DataConfig::shuffle, {}, "a new order every epoch");
   data.key("order", &DataConfig::order, words({"samples", "stream"}),
            "stream: each row of the batch continues its text from step to step; for layers with carry = true");

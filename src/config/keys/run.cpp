@@ -91,7 +91,7 @@ void add_run(Table& all) {
   goal.key("least_efficiency", &GoalConfig::least_efficiency, range(0, 1),
            "studies: efficiency of the scaling, at least; 0: not judged");
   goal.key("greatest_cost", &GoalConfig::greatest_cost, range(0, 1e12),
-           "studies: cost of a run, at most; needs cost.node_hour; 0: not judged");
+           "studies: cost of a run, at most; needs cost.node_hour or cost.rank_hour; 0: not judged");
   goal.key("deadline_h", &GoalConfig::deadline_h, range(0, 1e6), "studies: hours of a run, at most; 0: not judged");
 
   auto monitor = part(all, "monitor", &Config::monitor, kNeutral);
@@ -119,7 +119,9 @@ void add_run(Table& all) {
 
   auto cost = part(all, "cost", &Config::cost, kNeutral);
   cost.key("node_hour", &CostConfig::node_hour, range(0, 1e9), "price of an hour of one host; 0: not known");
-  cost.key("currency", &CostConfig::currency, filled_text(), "of that price, for reports");
+  cost.key("rank_hour", &CostConfig::rank_hour, range(0, 1e9),
+           "price of an hour of one rank, where ranks and not hosts are billed; 0: not known");
+  cost.key("currency", &CostConfig::currency, filled_text(), "of these prices, for reports");
 
   auto run = part(all, "run", &Config::run, kNeutral);
   run.key("results", &RunConfig::results, filled_text(), "folder of all runs");
