@@ -1,4 +1,7 @@
 // The options of `echelon bench ..`.
+#include <fmt/format.h>
+
+#include "base/error.hpp"
 #include "cli/args_declare.hpp"
 #include "cli/options.hpp"
 
@@ -23,11 +26,13 @@ Run declare_bench_update(CLI::App& app) {
   add_sets(app, o->sets);
   app.add_option("--rounds", o->rounds, "timed updates of each rule")->capture_default_str();
   app.add_option("--threads", o->threads, "threads of one update")->capture_default_str();
+  app.add_flag("--json", o->json, "one object of JSON, seconds by rule, instead of the table");
   return [o] { return run_bench_update(*o); };
 }
 
-Run declare_bench_allreduce(CLI::App& app) {
-  auto o = held<BenchAllreduceOptions>();
+namespace {
+
+void add_allreduce(CLI::App& app, BenchAllreduceOptions* o) {
   app.add_option("--algorithms", o->algorithms, "names, or all")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -44,7 +49,26 @@ Run declare_bench_allreduce(CLI::App& app) {
   app.add_option("--rate", o->rate,
                  "bandwidth of a rank's link, e.g. 1gbit: prints the bound 2(k-1)/k G / rate beside every time");
   app.add_flag("--json", o->json, "one line of JSON for each row instead of the table");
+}
+
+}  // namespace
+
+Run declare_bench_allreduce(CLI::App& app) {
+  auto o = held<BenchAllreduceOptions>();
+  add_allreduce(app, o.get());
   return [o] { return run_bench_allreduce(*o); };
+}
+
+BenchAllreduceOptions parse_bench_allreduce(const std::vector<std::string>& words) {
+  BenchAllreduceOptions options;
+  CLI::App app("bench allreduce");
+  add_allreduce(app, &options);
+  try {
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the last word first
+  } catch (const CLI::Error& error) {
+    throw ConfigError(fmt::format("bench allreduce {}: {}", fmt::join(words, " "), error.what()));
+  }
+  return options;
 }
 
 Run declare_bench_network(CLI::App& app) {

@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
-#include "cli/options.hpp"
+#include "cli/allreduce_bench.hpp"
 #include "cli/quantities.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/group.hpp"
@@ -69,15 +69,11 @@ Settings settings_of(const BenchAllreduceOptions& options) {
   return settings;
 }
 
-struct Row {
-  std::int64_t bytes = 0;
-  std::string algorithm;  // "" : the library's blocking call
-  double p50_s = 0, p99_s = 0;
-};
+using Row = AllreduceRow;
 
 class AllreduceBench {
  public:
-  AllreduceBench(MpiWorld& world, Engine& engine, const Settings& settings)
+  AllreduceBench(MpiWorld* world, Engine& engine, const Settings& settings)
       : world_(world), engine_(engine), control_(engine, kControl), settings_(settings) {}
 
   // One row for each algorithm that runs at this size, the library's blocking call last.
@@ -118,13 +114,13 @@ class AllreduceBench {
       names_.push_back(name);
       plans_.push_back(make_allreduce(name, request));
     }
-    names_.emplace_back();
+    if (world_ != nullptr) names_.emplace_back();
     data_.resize(static_cast<std::size_t>(bytes));
   }
 
   void reduce(std::size_t a) {
     if (names_[a].empty())
-      world_.allreduce(data_.data(), static_cast<std::size_t>(elems_), settings_.dtype);
+      world_->allreduce(data_.data(), static_cast<std::size_t>(elems_), settings_.dtype);
     else
       engine_.run({.plan = plans_[a],
                    .data = data_.data(),
@@ -177,7 +173,7 @@ class AllreduceBench {
     return times[std::max<std::size_t>(at, 1) - 1];
   }
 
-  MpiWorld& world_;
+  MpiWorld* world_;  // null: the library is left out
   Engine& engine_;
   Group control_;
   const Settings& settings_;
@@ -186,8 +182,6 @@ class AllreduceBench {
   std::vector<std::byte> data_;
   std::int64_t elems_ = 0;
 };
-
-double bus_bytes(std::int64_t bytes, int ranks) { return 2.0 * (ranks - 1) / ranks * static_cast<double>(bytes); }
 
 std::string micros(double seconds) { return fmt::format("{:.1f}", seconds * 1e6); }
 std::string giga(double rate) { return fmt::format("{:.3f}", rate / 1e9); }
@@ -212,7 +206,8 @@ std::vector<std::string> cells(const Row& row, double library_s, const Settings&
   return texts;
 }
 
-void print(const std::vector<Row>& rows, const AllreduceBench& bench, const Settings& settings, int ranks) {
+void print(const std::vector<Row>& rows, const std::vector<std::string>& left_out, const Settings& settings,
+           int ranks) {
   std::vector<std::string> header = {
       "size", "algorithm", "p50 us", "p99 us", "alg GB/s", "bus GB/s", "library (blocking) us"};
   if (settings.rate > 0) header.insert(header.end(), {"bound us", "of bound"});
@@ -227,7 +222,7 @@ void print(const std::vector<Row>& rows, const AllreduceBench& bench, const Sett
     of_size.clear();
   }
   std::fputs(table.text().c_str(), stdout);
-  for (const std::string& what : bench.left_out()) fmt::print("left out: {}\n", what);
+  for (const std::string& what : left_out) fmt::print("left out: {}\n", what);
 }
 
 void run_in(MpiWorld& world, const BenchAllreduceOptions& options) {
@@ -242,18 +237,31 @@ void run_in(MpiWorld& world, const BenchAllreduceOptions& options) {
         counted(ranks, "rank"), counted(static_cast<std::int64_t>(engine.transport().host_names().size()), "host"),
         engine.transport().name(), name_of(settings.dtype), options.segment_kb, options.iterations, options.warmup);
   std::fflush(stdout);
+  const auto tell = [&](const Row& row) {
+    if (reports && options.json) fmt::print("{}\n", json_line(row, settings, ranks));
+  };
+  std::vector<std::string> left_out;
+  const std::vector<Row> rows = measure_allreduce(options, engine, &world, tell, &left_out);
+  if (reports && !options.json) print(rows, left_out, settings, ranks);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+std::vector<AllreduceRow> measure_allreduce(const BenchAllreduceOptions& options, Engine& engine, MpiWorld* world,
+                                            const std::function<void(const AllreduceRow&)>& tell,
+                                            std::vector<std::string>* left_out) {
+  const Settings settings = settings_of(options);
   AllreduceBench bench(world, engine, settings);
   std::vector<Row> rows;
   for (const std::int64_t size : settings.sizes)
     for (const Row& row : bench.run(size, options.warmup, options.iterations)) {
       rows.push_back(row);
-      if (reports && options.json) fmt::print("{}\n", json_line(row, settings, ranks));
+      if (tell) tell(row);
     }
-  if (reports && !options.json) print(rows, bench, settings, ranks);
-  std::fflush(stdout);
+  if (left_out != nullptr) *left_out = bench.left_out();
+  return rows;
 }
-
-}  // namespace
 
 int run_bench_allreduce(const BenchAllreduceOptions& options) {
   prepare_process();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -55,9 +56,11 @@ int run_bench_update(const BenchUpdateOptions& options) {
   with.rule = "sgd";
   const double sgd_s = update_seconds(with, arenas, options.rounds);
   Table table({"rule", "time", "beside sgd", "arenas kept", "GB/s"});
+  nlohmann::ordered_json measured;
   const auto row = [&](const std::string& name) {
     const RuleInfo& rule = rule_of(with);
     const double seconds = update_seconds(with, arenas, options.rounds);
+    measured[name + "_s"] = seconds;
     table.row({name, seconds_text(seconds), fmt::format("{:.2f}", seconds / sgd_s), std::to_string(rule.arenas()),
                fmt::format("{:.1f}", bytes_of(rule) / seconds / 1e9)});
   };
@@ -67,6 +70,10 @@ int run_bench_update(const BenchUpdateOptions& options) {
   }
   with.rule = "sgd", with.clip_norm = 1e30;
   row("sgd, norm measured for clipping");
+  if (options.json) {
+    fmt::print("{}\n", measured.dump());
+    return kExitOk;
+  }
   fmt::print("{}\n{} values\n\n{}\n{}", device->describe(), count_text(arenas.elems()), table.text(),
              served_table(config.optimiser, graph.parameters(), arenas.dtype(), options.rounds));
   return kExitOk;

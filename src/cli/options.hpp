@@ -208,6 +208,7 @@ struct BenchUpdateOptions {  // echelon bench update CONFIG [--rounds N] [--thre
   std::vector<std::string> sets;
   int rounds = 50;
   int threads = 1;
+  bool json = false;  // {"sgd_s": .., "adam_s": ..} instead of the tables
 };
 int run_bench_update(const BenchUpdateOptions& options);
 
@@ -224,6 +225,8 @@ struct BenchAllreduceOptions {  // mpirun -n K echelon bench allreduce [--algori
   bool json = false;  // a line of JSON for each row instead of the table
 };
 int run_bench_allreduce(const BenchAllreduceOptions& options);
+// Options in words ("--sizes", "1MiB", "--dtype=f64"). ConfigError for one that the verb does not have.
+BenchAllreduceOptions parse_bench_allreduce(const std::vector<std::string>& words);
 
 struct BenchNetworkOptions {  // mpirun -n K echelon bench network [--out FILE.json] [--figure FILE.svg] [--json] ..
   std::string out, figure;

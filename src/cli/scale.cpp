@@ -16,6 +16,7 @@
 #include "cli/study_lanes.hpp"
 #include "cli/study_network.hpp"
 #include "cli/study_pages.hpp"
+#include "cli/study_record.hpp"
 #include "comm/engine.hpp"
 #include "comm/group.hpp"
 #include "comm/mpi/world.hpp"
@@ -73,10 +74,11 @@ int run_study(const ScaleOptions& options, Engine& launch, std::optional<SetUpLi
     if (launch.rank() == 0) register_claim(study);
   });
   int stop = kExitOk;
-  const std::unique_ptr<StudyLedger> ledger = run_lanes(study, launch, stop);
+  const std::unique_ptr<StudyLedger> ledger = run_lanes(study, launch, stop, is_decided);
   int code = stop;
   if (ledger) {
     ledger->refresh();
+    if (ledger->left() == 0) ledger->tidy();
     const bool met = study.search ? print_search(study, *ledger->search(), ledger->records())
                                   : print_study(load_study(options.study, options.sets));  // sizes of other jobs too
     if (const auto left = static_cast<std::int64_t>(ledger->left()); left > 0)

@@ -11,6 +11,8 @@
 #include "base/error.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
+#include "cli/study_heartbeat.hpp"
+#include "cli/study_verbs.hpp"
 #include "comm/group.hpp"
 #include "comm/mpi/world.hpp"
 #include "config/parse.hpp"
@@ -36,7 +38,7 @@ struct Lane {
 int train_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Transport> part, const Lane& lane) {
   begin_run();
   Engine engine(std::move(part));
-  const auto load = [&](std::vector<std::string>& notes) { return load_config(study.file, cell.sets, &notes); };
+  const auto load = [&](std::vector<std::string>& notes) { return load_config(cell.file, cell.sets, &notes); };
   return Attempt(engine, {.load_config = load,
                           .end_world = &MpiWorld::abort,
                           .local = lane.local,
@@ -44,17 +46,28 @@ int train_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Tr
       .run();
 }
 
+int run_search(const StudyPlan& search, const Lane& lane);
+
 // All ranks of the lane; `steps` on its first: of the cell. The exit code of the cell.
 int run_cell(const StudyPlan& study, const StudyCell& cell, const Lane& lane, Group& all, std::int64_t steps) {
-  const std::vector<int> members = members_of(lane.engine.transport().hosts(), cell.ranks, study.placement);
+  if (study.verb != "train" && study.verb != "bench allreduce")
+    return static_cast<int>(all.max(lane.engine.rank() == 0 ? run_apart(study, cell) : static_cast<int>(kExitOk)));
+  const std::vector<int> members = members_of(lane.engine.transport().hosts(), cell.ranks, cell.placement, cell.hosts);
   const auto place = std::find(members.begin(), members.end(), lane.engine.rank());
   const bool takes_part = place != members.end();
   std::unique_ptr<Transport> part =
       lane.engine.split_transport(takes_part ? 1 : 0, static_cast<int>(place - members.begin()));
   int code = kExitOk;
-  if (takes_part) {
+  if (takes_part && !cell.search.empty()) {
+    Engine engine(std::move(part), kIdleRanks);
+    code = run_search(search_of(study, cell), {.engine = engine, .local = lane.local, .tells = false});
+    if (engine.rank() == 0 && code != kExitRequeue && code != kExitInterrupted)
+      write_search_figures(search_of(study, cell), folder_of(study, cell));
+  } else if (takes_part && study.verb != "train") {
+    code = run_allreduce_cell(study, cell, std::move(part));
+  } else if (takes_part) {
     std::optional<StudyHeartbeat> heartbeat;
-    if (lane.tells && lane.engine.rank() == 0) heartbeat.emplace(study, cell, steps);
+    if (lane.tells && lane.engine.rank() == 0) heartbeat.emplace(cell, steps);
     code = train_cell(study, cell, std::move(part), lane);
   }
   return static_cast<int>(all.max(code));
@@ -89,6 +102,17 @@ int run_cells(const StudyPlan& study, const Lane& lane, StudyLedger* ledger) {
   }
 }
 
+// A search that is a cell, trial after trial; 0, or the code of a stop by a signal.
+int run_search(const StudyPlan& search, const Lane& lane) {
+  Group all(lane.engine, 0);
+  const std::string name = all.of_first(fmt::format("{} {:.9f}", process_id_text(), now_s()));
+  std::optional<StudyLedger> ledger;
+  if (lane.engine.rank() == 0) ledger.emplace(search, name, lane.engine.transport().hosts());
+  const int stop = run_cells(search, lane, ledger ? &*ledger : nullptr);
+  if (ledger && stop == kExitOk) ledger->tidy();
+  return stop;
+}
+
 // Cells side by side in a launch of so many ranks.
 int lanes_of(const StudyPlan& study, int ranks) {
   const int fit = ranks / static_cast<int>(study.ranks.back());
@@ -102,7 +126,7 @@ int lanes_of(const StudyPlan& study, int ranks) {
 
 }  // namespace
 
-std::unique_ptr<StudyLedger> run_lanes(const StudyPlan& study, Engine& launch, int& stop) {
+std::unique_ptr<StudyLedger> run_lanes(const StudyPlan& study, Engine& launch, int& stop, const Decided& decided) {
   Group all(launch, 0);
   int lanes = 1;
   all_or_none(all, [&] { lanes = lanes_of(study, launch.size()); });
@@ -113,7 +137,7 @@ std::unique_ptr<StudyLedger> run_lanes(const StudyPlan& study, Engine& launch, i
   std::unique_ptr<StudyLedger> ledger;
   const auto run = [&](const Lane& lane, int beside) {
     if (lane.engine.rank() == 0)
-      ledger = std::make_unique<StudyLedger>(study, name, lane.engine.transport().hosts(), beside);
+      ledger = std::make_unique<StudyLedger>(study, name, lane.engine.transport().hosts(), beside, decided);
     if (launch.rank() == 0) ledger->begin();
     return run_cells(study, lane, ledger.get());
   };

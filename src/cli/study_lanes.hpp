@@ -18,6 +18,6 @@ inline constexpr EngineOptions kIdleRanks{.yield_s = 0, .patience_s = 0, .sleep_
 
 // All ranks: runs what is left of the study, which is the same on all. The ledger of rank 0, null elsewhere; `stop`: 0,
 // or the code of a stop by a signal. ConfigError where the launch is too small for study.side_by_side.
-std::unique_ptr<StudyLedger> run_lanes(const StudyPlan& study, Engine& launch, int& stop);
+std::unique_ptr<StudyLedger> run_lanes(const StudyPlan& study, Engine& launch, int& stop, const Decided& decided = {});
 
 }  // namespace echelon::cli

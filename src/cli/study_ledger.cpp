@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "cli/foresee_launch.hpp"
+#include "cli/study_verbs.hpp"
 #include "config/goal.hpp"
 #include "config/parse.hpp"
 #include "job/launch.hpp"
@@ -34,6 +35,23 @@ int count_hosts(const std::vector<int>& hosts, const std::vector<int>& members) 
   return static_cast<int>(std::unique(used.begin(), used.end()) - used.begin());
 }
 
+Config config_of(const StudyCell& cell) { return load_config(cell.file, cell.sets); }
+
+// Of all runs of a cell, those set aside too.
+void remove_checkpoints(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (auto at = fs::recursive_directory_iterator(folder, error); !error && at != fs::recursive_directory_iterator();
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!at->is_directory(error) || !(name.starts_with("checkpoints") || name.starts_with("damaged-before"))) continue;
+    found.push_back(at->path());
+    at.disable_recursion_pending();
+  }
+  for (const fs::path& path : found) fs::remove_all(path, error);
+}
+
 // Seconds of the file system's clock; 0 where there is no such file.
 double modified_s(const std::string& path) {
   std::error_code error;
@@ -43,12 +61,17 @@ double modified_s(const std::string& path) {
 
 }  // namespace
 
-StudyLedger::StudyLedger(const StudyPlan& study, std::string launch, std::vector<int> hosts, int beside)
-    : study_(study), launch_(std::move(launch)), hosts_(std::move(hosts)), beside_(beside) {
+StudyLedger::StudyLedger(const StudyPlan& study, std::string launch, std::vector<int> hosts, int beside,
+                         Decided decided)
+    : study_(study),
+      launch_(std::move(launch)),
+      hosts_(std::move(hosts)),
+      beside_(beside),
+      decided_(std::move(decided)) {
   if (study_.search)
     search_.emplace(study_);
   else
-    cells_ = cells_of(study_);
+    cells_ = cells_of(study_), order_ = run_order(study_, cells_);
   refresh();
 }
 
@@ -58,6 +81,49 @@ void StudyLedger::refresh() {
   for (std::size_t i = 0; i < records_.size(); ++i)
     if (!records_[i].over() || records_[i].state == CellState::stopped)
       records_[i] = read_cell(folder_of(study_, cells()[i]));
+}
+
+int StudyLedger::open_rounds() const {
+  const std::vector<int> looks = looks_of(study_);
+  for (const int look : looks) {
+    for (std::size_t i = 0; i < cells_.size(); ++i)
+      if (cells_[i].repeat <= look && !records_[i].over()) return look;
+    if (look == looks.back()) break;
+    if (!looked_.contains(look)) looked_[look] = decided_ && decided_(study_, cells_, records_);
+    if (looked_[look]) return look;
+  }
+  return looks.back();
+}
+
+std::string StudyLedger::newest_attempt(std::size_t i) const {
+  const StudyCell cell = cell_now(i);
+  if (!leaves_a_run(study_, cell)) return "";
+  const std::vector<std::string> attempts = attempts_of(run_path(config_of(cell)));
+  return attempts.empty() ? "" : attempts.back();
+}
+
+std::int64_t StudyLedger::newest_step(std::size_t i) const {
+  const StudyCell cell = cell_now(i);
+  if (!leaves_a_run(study_, cell)) return 0;
+  const auto saved = glance_at_newest(run_path(config_of(cell)) + "/checkpoints");
+  return saved ? saved->step : 0;
+}
+
+void StudyLedger::save(std::size_t i) {
+  const StudyCell& cell = cells()[i];
+  CellRecord& record = records_[i];
+  record.setting = cell.text;
+  record.environment = fmt::format("{}", fmt::join(cell.environments, ", "));
+  record.repeat = cell.repeat;
+  record.seed = cell.seed;
+  record.control = cell.control;
+  write_cell(folder_of(study_, cell), record);
+}
+
+void StudyLedger::tidy() const {
+  if (study_.keep == CellKeep::all) return;
+  for (std::size_t i = 0; i < records_.size(); ++i)
+    if (records_[i].over()) remove_checkpoints(folder_of(study_, cells()[i]));
 }
 
 void StudyLedger::begin() const {
@@ -90,18 +156,17 @@ bool StudyLedger::claim(std::size_t i) {
 // Of a cell that was claimed.
 CellDeath StudyLedger::death_of(std::size_t i) {
   CellRecord& record = records_[i];
-  const std::string run = run_path(load_config(study_.file, cell_now(i).sets));
-  const std::vector<std::string> attempts = attempts_of(run);
-  const auto saved = glance_at_newest(run + "/checkpoints");
-  CellDeath death{.launch = record.launch, .progressed = saved && saved->step > record.step};
+  const std::string attempt = newest_attempt(i);
+  const std::int64_t step = newest_step(i);
+  CellDeath death{.launch = record.launch, .progressed = step > record.step};
   record.reason.clear();
   record.exit_code = kExitLostRank;
-  if (attempts.empty() || attempts.back() == record.before) return death;
-  const auto status = read_status(attempts.back());
+  if (attempt.empty() || attempt == record.before) return death;
+  const auto status = read_status(attempt);
   if (!status || !status->exit_code) return death;
   if (status->state == "stopped") death.told = CellDeath::Told::stopped;
   if (status->state == "failed" && *status->exit_code != kExitLostRank) death.told = CellDeath::Told::error;
-  death.told_s = modified_s(attempts.back() + "/verdict.json");
+  death.told_s = modified_s(attempt + "/verdict.json");
   record.reason = status->reason;
   record.exit_code = *status->exit_code;
   return death;
@@ -125,7 +190,7 @@ void StudyLedger::settle_deaths() {
     if (blame[n] == Blame::cleared) record.deaths = 0;
     if (blame[n] == Blame::counted) ++record.deaths;
     record.state = CellState::waiting;
-    write_cell(folder_of(study_, this->cells()[cells[n]]), record);
+    save(cells[n]);
     if (record.deaths < kMostDeaths) continue;
     const std::string why = fmt::format("its job ended with it {} times{}{}", kMostDeaths,
                                         record.reason.empty() ? "" : "; the last time ", record.reason);
@@ -140,14 +205,11 @@ bool StudyLedger::begin_cell(std::size_t i) {
     claimed_.reset();
     return false;
   }
-  const std::string run = run_path(load_config(study_.file, cell_now(i).sets));
-  const std::vector<std::string> attempts = attempts_of(run);
-  const auto saved = glance_at_newest(run + "/checkpoints");
   record.state = CellState::running;
-  record.step = saved ? saved->step : 0;
-  record.before = attempts.empty() ? "" : attempts.back();
+  record.step = newest_step(i);
+  record.before = newest_attempt(i);
   record.launch = launch_;
-  write_cell(folder_of(study_, cells()[i]), record);
+  save(i);
   current_ = i;
   return true;
 }
@@ -159,8 +221,10 @@ bool StudyLedger::begin_what_was_left() {
     return record.state == CellState::running && record.launch == launch_ && record.deaths > 0;
   });
   held_back_ = false;
-  for (std::size_t i = 0; i < records_.size(); ++i) {
-    if (records_[i].over()) continue;
+  const int rounds = search_ ? 0 : open_rounds();
+  for (std::size_t n = 0; n < records_.size(); ++n) {
+    const std::size_t i = search_ ? n : order_[n];
+    if (records_[i].over() || (!search_ && cells_[i].repeat > rounds)) continue;
     if (suspect_runs && records_[i].state == CellState::waiting && records_[i].deaths > 0) {
       held_back_ = true;
       continue;
@@ -215,18 +279,21 @@ void StudyLedger::end(int code, double seconds) {
   CellRecord& record = records_[i];
   const StudyCell cell = cell_now(i);
   record.seconds += seconds;
-  const Config config = load_config(study_.file, cell.sets);
-  const std::vector<std::string> attempts = attempts_of(run_path(config));
-  const auto status = attempts.empty() ? std::nullopt : read_status(attempts.back());
-  if (!attempts.empty()) record.attempt = attempts.back();
-  const std::string reason = status ? status->reason : "refused before its first step";
+  record.attempt = newest_attempt(i);
+  const auto status = record.attempt.empty() ? std::nullopt : read_status(record.attempt);
+  const bool ran = code == kExitOk || code == kExitUnmet;
+  const std::string reason = status                       ? status->reason
+                             : leaves_a_run(study_, cell) ? "refused before its first step"
+                             : ran                        ? ""
+                                                          : failure_in(folder_of(study_, cell));
   if (code == kExitRequeue || code == kExitInterrupted) {
     record.state = CellState::waiting;
     record.deaths = 0;
-    write_cell(folder_of(study_, cell), record);
-  } else if (code == kExitOk || code == kExitUnmet) {
+    save(i);
+  } else if (ran) {
     CellState state = CellState::finished;
     if (search_) {
+      const Config config = config_of(cell);
       const RunRecord run = read_run(record.attempt);
       const bool at_goal = config.goal.stop && code == kExitOk;
       record.rungs.push_back({.epochs = at_goal ? study_.rungs.back() : config.train.epochs,
@@ -241,9 +308,9 @@ void StudyLedger::end(int code, double seconds) {
 }
 
 std::size_t StudyLedger::left() const {
-  const auto over = static_cast<std::size_t>(
-      std::count_if(records_.begin(), records_.end(), [](const CellRecord& record) { return record.over(); }));
-  const std::size_t cells_left = StudyProgress(study_, cells()).total() - over;
+  std::size_t cells_left = search_ ? StudyProgress(study_, cells()).total() : cells_.size();
+  for (std::size_t i = 0; i < records_.size(); ++i)
+    if (records_[i].over() || !is_open(i)) --cells_left;
   const bool goes_on = study_.halving && promotion().what != Promotion::What::none;
   return std::max<std::size_t>(cells_left, goes_on ? 1 : 0);
 }
@@ -261,12 +328,14 @@ double StudyLedger::seconds() const {
 
 bool StudyLedger::can_run(std::size_t i) {
   const StudyCell cell = cell_now(i);
-  CheckOptions launch;
-  launch.config = study_.file;
-  launch.sets = cell.sets;
-  launch.ranks = cell.ranks;
-  launch.hosts = count_hosts(hosts_, members_of(hosts_, cell.ranks, study_.placement));
   try {
+    CheckOptions launch;
+    launch.hosts = count_hosts(hosts_, members_of(hosts_, cell.ranks, cell.placement, cell.hosts));
+    steps_ = 0;
+    if (!leaves_a_run(study_, cell)) return true;
+    launch.config = cell.file;
+    launch.sets = cell.sets;
+    launch.ranks = cell.ranks;
     const Foreseen foreseen = foresee_launch(launch, beside_);
     steps_ = foreseen.steps;
     records_[i].memory_bytes = foreseen.memory_bytes;
@@ -282,47 +351,12 @@ void StudyLedger::close(std::size_t i, CellState state, int code, const std::str
   record.state = state;
   record.exit_code = code;
   record.reason = reason;
-  write_cell(folder_of(study_, cells()[i]), record);
+  save(i);
+  if (study_.keep == CellKeep::records && state != CellState::stopped)
+    remove_checkpoints(folder_of(study_, cells()[i]));
   refresh();
   fmt::print("{}\n", StudyProgress(study_, cells()).line_text(cells()[i], records_[i], records_));
   std::fflush(stdout);
-}
-
-StudyHeartbeat::StudyHeartbeat(const StudyPlan& study, const StudyCell& cell, std::int64_t steps)
-    : cell_(cell), steps_(steps) {
-  const Config config = load_config(study.file, cell.sets);
-  run_ = run_path(config);
-  every_s_ = config.run.heartbeat_s;
-  if (progress_style(config.run.progress) == ProgressStyle::lines) thread_ = std::thread([this] { beat(); });
-}
-
-StudyHeartbeat::~StudyHeartbeat() {
-  {
-    const std::lock_guard lock(mutex_);
-    over_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-// That the newest attempt has told of.
-std::int64_t StudyHeartbeat::step() const {
-  const std::vector<std::string> attempts = attempts_of(run_);
-  const auto status = attempts.empty() ? std::nullopt : read_status(attempts.back());
-  return status ? status->step : 0;
-}
-
-void StudyHeartbeat::beat() {
-  const double start_s = now_s();
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, std::chrono::duration<double>(every_s_), [this] { return over_; })) {
-    const std::int64_t done = step();
-    const std::string text =
-        fmt::format("{}step {}{}, running for {}", cell_.text.empty() ? "" : cell_.text + ": ", count_text(done),
-                    steps_ > 0 ? " of " + count_text(steps_) : "", seconds_text(now_s() - start_s));
-    fmt::print("{:>9}  {:>5}  {}\n", "..", cell_.ranks, text);
-    std::fflush(stdout);
-  }
 }
 
 }  // namespace echelon::cli

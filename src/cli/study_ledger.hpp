@@ -7,12 +7,11 @@
 // One whose lock is free and whose record says that it runs has died with its launch (study/deaths.hpp).
 #pragma once
 
-#include <condition_variable>
+#include <functional>
+#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "job/run_lock.hpp"
@@ -24,6 +23,9 @@
 
 namespace echelon::cli {
 
+// Whether a study needs no more rounds, by what its cells have left: asked once all cells of a look are over.
+using Decided = std::function<bool(const StudyPlan&, const std::vector<StudyCell>&, const std::vector<CellRecord>&)>;
+
 class StudyLedger {
  public:
   struct Next {
@@ -34,7 +36,7 @@ class StudyLedger {
   // `launch`: a name that no other launch has, the same for all lanes of one. `hosts`: by rank, of the ranks on which
   // this ledger's cells run. `beside`: ledgers whose cells run on the same host at the same time. Reads what earlier
   // launches have left; DataError where that cannot be read.
-  StudyLedger(const StudyPlan& study, std::string launch, std::vector<int> hosts, int beside = 1);
+  StudyLedger(const StudyPlan& study, std::string launch, std::vector<int> hosts, int beside = 1, Decided decided = {});
 
   // Prints what is to come.
   void begin() const;
@@ -46,6 +48,8 @@ class StudyLedger {
 
   // Reads what other ledgers have done.
   void refresh();
+  // Removes what study.keep does not keep of cells that are over and will not go on.
+  void tidy() const;
   const std::vector<StudyCell>& cells() const { return search_ ? search_->cells() : cells_; }
   const std::vector<CellRecord>& records() const { return records_; }
   // Of the run that `next` gave: its steps in all; 0: not known.
@@ -53,6 +57,8 @@ class StudyLedger {
   const std::optional<StudySearch>& search() const { return search_; }
   std::size_t left() const;  // cells that are not over, and trials that are to go on
   bool any_failed() const;
+  // Rounds that are run: all, or as many as it takes until the verdict is decided.
+  int open_rounds() const;
 
  private:
   double seconds() const;
@@ -65,9 +71,14 @@ class StudyLedger {
   bool can_run(std::size_t i);
   void close(std::size_t i, CellState state, int code, const std::string& reason);
   StudyCell cell_now(std::size_t i) const;
+  bool is_open(std::size_t i) const { return search_ || cells_[i].repeat <= open_rounds(); }
+  std::string newest_attempt(std::size_t i) const;
+  std::int64_t newest_step(std::size_t i) const;  // of its newest checkpoint; 0: none
+  void save(std::size_t i);
 
   const StudyPlan& study_;
-  std::vector<StudyCell> cells_;  // of a study that does not search
+  std::vector<StudyCell> cells_;    // of a study that does not search
+  std::vector<std::size_t> order_;  // in which they are run
   std::optional<StudySearch> search_;
   std::int64_t steps_ = 0;
   std::vector<CellRecord> records_;
@@ -77,29 +88,8 @@ class StudyLedger {
   const std::string launch_;
   const std::vector<int> hosts_;
   const int beside_;
-};
-
-// For as long as it lives, while a cell runs: a line now and then, how far the cell is by its status.json. On a
-// terminal the cell draws a bar by itself.
-class StudyHeartbeat {
- public:
-  // `steps`: of the cell, in all. How often, and whether, as its run.heartbeat_s and run.progress say.
-  StudyHeartbeat(const StudyPlan& study, const StudyCell& cell, std::int64_t steps);
-  ~StudyHeartbeat();
-  StudyHeartbeat(const StudyHeartbeat&) = delete;
-
- private:
-  void beat();
-  std::int64_t step() const;
-
-  const StudyCell& cell_;
-  const std::int64_t steps_;
-  std::string run_;  // its folder
-  double every_s_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool over_ = false;
-  std::thread thread_;
+  const Decided decided_;
+  mutable std::map<int, bool> looked_;  // by look: whether it was decided
 };
 
 }  // namespace echelon::cli

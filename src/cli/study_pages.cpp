@@ -15,7 +15,10 @@
 #include "cli/foresee_launch.hpp"
 #include "cli/search_text.hpp"
 #include "cli/study_claim.hpp"
+#include "cli/study_figures.hpp"
 #include "cli/study_network.hpp"
+#include "cli/study_record.hpp"
+#include "cli/study_verbs.hpp"
 #include "config/parse.hpp"
 #include "job/launch.hpp"
 #include "parallel/layer_traffic.hpp"
@@ -37,26 +40,29 @@ std::vector<StudyCell> known_cells(const StudyPlan& study) {
   return study.search ? StudySearch(study).cells() : cells_of(study);
 }
 
-// Of the rank that takes most, as it was foretold when the cell began, or is now, with all ranks on one host.
-std::string memory_of(const StudyPlan& study, const StudyCell& cell, const CellRecord& record) {
-  double bytes = record.memory_bytes;
-  if (bytes == 0 && !record.over()) try {
-      CheckOptions launch;
-      launch.config = study.file, launch.sets = cell.sets, launch.ranks = cell.ranks;
-      bytes = foresee_launch(launch).memory_bytes;
-    } catch (const Error&) {
-      return "cannot be run";  // the reason is told when its turn comes
-    }
-  return bytes > 0 ? bytes_text(bytes) : "";
+// Of a cell that is not over, with all ranks on one host.
+struct Foretold {
+  double memory_bytes = 0;  // of the rank that takes most; 0: not known
+  std::string refusal;      // as `check` has it; "": it can be run
+};
+
+Foretold foretell(const StudyPlan& study, const StudyCell& cell, const CellRecord& record) {
+  if (record.memory_bytes > 0) return {.memory_bytes = record.memory_bytes, .refusal = ""};
+  if (record.state == CellState::left_out) return {.refusal = record.reason};
+  if (record.over() || !leaves_a_run(study, cell)) return {};
+  try {
+    CheckOptions launch;
+    launch.config = cell.file, launch.sets = cell.sets, launch.ranks = cell.ranks;
+    return {.memory_bytes = foresee_launch(launch).memory_bytes, .refusal = ""};
+  } catch (const Error& error) {
+    return {.refusal = error.what()};
+  }
 }
 
-// The runs of all cells that finished, by variant.
-std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<StudyCell>& cells) {
-  std::vector<LabelledRun> runs;
-  for (const StudyCell& cell : cells)
-    if (const CellRecord record = read_cell(folder_of(study, cell)); record.state == CellState::finished)
-      runs.push_back({cell.text, read_run(record.attempt)});
-  return runs;
+// A section of study.md; "" for a single round.
+std::string machine_markdown(const std::vector<RoundControl>& rounds) {
+  const std::string text = control_text(rounds);
+  return text.empty() ? "" : "\n## The machine\n\n```\n" + text + "```\n";
 }
 
 // Data or model split by layer among the ranks of a host, for the recommended setting.
@@ -87,14 +93,37 @@ std::string submitted(const std::string& command) {
 }  // namespace
 
 void print_cells(const StudyPlan& study) {
-  Table table({"ranks", "what", "round", "state", "seconds", "memory of a rank", "folder"});
-  for (const StudyCell& cell : known_cells(study)) {
+  const bool environments = !study.environments.empty();
+  std::vector<std::string> header = {"ranks", "what", "round", "state", "seconds", "memory of a rank", "folder"};
+  if (environments) header.insert(header.begin() + 1, "environment");
+  Table table(header);
+  std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // reasons, with the cells
+  const std::vector<StudyCell> cells = known_cells(study);
+  for (const StudyCell& cell : cells) {
     const CellRecord record = read_cell(folder_of(study, cell));
-    table.row({std::to_string(cell.ranks), cell.text, std::to_string(cell.repeat), name_of(record.state),
-               record.seconds > 0 ? fmt::format("{:.1f}", record.seconds) : "", memory_of(study, cell, record),
-               folder_of(study, cell)});
+    const Foretold foretold = foretell(study, cell, record);
+    std::vector<std::string> row = {std::to_string(cell.ranks),
+                                    cell.text,
+                                    std::to_string(cell.repeat),
+                                    name_of(record.state),
+                                    record.seconds > 0 ? fmt::format("{:.1f}", record.seconds) : "",
+                                    !foretold.refusal.empty()   ? "cannot be run"
+                                    : foretold.memory_bytes > 0 ? bytes_text(foretold.memory_bytes)
+                                                                : "",
+                                    folder_of(study, cell)};
+    if (environments) row.insert(row.begin() + 1, fmt::format("{}", fmt::join(cell.environments, ", ")));
+    table.row(row);
+    if (foretold.refusal.empty()) continue;
+    auto at = std::find_if(refused.begin(), refused.end(),
+                           [&](const auto& reason) { return reason.first == foretold.refusal; });
+    if (at == refused.end()) at = refused.insert(refused.end(), {foretold.refusal, {}});
+    at->second.push_back(cell.id);
   }
   fmt::print("{}", table.text());
+  for (const auto& [reason, ids] : refused) fmt::print("\ncannot be run: {}\n  {}\n", fmt::join(ids, ", "), reason);
+  for (const StudyCell& cell : cells)
+    if (cell.asked.size() > 1 && cell.repeat == 1)
+      fmt::print("\none run: {} is {} on {}\n", cell.id, fmt::join(cell.asked, " and "), counted(cell.ranks, "rank"));
 }
 
 bool print_search(const StudyPlan& study, const StudySearch& search, const std::vector<CellRecord>& records) {
@@ -119,16 +148,24 @@ bool print_study(const StudyPlan& study) {
     for (const StudyCell& cell : search.cells()) records.push_back(read_cell(folder_of(study, cell)));
     return print_search(study, search, records);
   }
-  const Config base = load_config(study.file, study.sets);
+  if (has_figures(study)) {
+    print_figures(study);
+    return true;
+  }
+  const Config base = base_config(study);
   const std::vector<StudyCell> cells = cells_of(study);
-  const Evidence evidence = make_evidence(runs_of(study, cells), base.goal, base.cost);
+  const std::vector<CellRecord> records = records_of(study, cells);
+  const std::vector<RoundControl> rounds = rounds_of(study, cells, records);
+  const Evidence evidence = make_evidence(runs_of(study, cells, records), base.goal, base.cost);
   StudyVerdict verdict = make_verdict(evidence);
   add_layers(verdict, evidence, base);
-  fmt::print("\n{}", study_text(evidence, verdict));
+  fmt::print("\n{}{}", study_text(evidence, verdict), control_text(rounds));
   if (evidence.settings.empty()) return verdict.met();
   const ReportSource source{study.name, command_line(), now_utc_minute_text(), kVersion, commit()};
   const std::string page = study.folder + "/study.md";
-  write_file_whole(page, study_markdown(evidence, verdict, source) + network_markdown(study));
+  write_file_whole(page,
+                   study_markdown(evidence, verdict, source) + machine_markdown(rounds) + network_markdown(study));
+  if (rounds.size() > 1) write_file_whole(study.folder + "/rounds.json", control_json(rounds));
   const ScalingReport report = make_scaling(read_runs({study.folder}));
   const std::string html = study.folder + "/study.html";
   write_file_whole(html, study_html(evidence, verdict, source, origin_lines(report, source)));

@@ -13,8 +13,14 @@
 namespace echelon::inline report {
 
 struct LabelledRun {
-  std::string label;  // of the variant: equal for the same variant on other numbers of ranks
-  RunRecord run;      // has a summary
+  std::string label;             // of the variant: equal for the same variant on other numbers of ranks
+  std::string environment = {};  // settings are compared inside one alone; "": there is one
+  int repeat = 1;                // round of the study
+  std::uint64_t seed = 0;
+  std::string outcome = "finished";  // | "diverged" | "failed"
+  int code = 0;                      // exit code of the cell
+  double control = kUnknown;  // rate of the round's control cell against the median of all rounds, -0.2: 20 % slower
+  RunRecord run;              // has a summary where the outcome is "finished"; `ranks` is always known
 };
 
 // A variant on a number of ranks.

@@ -23,6 +23,11 @@ std::string path_in(const std::string& folder) { return folder + "/cell.json"; }
 
 std::string name_of(CellState state) { return kNames[static_cast<std::size_t>(state)]; }
 
+std::string CellRecord::outcome() const {
+  const bool known = state == CellState::finished || state == CellState::diverged || state == CellState::failed;
+  return known ? name_of(state) : "";
+}
+
 CellRecord read_cell(const std::string& folder) {
   const std::string path = path_in(folder);
   CellRecord record;
@@ -63,6 +68,14 @@ void write_cell(const std::string& folder, const CellRecord& record) {
                                    {"attempt", record.attempt},
                                    {"seconds", record.seconds},
                                    {"foretold_memory_bytes", record.memory_bytes}};
+  if (record.repeat > 0) {
+    object["setting"] = record.setting;
+    object["environment"] = record.environment;
+    object["round"] = record.repeat;
+    object["seed"] = record.seed;
+    object["control"] = record.control;
+    object["outcome"] = record.outcome();
+  }
   for (const RungFigure& rung : record.rungs)  // NaN is written as null
     object["rungs"].push_back({{"epochs", rung.epochs}, {"figure", rung.figure}});
   write_file_whole(path_in(folder),

@@ -36,6 +36,13 @@ struct CellRecord {
   double seconds = 0;                  // of the cell, all tries that came to an end
   double memory_bytes = 0;             // foretold when it began, of the rank that takes most; 0: not known
   std::vector<RungFigure> rungs = {};  // of a search
+  // What it was, for whoever reads the folder: written by the ledger, never read back.
+  std::string environment = {}, setting = {};
+  int repeat = 0;  // 0: not known
+  std::uint64_t seed = 0;
+  bool control = false;
+  // "finished", "diverged" or "failed"; "" for a cell without an outcome.
+  std::string outcome() const;
   bool over() const { return state != CellState::waiting && state != CellState::running; }
 };
 

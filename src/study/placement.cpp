@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace echelon::inline study {
 namespace {
@@ -18,11 +22,28 @@ std::vector<std::vector<int>> ranks_by_host(const std::vector<int>& hosts) {
   return of_host;
 }
 
+// Leaves the first `over` hosts, and on each its share of the ranks.
+void cut_to(std::vector<std::vector<int>>& of_host, int ranks, int over) {
+  if (over > ranks || over > static_cast<int>(of_host.size()))
+    throw ConfigError(fmt::format("study.hosts = {}: {} cannot lie on {}, this launch has {}", over,
+                                  counted(ranks, "rank"), counted(over, "host"), counted(std::ssize(of_host), "host")));
+  of_host.resize(static_cast<std::size_t>(over));
+  for (int host = 0; host < over; ++host) {
+    std::vector<int>& own = of_host[static_cast<std::size_t>(host)];
+    const auto share = static_cast<std::size_t>(ranks / over + (host < ranks % over ? 1 : 0));
+    if (own.size() < share)
+      throw ConfigError(fmt::format("study.hosts = {}: {} on each of {} are needed, one host of this launch has {}",
+                                    over, counted(static_cast<std::int64_t>(share), "rank"), over, own.size()));
+    own.resize(share);
+  }
+}
+
 }  // namespace
 
-std::vector<int> members_of(const std::vector<int>& hosts, int ranks, CellPlacement placement) {
+std::vector<int> members_of(const std::vector<int>& hosts, int ranks, CellPlacement placement, int over) {
   ECHELON_CHECK(ranks >= 1 && ranks <= static_cast<int>(hosts.size()), "{} of {} ranks", ranks, hosts.size());
-  const auto of_host = ranks_by_host(hosts);
+  auto of_host = ranks_by_host(hosts);
+  if (over > 0) cut_to(of_host, ranks, over);
   std::vector<int> members;
   const auto full = [&] { return static_cast<int>(members.size()) == ranks; };
   if (placement == CellPlacement::compact) {

@@ -20,7 +20,8 @@ std::string cut(const std::string& text, std::size_t width) {
 
 // "1,234 samples/s   91.2 %   loss 0.31"
 std::string figures_text(const CellRecord& record) {
-  if ((record.state != CellState::finished && record.state != CellState::stopped) || record.attempt.empty())
+  if (record.state == CellState::finished && record.attempt.empty()) return name_of(record.state);
+  if (record.state != CellState::finished && record.state != CellState::stopped)
     return fmt::format("{}: {}", name_of(record.state), record.reason);
   const RunRecord run = read_run(record.attempt);
   std::string text = fmt::format("{:>10} samples/s", rate_text(run.samples_per_s.median));
@@ -45,7 +46,7 @@ std::size_t StudyProgress::total() const {
 
 std::size_t StudyProgress::text_width() const {
   std::size_t width = kNarrowest;
-  for (const StudyCell& cell : cells_) width = std::max(width, cell.text.size());
+  for (const StudyCell& cell : cells_) width = std::max(width, cell.title().size());
   return std::min(width, kWidest);
 }
 
@@ -55,7 +56,9 @@ std::string StudyProgress::begin_text(const std::vector<CellRecord>& records) co
                                 : counted(study_.ranks.front(), "rank");
   std::string text = fmt::format("study     {}: {}, {}, {} in {}", study_.name,
                                  counted(static_cast<std::int64_t>(total()), study_.search ? "trial" : "cell"), sizes,
-                                 counted(study_.repeats, "round"), study_.folder);
+                                 study_.until_decided ? fmt::format("up to {}", counted(study_.repeats, "round"))
+                                                      : counted(study_.repeats, "round"),
+                                 study_.folder);
   if (const std::size_t over = count_over(records); over > 0) text += fmt::format("; {} done before", over);
   return text;
 }
@@ -69,7 +72,7 @@ std::string StudyProgress::line_text(const StudyCell& cell, const CellRecord& re
                                      const std::vector<CellRecord>& all) const {
   const double left_s = seconds_left(all);
   return fmt::format("{:>4}/{:<4}  {:>5}  {:<{}}  {:>5}  {:>8}  {}{}", count_over(all), total(), cell.ranks,
-                     cut(cell.text, text_width()), text_width(), cell.repeat,
+                     cut(cell.title(), text_width()), text_width(), cell.repeat,
                      record.seconds > 0 ? seconds_text(record.seconds) : "", figures_text(record),
                      left_s > 0 ? fmt::format("  ({} left)", seconds_text(left_s)) : "");
 }

@@ -70,7 +70,7 @@ void StudySearch::add(Point point) {
     text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key.substr(key.rfind('.') + 1), value);
     sets.push_back(key + "=" + value);
   }
-  cells_.push_back(make_cell(study_, text, sets, static_cast<int>(study_.ranks.back()), 1));
+  cells_.push_back(make_cell(study_, {.text = text, .sets = sets}, static_cast<int>(study_.ranks.back()), 1));
   points_.push_back(std::move(point));
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("a study whose goal is missed ends with code 8", "[run][study]") {
 
 TEST_CASE("a study that is stopped by a signal saves the cell under way and goes on where it was", "[run][study]") {
   const test::Trial trial;
-  add_study(trial, "\n[study]\nranks = [1, 2]\nrepeats = 2\n");
+  add_study(trial, "\n[study]\nranks = [1, 2]\nrepeats = 2\norder = \"file\"\n");
   const std::vector<std::string> scale = {"scale",          "trial.toml", "--set",
                                           "train.epochs=1", "--set",      "device.pace_ms=100"};
   const test::Outcome stopped =

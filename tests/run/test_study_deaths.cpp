@@ -19,6 +19,7 @@ using Catch::Contains;
 constexpr const char* kSideBySide = R"(
 [study]
 ranks = [1]
+order = "file"
 side_by_side = 2
 [study.axes]
 "batch.global" = [48, 64, 80]
@@ -74,7 +75,7 @@ wait $!
 };
 
 TEST_CASE("a cell that twice takes its launch with it is given up, and the others are run", "[run][study][slow]") {
-  const Study study("\n[study]\nranks = [1]\n[study.axes]\n\"batch.global\" = [48, 64]\n");
+  const Study study("\n[study]\nranks = [1]\norder = \"file\"\n[study.axes]\n\"batch.global\" = [48, 64]\n");
   for (const int deaths : {0, 1}) {
     const test::Outcome killed = study.killed(2, 48);
     INFO(killed.out << killed.err);
@@ -127,7 +128,7 @@ TEST_CASE("a cell that the launcher stops because another one was killed is not 
 }
 
 TEST_CASE("launches that die with a cell which has a new checkpoint each time do not count", "[run][study][slow]") {
-  const Study study("\n[study]\nranks = [1]\n[study.axes]\n\"batch.global\" = [48]\n");
+  const Study study("\n[study]\nranks = [1]\norder = \"file\"\n[study.axes]\n\"batch.global\" = [48]\n");
   for (int death = 0; death <= kMostDeaths; ++death) {
     const test::Outcome killed = study.killed(1, 48, 0, Study::Whom::cell, true);
     INFO(killed.out << killed.err);

@@ -25,6 +25,7 @@ kind = "onednn"
 threads = 1
 [study]
 ranks = [2]
+order = "file"
 [study.axes]
 "batch.global" = [4096, 32]
 )";

@@ -173,7 +173,7 @@ TEST_CASE("a search goes on from its file with the trials that it had", "[study]
 TEST_CASE("a trial trains up to its rung with the learning rates of the whole run", "[study][halving]") {
   const test::TempFolder folder;
   const StudyPlan plan = plan_in(folder, std::string("[optimizer]\nschedule = \"cosine\"\n") + kSearch);
-  const StudyCell trial = make_cell(plan, "x", {}, 1, 1);
+  const StudyCell trial = make_cell(plan, {.text = "x", .sets = {}}, 1, 1);
   const auto sets = at_rung(plan, trial, 1).sets;
   CHECK(std::find(sets.begin(), sets.end(), "train.epochs=6") != sets.end());
   CHECK(std::find(sets.begin(), sets.end(), "optimizer.schedule_epochs=18") != sets.end());

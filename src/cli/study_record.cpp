@@ -1,0 +1,61 @@
+#include "cli/study_record.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace echelon::cli {
+namespace {
+
+RunRecord run_of(const StudyCell& cell, const CellRecord& record) {
+  RunRecord run;
+  if (!record.attempt.empty()) run = read_run(record.attempt);
+  if (!run.has_summary) run.ranks = cell.ranks;
+  return run;
+}
+
+}  // namespace
+
+std::vector<CellRecord> records_of(const StudyPlan& study, const std::vector<StudyCell>& cells) {
+  std::vector<CellRecord> records;
+  for (const StudyCell& cell : cells) records.push_back(read_cell(folder_of(study, cell)));
+  return records;
+}
+
+std::vector<RoundControl> rounds_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
+                                    const std::vector<CellRecord>& records) {
+  std::vector<double> rates(static_cast<std::size_t>(study.repeats), kUnknown);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (!cells[i].control || records[i].state != CellState::finished || records[i].attempt.empty()) continue;
+    const RunRecord run = read_run(records[i].attempt);
+    rates[static_cast<std::size_t>(cells[i].repeat) - 1] =
+        std::isfinite(run.samples_per_s_overall) ? run.samples_per_s_overall : run.samples_per_s.median;
+  }
+  while (!rates.empty() && std::isnan(rates.back())) rates.pop_back();
+  return judge_rounds(rates);
+}
+
+std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
+                                 const std::vector<CellRecord>& records) {
+  const std::vector<RoundControl> rounds = rounds_of(study, cells, records);
+  std::vector<LabelledRun> runs;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (records[i].outcome().empty()) continue;
+    const auto round = static_cast<std::size_t>(cells[i].repeat) - 1;
+    LabelledRun made{.label = cells[i].text,
+                     .repeat = cells[i].repeat,
+                     .seed = cells[i].seed,
+                     .outcome = records[i].outcome(),
+                     .code = records[i].exit_code,
+                     .control = round < rounds.size() ? rounds[round].change : kUnknown,
+                     .run = run_of(cells[i], records[i])};
+    for (const std::string& environment : cells[i].environments) {
+      made.environment = environment;
+      runs.push_back(made);
+    }
+  }
+  return runs;
+}
+
+bool is_decided(const StudyPlan&, const std::vector<StudyCell>&, const std::vector<CellRecord>&) { return false; }
+
+}  // namespace echelon::cli

@@ -1,0 +1,28 @@
+// What the cells of a study have left, for its report: every repetition with its outcome, and how the machine was.
+#pragma once
+
+#include <vector>
+
+#include "report/evidence.hpp"
+#include "study/cell_record.hpp"
+#include "study/control.hpp"
+#include "study/study.hpp"
+
+namespace echelon::cli {
+
+// Of all cells with an outcome (finished, diverged, failed), in the order of the file: once for each environment that
+// asks for it. `records` by cell.
+std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
+                                 const std::vector<CellRecord>& records);
+
+// By round, from the records of the control cells.
+std::vector<RoundControl> rounds_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
+                                    const std::vector<CellRecord>& records);
+
+std::vector<CellRecord> records_of(const StudyPlan& study, const std::vector<StudyCell>& cells);
+
+// Whether a study with repeats = "until decided" needs no more rounds. The verdict's rules decide (report/verdict.hpp):
+// at present they know no point at which a verdict is decided, and all max_repeats rounds are run.
+bool is_decided(const StudyPlan& study, const std::vector<StudyCell>& cells, const std::vector<CellRecord>& records);
+
+}  // namespace echelon::cli
