@@ -17,6 +17,10 @@ struct AllreduceRow {
   std::int64_t bytes = 0;
   std::string algorithm;  // "" : the library's blocking call
   double p50_s = 0, p99_s = 0;
+  // Of one sum, over all ranks: counted at the transport; 0 for the library's. Links in the longest chain of dependent
+  // messages where no part is cut into segments, found from the plans; 0: the plans are too long to look.
+  double wire_bytes = 0, messages = 0;
+  int steps = 0;
 };
 
 // What a link has to carry at least.

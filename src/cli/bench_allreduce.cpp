@@ -18,6 +18,7 @@
 #include "cli/allreduce_bench.hpp"
 #include "cli/quantities.hpp"
 #include "comm/collective/algorithms.hpp"
+#include "comm/collective/plan_flows.hpp"
 #include "comm/group.hpp"
 #include "comm/mpi/world.hpp"
 #include "exchange/allreduce_request.hpp"
@@ -80,7 +81,10 @@ class AllreduceBench {
   std::vector<Row> run(std::int64_t bytes, int warmup, int iterations) {
     begin_size(bytes);
     std::vector<std::vector<double>> times(names_.size());
-    for (std::size_t a = 0; a < names_.size(); ++a) verify(a);
+    for (std::size_t a = 0; a < names_.size(); ++a) {
+      verify(a);
+      traffic_.push_back(counted_traffic(a));
+    }
     std::fill(data_.begin(), data_.end(), std::byte{0});
     for (int i = -warmup; i < iterations; ++i)
       for (std::size_t a = 0; a < names_.size(); ++a) {
@@ -93,6 +97,10 @@ class AllreduceBench {
     for (std::size_t a = 0; a < names_.size(); ++a) {
       const std::vector<double> slowest = over_ranks(times[a]);
       rows.push_back({bytes, names_[a], quantile(slowest, 0.5), quantile(slowest, 0.99)});
+      if (names_[a].empty()) continue;
+      rows.back().wire_bytes = traffic_[a].first;
+      rows.back().messages = traffic_[a].second;
+      rows.back().steps = chain(names_[a]);
     }
     return rows;
   }
@@ -104,7 +112,7 @@ class AllreduceBench {
     AllreduceRequest request = allreduce_request(settings_.exchange, engine_.transport().hosts(), settings_.dtype);
     request.rank = engine_.rank();
     request.elems = elems_ = bytes / static_cast<std::int64_t>(size_of(settings_.dtype));
-    names_.clear(), plans_.clear();
+    names_.clear(), plans_.clear(), traffic_.clear();
     for (const std::string& name : settings_.algorithms) {
       if (name == "naive" && bytes * engine_.size() > kMostNaive) {
         left_out_.push_back(fmt::format("naive at {}: {} a rank", bytes_text(static_cast<double>(bytes)),
@@ -128,6 +136,31 @@ class AllreduceBench {
                    .channel = kData,
                    .priority = 0,
                    .after = nullptr});
+  }
+
+  // Bytes and messages of one sum, over all ranks.
+  std::pair<double, double> counted_traffic(std::size_t a) {
+    control_.barrier();
+    const WireCounters before = engine_.transport().counters();
+    reduce(a);
+    const WireCounters after = engine_.transport().counters();
+    double sums[] = {static_cast<double>(after.bytes_sent - before.bytes_sent),
+                     static_cast<double>(after.messages_sent - before.messages_sent)};
+    control_.sum(sums);
+    return {sums[0], sums[1]};
+  }
+
+  int chain(const std::string& name) const {
+    constexpr std::int64_t kMostSteps = 20000;
+    AllreduceRequest request = allreduce_request(settings_.exchange, engine_.transport().hosts(), settings_.dtype);
+    request.elems = request.segment_elems = elems_;
+    RankPlans plans;
+    std::int64_t steps = 0;
+    for (request.rank = 0; request.rank < engine_.size(); ++request.rank) {
+      plans.push_back(make_allreduce(name, request));
+      steps += plans.back()->steps();
+    }
+    return steps <= kMostSteps ? longest_chain(plans) : 0;
   }
 
   // Whole numbers whose sum every order gives exactly.
@@ -179,6 +212,7 @@ class AllreduceBench {
   const Settings& settings_;
   std::vector<std::string> names_, left_out_;
   std::vector<std::shared_ptr<const Plan>> plans_;
+  std::vector<std::pair<double, double>> traffic_;  // by name: bytes, messages
   std::vector<std::byte> data_;
   std::int64_t elems_ = 0;
 };
@@ -190,10 +224,11 @@ std::string json_line(const Row& row, const Settings& settings, int ranks) {
   const double bus = bus_bytes(row.bytes, ranks);
   return fmt::format(
       R"({{"algorithm": "{}", "ranks": {}, "dtype": "{}", "bytes": {}, "p50_s": {:.9g}, "p99_s": {:.9g}, )"
+      R"("wire_bytes": {}, "messages": {}, "steps": {}, )"
       R"("algorithm_bytes_per_s": {:.6g}, "bus_bytes_per_s": {:.6g}, "bound_s": {}}})",
       row.algorithm.empty() ? "library (blocking)" : row.algorithm, ranks, name_of(settings.dtype), row.bytes,
-      row.p50_s, row.p99_s, static_cast<double>(row.bytes) / row.p50_s, bus / row.p50_s,
-      settings.rate > 0 ? fmt::format("{:.9g}", bus / settings.rate) : "null");
+      row.p50_s, row.p99_s, row.wire_bytes, row.messages, row.steps, static_cast<double>(row.bytes) / row.p50_s,
+      bus / row.p50_s, settings.rate > 0 ? fmt::format("{:.9g}", bus / settings.rate) : "null");
 }
 
 std::vector<std::string> cells(const Row& row, double library_s, const Settings& settings, int ranks) {

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "checkpoint/weight_distance.hpp"
+#include "cli/study_verbs.hpp"
 #include "job/launch.hpp"
 #include "report/claims/claim_record.hpp"
 #include "report/claims/effects.hpp"
@@ -25,21 +26,33 @@ namespace {
 
 std::string lock_of(const StudyPlan& study) { return study.folder + "/claim.lock.json"; }
 
-// The cell's ranks, variant and axes; and beside them what its variant sets.
-ClaimCell keyed(const StudyPlan& study, const StudyCell& cell) {
-  static const std::set<std::string> kOfEveryCell = {"name", "run.results", "run.measure_peak", "seed"};
-  ClaimCell made{.keys = {{"ranks", std::to_string(cell.ranks)}},
-                 .seed = study.seed + static_cast<std::uint64_t>(cell.repeat) - 1};
-  for (const StudyVariant& variant : study.variants)
-    if (cell.text.starts_with(variant.name)) made.keys["variant"] = variant.name;
-  for (const std::string& set : cell.sets) {
+void put_sets(const StudyPlan& study, const std::vector<std::string>& sets, ClaimCell& cell) {
+  for (const std::string& set : sets) {
     const std::size_t at = set.find('=');
-    const std::string key = set.substr(0, at), value = set.substr(at + 1);
-    if (kOfEveryCell.contains(key)) continue;
+    const std::string key = set.substr(0, at), value = at == std::string::npos ? "" : set.substr(at + 1);
     const bool quoted = value.size() > 1 && value.front() == '"' && value.back() == '"';
     const bool is_axis =
         std::any_of(study.axes.begin(), study.axes.end(), [&](const StudyAxis& axis) { return axis.key == key; });
-    (is_axis ? made.keys : made.sets)[key] = quoted ? value.substr(1, value.size() - 2) : value;
+    (is_axis ? cell.keys : cell.sets)[key] = quoted ? value.substr(1, value.size() - 2) : value;
+  }
+}
+
+// The settings that a cell is the run of, each in each of its environments: ranks, variant and axes tell them apart,
+// beside what the variant sets.
+std::vector<ClaimCell> settings_of(const StudyPlan& study, const StudyCell& cell) {
+  std::vector<ClaimCell> made;
+  for (const StudyChoice& choice : choices_of(study)) {
+    const bool asks = cell.asked.empty()
+                          ? choice.text() == cell.text
+                          : std::find(cell.asked.begin(), cell.asked.end(), choice.text()) != cell.asked.end();
+    if (!asks) continue;
+    for (const std::string& environment : cell.environments) {
+      ClaimCell one{.keys = {{"ranks", std::to_string(cell.ranks)}}, .seed = cell.seed};
+      if (!choice.words.empty() && !choice.words.front().empty()) one.keys["variant"] = choice.words.front();
+      if (!environment.empty()) one.keys["environment"] = environment;
+      put_sets(study, choice.sets, one);
+      made.push_back(std::move(one));
+    }
   }
   return made;
 }
@@ -74,25 +87,40 @@ double weights_distance(const std::string& reference, const std::string& attempt
 // The attempt of the reference cell with this cell's seed; "" where it did not finish.
 std::string reference_of(const StudyPlan& study, const std::vector<StudyCell>& cells, const StudyCell& of,
                          const Claim& claim) {
-  for (const StudyCell& cell : cells)
-    if (cell.repeat == of.repeat && matches(keyed(study, cell), claim.reference))
-      if (const CellRecord record = read_cell(folder_of(study, cell)); record.state == CellState::finished)
-        return record.attempt;
+  for (const StudyCell& cell : cells) {
+    const std::vector<ClaimCell> settings = settings_of(study, cell);
+    const auto is_reference = [&](const ClaimCell& one) { return matches(one, claim.reference); };
+    if (cell.repeat != of.repeat || std::none_of(settings.begin(), settings.end(), is_reference)) continue;
+    if (const CellRecord record = read_cell(folder_of(study, cell)); record.state == CellState::finished)
+      return record.attempt;
+  }
   return {};
 }
 
-ClaimCell cell_of(const StudyPlan& study, const StudyCell& cell, const CellRecord& record, const Claim& claim,
-                  const std::string& reference, ClaimRecord& into) {
-  ClaimCell made = keyed(study, cell);
-  made.outcome = name_of(record.state);
-  if (record.state != CellState::finished) return made;
+std::map<std::string, double> figures_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
+                                         const StudyCell& cell, const CellRecord& record, ClaimRecord& into) {
+  if (record.attempt.empty()) return read_figures(folder_of(study, cell));
   const RunRecord run = read_run(record.attempt);
+  into.devices = run.device_text.empty() ? run.device : run.device_text;
   std::map<std::string, double> figures = flat_figures(run);
   add_wire(run, figures);
+  if (into.claim.reference.empty()) return figures;
+  const std::string reference = reference_of(study, cells, cell, into.claim);
   if (!reference.empty()) figures["weights_distance"] = weights_distance(reference, record.attempt);
-  made.figures = claimed_figures(claim, figures);
-  into.devices = run.device_text.empty() ? run.device : run.device_text;
-  return made;
+  return figures;
+}
+
+void add_cell(const StudyPlan& study, const std::vector<StudyCell>& cells, const StudyCell& cell,
+              const CellRecord& record, ClaimRecord& into) {
+  std::map<std::string, double> figures;
+  if (record.state == CellState::finished)
+    figures = claimed_figures(into.claim, figures_of(study, cells, cell, record, into));
+  for (ClaimCell& made : settings_of(study, cell)) {
+    made.outcome = record.outcome();
+    made.figures = figures;
+    into.cells.push_back(std::move(made));
+  }
+  into.machine_s += record.seconds;
 }
 
 }  // namespace
@@ -109,13 +137,9 @@ std::string write_claim(const StudyPlan& study, const std::vector<StudyCell>& ce
   const std::optional<Claim> claim = read_claim(study.file);
   if (!claim) return {};
   ClaimRecord record{.claim = *claim, .study = study.name, .commit = commit(), .date = now_utc_minute_text()};
-  for (const StudyCell& cell : cells) {
-    const CellRecord state = read_cell(folder_of(study, cell));
-    if (!state.over() || state.state == CellState::left_out) continue;
-    record.cells.push_back(cell_of(study, cell, state, *claim,
-                                   claim->reference.empty() ? "" : reference_of(study, cells, cell, *claim), record));
-    record.machine_s += state.seconds;
-  }
+  for (const StudyCell& cell : cells)
+    if (const CellRecord state = read_cell(folder_of(study, cell)); !state.outcome().empty())
+      add_cell(study, cells, cell, state, record);
   if (std::filesystem::exists(lock_of(study))) try {
       const auto lock = nlohmann::json::parse(read_file_whole(lock_of(study)));
       lock.at("hash").get_to(record.registered_hash);

@@ -9,6 +9,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
+#include "cli/study_claim.hpp"
 #include "cli/study_record.hpp"
 #include "cli/study_verbs.hpp"
 #include "report/scaling.hpp"
@@ -108,6 +109,7 @@ void print_figures(const StudyPlan& study) {
                                study.name, what, figures_text(study, cells, records, cells.size() * 1000)));
   write_file_whole(csv, figures_csv(study, cells, records));
   fmt::print("\nwritten:\n  {}\n  {}\n", page, csv);
+  if (const std::string claim = write_claim(study, cells); !claim.empty()) fmt::print("  {}\n", claim);
 }
 
 }  // namespace echelon::cli

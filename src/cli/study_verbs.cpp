@@ -127,10 +127,13 @@ int run_allreduce_cell(const StudyPlan& study, const StudyCell& cell, std::uniqu
     const std::vector<AllreduceRow> rows = measure_allreduce(parse_bench_allreduce(cell.options), engine, nullptr);
     CellFigures figures;
     for (const AllreduceRow& row : rows) {
-      const std::string name = fmt::format("{} {} bytes ", row.algorithm, row.bytes);
+      const std::string name = fmt::format("{}.{}.", row.algorithm, row.bytes);
       figures[name + "p50_s"] = row.p50_s;
       figures[name + "p99_s"] = row.p99_s;
       figures[name + "bus_bytes_per_s"] = bus_bytes(row.bytes, engine.size()) / row.p50_s;
+      figures[name + "wire_bytes"] = row.wire_bytes;
+      figures[name + "messages"] = row.messages;
+      figures[name + "steps"] = row.steps;
     }
     if (engine.rank() == 0) write_figures(folder_of(study, cell), figures);
   } catch (const ConfigError& refused) {  // every rank finds the same

@@ -104,7 +104,7 @@ StudyCell make_cell(const StudyPlan& study, const StudySetting& setting, int ran
   for (const std::string& set : mode_sets(study.mode)) cell.sets.push_back(set);
   std::vector<std::string> own = setting.sets;
   for (const std::string& set : environment.sets) own.push_back(fitted(set, ranks));
-  std::string all;  // what makes it another cell, beside its name
+  std::string all = study.experiment + "\n";  // what makes it another cell, beside its name
   for (const std::string& set : own) {
     if (set.starts_with("study."))
       take_cell_key(cell, set);

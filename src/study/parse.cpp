@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/atomic_file.hpp"
+#include "base/checksum.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
@@ -147,7 +148,19 @@ std::string text_of(const std::string& path) {
   }
 }
 
+// Changes where a cell would train otherwise: not by how it is run, watched or judged.
+std::string experiment_of(Config base) {
+  base.name.clear();
+  base.run = {};
+  base.checkpoint = {};
+  base.monitor = {};
+  base.cost = {};
+  base.goal = {.metric = base.goal.metric, .target = base.goal.target, .stop = base.goal.stop};
+  return hex64(checksum64(echo_config(base)));
+}
+
 void take_base(StudyPlan& study, const Config& base) {
+  study.experiment = experiment_of(base);
   study.name = base.name;
   study.seed = base.seed;
   study.folder = base.run.results + "/" + base.name;

@@ -75,6 +75,7 @@ struct StudyAxis {
 struct StudyPlan {
   std::string file, name, folder;  // folder of all its cells: <run.results>/<name>
   std::vector<std::string> sets;   // of the command line, for every cell
+  std::string experiment;          // hash of what the file trains: its cells are others once that changes
   std::uint64_t seed = 1;          // of the first repeat
   StudyMode mode = StudyMode::strong;
   std::vector<std::int64_t> ranks;

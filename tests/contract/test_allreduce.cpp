@@ -18,8 +18,8 @@ using test::row_of;
 
 namespace {
 
-test::RankPlans plans_of(const std::string& name, int k, std::int64_t n, std::int64_t segment) {
-  test::RankPlans plans;
+RankPlans plans_of(const std::string& name, int k, std::int64_t n, std::int64_t segment) {
+  RankPlans plans;
   for (int r = 0; r < k; ++r)
     plans.push_back(make_allreduce(name, {.rank = r, .ranks = k, .elems = n, .segment_elems = segment, .hosts = {}}));
   return plans;
@@ -90,7 +90,7 @@ TEST_CASE("the longest chain of messages is as long as the price list says", "[c
     for (int k = 1; k <= 17; ++k)
       for (const std::int64_t n : {1, 3, 100}) {
         CAPTURE(name, k, n);
-        const int links = test::longest_chain(plans_of(name, k, n, 0));
+        const int links = longest_chain(plans_of(name, k, n, 0));
         const Row row = row_of(name, k, n, 0);
         CHECK(links <= row.steps);
         if (n >= row.full_steps_from) CHECK(links == row.steps);
@@ -102,15 +102,15 @@ TEST_CASE("broadcast and all-gather are no more links deep than their trees are 
     CAPTURE(k);
     const int high = static_cast<int>(std::ceil(std::log2(k)));
     const int root = k / 3;
-    test::RankPlans broadcast, gather;
+    RankPlans broadcast, gather;
     for (int r = 0; r < k; ++r) {
       broadcast.push_back(make_broadcast(r, k, root, 10));
       gather.push_back(make_allgather(r, k, 3));
     }
     test::check_rules(broadcast, 10);
     test::check_rules(gather, 3 * k);
-    CHECK(test::longest_chain(broadcast) <= high);
-    CHECK(test::longest_chain(gather) <= 2 * high);
+    CHECK(longest_chain(broadcast) <= high);
+    CHECK(longest_chain(gather) <= 2 * high);
     std::vector<std::vector<float>> data(static_cast<std::size_t>(k), std::vector<float>(10, 0));
     data[static_cast<std::size_t>(root)].assign(10, 5);
     test::run_on(broadcast, data, kLeastWindow);
@@ -133,13 +133,13 @@ TEST_CASE("all-gathers cost what their prices say; blocks may be of unlike size,
       if (kind == 2) blocks.assign(blocks.size(), 0);
       if (kind == 3) blocks.assign(blocks.size(), 0), blocks[blocks.size() / 2] = 5;
       CAPTURE(k, kind, blocks);
-      test::RankPlans plans;
+      RankPlans plans;
       const bool even = kind == 0 && k % 2 == 0;  // both all-gathers take turns
       for (int r = 0; r < k; ++r) plans.push_back(even ? make_allgather(r, k, 3) : make_allgather_blocks(r, blocks));
       const Price price = even ? price_allgather(k, 3) : price_allgather_blocks(blocks);
       const std::int64_t elems = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
       test::check_rules(plans, elems);
-      CHECK(test::longest_chain(plans) <= price.steps);
+      CHECK(longest_chain(plans) <= price.steps);
       std::vector<float> all;
       for (std::size_t r = 0; r < blocks.size(); ++r)
         for (std::int64_t i = 0; i < blocks[r]; ++i) all.push_back(static_cast<float>(10 * r) + static_cast<float>(i));

@@ -16,13 +16,13 @@ using test::Row;
 namespace {
 
 template <class Make>
-test::RankPlans plans_of(AllreduceRequest request, Make make) {
-  test::RankPlans plans;
+RankPlans plans_of(AllreduceRequest request, Make make) {
+  RankPlans plans;
   for (request.rank = 0; request.rank < request.ranks; ++request.rank) plans.push_back(make(request));
   return plans;
 }
 
-test::RankPlans plans_of(const std::string& name, const AllreduceRequest& request) {
+RankPlans plans_of(const std::string& name, const AllreduceRequest& request) {
   return plans_of(request, [&](const AllreduceRequest& of_rank) { return make_allreduce(name, of_rank); });
 }
 
@@ -45,16 +45,16 @@ void check_servers(const AllreduceRequest& request) {
   const std::int64_t givers = request.dedicated_servers ? workers : request.ranks - 1, n = request.elems;
   const Row row =
       total(server_messages(givers, request.servers, n, request.segment_elems, request.whole_on >= 0), 2 * givers * n);
-  const test::RankPlans plans = plans_of("server", request);
+  const RankPlans plans = plans_of("server", request);
   test::check_exact_workers(plans, n, kLeastWindow, DType::f64, row, workers);
   const Price price = price_allreduce("server", request);
   CHECK(price.messages == row.messages);
   CHECK(price.payload_elems == row.payload_elems);
-  if (n > 0 && request.ranks > 1 && n <= 65536) CHECK(test::longest_chain(plans) <= 2);
+  if (n > 0 && request.ranks > 1 && n <= 65536) CHECK(longest_chain(plans) <= 2);
 }
 
 // Elements that cross from host to host.
-std::int64_t between_hosts(const test::RankPlans& plans, const std::vector<int>& hosts) {
+std::int64_t between_hosts(const RankPlans& plans, const std::vector<int>& hosts) {
   std::int64_t elems = 0;
   for (std::size_t r = 0; r < plans.size(); ++r)
     for (std::int64_t i = 0; i < plans[r]->steps(); ++i) {
@@ -91,7 +91,7 @@ void check_hierarchical(const Cluster& cluster, AllreduceRequest request) {
   CAPTURE(cluster.name, request.inner, request.outer, request.elems, request.segment_elems);
   const int nodes = 1 + *std::max_element(cluster.hosts.begin(), cluster.hosts.end());
   const std::int64_t n = request.elems;
-  const test::RankPlans plans = plans_of("hierarchical", request);
+  const RankPlans plans = plans_of("hierarchical", request);
   const Price price = price_allreduce("hierarchical", request);
   const std::int64_t outer = nodes == 1 || n == 0 ? 0 : test::row_of(request.outer, nodes, n, 0).payload_elems;
   const std::int64_t inner = algorithm_traits(request.inner).in_memory ? 0 : 2 * (request.ranks - nodes) * n;
@@ -104,8 +104,8 @@ void check_hierarchical(const Cluster& cluster, AllreduceRequest request) {
   const std::int64_t across = nodes == 1 ? 0 : test::row_of(request.outer, nodes, n, 0).steps;
   const int most = *std::max_element(inside.begin(), inside.end());
   CHECK(price.steps == 2 * inner_steps(request.inner, most) + across);
-  CHECK(test::longest_chain(plans) <= price.steps);
-  if (cluster.even) CHECK(test::longest_chain(plans) == price.steps);
+  CHECK(longest_chain(plans) <= price.steps);
+  if (cluster.even) CHECK(longest_chain(plans) == price.steps);
 }
 
 // Leaves [first, last) as one binary tree.
@@ -136,7 +136,7 @@ TEST_CASE("a server's all-reduce, with any number of servers in the workers or b
 TEST_CASE("push leaves each part summed on its server, pull brings it to all", "[contract][allreduce]") {
   AllreduceRequest request{.ranks = 6, .elems = 1001, .hosts = {0, 0, 0, 1, 1, 1}};
   request.servers = 3;
-  const test::RankPlans push = plans_of(request, make_push), pull = plans_of(request, make_pull);
+  const RankPlans push = plans_of(request, make_push), pull = plans_of(request, make_pull);
   const Parts parts = server_parts(request);
   const auto serves = [&](std::size_t r) { return !parts[r].empty(); };
   CHECK((serves(0) && serves(1) && serves(3)));  // of either host one, then a second

@@ -13,30 +13,6 @@
 namespace echelon::test {
 namespace {
 
-struct At {
-  std::size_t rank = 0;
-  std::int64_t index = 0;
-};
-
-// Messages by (from, to): the sends and the receives, each in the plan's order.
-struct Flow {
-  std::vector<At> sends, receives;
-};
-
-std::map<std::pair<int, int>, Flow> flows(const RankPlans& plans) {
-  std::map<std::pair<int, int>, Flow> all;
-  for (std::size_t r = 0; r < plans.size(); ++r)
-    for (std::int64_t i = 0; i < plans[r]->steps(); ++i) {
-      const Step step = plans[r]->step(i);
-      const int me = static_cast<int>(r);
-      if (step.kind == StepKind::send) all[{me, step.peer}].sends.push_back({r, i});
-      if (step.kind == StepKind::recv) all[{step.peer, me}].receives.push_back({r, i});
-    }
-  return all;
-}
-
-Step step_at(const RankPlans& plans, At at) { return plans[at.rank]->step(at.index); }
-
 void check_step(const Plan& plan, std::int64_t index, std::int64_t elems, int ranks) {
   const Step step = plan.step(index);
   for (const std::int64_t earlier : step.after) ECHELON_CHECK(earlier >= -1 && earlier < index, "step {}", index);
@@ -96,55 +72,12 @@ std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<vo
 void check_rules(const RankPlans& plans, std::int64_t elems) {
   for (const auto& plan : plans)
     for (std::int64_t i = 0; i < plan->steps(); ++i) check_step(*plan, i, elems, static_cast<int>(plans.size()));
-  for (const auto& [pair, flow] : flows(plans)) {
+  for (const auto& [pair, flow] : flows_of(plans)) {
     ECHELON_CHECK_EQ(flow.sends.size(), flow.receives.size(), "messages from {} to {}", pair.first, pair.second);
     for (std::size_t i = 0; i < flow.sends.size(); ++i)
       ECHELON_CHECK_EQ(step_at(plans, flow.sends[i]).range.elems(), step_at(plans, flow.receives[i]).range.elems(),
                        "message {} from {} to {}", i, pair.first, pair.second);
   }
-}
-
-int longest_chain(const RankPlans& plans) {
-  std::vector<std::vector<int>> finish;
-  for (const auto& plan : plans) finish.emplace_back(static_cast<std::size_t>(plan->steps()), 0);
-  const auto at = [&](At place) -> int& { return finish[place.rank][static_cast<std::size_t>(place.index)]; };
-  // Links before this step can start. Where a receive waits for its slot, it waits for memory, not for a message.
-  const auto start = [&](At place) {
-    const Step step = step_at(plans, place);
-    int links = 0;
-    for (const std::int64_t earlier : step.after) {
-      if (earlier < 0) continue;
-      const Step before = plans[place.rank]->step(earlier);
-      const bool slot =
-          step.kind == StepKind::recv && step.slot >= 0 && before.kind == StepKind::reduce && before.slot == step.slot;
-      if (!slot) links = std::max(links, at({place.rank, earlier}));
-    }
-    for (std::int64_t earlier = 0; earlier < step.after_all; ++earlier)
-      links = std::max(links, at({place.rank, earlier}));
-    return links;
-  };
-  std::map<std::pair<std::size_t, std::int64_t>, At> other_end;
-  for (const auto& [pair, flow] : flows(plans))
-    for (std::size_t i = 0; i < flow.sends.size(); ++i) {
-      other_end[{flow.receives[i].rank, flow.receives[i].index}] = flow.sends[i];
-      other_end[{flow.sends[i].rank, flow.sends[i].index}] = flow.receives[i];
-    }
-  // Relaxed until nothing changes: a message is a link deeper than what either of its ends waits for.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t r = 0; r < plans.size(); ++r)
-      for (std::int64_t i = 0; i < plans[r]->steps(); ++i) {
-        int links = start({r, i});
-        const auto other = other_end.find({r, i});
-        if (other != other_end.end()) links = std::max(links, start(other->second)) + 1;
-        changed |= links > at({r, i});
-        at({r, i}) = std::max(at({r, i}), links);
-      }
-  }
-  int longest = 0;
-  for (const auto& of_rank : finish)
-    for (const int links : of_rank) longest = std::max(longest, links);
-  return longest;
 }
 
 }  // namespace echelon::test

@@ -7,13 +7,11 @@
 #include <vector>
 
 #include "base/dtype.hpp"
-#include "comm/collective/plan.hpp"
+#include "comm/collective/plan_flows.hpp"
 #include "comm/collective/wire_form.hpp"
 #include "comm/transport.hpp"
 
 namespace echelon::test {
-
-using RankPlans = std::vector<std::shared_ptr<const Plan>>;
 
 // buffers[r] is rank r's data, forms[r] what its messages look like (none: values as they are). Returns each rank's
 // counters. Throws where no rank can move before all are done.
@@ -22,9 +20,5 @@ std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<vo
 
 // The rules of comm/collective/plan.hpp that can be seen without running: throws at the first broken one.
 void check_rules(const RankPlans& plans, std::int64_t elems);
-
-// Links in the longest chain of messages that wait for each other, over all ranks: a message waits for those that
-// either of its ends waits for, except for room in a slot.
-int longest_chain(const RankPlans& plans);
 
 }  // namespace echelon::test

@@ -78,7 +78,7 @@ TEST_CASE("the plan of Adasum is a fixed tree with the same bits on all ranks, a
       for (std::size_t r = 0; r < k; ++r) data.push_back(test::random_values(kElems, "rank " + std::to_string(r)));
       if (k > 2) std::fill(data[1].begin(), data[1].begin() + 7, 0.0);
       const Values wanted = plain_tree(data);
-      test::RankPlans plans;
+      RankPlans plans;
       std::vector<void*> buffers;
       std::vector<std::unique_ptr<AdasumForm>> forms;
       std::vector<WireForm*> raw;

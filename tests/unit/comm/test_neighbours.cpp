@@ -19,7 +19,7 @@ using Links = std::vector<std::vector<bool>>;
 // Whole numbers, and every message counted.
 void check_sums(const Links& links, std::int64_t elems, std::int64_t segment) {
   const std::size_t k = links.size(), n = static_cast<std::size_t>(elems);
-  test::RankPlans plans;
+  RankPlans plans;
   std::vector<std::vector<double>> data(k, std::vector<double>(n)), wanted;
   for (std::size_t i = 0; i < k; ++i)
     for (std::size_t e = 0; e < n; ++e) data[i][e] = static_cast<double>((i + 1) * 1000 + e);
@@ -49,7 +49,7 @@ void check_sums(const Links& links, std::int64_t elems, std::int64_t segment) {
   const Price price = price_neighbour_sum(all, elems, segment);
   CHECK(messages == price.messages);
   CHECK(bytes == price.payload_elems * 8);
-  if (elems <= segment) CHECK(test::longest_chain(plans) == price.steps);
+  if (elems <= segment) CHECK(longest_chain(plans) == price.steps);
 }
 
 Links links_of(const GossipGraph& graph, int k, std::int64_t round) {

@@ -97,7 +97,7 @@ TEST_CASE("plans on one channel, one after another, whatever rank is behind", "[
 
 TEST_CASE("inside hosts, ranks that own no part do not overtake the ranks that read their slots", "[comm][shared]") {
   constexpr std::int64_t kElems = 60'000;
-  test::RankPlans plans;
+  RankPlans plans;
   for (int r = 0; r < 4; ++r) {
     AllreduceRequest request = request_of(r, 4, kElems);
     request.hosts = {0, 0, 0, 1}, request.inner = "shared";  // the lone rank makes one owner a host

@@ -1,0 +1,33 @@
+// The plans of all ranks of one collective, looked at together.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "comm/collective/plan.hpp"
+
+namespace echelon::inline comm {
+
+using RankPlans = std::vector<std::shared_ptr<const Plan>>;
+
+struct PlanPlace {
+  std::size_t rank = 0;
+  std::int64_t index = 0;  // of a step
+};
+
+// The messages from one rank to another: sends and receives, each in the plan's order.
+struct PlanFlow {
+  std::vector<PlanPlace> sends, receives;
+};
+std::map<std::pair<int, int>, PlanFlow> flows_of(const RankPlans& plans);
+
+inline Step step_at(const RankPlans& plans, PlanPlace at) { return plans[at.rank]->step(at.index); }
+
+// Links in the longest chain of messages that wait for each other, over all ranks: a message waits for those that
+// either of its ends waits for, except for room in a slot. Repeated passes over all steps: for plans of few segments.
+int longest_chain(const RankPlans& plans);
+
+}  // namespace echelon::inline comm
