@@ -115,7 +115,7 @@ $(foreach r,$(RINGS) cuda,$(eval $(call ring,$(r))))
 
 # Of the rooms that read what comes from outside, and those below: a sanitised build of this ring compiles no others.
 FUZZ_ROOMS := base checkpoint comm config data device exchange h5 job model optim report study
-FUZZ_SRC := $(foreach room,$(FUZZ_ROOMS),$(call find,src/$(room),cpp)) src/cli/quantities.cpp $(call find,tests/fuzz,cpp)
+FUZZ_SRC := $(foreach room,$(FUZZ_ROOMS),$(call find,src/$(room),cpp)) $(call find,tests/fuzz,cpp)
 $(OUT)/tests/fuzz: $(call objects,$(FUZZ_SRC))
 	@mkdir -p $(@D)
 	@echo "  LINK $@"

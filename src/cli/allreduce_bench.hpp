@@ -31,7 +31,7 @@ inline double bus_bytes(std::int64_t bytes, int ranks) {
 // All ranks; every sum is checked. `world`: whose blocking call is measured too; null: none. `tell`, on rank 0, gets
 // the rows of a size once they are known; `left_out` what was not measured, and why. ConfigError on every rank alike.
 std::vector<AllreduceRow> measure_allreduce(const BenchAllreduceOptions& options, Engine& engine, MpiWorld* world,
-                                            const std::function<void(const AllreduceRow&)>& tell = {},
+                                            const std::function<void(const std::vector<AllreduceRow>&)>& tell = {},
                                             std::vector<std::string>* left_out = nullptr);
 
 }  // namespace echelon::cli

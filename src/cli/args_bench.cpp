@@ -32,6 +32,19 @@ Run declare_bench_update(CLI::App& app) {
 
 namespace {
 
+// As [network] has them.
+void add_network(CLI::App& app, NetworkConfig& network) {
+  auto* rate = app.add_option("--shaped", network.rate,
+                              "slow messages down to cards of this rate, 1gbit, as network.rate does for runs");
+  app.add_option("--delay-us", network.delay_us, "with --shaped: microseconds on their way, as network.delay_us")
+      ->check(CLI::Range(0.0, 1e7))
+      ->needs(rate);
+  app.add_option("--ranks-per-host", network.ranks_per_host,
+                 "with --shaped: consecutive ranks that stand for a host, as network.ranks_per_host")
+      ->check(CLI::Range(1, 65536))
+      ->needs(rate);
+}
+
 void add_allreduce(CLI::App& app, BenchAllreduceOptions* o) {
   app.add_option("--algorithms", o->algorithms, "names, or all")
       ->delimiter(',')
@@ -48,6 +61,7 @@ void add_allreduce(CLI::App& app, BenchAllreduceOptions* o) {
   app.add_option("--dtype", o->dtype, "f32 or f64")->capture_default_str();
   app.add_option("--rate", o->rate,
                  "bandwidth of a rank's link, e.g. 1gbit: prints the bound 2(k-1)/k G / rate beside every time");
+  add_network(app, o->network);
   app.add_flag("--json", o->json, "one line of JSON for each row instead of the table");
 }
 
@@ -79,6 +93,7 @@ Run declare_bench_network(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--limit", o->limit_s, "seconds after which a link that does not answer counts as blocked")
       ->capture_default_str();
+  add_network(app, o->network);
   app.add_flag("--json", o->json, "print what --out writes instead of tables");
   return [o] { return run_bench_network(*o); };
 }

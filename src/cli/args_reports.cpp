@@ -66,9 +66,8 @@ Run declare_plan(CLI::App& app) {
       ->type_name("TEXT|FILE");
   app.add_option("--network", o->network,
                  "25gbit; 25gbit,ranks_per_host=8,inside=nvlink; a file with [network]; or one of bench network "
-                 "--out (.json)")
-      ->type_name("TEXT|FILE")
-      ->capture_default_str();
+                 "--out (.json); default: the config's network.rate, else 10gbit")
+      ->type_name("TEXT|FILE");
   app.add_option("--replicas", o->replicas, "8..10000 (doubling), or a list")->capture_default_str();
   app.add_option("--scaling", o->scaling, "weak: the batch of each replica stays; strong: that of all")
       ->capture_default_str();

@@ -1,7 +1,8 @@
 // echelon bench allreduce: every algorithm checked, then timed, between the ranks of this launch.
 //
 // A plan runs on the engine as in training, driven by the thread that waits for it. A time is the longest of any rank,
-// after a barrier; algorithms take turns in every iteration, so that other load affects all of them. Bus bandwidth
+// after a barrier; algorithms take turns in every iteration, so that other load affects all of them. Rows are printed
+// size by size as they come, the smallest size first. Bus bandwidth
 // is 2(k-1)/k G / t: what a link would have to carry at least (nccl-tests' definition), so that it can be set beside
 // the link's rate for every k.
 #include <fmt/format.h>
@@ -14,15 +15,16 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/quantities.hpp"
 #include "base/text.hpp"
 #include "cli/allreduce_bench.hpp"
-#include "cli/quantities.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/plan_flows.hpp"
 #include "comm/group.hpp"
 #include "comm/mpi/world.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "job/launch.hpp"
+#include "job/shaped_network.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -32,6 +34,7 @@ constexpr std::int64_t kMostNaive = std::int64_t{1} << 30;  // bytes of memory a
 
 struct Settings {
   std::vector<std::string> algorithms;
+  bool all = false;                 // asked for: what does not fit is left out, with a line
   std::vector<std::int64_t> sizes;  // bytes
   DType dtype = DType::f32;
   ExchangeConfig exchange;
@@ -42,12 +45,14 @@ Settings settings_of(const BenchAllreduceOptions& options) {
   Settings settings;
   const std::vector<std::string> known = allreduce_names();
   for (const std::string& name : options.algorithms) {
-    if (name == "all")
+    if (name == "all") {
       settings.algorithms.insert(settings.algorithms.end(), known.begin(), known.end());
-    else if (std::find(known.begin(), known.end(), name) != known.end())
+      settings.all = true;
+    } else if (std::find(known.begin(), known.end(), name) != known.end()) {
       settings.algorithms.push_back(name);
-    else
+    } else {
       throw ConfigError(unknown_name("--algorithms", name, known));
+    }
   }
   if (options.dtype != "f32" && options.dtype != "f64")
     throw ConfigError(fmt::format("--dtype \"{}\": f32 or f64", options.dtype));
@@ -58,6 +63,7 @@ Settings settings_of(const BenchAllreduceOptions& options) {
   if (options.servers < 0) throw ConfigError("--servers takes a number of at least 0");
   const auto elem = static_cast<std::int64_t>(size_of(settings.dtype));
   settings.sizes = parse_sizes(options.sizes, "--sizes");
+  std::sort(settings.sizes.begin(), settings.sizes.end());
   for (const std::int64_t size : settings.sizes)
     if (size < elem || size % elem != 0)
       throw ConfigError(
@@ -72,12 +78,30 @@ Settings settings_of(const BenchAllreduceOptions& options) {
 
 using Row = AllreduceRow;
 
+// Takes out what does not fit the ranks; why, a line each.
+std::vector<std::string> leave_out(Settings& settings, const Transport& transport) {
+  std::vector<std::string> left_out;
+  if (!settings.all) return left_out;
+  const auto hosts = static_cast<std::int64_t>(transport.host_names().size());
+  std::erase_if(settings.algorithms, [&](const std::string& name) {
+    const AlgorithmTraits traits = algorithm_traits(name);
+    if (traits.in_memory && hosts > 1)
+      left_out.push_back(fmt::format("{}: it sums in memory of one host, and the ranks are on {}", name, hosts));
+    else if (traits.library && !transport.has_library_allreduce())
+      left_out.push_back(fmt::format("{}: the library's messages cannot be slowed down (--shaped)", name));
+    else
+      return false;
+    return true;
+  });
+  return left_out;
+}
+
 class AllreduceBench {
  public:
   AllreduceBench(MpiWorld* world, Engine& engine, const Settings& settings)
       : world_(world), engine_(engine), control_(engine, kControl), settings_(settings) {}
 
-  // One row for each algorithm that runs at this size, the library's blocking call last.
+  // One row for each algorithm that runs at this size, the library's blocking call last, where it can be compared.
   std::vector<Row> run(std::int64_t bytes, int warmup, int iterations) {
     begin_size(bytes);
     std::vector<std::vector<double>> times(names_.size());
@@ -105,6 +129,7 @@ class AllreduceBench {
     return rows;
   }
 
+  // Of the sizes so far.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
@@ -122,7 +147,7 @@ class AllreduceBench {
       names_.push_back(name);
       plans_.push_back(make_allreduce(name, request));
     }
-    if (world_ != nullptr) names_.emplace_back();
+    if (world_ != nullptr && engine_.transport().has_library_allreduce()) names_.emplace_back();
     data_.resize(static_cast<std::size_t>(bytes));
   }
 
@@ -231,70 +256,83 @@ std::string json_line(const Row& row, const Settings& settings, int ranks) {
       bus / row.p50_s, settings.rate > 0 ? fmt::format("{:.9g}", bus / settings.rate) : "null");
 }
 
-std::vector<std::string> cells(const Row& row, double library_s, const Settings& settings, int ranks) {
+std::vector<std::string> cells(const Row& row, const Row* library, const Settings& settings, int ranks) {
   const double bus = bus_bytes(row.bytes, ranks), bound_s = bus / settings.rate;
-  std::vector<std::string> texts = {
-      bytes_text(static_cast<double>(row.bytes)),       row.algorithm,         micros(row.p50_s), micros(row.p99_s),
-      giga(static_cast<double>(row.bytes) / row.p50_s), giga(bus / row.p50_s), micros(library_s)};
+  std::vector<std::string> texts = {bytes_text(static_cast<double>(row.bytes)),
+                                    row.algorithm,
+                                    micros(row.p50_s),
+                                    micros(row.p99_s),
+                                    giga(static_cast<double>(row.bytes) / row.p50_s),
+                                    giga(bus / row.p50_s),
+                                    library ? micros(library->p50_s) : "-"};
   if (settings.rate > 0)
     texts.insert(texts.end(), {micros(bound_s), fmt::format("{:.0f} %", 100 * bound_s / row.p50_s)});
   return texts;
 }
 
-void print(const std::vector<Row>& rows, const std::vector<std::string>& left_out, const Settings& settings,
-           int ranks) {
-  std::vector<std::string> header = {
-      "size", "algorithm", "p50 us", "p99 us", "alg GB/s", "bus GB/s", "library (blocking) us"};
-  if (settings.rate > 0) header.insert(header.end(), {"bound us", "of bound"});
+// The rows of one size, under headings as wide as those of any size.
+void print(const std::vector<Row>& rows, const Settings& settings, int ranks, bool with_headings) {
+  std::vector<std::string> header = {fmt::format("{:>10}", "size"),
+                                     fmt::format("{:16}", "algorithm"),
+                                     fmt::format("{:>12}", "p50 us"),
+                                     fmt::format("{:>12}", "p99 us"),
+                                     "alg GB/s",
+                                     "bus GB/s",
+                                     "library (blocking) us"};
+  if (settings.rate > 0) header.insert(header.end(), {fmt::format("{:>12}", "bound us"), "of bound"});
   Table table(header);
-  std::vector<const Row*> of_size;
-  for (const Row& row : rows) {
-    if (!row.algorithm.empty()) {
-      of_size.push_back(&row);
-      continue;
-    }
-    for (const Row* one : of_size) table.row(cells(*one, row.p50_s, settings, ranks));
-    of_size.clear();
-  }
-  std::fputs(table.text().c_str(), stdout);
-  for (const std::string& what : left_out) fmt::print("left out: {}\n", what);
+  const Row* library = rows.back().algorithm.empty() ? &rows.back() : nullptr;
+  for (const Row& row : rows)
+    if (!row.algorithm.empty()) table.row(cells(row, library, settings, ranks));
+  std::string text = table.text();
+  if (!with_headings)
+    for (int line = 0; line < 2; ++line) text.erase(0, text.find('\n') + 1);
+  std::fputs(text.c_str(), stdout);
 }
 
 void run_in(MpiWorld& world, const BenchAllreduceOptions& options) {
   const Settings settings = settings_of(options);
-  Engine engine(world.transport());
+  if (!options.network.rate.empty()) (void)shape_of(options.network, "--shaped");
+  Engine engine(with_network(world.transport(), options.network));
+  const Transport& transport = engine.transport();
   const int ranks = engine.size();
   const bool reports = engine.rank() == 0;
-  (void)allreduce_request(settings.exchange, engine.transport().hosts(), settings.dtype);
+  (void)allreduce_request(settings.exchange, transport.hosts(), settings.dtype);
   if (reports && !options.json)
-    fmt::print(
-        "{} on {}, {}; {}, segments of {} KiB; {} iterations after {} of warm-up; every sum checked\n\n",
-        counted(ranks, "rank"), counted(static_cast<std::int64_t>(engine.transport().host_names().size()), "host"),
-        engine.transport().name(), name_of(settings.dtype), options.segment_kb, options.iterations, options.warmup);
+    fmt::print("{} on {}, {}; {}, segments of {} KiB; {} iterations after {} of warm-up; every sum checked\n\n",
+               counted(ranks, "rank"), counted(static_cast<std::int64_t>(transport.host_names().size()), "host"),
+               transport.name(), name_of(settings.dtype), options.segment_kb, options.iterations, options.warmup);
   std::fflush(stdout);
-  const auto tell = [&](const Row& row) {
-    if (reports && options.json) fmt::print("{}\n", json_line(row, settings, ranks));
+  const auto tell = [&](const std::vector<Row>& rows) {
+    if (!reports) return;
+    if (!options.json) print(rows, settings, ranks, rows.front().bytes == settings.sizes.front());
+    for (const Row& row : rows)
+      if (options.json) fmt::print("{}\n", json_line(row, settings, ranks));
+    std::fflush(stdout);
   };
   std::vector<std::string> left_out;
-  const std::vector<Row> rows = measure_allreduce(options, engine, &world, tell, &left_out);
-  if (reports && !options.json) print(rows, left_out, settings, ranks);
+  (void)measure_allreduce(options, engine, &world, tell, &left_out);
+  for (const std::string& what : left_out)
+    if (reports) fmt::print(options.json ? stderr : stdout, "left out: {}\n", what);
   std::fflush(stdout);
 }
 
 }  // namespace
 
 std::vector<AllreduceRow> measure_allreduce(const BenchAllreduceOptions& options, Engine& engine, MpiWorld* world,
-                                            const std::function<void(const AllreduceRow&)>& tell,
+                                            const std::function<void(const std::vector<AllreduceRow>&)>& tell,
                                             std::vector<std::string>* left_out) {
-  const Settings settings = settings_of(options);
+  Settings settings = settings_of(options);
+  std::vector<std::string> unfit = leave_out(settings, engine.transport());
   AllreduceBench bench(world, engine, settings);
   std::vector<Row> rows;
-  for (const std::int64_t size : settings.sizes)
-    for (const Row& row : bench.run(size, options.warmup, options.iterations)) {
-      rows.push_back(row);
-      if (tell) tell(row);
-    }
-  if (left_out != nullptr) *left_out = bench.left_out();
+  for (const std::int64_t size : settings.sizes) {
+    const std::vector<Row> of_size = bench.run(size, options.warmup, options.iterations);
+    rows.insert(rows.end(), of_size.begin(), of_size.end());
+    if (tell) tell(of_size);
+  }
+  unfit.insert(unfit.end(), bench.left_out().begin(), bench.left_out().end());
+  if (left_out != nullptr) *left_out = std::move(unfit);
   return rows;
 }
 

@@ -18,6 +18,7 @@
 #include "comm/mpi/world.hpp"
 #include "job/agree.hpp"
 #include "job/launch.hpp"
+#include "job/shaped_network.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -38,6 +39,11 @@ void check(const BenchNetworkOptions& options, int ranks) {
                       "bench network measures links between ranks: start it on at least 2, as in 'mpirun -n 4 echelon "
                       "bench network'");
   if (const std::string fault = fault_of(options); !fault.empty()) throw CommonError(kExitConfig, fault);
+  try {
+    if (!options.network.rate.empty()) (void)shape_of(options.network, "--shaped");
+  } catch (const ConfigError& error) {
+    throw CommonError(kExitConfig, error.what());
+  }
 }
 
 // What the user asked Open MPI for; mpirun passes --mca on by the environment.
@@ -68,7 +74,7 @@ int print(AllPairs& all, const BenchNetworkOptions& options) {
 // `limit`: of what comes before links are measured.
 int run_in(MpiWorld& world, const BenchNetworkOptions& options, std::optional<SetUpLimit>& limit) {
   check(options, world.size());
-  const std::unique_ptr<Transport> transport = world.transport();
+  const std::unique_ptr<Transport> transport = with_network(world.transport(), options.network);
   limit.reset();
   AllPairs all = measure_all_pairs(*transport, {options.seconds, options.limit_s, interface_here(*transport)});
   const int code = transport->rank() == 0 ? print(all, options) : kExitOk;

@@ -20,6 +20,7 @@
 #include "config/parse.hpp"
 #include "data/describe.hpp"
 #include "device/device.hpp"
+#include "job/shaped_network.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
 #include "run/replay.hpp"
@@ -227,6 +228,10 @@ void warn_of_config(Check& check) {
         "signal writes one");
   if (config.device.kind == "paced")
     check.warn("device.kind = \"paced\" sleeps instead of computing: losses are meaningless");
+  if (!config.network.rate.empty())
+    check.warn(
+        fmt::format("network.rate: messages between hosts are slowed down to {}; times are those of that network",
+                    shape_of(config.network).text()));
   if (check.ranks % check.hosts != 0)
     check.warn(fmt::format("{} ranks do not divide evenly over {} hosts", check.ranks, check.hosts));
 }

@@ -24,16 +24,17 @@ void place_ranks(Check& check, const CheckOptions& options) {
   check.ranks = options.ranks != 0
                     ? options.ranks
                     : std::max(1, options.replicas) * group + static_cast<int>(check.config.exchange.server.ranks);
-  check.hosts = options.hosts;
+  check.hosts = check.machines = options.hosts;
   if (check.hosts < 1 || check.hosts > check.ranks)
     throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of ranks)", check.hosts, check.ranks));
   check.config = config_for_ranks(std::move(check.config), check.ranks, check.notes);
+  if (!check.config.network.rate.empty()) check.hosts = (check.ranks + check.ranks_a_host() - 1) / check.ranks_a_host();
 }
 
 std::vector<Footprint> fullest_host(const Check& check, const std::vector<Footprint>& memory) {
   const Mesh& mesh = *check.mesh;
-  const std::vector<int> hosts = check.hosts_of_ranks();
-  std::vector<std::vector<Footprint>> by_host(static_cast<std::size_t>(check.hosts));
+  const std::vector<int> hosts = check.machines_of_ranks();
+  std::vector<std::vector<Footprint>> by_host(static_cast<std::size_t>(check.machines));
   for (int rank = 0; rank < check.ranks; ++rank) {
     const bool serves = rank >= check.workers();
     Footprint held = memory[static_cast<std::size_t>(serves ? 0 : mesh.index_in_group(mesh.coord(rank)))];

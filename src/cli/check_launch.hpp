@@ -1,11 +1,13 @@
 // The launch that `echelon check` plans for: ranks, hosts, and what follows from them.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/options.hpp"
+#include "comm/host_groups.hpp"
 #include "config/roles.hpp"
 #include "parallel/footprint.hpp"
 #include "train/run_plan.hpp"
@@ -15,8 +17,9 @@ namespace echelon::cli {
 // The launch of the options, with the plan that `train` would make for it. Built without MPI, in one process.
 struct Check {
   Config config;
-  int ranks = 1;  // of the launch, servers included
-  int hosts = 1;
+  int ranks = 1;                    // of the launch, servers included
+  int hosts = 1;                    // of [network] where messages are slowed down
+  int machines = 1;                 // whose memory and cores ranks share
   std::optional<RunInputs> inputs;  // none where the training data are not on this machine
   std::optional<Mesh> mesh;
   std::optional<RunPlan> plan;     // of the first rank
@@ -27,13 +30,13 @@ struct Check {
   Roles roles() const { return roles_of(config, ranks); }
   int workers() const { return roles().workers; }
   int servers() const { return roles().servers; }
-  int ranks_a_host() const { return (ranks + hosts - 1) / hosts; }
-  // By rank: ranks fill one host after another, as launchers do.
-  std::vector<int> hosts_of_ranks() const {
-    std::vector<int> of_rank;
-    for (int r = 0; r < ranks; ++r) of_rank.push_back(r / ranks_a_host());
-    return of_rank;
+  int ranks_a_host() const {
+    return config.network.rate.empty() ? (ranks + hosts - 1) / hosts
+                                       : std::min(ranks, static_cast<int>(config.network.ranks_per_host));
   }
+  // By rank: ranks fill one host after another, as launchers do.
+  std::vector<int> hosts_of_ranks() const { return groups_of_ranks(ranks, ranks_a_host()); }
+  std::vector<int> machines_of_ranks() const { return groups_of_ranks(ranks, (ranks + machines - 1) / machines); }
   std::vector<std::string> host_names() const {
     std::vector<std::string> names;
     for (int h = 0; h < hosts; ++h) names.push_back(std::to_string(h));

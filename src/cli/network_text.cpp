@@ -87,7 +87,7 @@ std::string part_text(const LinkMatrix& links, const Part& part, const std::stri
 
 std::string interface_here(const Transport& transport) {
   const std::size_t hosts = transport.host_names().size();
-  if (hosts == 1) return {};
+  if (hosts == 1 || transport.shape()) return {};
   const auto here = static_cast<std::size_t>(transport.hosts()[static_cast<std::size_t>(transport.rank())]);
   return route_to_host(transport.host_names()[(here + 1) % hosts]);
 }

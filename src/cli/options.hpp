@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "config/schema.hpp"
+
 namespace echelon::cli {
 
 struct TrainOptions {  // echelon train CONFIG [--set section.key=value]... [--local-ranks K]
@@ -122,7 +124,7 @@ struct PlanOptions {  // echelon plan CONFIG --from RUN.. | --step TEXT|FILE  --
   std::vector<std::string> sets;
   std::vector<std::string> from;  // folders of runs: the step, and points to compare with
   std::string step;               // a described step, instead of a measured one
-  std::string network = "10gbit";
+  std::string network;            // "": that of the config's [network], else 10gbit
   std::string replicas = "8..10000";
   std::string scaling = "weak";  // weak: the batch of each replica stays | strong: that of all
   std::vector<std::string> compare = {"strategies", "algorithms", "codecs"};
@@ -221,8 +223,9 @@ struct BenchAllreduceOptions {  // mpirun -n K echelon bench allreduce [--algori
   int iterations = 20;
   int warmup = 3;
   std::string dtype = "f32";
-  std::string rate;   // of the link of one rank, "1gbit": adds a column with the lower bound of the time; "": none
-  bool json = false;  // a line of JSON for each row instead of the table
+  std::string rate;       // of the link of one rank, "1gbit": adds a column with the lower bound of the time; "": none
+  NetworkConfig network;  // messages are slowed down to it: --shaped, --delay-us, --ranks-per-host
+  bool json = false;      // a line of JSON for each row instead of the table
 };
 int run_bench_allreduce(const BenchAllreduceOptions& options);
 // Options in words ("--sizes", "1MiB", "--dtype=f64"). ConfigError for one that the verb does not have.
@@ -231,6 +234,7 @@ BenchAllreduceOptions parse_bench_allreduce(const std::vector<std::string>& word
 struct BenchNetworkOptions {  // mpirun -n K echelon bench network [--out FILE.json] [--figure FILE.svg] [--json] ..
   std::string out, figure;
   double seconds = 0.05, limit_s = 10;  // of a message of the bandwidth; of a wait
+  NetworkConfig network;                // as above
   bool json = false;                    // print what --out writes instead of the tables
 };
 int run_bench_network(const BenchNetworkOptions& options);

@@ -50,7 +50,7 @@ class Planner {
   explicit Planner(const PlanOptions& options)
       : options_(options),
         config_(load_config(options.config, options.sets)),
-        network_(read_network(options.network)),
+        network_(read_network(options.network.empty() ? network_of_config(config_.network) : options.network)),
         replicas_(replica_list(options.replicas)),
         graph_(build_model(config_.model, bench_samples(config_).form)),
         work_(workload_of(config_, graph_)),

@@ -9,8 +9,8 @@ namespace echelon::cli {
 
 class SetUpLimit {
  public:
-  // For as long as it lives, but no longer than `limit_s`: then this rank and its host are named, and the process ends
-  // by _exit(7).
+  // For as long as it lives, but no longer than `limit_s`: then this rank and its host are named, with the other end of
+  // a link that is blocked, and the process ends by _exit(7); ranks that know of none wait 2 s longer.
   SetUpLimit(int rank, double limit_s) : watch_([this, rank, limit_s] { wait(rank, limit_s); }) {}
   ~SetUpLimit();
   SetUpLimit(const SetUpLimit&) = delete;

@@ -18,6 +18,7 @@
 #include "config/parse.hpp"
 #include "job/agree.hpp"
 #include "job/launch.hpp"
+#include "job/shaped_network.hpp"
 #include "job/signals.hpp"
 #include "run/attempt.hpp"
 #include "study/placement.hpp"
@@ -37,7 +38,7 @@ struct Lane {
 // This rank's part in a cell; its exit code.
 int train_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Transport> part, const Lane& lane) {
   begin_run();
-  Engine engine(std::move(part));
+  Engine engine(with_network(std::move(part), load_config(cell.file, cell.sets).network));
   const auto load = [&](std::vector<std::string>& notes) { return load_config(cell.file, cell.sets, &notes); };
   return Attempt(engine, {.load_config = load,
                           .end_world = &MpiWorld::abort,

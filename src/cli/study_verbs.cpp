@@ -14,7 +14,9 @@
 #include "cli/allreduce_bench.hpp"
 #include "comm/engine.hpp"
 #include "comm/group.hpp"
+#include "config/parse.hpp"
 #include "job/launcher.hpp"
+#include "job/shaped_network.hpp"
 #include "job/signals.hpp"
 #include "study/cell_record.hpp"
 #include "study/search.hpp"
@@ -119,7 +121,8 @@ int run_apart(const StudyPlan& study, const StudyCell& cell) {
 }
 
 int run_allreduce_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Transport> part) {
-  Engine engine(std::move(part));
+  const Config config = parse_config(read_file_whole(cell.file), cell.file, cell.sets);
+  Engine engine(with_network(std::move(part), config.network));
   Group all(engine, 0);
   int code = kExitOk;
   std::string error;

@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/quantities.hpp"
 #include "base/text.hpp"
 #include "cli/foresee_launch.hpp"
 #include "cli/memory_text.hpp"
 #include "cli/options.hpp"
-#include "cli/quantities.hpp"
 #include "config/parse.hpp"
 #include "device/device.hpp"
 

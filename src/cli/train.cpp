@@ -15,6 +15,7 @@
 #include "fault/injector.hpp"
 #include "job/launch.hpp"
 #include "job/launch_watch.hpp"
+#include "job/shaped_network.hpp"
 #include "job/signals.hpp"
 #include "run/attempt.hpp"
 #include "run/survivors.hpp"
@@ -34,8 +35,10 @@ Config own_config(const TrainOptions& options) {
   }
 }
 
-// A rank's transport with the faults and the checks that the config asks for; as it is, where it asks for none.
+// A rank's transport with the network, the faults and the checks that the config asks for; as it is, where it asks for
+// none.
 std::unique_ptr<Transport> wrapped(std::unique_ptr<Transport> transport, const Config& config, FaultInjector* faults) {
+  transport = with_network(std::move(transport), config.network);
   if (faults) transport = faults->around(std::move(transport));
   return config.exchange.check_messages ? make_checked(std::move(transport)) : std::move(transport);
 }

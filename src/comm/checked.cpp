@@ -37,6 +37,8 @@ class CheckedTransport final : public Transport {
   std::string name() const override { return inner_->name() + ", messages checked"; }
   const std::vector<int>& hosts() const override { return inner_->hosts(); }
   const std::vector<std::string>& host_names() const override { return inner_->host_names(); }
+  const std::vector<int>& machines() const override { return inner_->machines(); }
+  const NetworkShape* shape() const override { return inner_->shape(); }
   const Clock& clock() const override { return inner_->clock(); }
   double wakes_at_s() const override { return inner_->wakes_at_s(); }
 

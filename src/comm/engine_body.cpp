@@ -5,6 +5,8 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -20,7 +22,7 @@ constexpr double kPublish_s = 5e-3;  // the largest age of the watchdog's view
 }  // namespace
 
 Engine::Body::Body(std::unique_ptr<Transport> transport, const EngineOptions& with)
-    : options(with), clock(transport->clock()) {
+    : options(with), clock(transport->clock()), shaped(transport->shape() != nullptr) {
   std::vector<int> world(static_cast<std::size_t>(transport->size()));
   std::iota(world.begin(), world.end(), 0);
   wires.push_back(
@@ -42,17 +44,17 @@ void Engine::Body::run() {
   set_thread_rank(wires.front().transport->rank());
   for (;;) {
     bool moved = false;
-    double idle_s = 0;
+    double pause = 0;
     {
       const std::lock_guard drives(driving);
       moved = pass();
       if (stopped) break;
-      idle_s = now() - moved_s;
+      if (!moved) pause = pause_s(now() - moved_s, options.yield_s);
     }
     if (helped || !working)
       stand_by();
     else if (!moved)
-      relax(idle_s, options.yield_s);
+      relax(pause);
   }
 }
 
@@ -65,7 +67,7 @@ void Engine::Body::drive_until(const Ticket::State& done) {
     (void)slack;
     const std::lock_guard drives(driving);
     while (!stopped && !done.is_done())
-      if (!pass() && !done.is_done()) relax(now() - moved_s, options.patience_s);
+      if (!pass() && !done.is_done()) relax(pause_s(now() - moved_s, options.patience_s));
   }
   bool work_left = false;
   {
@@ -225,7 +227,16 @@ bool Engine::Body::drive_protocols() {
 
 bool Engine::Body::busy() const {
   const auto under_way = [](const Protocol& protocol) { return protocol.driver->busy(); };
-  return !live.empty() || !pending.empty() || std::any_of(protocols.begin(), protocols.end(), under_way);
+  if (!live.empty() || !pending.empty() || std::any_of(protocols.begin(), protocols.end(), under_way)) return true;
+  return shaped && std::isfinite(wakes_at_s());
+}
+
+// Of all transports.
+double Engine::Body::wakes_at_s() const {
+  double first = std::numeric_limits<double>::infinity();
+  for (const Wire& wire : wires)
+    if (wire.transport) first = std::min(first, wire.transport->wakes_at_s());
+  return first;
 }
 
 // Removes a machine; called by another thread than the one that drives.
@@ -276,14 +287,21 @@ void Engine::Body::publish(double time_s) {
   shows_waits = !published.empty();
 }
 
-// Nothing moved for idle_s: yield, then sleep; submit() ends a sleep early.
-void Engine::Body::relax(double idle_s, double yield_s) {
-  if (idle_s < yield_s) {
+// Of the thread that drives, where nothing moved for idle_s; 0: yield.
+double Engine::Body::pause_s(double idle_s, double yield_s) const {
+  if (!shaped) return idle_s < yield_s ? 0 : options.nap_s(idle_s);
+  constexpr double kShortest_s = 10e-6;  // a small message takes about as long through a kernel
+  return std::clamp(wakes_at_s() - now(), 0.0, std::min(options.nap_s(idle_s), std::max(kShortest_s, idle_s / 10)));
+}
+
+// submit() ends a sleep early.
+void Engine::Body::relax(double pause_s) {
+  if (pause_s == 0) {
     sched_yield();
     return;
   }
   std::unique_lock lock(mutex);
-  if (!news.load(std::memory_order_relaxed)) wake.wait_for(lock, std::chrono::duration<double>(options.nap_s(idle_s)));
+  if (!news.load(std::memory_order_relaxed)) wake.wait_for(lock, std::chrono::duration<double>(pause_s));
 }
 
 void Engine::Body::stand_by() {

@@ -52,6 +52,7 @@ struct Engine::Body final : Driver {
   // Any thread.
   const EngineOptions options;
   const Clock& clock;
+  const bool shaped;         // messages come at times that the transport knows: passes without a pause gain nothing
   mutable std::mutex mutex;  // of what follows, up to the line
   std::condition_variable wake;
   std::vector<Queued> inbox;
@@ -95,9 +96,11 @@ struct Engine::Body final : Driver {
   bool drive();
   bool drive_protocols();
   bool busy() const;
+  double wakes_at_s() const;
   double now() const { return clock.now_s(); }
   void publish(double time_s);
-  void relax(double idle_s, double yield_s);
+  double pause_s(double idle_s, double yield_s) const;
+  void relax(double pause_s);
   void stand_by();
   void fail_all(const std::exception_ptr& error, bool with_protocols = false);
   void detach(const ProtocolDriver& driver);

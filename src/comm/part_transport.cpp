@@ -38,6 +38,8 @@ class PartTransport final : public Transport {
   std::string name() const override { return whole_->name(); }
   const std::vector<int>& hosts() const override { return hosts_; }
   const std::vector<std::string>& host_names() const override { return host_names_; }
+  const std::vector<int>& machines() const override { return machines_; }
+  const NetworkShape* shape() const override { return whole_->shape(); }
   const Clock& clock() const override { return whole_->clock(); }
   double wakes_at_s() const override { return whole_->wakes_at_s(); }
 
@@ -118,9 +120,13 @@ class PartTransport final : public Transport {
 
   // As Transport::hosts asks: from 0, in the order of first rank here.
   void number_hosts() {
-    std::vector<int> in_whole_hosts;
-    for (const int member : members_) in_whole_hosts.push_back(whole_->hosts()[static_cast<std::size_t>(member)]);
+    std::vector<int> in_whole_hosts, in_whole_machines;
+    for (const int member : members_) {
+      in_whole_hosts.push_back(whole_->hosts()[static_cast<std::size_t>(member)]);
+      in_whole_machines.push_back(whole_->machines()[static_cast<std::size_t>(member)]);
+    }
     hosts_ = numbered(in_whole_hosts);
+    machines_ = numbered(in_whole_machines);
     for (std::size_t rank = 0; rank < hosts_.size(); ++rank)
       if (static_cast<std::size_t>(hosts_[rank]) == host_names_.size())
         host_names_.push_back(whole_->host_names()[static_cast<std::size_t>(in_whole_hosts[rank])]);
@@ -142,7 +148,7 @@ class PartTransport final : public Transport {
   std::vector<int> ranks_;    // the reverse; -1: no member
   int space_, rank_ = 0;
   std::shared_ptr<int> next_;
-  std::vector<int> hosts_;
+  std::vector<int> hosts_, machines_;
   std::vector<std::string> host_names_;
   std::unordered_set<std::int64_t> receives_;  // under way
   AtomicCounters counters_;

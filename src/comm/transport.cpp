@@ -8,6 +8,10 @@ SharedChannel* Transport::shared_channel(int, int&) {
   throw EnvironmentError("transport '" + name() + "' has no memory in which ranks of one host sum");
 }
 
+std::unique_ptr<Transport> Transport::with_hosts(const std::vector<int>&) {
+  throw EnvironmentError("transport '" + name() + "' has the hosts that it has");
+}
+
 WireCounters& WireCounters::operator+=(const WireCounters& other) {
   messages_sent += other.messages_sent;
   bytes_sent += other.bytes_sent;

@@ -1,7 +1,8 @@
 // Messages of bytes between ranks. A transport has no notion of tensors, plans or codecs: those are above it.
 //
 // Bodies: mpi/ (the only place with <mpi.h>), local/ (ranks as threads of one process, counts everything), virtual/
-// (all ranks on one thread and a virtual clock); around any other disturbed.hpp (faults) and checked.hpp (checksums).
+// (all ranks on one thread and a virtual clock); around any other disturbed.hpp (faults), checked.hpp (checksums) and
+// shaped.hpp (rates and delays of cards).
 //
 // Threads: one thread of a rank, its engine's, makes every call between `start` and `stop` (MPI_THREAD_SERIALIZED).
 // Messages between the same two ranks with the same tag arrive in the order sent; a receive of fewer bytes than the
@@ -25,6 +26,7 @@
 namespace echelon::inline comm {
 
 class SharedChannel;
+struct NetworkShape;
 
 inline constexpr int kAnySource = -1;
 
@@ -68,6 +70,11 @@ class Transport {
   // For each rank the index of its host, from 0, in order of first rank; and the name of each host.
   virtual const std::vector<int>& hosts() const = 0;
   virtual const std::vector<std::string>& host_names() const = 0;
+  // Likewise of machines, whose cores, GPUs and disks ranks share: other than hosts only where hosts are groups of
+  // ranks (with_hosts).
+  virtual const std::vector<int>& machines() const { return hosts(); }
+  // What the cards of hosts are slowed down to (shaped.hpp); null: to nothing.
+  virtual const NetworkShape* shape() const { return nullptr; }
   // The clock of all waits and measurements on this transport: of the host, or virtual.
   virtual const Clock& clock() const { return host_clock(); }
   // The earliest time at which a request may complete without an action of another rank (a delayed message); infinity
@@ -93,6 +100,11 @@ class Transport {
 
   // A transport over the ranks that give the same colour, ordered by key then rank; collective, blocking.
   virtual std::unique_ptr<Transport> split(int color, int key) = 0;
+
+  // A transport over the same ranks whose hosts are these, by rank, so that ranks of one machine stand for several
+  // hosts; collective, blocking. EnvironmentError where ranks of one host are on several machines. `hosts` is the same
+  // on all ranks.
+  virtual std::unique_ptr<Transport> with_hosts(const std::vector<int>& hosts);
 
   // Memory that all ranks share, of which `bytes` are this rank's; collective, blocking. Null on every rank where ranks
   // are on several hosts, or where the system provides none.

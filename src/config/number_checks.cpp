@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.hpp"
+#include "base/quantities.hpp"
 #include "config/batch_plan.hpp"
 #include "config/combinations.hpp"
 #include "config/faults.hpp"
@@ -140,6 +142,15 @@ void check_pace(const Config& config) {
                      pace_ms));
 }
 
+void check_network(const Config& config) {
+  if (config.network.rate.empty()) return;
+  try {
+    (void)parse_rate(config.network.rate, "network.rate");
+  } catch (const ConfigError& error) {
+    refuse(config, "network.rate", error.what());
+  }
+}
+
 void check_goal(const Config& config) {
   const GoalConfig& goal = config.goal;
   if (config.checkpoint.keep_best != GoalMetric::none && config.data.test.empty())
@@ -206,6 +217,7 @@ void check_combinations(const Config& config) {
   check_loss_scale(config);
   check_gossip(config);
   check_pace(config);
+  check_network(config);
   check_goal(config);
   (void)trace_steps(config);
   (void)faults_of(config);

@@ -201,6 +201,12 @@ struct ExchangeConfig {
 #undef X
 };
 
+struct NetworkConfig {              // [network]: messages are slowed down to those of another one (comm/shaped.hpp)
+  std::string rate;                 // of a host's card, each direction: "1gbit"; "": messages pass as they come
+  double delay_us = 0;              // of a message between hosts, 0 to 1e7
+  std::int64_t ranks_per_host = 1;  // consecutive ranks that stand for a host: topology, placement and splits see them
+};
+
 struct DeviceConfig {
   std::string kind = "auto";       // auto | reference | onednn | cuda | paced
   std::vector<std::string> kinds;  // by rank on its host, the last for all further ones; empty: kind
@@ -306,6 +312,7 @@ struct Config {
   OptimiserConfig optimiser;  // [optimizer]
   ParallelConfig parallel;
   ExchangeConfig exchange;
+  NetworkConfig network;
   DeviceConfig device;
   EvaluateConfig evaluate;
   CheckpointConfig checkpoint;

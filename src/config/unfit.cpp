@@ -171,6 +171,8 @@ class Finder {
     find_in_shared_memory();
     for (const char* path : {"exchange.warmup_steps", "exchange.warmup_epochs", "exchange.warmup_each_epoch"})
       used(path, exchange.warmup_replicas > 0, "exchange.warmup_replicas > 0");
+    for (const char* path : {"network.delay_us", "network.ranks_per_host"})
+      used(path, !config_.network.rate.empty(), "network.rate");
     const auto may_be = [&](std::string_view kind) { return config_.device.kind == kind || is_among_kinds(kind); };
     used("device.tf32", (may_be("cuda") || may_be("onednn") || may_be("auto")) && config_.device.dtype == DType::f32,
          "device.kind = \"cuda\", \"onednn\" or \"auto\" with dtype = \"f32\"");

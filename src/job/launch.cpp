@@ -80,8 +80,10 @@ HostSlot host_slot_of(const Transport& transport) {
   slot.ranks = transport.size();
   const int host = hosts[static_cast<std::size_t>(slot.rank)];
   slot.hosts = 1 + *std::max_element(hosts.begin(), hosts.end());
-  slot.local_ranks = static_cast<int>(std::count(hosts.begin(), hosts.end(), host));
-  slot.local_rank = static_cast<int>(std::count(hosts.begin(), hosts.begin() + slot.rank, host));
+  const std::vector<int>& machines = transport.machines();
+  slot.machine = machines[static_cast<std::size_t>(slot.rank)];
+  slot.local_ranks = static_cast<int>(std::count(machines.begin(), machines.end(), slot.machine));
+  slot.local_rank = static_cast<int>(std::count(machines.begin(), machines.begin() + slot.rank, slot.machine));
   slot.host = transport.host_names()[static_cast<std::size_t>(host)];
   return slot;
 }

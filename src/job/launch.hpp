@@ -23,9 +23,10 @@ struct HostSlot {
   int rank = 0;
   int ranks = 1;
   int hosts = 1;
-  int local_rank = 0;   // among the ranks of its host
-  int local_ranks = 1;  // on its host
+  int local_rank = 0;   // among the ranks of its machine
+  int local_ranks = 1;  // on its machine
   std::string host;
+  int machine = 0;  // whose cores, GPUs and disks it shares; other than its host where hosts are groups of ranks
 };
 // A rank among those of its host that share its cores and GPUs.
 struct LocalPlace {

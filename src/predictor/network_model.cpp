@@ -8,7 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/quantities.hpp"
 #include "comm/links/link_matrix.hpp"
+#include "comm/network_card.hpp"
 #include "predictor/description.hpp"
 
 namespace echelon::inline predictor {
@@ -44,6 +46,7 @@ std::vector<std::string> names_of(const Preset (&presets)[n]) {
   return names;
 }
 
+constexpr const char* kDefault = "10gbit";
 constexpr double kLeastUncertainty = 0.05;
 
 // A file of `echelon bench network`.
@@ -94,6 +97,14 @@ Base base_of(const MeasuredNetwork& measured) {
 
 }  // namespace
 
+std::string network_of_config(const NetworkConfig& config) {
+  if (config.rate.empty()) return kDefault;
+  constexpr std::size_t kLong = 1 << 20;  // of many frames
+  const NetworkShape shape{.bytes_per_s = parse_rate(config.rate, "network.rate")};
+  return fmt::format("gbit={:.6g},latency_us={},ranks_per_host={},uncertainty={}",
+                     kLong / card_s(shape, kLong) * 8 / 1e9, config.delay_us, config.ranks_per_host, kLeastUncertainty);
+}
+
 std::vector<std::string> network_presets() { return names_of(kCards); }
 
 Network NetworkModel::scaled(double rate, double latency) const {
@@ -105,7 +116,7 @@ Network NetworkModel::scaled(double rate, double latency) const {
 
 NetworkModel read_network(const std::string& argument) {
   Description text(argument, "--network", "network");
-  const std::string base = text.word("base", "10gbit"), inside = text.word("inside", "memory");
+  const std::string base = text.word("base", kDefault), inside = text.word("inside", "memory");
   const bool measured = base.ends_with(".json");
   const CardPreset* card = find_preset(kCards, base);
   if (!card && !measured)

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "comm/collective/plan_time.hpp"
+#include "config/schema.hpp"
 
 namespace echelon::inline predictor {
 
@@ -37,6 +38,9 @@ struct NetworkModel {
 };
 
 std::vector<std::string> network_presets();
+// What read_network takes for the network that a config slows messages down to: "gbit=0.956,latency_us=50,..", of which
+// frames leave what comm/network_card.hpp says; "10gbit" where it slows nothing down.
+std::string network_of_config(const NetworkConfig& config);
 // ConfigError as Description, and for an unknown preset with the nearest one; DataError as read_link_matrix.
 NetworkModel read_network(const std::string& argument);
 

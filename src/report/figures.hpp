@@ -150,6 +150,7 @@ struct RunFigures {
   int servers = 0, hosts = 0;
   std::string device, device_text;
   bool paced = false;
+  std::string shaped;  // "1 Gbit/s, 50 us, 2 ranks a host"; "": messages passed as they came
   std::string dtype;
   int threads = 0;
   std::string model;

@@ -81,6 +81,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"device", "", R::rank0, S::none, A::first, "onednn, cuda, reference or paced"}, f.device);
   visit(Figure{"device_text", "", R::rank0, S::none, A::first, "model and threads"}, f.device_text);
   visit(Figure{"paced", "", R::same, S::none, A::first, "ops slept for tabulated times"}, f.paced);
+  visit(Figure{"shaped", "", R::same, S::none, A::first, "to which network messages were slowed down ([network])", kLeftOut}, f.shaped);
   visit(Figure{"dtype", "", R::same, S::none, A::first, "of weights and activations"}, f.dtype);
   visit(Figure{"threads", "", R::rank0, S::none, A::first, "of the device"}, f.threads);
   visit(Figure{"model", "", R::same, S::none, A::first, "from the zoo, or the config's name"}, f.model);

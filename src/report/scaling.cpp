@@ -56,10 +56,11 @@ std::string hash_text(const Runs& runs) {
 }
 
 // By what rows differ, in their order.
-using Cell = std::tuple<int, int, int, int, std::string, std::string, std::string, std::string, std::string>;
+using Cell =
+    std::tuple<int, int, int, int, std::string, std::string, std::string, std::string, std::string, std::string>;
 Cell cell_of(const RunRecord& run) {
-  return {run.ranks,    run.servers,   run.hosts,      run.mesh.parts(), run.mesh_text,
-          run.strategy, run.algorithm, run.codec_text, batches_text(run)};
+  return {run.ranks,    run.servers,   run.hosts,      run.mesh.parts(),  run.mesh_text,
+          run.strategy, run.algorithm, run.codec_text, batches_text(run), run.shaped};
 }
 
 std::string list_text(const std::set<std::string>& words, const char* between = ", ") {
@@ -91,6 +92,14 @@ void add_notes(Study& study, const Runs& runs) {
         "paced: ops slept for tabulated times, the exchange was real. The rates show the exchange and the schedule, "
         "not "
         "the arithmetic of this machine; losses and accuracies are meaningless and left out.");
+  std::set<std::string> networks;
+  for (const RunRecord* run : runs) networks.insert(run->shaped);
+  networks.erase("");
+  if (!networks.empty())
+    study.notes.push_back(fmt::format(
+        "shaped: messages between groups of ranks were slowed down to cards of {} ([network]); times of the exchange "
+        "are those of that network.",
+        list_text(networks, "; ")));
   for (const RunRecord* run : runs)
     if (by_library(*run)) {
       study.notes.push_back(
@@ -139,8 +148,14 @@ void add_notes(Study& study, const Runs& runs) {
                           "): the speed-up is not that of the ranks alone; set device.threads.");
 }
 
+// " (paced)", " (shaped)", " (paced, shaped)"; "" of a run that is neither.
+std::string marks_of(const RunRecord& run) {
+  if (run.shaped.empty()) return run.paced ? " (paced)" : "";
+  return run.paced ? " (paced, shaped)" : " (shaped)";
+}
+
 std::string title_of(StudyKind kind, const RunRecord& run) {
-  const std::string paced = run.paced ? " (paced)" : "";
+  const std::string paced = marks_of(run);
   if (kind == StudyKind::strong)
     return fmt::format("Strong scaling{}: {}, global batch {}", paced, run.model, run.global_batch);
   return fmt::format("Weak scaling{}: {}, batch {} a rank", paced, run.model, even_batch(run));

@@ -1,11 +1,13 @@
 #include "report/verdict.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/text.hpp"
 
@@ -85,6 +87,12 @@ class Judge {
   }
 
   void pace() {
+    std::set<std::string> networks;
+    for (const Setting& s : e_.settings)
+      if (!s.row.shaped.empty()) networks.insert(s.row.shaped);
+    if (!networks.empty())
+      say(fmt::format("Shaped: messages were slowed down to {}; what follows holds for networks like that.",
+                      fmt::join(networks, "; ")));
     const auto late = [](const Setting& s) {
       return largest(s.row.pace_over_steps) * s.row.attempts / s.row.counted_steps();
     };

@@ -73,13 +73,16 @@ void Attempt::read_config() {
   });
 }
 
-// Only `echelon train` has a launch for one run alone, whose transport it wraps.
+// Only `echelon train` has a launch for one run alone, whose transport it wraps; cells of a study have the network too.
 void Attempt::require_wrapped() const {
   if (!config_.fault.inject.empty() && !options_.faults)
     refuse(config_, "fault.inject", "faults are for runs of `echelon train`, not for cells of a study; leave them out");
   if (config_.exchange.check_messages && !engine_.transport().checks_messages())
     refuse(config_, "exchange.check_messages",
            "messages are checked in runs of `echelon train`, not in cells of a study; leave it out");
+  if (!config_.network.rate.empty() && engine_.transport().shape() == nullptr)
+    refuse(config_, "network.rate",
+           "messages are slowed down in runs of `echelon train` and in cells of a study alone; leave it out");
 }
 
 RunInputs Attempt::open_inputs() {

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "config/parse.hpp"
 #include "data/describe.hpp"
+#include "job/shaped_network.hpp"
 #include "model/build.hpp"
 #include "parallel/pipeline.hpp"
 #include "parallel/stages.hpp"
@@ -146,6 +147,11 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
         fmt::format("samples   those of {} replicas, processed by one (data.as_replicas)", p.plan.shards.replicas()));
   if (!p.device.computes())
     lines.emplace_back("PACED     ops sleep for tabulated times: a timing study, computed values are meaningless");
+  if (!p.config.network.rate.empty())
+    lines.push_back(
+        fmt::format("SHAPED    messages between hosts are slowed down to {} (network.rate): times are those "
+                    "of that network",
+                    shape_of(p.config.network).text()));
   if (p.config.device.pace_ms != 0)
     lines.push_back(fmt::format("pace      ops compute, then sleep: forward and backward of a step take {}{}",
                                 p.config.device.pace_ms > 0 ? seconds_text(1e-3 * p.config.device.pace_ms)

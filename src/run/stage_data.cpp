@@ -24,12 +24,13 @@ std::string files_read(const RunPlan& plan, int replica) {
   return read;
 }
 
-// Over the ranks of this host.
+// Over the ranks of this machine, which share its disk.
 std::string files_read_on_host(const RunPlan& plan, int replica, const HostSlot& slot, Group& group) {
-  const std::vector<std::string> hosts = group.gather(slot.host), reads = group.gather(files_read(plan, replica));
+  const std::vector<double> machines = group.gather(slot.machine);
+  const std::vector<std::string> reads = group.gather(files_read(plan, replica));
   std::string read(plan.train.shards.size(), kNotRead);
   for (std::size_t rank = 0; rank < reads.size(); ++rank)
-    for (std::size_t file = 0; file < read.size() && hosts[rank] == slot.host; ++file)
+    for (std::size_t file = 0; file < read.size() && machines[rank] == slot.machine; ++file)
       if (reads[rank][file] == kRead) read[file] = kRead;
   return read;
 }

@@ -14,6 +14,7 @@
 #include "base/peak_memory.hpp"
 #include "config/traits/strategies.hpp"
 #include "device/peak_rate.hpp"
+#include "job/shaped_network.hpp"
 #include "model/build.hpp"
 #include "report/figures_json.hpp"
 #include "report/oscillation.hpp"
@@ -102,6 +103,7 @@ void take_setting(const SummaryParts& parts, RunFigures& run) {
   run.device = std::string(parts.device.name());
   run.device_text = parts.device.describe();
   run.paced = !parts.device.computes();
+  run.shaped = config.network.rate.empty() ? "" : shape_of(config.network).text();
   run.dtype = std::string(name_of(config.device.dtype));
   run.threads = parts.threads;
   run.model = config.model.zoo.empty() ? config.name : config.model.zoo;

@@ -57,6 +57,8 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
                       parts.plan.per_token() ? "tokens" : "samples", counted(s.timed_steps, "step"),
                       rate_text(rate.p25), rate_text(rate.p75),
                       s.paced ? ", PACED: ops sleep for tabulated times, computed values are meaningless" : "");
+  if (!s.shaped.empty())
+    text.insert(text.rfind("\ntime:"), fmt::format(", SHAPED: messages were slowed down to {}", s.shaped));
   const TimePercent percent = time_percent(s.time_split_s);
   for (std::size_t i = 0; i < percent.size(); ++i)
     if (!is_seldom(i) || percent[i] > 0)

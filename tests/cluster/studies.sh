@@ -23,8 +23,8 @@ nsenter --net=/run/netns/h1 ip neigh replace 10.78.0.2 lladdr 02:00:00:00:00:99 
 timeout 120 "$hosts" mpirun -n 4 ./echelon scale blocked.toml "${short[@]}" --set name=unmet > unmet.log 2>&1
 code=$?
 nsenter --net=/run/netns/h1 ip neigh del 10.78.0.2 dev net0
-verdict "${names[14]}" '7, has not met all other ranks in 20 s, 0 cells' \
-  "$code, $(grep -o 'on h[1-4] has not met all other ranks in 20 s' unmet.log | head -1 | cut -d' ' -f3-), $(cells unmet | grep -c state) cells" \
+verdict "${names[14]}" '7, has not met all other ranks in 20 s: the link between h1 and h2, 0 cells' \
+  "$code, $(grep -o 'on h[1-4] has not met all other ranks in 20 s: the link between h[1-4] and h[1-4]' unmet.log | head -1 | cut -d' ' -f3-), $(cells unmet | grep -c state) cells" \
   unmet.log
 
 # Two lanes of four ranks, each of two hosts; a cell of two ranks on one of them.

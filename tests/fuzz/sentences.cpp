@@ -1,7 +1,7 @@
 // Short texts with a grammar of their own. An input is a byte, the number of the grammar, and the text.
 #include <cmath>
 
-#include "cli/quantities.hpp"
+#include "base/quantities.hpp"
 #include "config/faults.hpp"
 #include "config/trace_steps.hpp"
 #include "tests/fuzz/mutate.hpp"
@@ -33,11 +33,11 @@ class SentencesTarget final : public Target {
           for (const std::string& sentence : split_faults(text)) check(parse_fault(sentence));
           return;
         case 1:
-          for (const std::int64_t bytes : cli::parse_sizes(text, "--sizes"))
+          for (const std::int64_t bytes : parse_sizes(text, "--sizes"))
             if (bytes < 0) throw Defect("a negative size");
           return;
         case 2:
-          if (const double rate = cli::parse_rate(text, "--rate"); !(rate > 0) || !std::isfinite(rate))
+          if (const double rate = parse_rate(text, "--rate"); !(rate > 0) || !std::isfinite(rate))
             throw Defect("a rate that is none");
           return;
         default: {

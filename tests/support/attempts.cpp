@@ -5,11 +5,23 @@
 
 #include <stdexcept>
 
+#include "base/error.hpp"
 #include "config/parse.hpp"
+#include "job/shaped_network.hpp"
 #include "run/attempt.hpp"
 #include "tests/support/ranks.hpp"
 
 namespace echelon::test {
+namespace {
+
+// None where the config is refused, which is the attempt's to report.
+NetworkConfig network_of(const std::string& config, const std::vector<std::string>& sets) try {
+  return load_config(config, sets).network;
+} catch (const Error&) {
+  return {};
+}
+
+}  // namespace
 
 int train_on_threads(const std::string& config, const std::vector<std::string>& sets, int ranks,
                      const std::vector<int>& hosts, const OpenDevice& open_device) {
@@ -20,7 +32,7 @@ int train_on_threads(const std::string& config, const std::vector<std::string>& 
       ranks,
       [&](std::unique_ptr<Transport> transport) {
         int& code = codes[static_cast<std::size_t>(transport->rank())];
-        Engine engine(std::move(transport));
+        Engine engine(with_network(std::move(transport), network_of(config, sets)));
         code = Attempt(engine, {.load_config = load, .end_world = end_world, .open_device = open_device}).run();
       },
       60, hosts);

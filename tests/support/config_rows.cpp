@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "comm/host_groups.hpp"
 #include "config/batch_plan.hpp"
 #include "config/choices.hpp"
 #include "config/parse.hpp"
@@ -177,6 +178,7 @@ std::vector<Axis> config_axes() {
           {"split", {"none", "pipeline", "tensor", "space", "time_chunks", "auto"}},
           {"replicas", {"2", "1"}},
           {"hosts", {"one", "two"}},
+          {"network", {"real", "shaped"}},
           {"batch", {"equal", "accumulation", "unequal", "reproducible"}},
           {"precision", {"onednn:f32", "reference:f64", "reference:f32", "onednn:bf16"}},
           {"norm", {"none", "local", "synchronised", "renorm"}},
@@ -189,12 +191,7 @@ std::vector<Axis> config_axes() {
           {"checkpoint", {"epochs", "steps"}}};
 }
 
-std::vector<int> Experiment::hosts_of_ranks() const {
-  std::vector<int> of_rank;
-  const int each = (ranks + hosts - 1) / hosts;
-  for (int rank = 0; rank < ranks; ++rank) of_rank.push_back(rank / each);
-  return of_rank;
-}
+std::vector<int> Experiment::hosts_of_ranks() const { return groups_of_ranks(ranks, ranks_a_host()); }
 
 Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& values, const std::string& folder) {
   const Choices row(axes, values);
@@ -218,9 +215,14 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   toml.text("run", "progress", "none");
   toml.set("run", "hang_timeout_s", 20);
 
-  Experiment experiment{.config = toml.str()};
+  Experiment experiment;
   experiment.ranks = replicas * group + (row["strategy"] == "server.ranks" ? 1 : 0);
   experiment.hosts = row["hosts"] == "two" && experiment.ranks > 1 ? 2 : 1;
+  if (row["network"] == "shaped") {  // with the same hosts
+    toml.text("network", "rate", "1gbit");
+    toml.set("network", "ranks_per_host", experiment.ranks_a_host());
+  }
+  experiment.config = toml.str();
   const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
   // Asynchronous workers arrive in another order each time, and others are late.
   const StrategyTraits strategy = strategy_traits(strategy_of(row));

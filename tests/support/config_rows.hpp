@@ -20,6 +20,7 @@ struct Experiment {
   int hosts = 1;          // filled one after another
   bool same_bits = true;  // a resumed run ends with the bits of one that was not interrupted
   bool formula = true;    // the wire's bytes have one, and it counts this run's
+  int ranks_a_host() const { return (ranks + hosts - 1) / hosts; }
   std::vector<int> hosts_of_ranks() const;
 };
 Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& row, const std::string& folder);

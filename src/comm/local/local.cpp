@@ -27,6 +27,7 @@ class LocalTransport final : public Transport {
   std::string name() const override { return "local"; }
   const std::vector<int>& hosts() const override { return world_->hosts(); }
   const std::vector<std::string>& host_names() const override { return world_->host_names(); }
+  const std::vector<int>& machines() const override { return world_->machines(); }
 
   Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
     check_peer(peer);
@@ -106,6 +107,10 @@ class LocalTransport final : public Transport {
   std::unique_ptr<Transport> split(int color, int key) override {
     world_->check();
     return world_->split(rank_, next_split_++, color, key);
+  }
+  std::unique_ptr<Transport> with_hosts(const std::vector<int>& hosts) override {
+    world_->check();
+    return world_->split(rank_, next_split_++, 0, rank_, hosts);
   }
 
   WireCounters counters() const override { return counters_.read(); }

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/numbered.hpp"
+#include "comm/host_groups.hpp"
 #include "comm/local/local.hpp"
 #include "comm/mapped_block.hpp"
 #include "comm/shared_channel.hpp"
@@ -51,7 +52,15 @@ LocalWorld::LocalWorld(int ranks, const std::vector<int>& hosts, std::shared_ptr
   ECHELON_CHECK_EQ(static_cast<int>(hosts_.size()), ranks, "one host index for each rank");
   for (int i = 0; i <= *std::max_element(hosts_.begin(), hosts_.end()); ++i)
     host_names_.push_back("local" + std::to_string(i));
+  machines_ = hosts_;
 }
+
+LocalWorld::LocalWorld(const std::vector<int>& hosts, const LocalWorld& whole)
+    : boxes_(hosts.size()),
+      hosts_(numbered(hosts)),
+      machines_(whole.machines_),
+      host_names_(names_of_groups(hosts_, machines_, whole.host_names_)),
+      end_(whole.end_) {}
 
 void LocalWorld::deliver(LocalOp& from, LocalOp& to) {
   const bool fits = from.bytes <= to.bytes;
@@ -132,13 +141,15 @@ void LocalWorld::withdraw(LocalOp& op) {
   std::erase(op.sending ? queue.sends : queue.receives, &op);
 }
 
-std::unique_ptr<Transport> LocalWorld::split(int rank, std::int64_t call, int color, int key) {
+std::unique_ptr<Transport> LocalWorld::split(int rank, std::int64_t call, int color, int key,
+                                             const std::vector<int>& hosts) {
   std::unique_lock lock(mutex_);
   Split& split = splits_[call];
   const auto ranks_here = static_cast<std::size_t>(ranks());
   split.colours_and_keys.resize(ranks_here);
   split.parts.resize(ranks_here);
   split.colours_and_keys[static_cast<std::size_t>(rank)] = {color, key};
+  split.hosts = hosts;
   if (++split.arrived == ranks()) {
     divide(split);
     split_done_.notify_all();
@@ -187,9 +198,14 @@ void LocalWorld::divide(Split& split) {
       return split.colours_and_keys[static_cast<std::size_t>(a)].second <
              split.colours_and_keys[static_cast<std::size_t>(b)].second;
     });
-    std::vector<int> hosts;
-    for (int r : members) hosts.push_back(hosts_[static_cast<std::size_t>(r)]);
-    const auto world = std::make_shared<LocalWorld>(static_cast<int>(members.size()), hosts, end_);
+    std::vector<int> hosts, machines;
+    for (int r : members) {
+      hosts.push_back(hosts_[static_cast<std::size_t>(r)]);
+      machines.push_back(machines_[static_cast<std::size_t>(r)]);
+    }
+    const auto world = split.hosts.empty() ? std::make_shared<LocalWorld>(static_cast<int>(members.size()), hosts, end_)
+                                           : std::make_shared<LocalWorld>(split.hosts, *this);
+    if (split.hosts.empty()) world->machines_ = numbered(machines);
     for (std::size_t i = 0; i < members.size(); ++i)
       split.parts[static_cast<std::size_t>(members[i])] = local_transport(world, static_cast<int>(i));
   }

@@ -43,10 +43,13 @@ struct WorldEnd {
 class LocalWorld {
  public:
   LocalWorld(int ranks, const std::vector<int>& hosts, std::shared_ptr<WorldEnd> end);
+  // Hosts are groups of ranks of one machine.
+  LocalWorld(const std::vector<int>& hosts, const LocalWorld& whole);
 
   int ranks() const { return static_cast<int>(boxes_.size()); }
   const std::vector<int>& hosts() const { return hosts_; }
   const std::vector<std::string>& host_names() const { return host_names_; }
+  const std::vector<int>& machines() const { return machines_; }
 
   // Match `op` with the first waiting counterpart of its mailbox and copy the bytes, or queue it. `op` stays until its
   // state is final or it was withdrawn.
@@ -55,8 +58,9 @@ class LocalWorld {
   // The `call`-th library all-reduce of this rank; the last rank that calls computes the sum, in rank order.
   void reduce(LocalOp& op, std::int64_t call, std::size_t elems, DType dtype);
   void withdraw(LocalOp& op);
-  // Blocks until all ranks have made their `call`-th split; throws when the world ends meanwhile.
-  std::unique_ptr<Transport> split(int rank, std::int64_t call, int color, int key);
+  // Blocks until all ranks have made their `call`-th split; throws when the world ends meanwhile. `hosts`: of all
+  // ranks, for a split in which they all stay together (Transport::with_hosts).
+  std::unique_ptr<Transport> split(int rank, std::int64_t call, int color, int key, const std::vector<int>& hosts = {});
 
   // Likewise for the `call`-th block of shared memory; null, without waiting, where ranks are on several hosts.
   std::shared_ptr<SharedBlock> share(int rank, std::int64_t call, std::size_t bytes);
@@ -83,6 +87,7 @@ class LocalWorld {
   };
   struct Split {
     std::vector<std::pair<int, int>> colours_and_keys;  // by rank
+    std::vector<int> hosts;                             // empty: as they are
     std::vector<std::unique_ptr<Transport>> parts;
     int arrived = 0, taken = 0;
   };
@@ -96,7 +101,7 @@ class LocalWorld {
   void divide(Split& split);
 
   std::deque<Mailbox> boxes_;
-  std::vector<int> hosts_;
+  std::vector<int> hosts_, machines_;
   std::vector<std::string> host_names_;
   std::mutex mutex_;                    // of the maps below
   std::condition_variable split_done_;  // or memory shared

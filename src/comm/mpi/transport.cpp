@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "base/numbered.hpp"
 #include "comm/counters.hpp"
+#include "comm/host_groups.hpp"
 #include "comm/mpi/share.hpp"
 #include "comm/mpi/shared_channels.hpp"
 #include "comm/mpi/world.hpp"
@@ -65,10 +66,14 @@ class MpiTransport final : public Transport {
     open();
     find_hosts();
   }
-  // Of some ranks of `whole`, whose hosts are known.
-  MpiTransport(MPI_Comm communicator, const MpiTransport& whole) : communicator_(communicator) {
+  // Of some ranks of `whole`, whose hosts are known; or of all, with other hosts.
+  MpiTransport(MPI_Comm communicator, const MpiTransport& whole, const std::vector<int>& other_hosts = {})
+      : communicator_(communicator) {
     open();
-    take_hosts(whole);
+    if (other_hosts.empty())
+      take_hosts(whole);
+    else
+      name_hosts(whole, other_hosts);
     MPI_Comm shared = MPI_COMM_NULL;
     mpi::check(MPI_Comm_split(communicator_, hosts_[static_cast<std::size_t>(rank_)], rank_, &shared),
                "MPI_Comm_split");
@@ -85,6 +90,7 @@ class MpiTransport final : public Transport {
   std::string name() const override { return "mpi (" + mpi_version() + ")"; }
   const std::vector<int>& hosts() const override { return hosts_; }
   const std::vector<std::string>& host_names() const override { return host_names_; }
+  const std::vector<int>& machines() const override { return machines_; }
 
   Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
     const ByteCount size(bytes);
@@ -158,6 +164,12 @@ class MpiTransport final : public Transport {
     MPI_Comm part = MPI_COMM_NULL;
     mpi::check(MPI_Comm_split(communicator_, color, key, &part), "MPI_Comm_split");
     return std::make_unique<MpiTransport>(part, *this);
+  }
+
+  std::unique_ptr<Transport> with_hosts(const std::vector<int>& hosts) override {
+    MPI_Comm copy = MPI_COMM_NULL;
+    mpi::check(MPI_Comm_dup(communicator_, &copy), "MPI_Comm_dup");
+    return std::make_unique<MpiTransport>(copy, *this, hosts);
   }
 
   std::shared_ptr<SharedBlock> share(std::size_t bytes) override {
@@ -251,7 +263,7 @@ class MpiTransport final : public Transport {
     mpi::check(MPI_Allgather(&first, 1, MPI_INT, firsts.data(), 1, MPI_INT, communicator_), "MPI_Allgather");
     mpi::check(MPI_Allgather(name, sizeof name, MPI_CHAR, names.data(), sizeof name, MPI_CHAR, communicator_),
                "MPI_Allgather");
-    hosts_ = numbered(firsts);
+    machines_ = hosts_ = numbered(firsts);
     for (std::size_t r = 0; r < ranks; ++r)
       if (static_cast<std::size_t>(hosts_[r]) == host_names_.size()) host_names_.emplace_back(&names[r * sizeof name]);
     open_channels(shared);
@@ -267,16 +279,27 @@ class MpiTransport final : public Transport {
                "MPI_Group_translate_ranks");
     MPI_Group_free(&of_part);
     MPI_Group_free(&of_whole);
-    for (const int rank : there) hosts.push_back(whole.hosts_[static_cast<std::size_t>(rank)]);
+    std::vector<int> machines;
+    for (const int rank : there) {
+      hosts.push_back(whole.hosts_[static_cast<std::size_t>(rank)]);
+      machines.push_back(whole.machines_[static_cast<std::size_t>(rank)]);
+    }
     hosts_ = numbered(hosts);
+    machines_ = numbered(machines);
     for (std::size_t r = 0; r < hosts.size(); ++r)
       if (static_cast<std::size_t>(hosts_[r]) == host_names_.size())
         host_names_.push_back(whole.host_names_[static_cast<std::size_t>(hosts[r])]);
   }
 
+  void name_hosts(const MpiTransport& whole, const std::vector<int>& hosts) {
+    hosts_ = numbered(hosts);
+    machines_ = whole.machines_;
+    host_names_ = names_of_groups(hosts_, machines_, whole.host_names_);
+  }
+
   MPI_Comm communicator_;
   int rank_ = 0, size_ = 1;
-  std::vector<int> hosts_;
+  std::vector<int> hosts_, machines_;
   std::vector<std::string> host_names_;
   std::vector<UnderWay> table_;        // by request id
   std::vector<MPI_Request> requests_;  // likewise, contiguous for MPI_Testsome

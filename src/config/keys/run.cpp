@@ -1,10 +1,19 @@
-// [device], [evaluate], [checkpoint], [goal], [monitor], [cost], [run] and [fault].
+// [network], [device], [evaluate], [checkpoint], [goal], [monitor], [cost], [run] and [fault].
 #include "config/keys/section.hpp"
 #include "config/traits/devices.hpp"
 
 namespace echelon::inline config::keys {
 
 void add_run(Table& all) {
+  auto network = part(all, "network", &Config::network);
+  network.key("rate", &NetworkConfig::rate, text(),
+              "\"1gbit\", \"100mbit\", \"120MB/s\": messages between hosts are slowed down to cards of this rate, each "
+              "direction, and records are marked as shaped; \"\": off");
+  network.key("delay_us", &NetworkConfig::delay_us, range(0, 1e7), "rate: and take so long on their way");
+  network.key(
+      "ranks_per_host", &NetworkConfig::ranks_per_host, range(1, 65536),
+      "rate: consecutive ranks that stand for a host and share its card; messages between them pass as they are");
+
   auto device = part(all, "device", &Config::device);
   device.key("kind", &DeviceConfig::kind, words(names_in(kDevices)), "auto: cuda where a GPU is usable, else onednn");
   device.key("kinds", &DeviceConfig::kinds, words({"auto", "reference", "onednn", "cuda"}),

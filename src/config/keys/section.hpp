@@ -109,7 +109,7 @@ void add_experiment(Table& all);  // the top of the file, model, data, batch, tr
 void add_optimiser(Table& all);
 void add_parallel(Table& all);
 void add_exchange(Table& all);  // and [exchange.<strategy>]
-void add_run(Table& all);       // device, evaluate, checkpoint, goal, monitor, cost, run, fault
+void add_run(Table& all);       // network, device, evaluate, checkpoint, goal, monitor, cost, run, fault
 void add_layer(LayerTable& all);
 
 }  // namespace echelon::inline config::keys

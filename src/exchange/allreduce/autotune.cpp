@@ -243,8 +243,8 @@ class Tuner {
 
   // The cores of the rank that has fewest, but for the one of its engine.
   std::int64_t most_helpers() {
-    const std::vector<int>& hosts = engine_.transport().hosts();
-    const auto here = std::count(hosts.begin(), hosts.end(), hosts[static_cast<std::size_t>(engine_.rank())]);
+    const std::vector<int>& machines = engine_.transport().machines();
+    const auto here = std::count(machines.begin(), machines.end(), machines[static_cast<std::size_t>(engine_.rank())]);
     const double spare = static_cast<double>(usable_cores()) / static_cast<double>(here) - 1;
     return std::min(kMostHelpers, static_cast<std::int64_t>(-group_.max(-std::floor(spare))));
   }

@@ -27,7 +27,7 @@ struct Fact {
   const char* name;
   std::string (*text)(const RunRecord& run);
 };
-const std::array<Fact, 8> kFacts = {{
+const std::array<Fact, 9> kFacts = {{
     {"ranks", [](const RunRecord& run) { return fmt::format("{}", run.ranks); }},
     {"servers", [](const RunRecord& run) { return fmt::format("{}", run.servers); }},
     {"hosts", [](const RunRecord& run) { return fmt::format("{}", run.hosts); }},
@@ -36,6 +36,7 @@ const std::array<Fact, 8> kFacts = {{
     {"device_text", [](const RunRecord& run) { return run.device_text; }},
     {"threads", [](const RunRecord& run) { return fmt::format("{}", run.threads); }},
     {"pace", [](const RunRecord& run) { return fmt::format("{}", run.paced || run.computes_at_pace()); }},
+    {"shaped", [](const RunRecord& run) { return run.shaped; }},
 }};
 
 // Without effect on what is compared, or the difference between repetitions.
@@ -120,6 +121,7 @@ std::string title_of_run(const RunRecord& run) {
   if (run.servers > 0) title += " + " + counted(run.servers, "server");
   title += fmt::format(" on {}, global batch {}", counted(run.hosts, "host"), run.global_batch);
   if (run.codec_text != "none") title += ", coded as " + run.codec_text;
+  if (!run.shaped.empty()) title += ", shaped to " + run.shaped;
   return title + (run.paced ? " (paced)" : "");
 }
 

@@ -49,6 +49,8 @@ Table settings_table(const Evidence& evidence) {
                                      "samples/s", "speed-up", "efficiency",
                                      "MB a step", "exposed",  figure_heading(evidence)};
   if (evidence.has_goal()) header.insert(header.end(), {"reached", "samples to it", "time to it"});
+  const bool shaped = any(evidence, [](const Setting& s) { return !s.row.shaped.empty(); });
+  if (shaped) header.insert(header.begin() + 3, "network");
   header.emplace_back("node-hours");
   if (evidence.cost.node_hour > 0) header.push_back(evidence.cost.currency);
   const bool stale = any(evidence, [](const Setting& s) { return std::isfinite(s.row.staleness_mean); });
@@ -59,6 +61,7 @@ Table settings_table(const Evidence& evidence) {
   for (const Setting& s : evidence.settings) {
     const double exposed = 100 * exposed_share(s.row);
     std::vector<std::string> cells = identity_of(s);
+    if (shaped) cells.push_back(shaped_cell(s.row));
     cells.insert(
         cells.end(),
         {range_text(s.row.rate, rate_text), known_or_dash(s.row.speed_up, fmt::format("{:.2f}x", s.row.speed_up)),

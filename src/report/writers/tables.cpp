@@ -51,7 +51,7 @@ std::string ranks_text(const ScalingRow& row) {
                           : counted(row.ranks, "worker") + " + " + counted(row.servers, "server");
 }
 
-// Every table begins with what its rows are, paced ones marked.
+// Every table begins with what its rows are, paced and shaped ones marked.
 std::vector<Column> identity(const Study& study) {
   std::vector<Column> columns;
   if (study.kind == StudyKind::single) columns.push_back({"run", [](const ScalingRow& row) { return row.name; }});
@@ -64,6 +64,8 @@ std::vector<Column> identity(const Study& study) {
       {"device", [](const ScalingRow& row) {
          return row.paced ? std::string("paced") : row.computes_at_pace() ? row.device + " at a pace" : row.device;
        }});
+  if (std::any_of(study.rows.begin(), study.rows.end(), [](const ScalingRow& row) { return !row.shaped.empty(); }))
+    columns.push_back({"network", [](const ScalingRow& row) { return shaped_cell(row); }});
   return columns;
 }
 
@@ -91,6 +93,8 @@ void add_distinct(std::vector<std::string>& lines, const std::string& what, cons
 }
 
 }  // namespace
+
+std::string shaped_cell(const RunFigures& run) { return run.shaped.empty() ? "real" : "shaped: " + run.shaped; }
 
 bool has_dropped(const RunFigures& run) { return run.updates_dropped > 0 || largest(run.gradients_dropped) > 0; }
 

@@ -24,6 +24,8 @@ Table cost_table(const Study& study);  // bytes a step beside the formula, insid
 // "3 of 200 updates" for their staleness, or "5 gradients of a rank, 320 samples" of late replicas, of the rank and
 // repetition that has most; "-": strategies that drop none.
 std::string dropped_text(const RunFigures& run);
+// "shaped: 1 Gbit/s, 50 us", "real".
+std::string shaped_cell(const RunFigures& run);
 bool has_dropped(const RunFigures& run);
 inline constexpr const char* kOriginRuns = "runs";  // the line of folders begins so
 // Builds, devices, hosts, MPI, commands and folders of the counted runs.

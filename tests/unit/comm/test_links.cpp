@@ -1,4 +1,8 @@
 // All pairs of ranks measured: the tournament, blocked and late links between threads, faults of made-up matrices.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
@@ -10,6 +14,7 @@
 #include "comm/links/link_faults.hpp"
 #include "comm/links/route.hpp"
 #include "comm/links/tournament.hpp"
+#include "comm/links/unanswered.hpp"
 #include "tests/support/patience.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/ranks.hpp"
@@ -192,6 +197,29 @@ TEST_CASE("a network goes through its file, and gives medians for prices", "[com
   refused(text.replace(text.find("[0,0,1,1]"), 9, "[0,0,1]"), "latency_s");
   text = link_matrix_json(links);
   refused(text.replace(text.find("[0,0,1,1]"), 9, "[0,0,1,7]"), "hosts");
+}
+
+TEST_CASE("the host behind a connection that nobody answers is named, others are not", "[comm][links]") {
+  const int listens = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in here{};
+  here.sin_family = AF_INET, here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof here;
+  REQUIRE(bind(listens, reinterpret_cast<sockaddr*>(&here), length) == 0);
+  REQUIRE(listen(listens, 0) == 0);
+  REQUIRE(getsockname(listens, reinterpret_cast<sockaddr*>(&here), &length) == 0);
+  std::vector<int> files = {listens};
+  const auto connect_once = [&] {
+    files.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    (void)connect(files.back(), reinterpret_cast<sockaddr*>(&here), length);
+  };
+  connect_once();  // is taken up at once, and waits to be accepted
+  CHECK(unanswered_hosts().empty());
+  for (int i = 0; i < 8; ++i) connect_once();  // there is no room for more of them: they are not answered
+  const std::vector<std::string> hosts = unanswered_hosts();
+  for (const int file : files) close(file);
+  REQUIRE(hosts.size() == 1);
+  CHECK_THAT(hosts.front(), Catch::Contains("127.0.0.1"));
+  CHECK(unanswered_hosts().empty());
 }
 
 TEST_CASE("the route to this very host is found, to no host is not", "[comm][links]") {

@@ -1,10 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "cli/quantities.hpp"
+#include "base/quantities.hpp"
 
 using namespace echelon;
-using namespace echelon::cli;
 
 TEST_CASE("sizes are read with their units", "[cli]") {
   CHECK(parse_bytes("4096", "--x") == 4096);

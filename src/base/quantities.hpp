@@ -1,12 +1,12 @@
-// Sizes and rates with units from the command line. Units in any case, a space before them is allowed. All throw
-// ConfigError with the name of `option` and an example of valid text.
+// Sizes and rates with units, of the command line and of configs. Units in any case, a space before them is allowed.
+// All throw ConfigError with the name of `option` (or key) and an example of valid text.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace echelon::cli {
+namespace echelon::inline base {
 
 // "4096", "4KiB", "32 MiB", "1MB" (thousands): bytes.
 std::int64_t parse_bytes(const std::string& text, const std::string& option);
@@ -18,4 +18,4 @@ std::vector<std::int64_t> parse_sizes(const std::string& text, const std::string
 // "/s": bytes a second.
 double parse_rate(const std::string& text, const std::string& option);
 
-}  // namespace echelon::cli
+}  // namespace echelon::inline base

@@ -1,4 +1,4 @@
-#include "cli/quantities.hpp"
+#include "base/quantities.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 
-namespace echelon::cli {
+namespace echelon::inline base {
 namespace {
 
 struct Unit {
@@ -86,4 +86,4 @@ double parse_rate(const std::string& text, const std::string& option) {
   return rate;
 }
 
-}  // namespace echelon::cli
+}  // namespace echelon::inline base

@@ -1,0 +1,53 @@
+// The arithmetic of a network whose cards are slowed down: what a message takes of a card, and when.
+//
+//   B bytes take W = B + 66 ceil(B / 1448) bytes of a card: TCP in Ethernet frames of 1500 bytes, at least one frame
+//   leaves     a token bucket: full = max(full, now - burst / rate) + W / rate, from now or the last `full` on to now
+//   or
+//              the new one, whichever is later. So a card that is busy takes W / rate, one that was idle lets `burst`
+//              bytes through at once
+//   comes      `delay` later, first byte and last, and passes the card of the receiver's host by the same rule, which
+//              may overlap with leaving: a lone message behind a burst takes delay + W / rate in all
+//
+// Messages pass a card whole, in the order in which they reach it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+#include "comm/network_shape.hpp"
+
+namespace echelon::inline comm {
+
+// From when to when a message passes a card.
+struct Passage {
+  double begins_s = 0, ends_s = 0;
+};
+
+// One direction of a card: ranks of a host share it, in memory that is zero at first. Any thread of any of them.
+class CardLane {
+ public:
+  // Of a message that comes from first_s to last_s.
+  Passage book(double first_s, double last_s, double busy_s, double burst_s) {
+    double full_s = full_s_.load(std::memory_order_relaxed), next_s = 0;
+    do next_s = std::max(full_s, first_s - burst_s) + busy_s;
+    while (!full_s_.compare_exchange_weak(full_s, next_s, std::memory_order_relaxed));
+    return {std::max(full_s, first_s), std::max(next_s, last_s)};
+  }
+
+ private:
+  std::atomic<double> full_s_ = 0;
+};
+static_assert(std::atomic<double>::is_always_lock_free, "lanes are shared between processes");
+
+struct HostCard {
+  alignas(64) CardLane out, in;
+};
+
+inline double card_s(const NetworkShape& shape, std::size_t bytes) {
+  constexpr std::size_t kFrame = 1448, kHeaders = 66;
+  const std::size_t frames = std::max<std::size_t>(1, (bytes + kFrame - 1) / kFrame);
+  return static_cast<double>(bytes + frames * kHeaders) / shape.bytes_per_s;
+}
+
+}  // namespace echelon::inline comm

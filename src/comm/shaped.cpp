@@ -1,0 +1,307 @@
+#include "comm/shaped.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <list>
+#include <map>
+#include <new>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "comm/counters.hpp"
+#include "comm/host_groups.hpp"
+#include "comm/network_card.hpp"
+
+namespace echelon::inline comm {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// What TCP takes of a message, and up to where it needs no answer before it is sent.
+constexpr double kSendBuffer = 64 << 10;
+constexpr std::size_t kEager = 320 << 10;
+constexpr double kLook_s = 1e-3;  // at copies under way, at least so often
+
+// What travels beside a message.
+struct Departure {
+  Passage leaves = {};  // of the sender's clock
+  double called_s = 0;  // likewise: when it was sent
+};
+
+// The card of this rank's host, and what keeps its memory.
+struct OwnCard {
+  std::shared_ptr<const void> memory;
+  HostCard* card = nullptr;
+};
+
+class ShapedTransport final : public Transport {
+ public:
+  ShapedTransport(std::unique_ptr<Transport> inner, std::unique_ptr<Transport> departures, const NetworkShape& shape,
+                  OwnCard own, const Clock& clock)
+      : inner_(std::move(inner)),
+        departures_(std::move(departures)),
+        shape_(shape),
+        own_(std::move(own)),
+        clock_(clock) {}
+  // Copies that are not yet received go on their way; after a while whoever should receive them is taken to be gone.
+  ~ShapedTransport() override {
+    constexpr double kPatience_s = 2;
+    for (const double end_s = now_s() + kPatience_s; !beside_.empty() && now_s() < end_s; sched_yield()) try {
+        look_beside();
+      } catch (const Error&) {
+        break;
+      }
+    if (!beside_.empty()) (void)new (std::nothrow) std::list<Beside>(std::move(beside_));
+  }
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  std::string name() const override { return inner_->name() + ", shaped to " + shape_.text(); }
+  const std::vector<int>& hosts() const override { return inner_->hosts(); }
+  const std::vector<std::string>& host_names() const override { return inner_->host_names(); }
+  const std::vector<int>& machines() const override { return inner_->machines(); }
+  const NetworkShape* shape() const override { return &shape_; }
+  const Clock& clock() const override { return clock_; }
+
+  double wakes_at_s() const override {
+    double first = std::min(inner_->wakes_at_s(), departures_->wakes_at_s());
+    if (!beside_.empty()) first = std::min(first, looked_s_ + kLook_s);
+    if (!coming_.empty()) first = std::min(first, coming_.begin()->first);
+    for (const Op& op : ops_)
+      if (op.state == State::sending || op.state == State::arriving) first = std::min(first, op.ends_s);
+    return first;
+  }
+
+  Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
+    const Request request = begin({.state = State::passing, .sends = true, .peer = peer, .tag = tag, .bytes = bytes});
+    Op& op = at(request);
+    if (!is_here(peer)) {
+      const double now_s = clock_.now_s();
+      const Passage leaves = own_.card->out.book(now_s, now_s, card_s(shape_, bytes), burst_s());
+      op.state = State::sending;
+      op.ends_s = leaves.ends_s - kSendBuffer / shape_.bytes_per_s;
+      Beside& beside = new_beside();
+      beside.departure = {leaves, now_s};
+      beside.told = departures_->isend(peer, tag, &beside.departure, sizeof(Departure));
+      if (bytes <= kEager) {  // leaves whether or not it is received
+        const auto* from = static_cast<const std::byte*>(data);
+        beside.copy.assign(from, from + bytes);
+        beside.message = inner_->isend(peer, tag, beside.copy.data(), bytes);
+        return request;
+      }
+    }
+    op.inner = inner_->isend(peer, tag, data, bytes);
+    return request;
+  }
+
+  Request irecv(int peer, int tag, void* data, std::size_t bytes) override {
+    const Request request = begin({.state = State::passing, .peer = peer, .tag = tag, .bytes = bytes});
+    at(request).ends_s = clock_.now_s();  // posted
+    at(request).inner = inner_->irecv(peer, tag, data, bytes);
+    return request;
+  }
+
+  std::optional<Completion> test(Request& request) override {
+    free_beside();
+    Op& op = at(request);
+    try {
+      if (op.sends ? has_left(op) : has_come(op, request.id)) {
+        const Completion completion{op.peer, op.bytes};
+        card_.add(clock_.now_s(), op.bytes);
+        release(request);
+        return completion;
+      }
+    } catch (...) {
+      release(request);
+      throw;
+    }
+    return std::nullopt;
+  }
+
+  void cancel(Request& request) override {
+    Op& op = at(request);
+    if (op.inner.valid()) inner_->cancel(op.inner);
+    if (op.told.valid()) departures_->cancel(op.told);
+    std::erase_if(coming_, [&](const auto& entry) { return entry.second == request.id; });
+    release(request);
+  }
+  std::size_t abandoned() const override { return inner_->abandoned() + departures_->abandoned(); }
+
+  bool has_library_allreduce() const override { return false; }
+  Request iallreduce(void*, std::size_t, DType) override {
+    throw EnvironmentError("the message library's all-reduce cannot be slowed down, which network.rate asks for");
+  }
+  std::unique_ptr<Transport> split(int color, int key) override {
+    std::unique_ptr<Transport> part = inner_->split(color, key), beside = departures_->split(color, key);
+    return std::make_unique<ShapedTransport>(std::move(part), std::move(beside), shape_, own_, clock_);
+  }
+  std::shared_ptr<SharedBlock> share(std::size_t bytes) override { return inner_->share(bytes); }
+  bool shares_channels() const override { return inner_->shares_channels(); }
+  SharedChannel* shared_channel(int tag, int& missing) override { return inner_->shared_channel(tag, missing); }
+
+  WireCounters counters() const override { return inner_->counters(); }
+  std::vector<double> bytes_to_peers() const override { return inner_->bytes_to_peers(); }
+  CardRates card_rates() const override { return card_.read(); }
+  void restart_card_rates() override { card_.restart(); }
+  [[noreturn]] void abort(int exit_code) override {
+    inner_->abort(exit_code);
+    std::abort();
+  }
+
+ private:
+  enum class State : std::uint8_t {
+    free,
+    passing,   // what the inner transport does with it is all, as far as is known
+    sending,   // to another host, until `ends_s`
+    told,      // from another host: it is here, and the time of its departure is on its way
+    coming,    // its first byte reaches the card at a time of `coming_`, `departure` says when its last one does
+    arriving,  // it passes the card until `ends_s`
+  };
+  struct Op {
+    State state = State::free;
+    bool sends = false;
+    int peer = -1, tag = 0;
+    std::size_t bytes = 0;
+    double ends_s = 0;  // while it is `passing`, when a receive was posted
+    Request inner = {}, told = {};
+    Departure departure = {};
+  };
+  // What is under way of a message beside its sender's request.
+  struct Beside {
+    Departure departure;
+    std::vector<std::byte> copy;  // of a message that leaves without an answer of its receiver
+    Request told, message;
+  };
+
+  double burst_s() const { return shape_.burst_bytes / shape_.bytes_per_s; }
+  Op& at(const Request& request) { return ops_[static_cast<std::size_t>(request.id)]; }
+  bool is_here(int peer) const { return same(hosts(), peer); }
+  bool same(const std::vector<int>& of, int peer) const {
+    return of[static_cast<std::size_t>(peer)] == of[static_cast<std::size_t>(rank())];
+  }
+
+  bool has_left(Op& op) {
+    if (op.inner.valid() && !inner_->test(op.inner)) return false;
+    return op.state == State::passing || clock_.now_s() >= op.ends_s;
+  }
+
+  bool has_come(Op& op, std::int64_t id) {
+    if (op.state == State::passing) {
+      const std::optional<Completion> completion = inner_->test(op.inner);
+      if (!completion) return false;
+      op.peer = completion->peer, op.bytes = completion->bytes;
+      if (is_here(op.peer)) return true;
+      op.state = State::told;
+      op.told = departures_->irecv(op.peer, op.tag, &op.departure, sizeof(Departure));
+    }
+    if (op.state == State::told) {
+      if (!departures_->test(op.told)) return false;
+      const double posted_s = op.ends_s;
+      Passage& leaves = op.departure.leaves;
+      double later_s = shape_.delay_s;
+      if (!same(machines(), op.peer)) later_s += clock_.now_s() - op.departure.called_s;
+      if (op.bytes > kEager) later_s += std::max(0.0, posted_s - leaves.begins_s);
+      leaves.begins_s += later_s, leaves.ends_s += later_s;
+      op.state = State::coming;
+      coming_.emplace(leaves.begins_s, id);
+    }
+    const double now_s = clock_.now_s();
+    book(now_s);
+    return op.state == State::arriving && now_s >= op.ends_s;
+  }
+
+  // The card takes messages in the order in which they come, whichever is asked for.
+  void book(double now_s) {
+    for (auto next = coming_.begin(); next != coming_.end() && next->first <= now_s; next = coming_.erase(next)) {
+      Op& op = ops_[static_cast<std::size_t>(next->second)];
+      const Passage& comes = op.departure.leaves;
+      op.ends_s = own_.card->in.book(comes.begins_s, comes.ends_s, card_s(shape_, op.bytes), burst_s()).ends_s;
+      op.state = State::arriving;
+    }
+  }
+
+  Beside& new_beside() {
+    if (idle_.empty())
+      beside_.emplace_back();
+    else
+      beside_.splice(beside_.end(), idle_, idle_.begin());
+    return beside_.back();
+  }
+  // Not in every call: each look at a request may poll the network.
+  void free_beside() {
+    constexpr double kEvery_s = 20e-6;
+    if (beside_.empty()) return;
+    const double now_s = clock_.now_s();
+    if (now_s - looked_s_ < kEvery_s) return;
+    looked_s_ = now_s;
+    look_beside();
+  }
+  void look_beside() {
+    for (auto at = beside_.begin(); at != beside_.end();) {
+      const auto one = at++;
+      const bool told = !one->told.valid() || departures_->test(one->told);
+      const bool left = !one->message.valid() || inner_->test(one->message);
+      if (told && left) idle_.splice(idle_.end(), beside_, one);
+    }
+  }
+
+  Request begin(Op op) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::int64_t>(ops_.size()));
+      ops_.emplace_back();
+    }
+    const std::int64_t id = free_.back();
+    free_.pop_back();
+    ops_[static_cast<std::size_t>(id)] = op;
+    return {id};
+  }
+  void release(Request& request) {
+    at(request) = {};
+    free_.push_back(request.id);
+    request.id = -1;
+  }
+
+  std::unique_ptr<Transport> inner_, departures_;
+  NetworkShape shape_;
+  OwnCard own_;
+  const Clock& clock_;
+  std::deque<Op> ops_;  // by request; addresses stay, messages are written to them
+  std::vector<std::int64_t> free_;
+  std::list<Beside> beside_, idle_;             // under way; to be used again
+  double looked_s_ = 0;                         // when `beside_` was looked at
+  std::multimap<double, std::int64_t> coming_;  // by when the first byte is at the card
+  CardMeter card_;
+};
+
+// Of a host's ranks, which all call it.
+OwnCard card_of_host(Transport& whole) {
+  const int host = whole.hosts()[static_cast<std::size_t>(whole.rank())];
+  const std::unique_ptr<Transport> ranks = whole.split(host, whole.rank());
+  if (ranks->size() == 1) {
+    auto card = std::make_shared<HostCard>();
+    return {card, card.get()};
+  }
+  std::shared_ptr<SharedBlock> block = ranks->share(sizeof(HostCard));
+  if (!block)
+    throw EnvironmentError(
+        "ranks of one host of [network] cannot share memory for its card; network.ranks_per_host = 1 needs none");
+  static_assert(alignof(HostCard) <= 64, "blocks are aligned to 64");
+  auto* card = std::launder(reinterpret_cast<HostCard*>(block->of(0)));
+  return {std::move(block), card};
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> make_shaped(std::unique_ptr<Transport> inner, const NetworkShape& shape,
+                                       const Clock* clock) {
+  std::unique_ptr<Transport> hosts = inner->with_hosts(groups_of_ranks(inner->size(), shape.ranks_per_host));
+  OwnCard card = card_of_host(*hosts);
+  std::unique_ptr<Transport> departures = hosts->split(0, hosts->rank());
+  const Clock& of = clock ? *clock : hosts->clock();
+  return std::make_unique<ShapedTransport>(std::move(hosts), std::move(departures), shape, std::move(card), of);
+}
+
+}  // namespace echelon::inline comm
