@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/processor.hpp"
 #include "base/standard_output.hpp"
 #include "base/version.hpp"
 #include "cli/args_verbs.hpp"
@@ -127,6 +128,7 @@ int main_of_cli(int argc, char** argv) {
   }
   for (const auto& [app, run] : parser.verbs) {
     if (!app->parsed()) continue;
+    max_isa();  // a name that is none is refused before any work
     const int code = run();
     // What a verb prints is its result; train keeps its own in files.
     if (code == kExitOk && app->get_name() != "train") finish_standard_output();

@@ -53,6 +53,7 @@ int run_info(const InfoOptions& options) {
   table.row({"version", fmt::format("echelon {} ({})", kVersion, commit())});
   table.row({"host", host_name()});
   table.row({"cores", fmt::format("{} usable by this process", usable_cores())});
+  table.row({"instructions", isa_text()});
   table.row({"half precision", half_precision_text()});
   if (options.measure) table.row({"f32 products", products_text()});
   table.row({"memory", bytes_text(machine_memory_bytes())});

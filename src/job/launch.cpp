@@ -17,6 +17,7 @@
 #include "base/cores.hpp"
 #include "base/error.hpp"
 #include "base/peak_memory.hpp"
+#include "base/processor.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/fabric_settings.hpp"
 #include "comm/mpi/tcp_settings.hpp"
@@ -43,7 +44,7 @@ std::vector<std::string> words_of_this_process() {
 }
 
 void require_cpu() {
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return;
+  if (processor_has(Isa::avx2) && __builtin_cpu_supports("bmi2")) return;
   throw EnvironmentError(
       "this CPU lacks AVX2, FMA or BMI2, for which echelon is built; build it on this machine with -march=native in "
       "CXXFLAGS, or use a newer node");

@@ -18,6 +18,18 @@ namespace onednn {
 
 namespace {
 
+// The library reads its own limit at its first use, and only then.
+void limit_library() {
+  if (max_isa() == Isa::amx) return;  // ONEDNN_MAX_CPU_ISA may still say less
+  using Library = dnnl::cpu_isa;
+  constexpr Library kLimits[] = {Library::avx2, Library::avx512_core, Library::avx512_core_bf16};
+  const Library limit = kLimits[static_cast<std::size_t>(max_isa())];
+  if (dnnl::set_max_cpu_isa(limit) == dnnl::status::success || dnnl::get_effective_cpu_isa() <= limit) return;
+  throw EnvironmentError(fmt::format(
+      "oneDNN does not take the limit of ECHELON_MAX_ISA={}: it was built without ONEDNN_ENABLE_MAX_CPU_ISA",
+      echelon::name_of(max_isa())));
+}
+
 bool library_uses(dnnl::cpu_isa isa) {
   const auto wanted = static_cast<unsigned>(isa);
   return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
@@ -25,7 +37,13 @@ bool library_uses(dnnl::cpu_isa isa) {
 
 }  // namespace
 
-bool Context::avx512() const { return library_uses(dnnl::cpu_isa::avx512_core); }
+dnnl::engine cpu_engine() {
+  static const bool limited = (limit_library(), true);
+  (void)limited;
+  return {dnnl::engine::kind::cpu, 0};
+}
+
+bool Context::avx512() const { return processor_has(Isa::avx512) && library_uses(dnnl::cpu_isa::avx512_core); }
 
 bool Context::avx512_bf16() const { return multiplies_bf16() && library_uses(dnnl::cpu_isa::avx512_core_bf16); }
 
@@ -57,8 +75,8 @@ dnnl::memory::desc describe(const Shape& shape, Layout layout, dnnl::memory::dat
 namespace {
 
 const char* isa_name() {
-  using Isa = dnnl::cpu_isa;
-  return library_uses(Isa::avx512_core) ? "AVX-512" : library_uses(Isa::avx2) ? "AVX2" : "SSE4.1";
+  using Library = dnnl::cpu_isa;
+  return library_uses(Library::avx512_core) ? "AVX-512" : library_uses(Library::avx2) ? "AVX2" : "SSE4.1";
 }
 
 // oneDNN divides its loops by the threads it asks for: with fewer its sums are wrong, and its barriers wait for ever.
@@ -93,8 +111,12 @@ class OnednnDevice final : public HostDevice {
 
  private:
   const char* halves_text() const {
-    return options().emulate_halves ? ", bf16 emulated" : context_.avx512_bf16() ? " with BF16" : "";
+    return options().emulate_halves ? ", bf16 emulated"
+           : amx()                  ? " with AMX"
+           : context_.avx512_bf16() ? " with BF16"
+                                    : "";
   }
+  bool amx() const { return processor_has(Isa::amx) && library_uses(dnnl::cpu_isa::avx512_core_amx); }
   bool native() const { return !options().emulate_halves && context_.avx512_bf16(); }
   bool has_halves() const { return options().emulate_halves || native(); }
   // Of the bodies that multiply.
@@ -255,7 +277,7 @@ std::string bf16_products_problem() {
 }
 
 std::unique_ptr<Device> make_onednn_device(const DeviceOptions& options) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+  if (!processor_has(Isa::avx2))
     throw EnvironmentError(
         "this CPU has no AVX2 and FMA, which echelon is compiled for (x86-64-v3); run on a node with a CPU of 2013 or "
         "later, or build with another -march in config.mk: CXXFLAGS += -march=x86-64");

@@ -9,10 +9,13 @@
 
 namespace echelon::inline device::onednn {
 
+// The library's engine, of which every use of it begins: it takes no instructions that max_isa() withholds.
+dnnl::engine cpu_engine();
+
 struct Context {
   Device& device;  // for memory that an op holds (packed weights)
   int threads = 1;
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::engine engine = cpu_engine();
   dnnl::stream stream{engine};
 
   // The layout whose blocks are one vector register of the best ISA that the library uses here.

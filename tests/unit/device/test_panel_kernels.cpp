@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/processor.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon::inline device {
@@ -128,7 +129,7 @@ TEST_CASE("panels of f32 at every number of rows and columns", "[onednn][panels]
   check_all<float>(onednn::kPanels512, {1, 6, 19}, [](const Problem<float>& problem) {
     const std::vector<float> emulated = problem.run(emulated_single::multiply_panel, true);
     problem.check(emulated);
-    if (__builtin_cpu_supports("avx512f")) CHECK(problem.run(onednn::multiply_panel, true) == emulated);
+    if (processor_has(Isa::avx512)) CHECK(problem.run(onednn::multiply_panel, true) == emulated);
   });
   check_all<float>(onednn::kPanels256, {1, 6, 19},
                    [](const Problem<float>& problem) { problem.check(problem.run(onednn::multiply_panel, false)); });
@@ -138,7 +139,7 @@ TEST_CASE("panels of bf16 at every number of rows and columns", "[onednn][halves
   check_all<BHalf>(onednn::kPanels512, {2, 6, 18}, [](const Problem<BHalf>& problem) {
     const std::vector<float> emulated = problem.run(emulated_halves::multiply_panel, true);
     problem.check(emulated);
-    if (__builtin_cpu_supports("avx512bf16")) CHECK(problem.run(onednn::multiply_panel, true) == emulated);
+    if (processor_has(Isa::avx512_bf16)) CHECK(problem.run(onednn::multiply_panel, true) == emulated);
     problem.check(problem.run(onednn::multiply_panel, false));
   });
 }

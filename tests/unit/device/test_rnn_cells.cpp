@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
+#include "base/processor.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/skip.hpp"
 
@@ -75,7 +76,7 @@ std::vector<Floats> both_ways(Cell cell, std::int64_t H, bool avx512) {
 }  // namespace
 
 TEST_CASE("gates in vectors of 16 have the bits of those in vectors of 8", "[onednn][rnn]") {
-  if (test::skip_without(__builtin_cpu_supports("avx512f"), "needs a processor with AVX-512")) return;
+  if (test::skip_without(processor_has(Isa::avx512), "needs a processor with AVX-512")) return;
   for (const Cell cell : {Cell::tanh, Cell::relu, Cell::lstm, Cell::gru})
     for (const std::int64_t H : {1, 7, 16, 31, 40}) {
       CAPTURE(cell, H);
