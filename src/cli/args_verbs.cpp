@@ -292,6 +292,7 @@ constexpr Verb kVerbs[] = {
     {"report", "turn runs into strong and weak scaling tables",
      "  echelon report results/digits\n"
      "  echelon report results/lenet-1 results/lenet-2 --out results --name lenet\n"
+     "  echelon report results/digits/study.json --out again     the verdict of a study from its record alone\n"
      "  echelon report results/digits --tensorboard events",
      declare_report},
     {"compare", "check runs of a new build against those of an old one; code 8 where a figure got worse",

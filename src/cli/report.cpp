@@ -6,10 +6,12 @@
 #include "base/error.hpp"
 #include "base/version.hpp"
 #include "cli/options.hpp"
+#include "cli/study_pages.hpp"
 #include "job/launch.hpp"
 #include "report/convert/mllog.hpp"
 #include "report/convert/tensorboard.hpp"
 #include "report/figures.hpp"
+#include "report/read_study.hpp"
 #include "report/record.hpp"
 #include "report/scaling.hpp"
 #include "report/writers/claims.hpp"
@@ -58,6 +60,8 @@ int run_report(const ReportOptions& options) {
     throw ConfigError(fmt::format("--name {}: a file name without folders, such as \"scaling\"; --out takes the folder",
                                   options.name));
   if (!options.tensorboard.empty() || !options.mllog.empty()) return convert(options);
+  if (options.runs.size() == 1 && is_study(options.runs.front()))
+    return print_study_file(options.runs.front(), options.out) ? kExitOk : kExitUnmet;
   const ScalingReport report = make_scaling(read_runs(options.runs));
   ReportSource source{options.name, "echelon report", now_utc_minute_text(), kVersion, commit()};
   for (const std::string& run : options.runs) source.command += " " + run;

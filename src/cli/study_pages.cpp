@@ -23,6 +23,7 @@
 #include "job/launch.hpp"
 #include "parallel/layer_traffic.hpp"
 #include "report/evidence.hpp"
+#include "report/read_study.hpp"
 #include "report/scaling.hpp"
 #include "report/verdict.hpp"
 #include "report/writers/html.hpp"
@@ -74,10 +75,22 @@ void add_layers(StudyVerdict& verdict, const Evidence& evidence, const Config& b
   try {
     const double samples = static_cast<double>(setting.row.global_batch) / setting.row.ranks;
     const std::string line = layer_traffic_text(layer_traffic(open_inputs(base).graph, inside, samples), inside);
-    if (!line.empty()) verdict.lines.push_back(line);
+    if (!line.empty()) verdict.limits.push_back(line);
   } catch (const Error& error) {
-    verdict.lines.push_back(fmt::format("Data or model split, by layer: not known ({})", error.what()));
+    verdict.limits.push_back(fmt::format("Data or model split, by layer: not known ({})", error.what()));
   }
+}
+
+// study.md, .html, .json and .csv.
+void write_pages(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source,
+                 const std::string& folder, const std::vector<std::string>& origin, const std::string& network) {
+  make_folders(folder);
+  const std::string start = folder + "/study";
+  write_file_whole(start + ".md", study_markdown(evidence, verdict, source) + network);
+  write_file_whole(start + ".html", study_html(evidence, verdict, source, origin));
+  write_file_whole(start + ".json", study_json(evidence, verdict, source));
+  write_file_whole(start + ".csv", study_csv(evidence, verdict, source));
+  fmt::print("\nwritten:\n  {0}.md\n  {0}.html\n  {0}.json\n  {0}.csv\n", start);
 }
 
 std::string submitted(const std::string& command) {
@@ -156,27 +169,32 @@ bool print_study(const StudyPlan& study) {
   const std::vector<StudyCell> cells = cells_of(study);
   const std::vector<CellRecord> records = records_of(study, cells);
   const std::vector<RoundControl> rounds = rounds_of(study, cells, records);
-  const Evidence evidence = make_evidence(runs_of(study, cells, records), base.goal, base.cost);
+  const Evidence evidence = evidence_of(study, cells, records);
   StudyVerdict verdict = make_verdict(evidence);
   add_layers(verdict, evidence, base);
   fmt::print("\n{}{}", study_text(evidence, verdict), control_text(rounds));
   if (evidence.settings.empty()) return verdict.met();
   const ReportSource source{study.name, command_line(), now_utc_minute_text(), kVersion, commit()};
-  const std::string page = study.folder + "/study.md";
-  write_file_whole(page,
-                   study_markdown(evidence, verdict, source) + machine_markdown(rounds) + network_markdown(study));
-  if (rounds.size() > 1) write_file_whole(study.folder + "/rounds.json", control_json(rounds));
   const ScalingReport report = make_scaling(read_runs({study.folder}));
-  const std::string html = study.folder + "/study.html";
-  write_file_whole(html, study_html(evidence, verdict, source, origin_lines(report, source)));
-  const std::string json = study.folder + "/study.json", csv = study.folder + "/study.csv";
-  write_file_whole(json, study_json(evidence, verdict, source));
-  write_file_whole(csv, study_csv(evidence, verdict, source));
-  fmt::print("\nwritten:\n  {}\n  {}\n  {}\n  {}\n", page, html, json, csv);
+  write_pages(evidence, verdict, source, study.folder, origin_lines(report, source),
+              machine_markdown(rounds) + network_markdown(study));
+  if (rounds.size() > 1) write_file_whole(study.folder + "/rounds.json", control_json(rounds));
   if (const std::string claim = write_claim(study, cells); !claim.empty()) fmt::print("  {}\n", claim);
+  if (report.studies.empty()) return verdict.met();
   ReportSource runs = source;
   runs.name = "report";
   for (const std::string& path : write_report(report, runs, study.folder)) fmt::print("  {}\n", path);
+  return verdict.met();
+}
+
+bool print_study_file(const std::string& path, const std::string& folder) {
+  const StudyFile file = read_study(path);
+  const StudyVerdict verdict = make_verdict(file.evidence);
+  fmt::print("\n{}", study_text(file.evidence, verdict));
+  const std::vector<std::string> origin = {
+      fmt::format("{}, of {}, by echelon {} ({})", path, file.source.date, file.source.version, file.source.commit),
+      "command: " + file.source.command};
+  write_pages(file.evidence, verdict, file.source, folder, origin, "");
   return verdict.met();
 }
 

@@ -15,6 +15,10 @@ void print_cells(const StudyPlan& study);
 // `echelon report` does; of a search, its best trials, study.md and study.csv. Whether all goals are met.
 bool print_study(const StudyPlan& study);
 
+// The same of a study.json alone: the verdict is made anew from its repetitions, and study.md, .html, .json and .csv
+// are written into the folder.
+bool print_study_file(const std::string& path, const std::string& folder);
+
 // Of a search under way, by its trials so far; `records`: by trial. Whether the best one meets the goal.
 bool print_search(const StudyPlan& study, const StudySearch& search, const std::vector<CellRecord>& records);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/verdict.hpp"
+
 namespace echelon::cli {
 namespace {
 
@@ -36,18 +38,16 @@ std::vector<RoundControl> rounds_of(const StudyPlan& study, const std::vector<St
 
 std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
                                  const std::vector<CellRecord>& records) {
-  const std::vector<RoundControl> rounds = rounds_of(study, cells, records);
   std::vector<LabelledRun> runs;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (records[i].outcome().empty()) continue;
-    const auto round = static_cast<std::size_t>(cells[i].repeat) - 1;
     LabelledRun made{.label = cells[i].text,
+                     .run = run_of(cells[i], records[i]),
                      .repeat = cells[i].repeat,
                      .seed = cells[i].seed,
                      .outcome = records[i].outcome(),
                      .code = records[i].exit_code,
-                     .control = round < rounds.size() ? rounds[round].change : kUnknown,
-                     .run = run_of(cells[i], records[i])};
+                     .ranks = cells[i].ranks};
     for (const std::string& environment : cells[i].environments) {
       made.environment = environment;
       runs.push_back(made);
@@ -56,6 +56,21 @@ std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<Study
   return runs;
 }
 
-bool is_decided(const StudyPlan&, const std::vector<StudyCell>&, const std::vector<CellRecord>&) { return false; }
+Evidence evidence_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
+                     const std::vector<CellRecord>& records) {
+  const Config base = base_config(study);
+  std::vector<std::string> environments;
+  for (const StudyEnvironment& environment : study.environments) environments.push_back(environment.name);
+  if (environments.empty()) environments.emplace_back();
+  std::vector<ControlRate> controls;  // one machine, whatever a cell's environment
+  for (const RoundControl& round : rounds_of(study, cells, records))
+    for (const std::string& environment : environments)
+      controls.push_back({.environment = environment, .repeat = round.round, .samples_per_s = round.rate});
+  return make_evidence(runs_of(study, cells, records), base.goal, base.cost, study.rules, controls);
+}
+
+bool is_decided(const StudyPlan& study, const std::vector<StudyCell>& cells, const std::vector<CellRecord>& records) {
+  return decided(evidence_of(study, cells, records));
+}
 
 }  // namespace echelon::cli

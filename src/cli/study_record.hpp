@@ -21,8 +21,12 @@ std::vector<RoundControl> rounds_of(const StudyPlan& study, const std::vector<St
 
 std::vector<CellRecord> records_of(const StudyPlan& study, const std::vector<StudyCell>& cells);
 
-// Whether a study with repeats = "until decided" needs no more rounds. The verdict's rules decide (report/verdict.hpp):
-// at present they know no point at which a verdict is decided, and all max_repeats rounds are run.
+// With the rates of the rounds' control cells. Reads the experiment.
+Evidence evidence_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
+                     const std::vector<CellRecord>& records);
+
+// Whether a study with repeats = "until decided" needs no more rounds, by the rules of the verdict
+// (report/verdict.hpp).
 bool is_decided(const StudyPlan& study, const std::vector<StudyCell>& cells, const std::vector<CellRecord>& records);
 
 }  // namespace echelon::cli

@@ -15,6 +15,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/cores.hpp"
+#include "base/cpu_time.hpp"
 #include "base/error.hpp"
 #include "base/peak_memory.hpp"
 #include "base/processor.hpp"
@@ -146,6 +147,7 @@ double before_run_s = 0;  // of this process, before its newest run
 
 void begin_run() {
   before_run_s = since_process_start_s();
+  begin_cpu_time();
   begin_peak_memory();
 }
 

@@ -1,40 +1,21 @@
 #include "report/evidence.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
+#include <tuple>
+
+#include "report/baseline.hpp"
 
 namespace echelon::inline report {
 namespace {
 
-using Runs = std::vector<const RunRecord*>;
+using Cells = std::vector<const LabelledRun*>;
 
 // Of an attempt that trained the whole run.
 double seconds_of(const RunRecord& run) { return run.time_split_s.total_s + start_up_s(run, 0); }
-
-double figure_of(const GoalConfig& goal, double test_loss, double test_accuracy) {
-  if (goal.metric != GoalMetric::none) return goal_figure(goal.metric, test_loss, test_accuracy);
-  return std::isnan(test_accuracy) ? test_loss : test_accuracy;
-}
-
-// `value` of the evaluations where `axis` is `where`; evaluations without that value are passed over. A run that has
-// ended keeps its figures as time goes on, and has none of more samples.
-double interpolated(const std::vector<Evaluation>& curve, double Evaluation::*axis, double where,
-                    const std::function<double(const Evaluation&)>& value) {
-  const Evaluation* before = nullptr;
-  for (const Evaluation& now : curve) {
-    if (!std::isfinite(value(now))) continue;
-    if (now.*axis < where) {
-      before = &now;
-      continue;
-    }
-    if (before == nullptr) return now.*axis == where ? value(now) : kUnknown;
-    const double part = (where - before->*axis) / (now.*axis - before->*axis);
-    return value(*before) + part * (value(now) - value(*before));
-  }
-  return before == nullptr || axis != &Evaluation::seconds ? kUnknown : value(*before);
-}
 
 // Over all steps: of a strategy that exchanges in every tenth step the median step is one that does not.
 double overall_rate(const RunRecord& run) {
@@ -43,125 +24,174 @@ double overall_rate(const RunRecord& run) {
   return seconds > 0 ? steps * static_cast<double>(run.global_batch) / seconds : run.samples_per_s.median;
 }
 
-Setting setting_of(const std::string& label, const Runs& runs, const GoalConfig& goal) {
+// Evenly, counted from the last one.
+std::vector<Evaluation> thinned(const std::vector<Evaluation>& curve) {
+  const std::size_t each = (curve.size() + kCurvePoints - 1) / kCurvePoints;
+  std::vector<Evaluation> kept;
+  for (std::size_t i = 0; i < curve.size(); ++i)
+    if ((curve.size() - 1 - i) % each == 0) kept.push_back(curve[i]);
+  return kept;
+}
+
+Repetition repetition_of(const LabelledRun& cell, const GoalConfig& goal) {
+  const RunRecord& run = cell.run;
+  Repetition out{.repeat = cell.repeat,
+                 .seed = cell.seed,
+                 .outcome = outcome_of(cell.outcome),
+                 .code = cell.code,
+                 .attempt = run.folder};
+  const std::vector<Evaluation> curve = run.paced ? std::vector<Evaluation>{} : evaluations_of(run);
+  out.curve = thinned(curve);
+  if (!out.finished()) return out;
+  out.samples_per_s = overall_rate(run);
+  out.samples = static_cast<double>(run.steps * run.global_batch);
+  out.bytes_per_step = run.wire_bytes_per_step;
+  out.peak_rss_mb = largest(run.peak_rss_mb);
+  out.device_peak_mb = largest(run.device_peak_mb);
+  out.wall_s = seconds_of(run);
+  out.cpu_s = run.cpu_s;
+  if (run.paced) return out;
+  out.train_loss = run.train_loss;
+  out.test_loss = run.test_loss;
+  out.test_accuracy = run.test_accuracy;
+  if (goal.metric == GoalMetric::none) return out;
+  const Reach reach = reach_of(curve, goal);
+  out.samples_to_target = reach.samples;
+  out.seconds_to_target = reach.seconds;
+  return out;
+}
+
+Setting setting_of(const Cells& cells, const GoalConfig& goal) {
   Setting setting;
-  setting.label = label;
-  setting.row = make_row(runs);
-  setting.attempt = runs.front()->folder;
-  std::vector<double> rates;
-  for (const RunRecord* run : runs) rates.push_back(overall_rate(*run));
-  setting.row.rate = range_of(rates);
-  std::vector<double> figures, walls, samples, seconds, trained;
-  for (const RunRecord* run : runs) {
-    walls.push_back(seconds_of(*run));
-    trained.push_back(static_cast<double>(run->steps * run->global_batch));
-    const std::vector<Evaluation> curve = evaluations_of(*run);
-    if (!run->paced) {
-      figures.push_back(figure_of(goal, run->test_loss, run->test_accuracy));
-      if (!curve.empty()) setting.curves.push_back(curve);
-    }
-    if (run == runs.front()) setting.curve = curve;
-    if (goal.metric == GoalMetric::none) continue;
-    const Reach reach = reach_of(curve, goal);
-    if (std::isnan(reach.seconds)) continue;
-    ++setting.reached;
-    samples.push_back(reach.samples);
-    seconds.push_back(reach.seconds);
+  setting.label = cells.front()->label;
+  setting.environment = cells.front()->environment;
+  std::vector<const RunRecord*> finished;
+  for (const LabelledRun* cell : cells) {
+    setting.repetitions.push_back(repetition_of(*cell, goal));
+    if (!setting.repetitions.back().finished()) continue;
+    finished.push_back(&cell->run);
+    if (setting.wire.empty()) setting.wire = read_wire(cell->run.folder);
   }
+  const RunRecord& first = cells.front()->run;
+  setting.all_ranks = cells.front()->ranks > 0 ? cells.front()->ranks : first.ranks + first.servers;
+  if (!finished.empty()) {
+    setting.row = make_row(finished);
+    return setting;
+  }
+  static_cast<RunFigures&>(setting.row) = first;
+  setting.row.ranks = setting.all_ranks - first.servers;
+  if (first.config) setting.row.strategy = first.config->exchange.strategy;
+  return setting;
+}
+
+// Repetitions without a round of their own take the next that is free.
+void number_rounds(std::vector<Repetition>& repetitions) {
+  std::vector<int> taken;
+  for (Repetition& r : repetitions) {
+    while (std::find(taken.begin(), taken.end(), r.repeat) != taken.end()) ++r.repeat;
+    taken.push_back(r.repeat);
+  }
+  std::stable_sort(repetitions.begin(), repetitions.end(),
+                   [](const Repetition& a, const Repetition& b) { return a.repeat < b.repeat; });
+}
+
+void count(Setting& setting, const Evidence& evidence) {
+  std::vector<double> rates, walls, samples, seconds, trained, figures, accuracies;
+  setting.reached = setting.diverged = setting.failed = 0;
+  for (const Repetition& r : setting.repetitions) {
+    setting.diverged += r.outcome == Outcome::diverged ? 1 : 0;
+    setting.failed += r.outcome == Outcome::failed ? 1 : 0;
+    if (!r.finished()) continue;
+    rates.push_back(r.samples_per_s);
+    walls.push_back(r.wall_s);
+    trained.push_back(r.samples);
+    figures.push_back(evidence.final_figure(r));
+    accuracies.push_back(r.test_accuracy);
+    if (!r.reached()) continue;
+    ++setting.reached;
+    samples.push_back(r.samples_to_target);
+    seconds.push_back(r.seconds_to_target);
+  }
+  setting.row.attempts = static_cast<int>(rates.size());
+  setting.row.rate = range_of(rates);
+  setting.row.accuracy = range_of(accuracies);
   setting.run_s = median(walls);
   setting.trained = range_of(trained);
   setting.final_figure = range_of(figures);
   setting.samples = range_of(samples);
   setting.seconds = range_of(seconds);
-  return setting;
 }
 
-// Of the fewest ranks, the fastest.
-int baseline_of(const std::vector<Setting>& settings) {
-  int best = -1;
-  for (std::size_t i = 0; i < settings.size(); ++i) {
-    const Setting& s = settings[i];
-    if (best < 0) best = static_cast<int>(i);
-    const Setting& held = settings[static_cast<std::size_t>(best)];
-    if (s.ranks() < held.ranks() || (s.ranks() == held.ranks() && s.row.rate.median > held.row.rate.median))
-      best = static_cast<int>(i);
+void watch_machine(Evidence& evidence, Setting& setting) {
+  std::vector<double> rates;
+  for (const ControlRate& control : evidence.controls)
+    if (control.environment == setting.environment) rates.push_back(control.samples_per_s);
+  const double usual = median(rates);
+  for (Repetition& r : setting.repetitions) {
+    r.machine = kUnknown;
+    for (const ControlRate& control : evidence.controls)
+      if (control.environment == setting.environment && control.repeat == r.repeat)
+        r.machine = control.samples_per_s / usual;
   }
-  return best;
 }
 
 }  // namespace
 
-double Evidence::node_hours(const Setting& setting, double seconds) const {
-  return seconds / 3600 * std::max(1, setting.row.hosts);
+std::string Setting::outcome_text(bool has_goal) const {
+  std::string text = has_goal ? fmt::format("reached {} of {}", reached, tried()) : "";
+  const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
+  if (!has_goal && finished() < tried()) add(fmt::format("{} of {} finished", finished(), tried()));
+  if (diverged > 0) add(fmt::format("{} diverged", diverged));
+  if (failed > 0) add(fmt::format("{} failed", failed));
+  return text;
 }
 
-double Evidence::price(const Setting& setting, double seconds) const {
-  return cost.node_hour > 0 ? node_hours(setting, seconds) * cost.node_hour : kUnknown;
-}
-
-double Evidence::common_point(double Evaluation::*axis) const {
-  std::vector<double> ends;
-  for (const Setting& setting : settings) {
-    std::vector<double> of_setting;
-    for (const std::vector<Evaluation>& curve : setting.curves) {
-      double end = kUnknown;
-      for (const Evaluation& e : curve)
-        if (std::isfinite(figure_of(goal, e.test_loss, e.test_accuracy))) end = e.*axis;
-      of_setting.push_back(end);
-    }
-    if (const double least = range_of(of_setting).low; std::isfinite(least)) ends.push_back(least);
+Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& goal, const CostConfig& cost,
+                       const StudyRules& rules, const std::vector<ControlRate>& controls) {
+  Evidence evidence{.goal = goal, .cost = cost, .rules = rules, .settings = {}, .controls = controls};
+  std::vector<std::string> labels, environments;
+  const auto place_of = [](std::vector<std::string>& names, const std::string& name) {
+    const auto at = std::find(names.begin(), names.end(), name) - names.begin();
+    if (at == std::ssize(names)) names.push_back(name);
+    return static_cast<std::size_t>(at);
+  };
+  std::map<std::tuple<std::size_t, int, std::size_t>, Cells> settings;
+  for (const LabelledRun& cell : runs) {
+    if (outcome_of(cell.outcome) == Outcome::finished && !why_uncounted(cell.run).empty()) continue;
+    const int ranks = cell.ranks > 0 ? cell.ranks : cell.run.ranks + cell.run.servers;
+    settings[{place_of(environments, cell.environment), ranks, place_of(labels, cell.label)}].push_back(&cell);
   }
-  std::sort(ends.begin(), ends.end());
-  for (const double end : ends) {
-    const auto known = std::count_if(settings.begin(), settings.end(), [&](const Setting& setting) {
-      return std::isfinite(figure_at(setting, axis, end).median);
-    });
-    if (2 * known > static_cast<std::ptrdiff_t>(ends.size())) return end;
+  for (const auto& [key, cells] : settings) {
+    evidence.settings.push_back(setting_of(cells, goal));
+    number_rounds(evidence.settings.back().repetitions);
   }
-  return kUnknown;
+  complete(evidence);
+  return evidence;
 }
 
-Spread Evidence::figure_at(const Setting& setting, double Evaluation::*axis, double where) const {
-  std::vector<double> figures;
-  for (const std::vector<Evaluation>& curve : setting.curves)
-    figures.push_back(interpolated(curve, axis, where,
-                                   [&](const Evaluation& e) { return figure_of(goal, e.test_loss, e.test_accuracy); }));
-  return range_of(figures);
-}
-
-double Evidence::seconds_after(const Setting& setting, double samples) const {
-  std::vector<double> seconds;
-  for (const std::vector<Evaluation>& curve : setting.curves)
-    seconds.push_back(
-        interpolated(curve, &Evaluation::samples, samples, [](const Evaluation& e) { return e.seconds; }));
-  return range_of(seconds).median;
-}
-
-GoalMetric shown_metric(const Evidence& evidence) {
-  if (evidence.has_goal()) return evidence.goal.metric;
-  return std::isnan(evidence.best_single().row.test_accuracy) ? GoalMetric::test_loss : GoalMetric::test_accuracy;
-}
-
-Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& goal, const CostConfig& cost) {
-  Evidence evidence{.goal = goal, .cost = cost, .settings = {}};
-  std::vector<std::string> labels;
-  std::map<std::pair<int, std::size_t>, Runs> cells;
-  for (const LabelledRun& labelled : runs) {
-    if (!why_uncounted(labelled.run).empty()) continue;
-    const auto at = std::find(labels.begin(), labels.end(), labelled.label);
-    const auto index = static_cast<std::size_t>(at - labels.begin());
-    if (at == labels.end()) labels.push_back(labelled.label);
-    cells[{labelled.run.ranks + labelled.run.servers, index}].push_back(&labelled.run);
-  }
-  for (const auto& [cell, members] : cells) evidence.settings.push_back(setting_of(labels[cell.second], members, goal));
-  evidence.baseline = baseline_of(evidence.settings);
+void complete(Evidence& evidence) {
+  evidence.environments.clear();
+  evidence.baselines.clear();
+  evidence.baseline = -1;
   for (Setting& setting : evidence.settings) {
-    const Setting& base = evidence.best_single();
+    count(setting, evidence);
+    watch_machine(evidence, setting);
+    if (std::find(evidence.environments.begin(), evidence.environments.end(), setting.environment) ==
+        evidence.environments.end())
+      evidence.environments.push_back(setting.environment);
+  }
+  for (const std::string& environment : evidence.environments) {
+    evidence.baselines.push_back(choose_baseline(evidence, environment));
+    if (evidence.baseline < 0) evidence.baseline = evidence.baselines.back();
+  }
+  for (Setting& setting : evidence.settings) {
+    const int at = evidence.baseline_of(setting);
+    if (at < 0 || setting.finished() == 0) continue;
+    const Setting& base = evidence.settings[static_cast<std::size_t>(at)];
     setting.row.speed_up = setting.row.rate.median / base.row.rate.median;
     setting.row.efficiency = setting.row.speed_up * base.ranks() / setting.ranks();
     setting.budget = loss_budget(setting.row, base.row);
   }
-  return evidence;
 }
 
 }  // namespace echelon::inline report

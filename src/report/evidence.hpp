@@ -1,5 +1,5 @@
 // What a study shows: every setting that was run, repetitions together, beside the best single worker. What the verdict
-// (verdict.hpp) and the pages are made from. Reads metrics.jsonl of the runs where there is a goal; changes nothing.
+// (verdict.hpp) and the pages are made from.
 #pragma once
 
 #include <string>
@@ -8,48 +8,54 @@
 #include "config/goal.hpp"
 #include "report/loss_budget.hpp"
 #include "report/scaling.hpp"
+#include "report/study_record.hpp"
 #include "report/to_target.hpp"
+#include "report/wire_table.hpp"
 
 namespace echelon::inline report {
 
-struct LabelledRun {
-  std::string label;             // of the variant: equal for the same variant on other numbers of ranks
-  std::string environment = {};  // settings are compared inside one alone; "": there is one
-  int repeat = 1;                // round of the study
-  std::uint64_t seed = 0;
-  std::string outcome = "finished";  // | "diverged" | "failed"
-  int code = 0;                      // exit code of the cell
-  double control = kUnknown;  // rate of the round's control cell against the median of all rounds, -0.2: 20 % slower
-  RunRecord run;              // has a summary where the outcome is "finished"; `ranks` is always known
-};
-
-// A variant on a number of ranks.
+// A variant on a number of ranks, in one environment.
 struct Setting {
   std::string label;
-  ScalingRow row;           // rate over all steps; speed-up and efficiency against the best single worker
-  Spread samples, seconds;  // to the target; unknown: no repetition reached it
+  std::string environment = {};
+  ScalingRow row;  // of the finished repetitions: rate over all steps; speed-up, efficiency against the baseline
+  Spread samples, seconds;  // to the target, of those that reached it; unknown: none did
   int reached = 0;          // repetitions that did
+  int diverged = 0, failed = 0;
   Spread trained;           // samples of a whole run
   Spread final_figure;      // the goal's, else accuracy or test loss, of the last evaluation
   double run_s = kUnknown;  // of a whole run: start-up, training, evaluations; median
   LossBudget budget;
-  std::vector<std::vector<Evaluation>> curves;           // of every repetition; paced ones have none
-  std::vector<Evaluation> curve;                         // of the first repetition
-  std::string attempt;                                   // folder of the same
-  int ranks() const { return row.ranks + row.servers; }  // all that it takes
-  bool to_target() const { return reached > 0 && reached == row.attempts; }
-  // Of a run to the target where there is one, else of a whole run.
+  std::vector<Repetition> repetitions;  // all of them, by round
+  WireBytes wire;                       // of the first repetition that has it; empty: not recorded
+  int all_ranks = 0;                    // that it takes, servers included
+  int ranks() const { return all_ranks; }
+  int finished() const { return row.attempts; }
+  int tried() const { return static_cast<int>(repetitions.size()); }
+  // Every repetition reached the target.
+  bool to_target() const { return reached > 0 && reached == tried(); }
+  // "reached 2 of 5, 3 diverged"; without a goal "2 of 5 finished, 3 diverged"; "" where all is well.
+  std::string outcome_text(bool has_goal) const;
+  // Of a run to the target where there is one, else of a whole run; median.
   double wall_s(bool has_goal) const { return has_goal ? (to_target() ? seconds.median : kUnknown) : run_s; }
 };
 
 struct Evidence {
   GoalConfig goal;
   CostConfig cost;
-  std::vector<Setting> settings;  // by ranks, then in the order of the labels
-  int baseline = -1;              // the setting of one rank (else of the fewest) with the highest rate; -1: no run
+  StudyRules rules = {};
+  std::vector<Setting> settings;  // by environment, then by ranks, then in the order of the labels
+  std::vector<ControlRate> controls = {};
+  std::vector<std::string> environments{};  // in the order in which they first appear; one "" where there is one
+  // By environment: the setting on one rank (else on the fewest ranks) that learns best, see baseline.hpp; -1: no run
+  // finished there.
+  std::vector<int> baselines = {};
+  int baseline = -1;  // of the first environment that has one; -1: no run finished
   bool has_goal() const { return goal.metric != GoalMetric::none; }
   const Setting& best_single() const { return settings[static_cast<std::size_t>(baseline)]; }
   bool single_is_one() const { return baseline >= 0 && best_single().ranks() == 1; }
+  // Of the setting's environment.
+  int baseline_of(const Setting& setting) const;
   // Host-hours and price of a run (to the target where there is a goal); unknown where it did not get there, or where
   // an hour has no price.
   double node_hours(const Setting& setting) const { return node_hours(setting, setting.wall_s(has_goal())); }
@@ -61,18 +67,27 @@ struct Evidence {
   // Where along the curves, in samples or in seconds, settings are compared. A setting ends where the shortest of its
   // repetitions does; this is the first end at which more than half of the evaluated settings have a figure. Unknown
   // where there is none.
-  double common_point(double Evaluation::*axis) const;
+  double common_point(double Evaluation::*axis, const std::string& environment) const;
   // The figure that final_figure names, over the repetitions, so far along their curves: interpolated linearly between
   // two evaluations, unknown before the first. After the last one unknown in samples, and in seconds that of the last.
   Spread figure_at(const Setting& setting, double Evaluation::*axis, double where) const;
+  double figure_at(const Repetition& repetition, double Evaluation::*axis, double where) const;
+  double final_figure(const Repetition& repetition) const;
   // Seconds since the start of the run after so many samples; likewise, the median of the repetitions.
   double seconds_after(const Setting& setting, double samples) const;
+  static double seconds_after(const Repetition& repetition, double samples);
 };
 
 // The figure of the curves, and by which settings are compared: the goal's, else accuracy or test loss. There is a
 // setting.
 GoalMetric shown_metric(const Evidence& evidence);
 
-Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& goal, const CostConfig& cost);
+// Reads metrics.jsonl and wire.json of the runs.
+Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& goal, const CostConfig& cost,
+                       const StudyRules& rules = {}, const std::vector<ControlRate>& controls = {});
+
+// Everything that follows from the repetitions and rows of the settings and from goal, cost, rules and controls:
+// spreads, counts, baselines, speed-ups, loss budgets. For evidence that was read back.
+void complete(Evidence& evidence);
 
 }  // namespace echelon::inline report

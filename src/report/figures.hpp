@@ -179,6 +179,7 @@ struct RunFigures {
   std::vector<double> test_recall, test_precision;
   std::vector<double> card_peak, card_mean;
   std::vector<double> peak_rss_mb, device_peak_mb, activations_spared_mb;
+  double cpu_s = kUnknown;  // over all ranks
   double start_to_first_step_s = kUnknown, warmup_steps = kUnknown, warmup_s = kUnknown;
   std::string weights_checksum;
   std::optional<Quartiles> tokens_per_s;

@@ -135,6 +135,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"peak_rss_mb", "MiB", R::list, S::none, A::largest, "peak of the resident memory of a rank's process during the run; null: the process made runs before, and the kernel does not reset its peak"}, f.peak_rss_mb);
   visit(Figure{"device_peak_mb", "MiB", R::list, S::none, A::largest, "memory of the device"}, f.device_peak_mb);
   visit(Figure{"activations_spared_mb", "MiB", R::list, S::none, A::largest, "activation memory below that of gpipe"}, f.activations_spared_mb);
+  visit(Figure{"cpu_s", "s", R::sum, S::none, A::median, "processor time of all threads of all ranks, from the start of the run to its end"}, f.cpu_s);
   visit(Figure{"start_to_first_step_s", "s", R::largest, S::none, A::median, "from the start of the process, or of this run in it, to the end of the first step"}, f.start_to_first_step_s);
   visit(Figure{"warmup_steps", "", R::rank0, S::none, A::first, "steps of a study's warm-up that time_split_s, exposed and hidden exchange and arrival skew leave out (study.warmup_steps - 1: the last of them is in the sums, as the first step of any run)", kLeftOut}, f.warmup_steps);
   visit(Figure{"warmup_s", "s", R::mean, S::none, A::median, "likewise: what they took, hooks included", kLeftOut}, f.warmup_s);

@@ -11,6 +11,7 @@
 #include "base/allocations.hpp"
 #include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
+#include "base/cpu_time.hpp"
 #include "base/peak_memory.hpp"
 #include "config/traits/strategies.hpp"
 #include "device/peak_rate.hpp"
@@ -165,6 +166,7 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   own.bytes_used = static_cast<double>(parts.runner.bytes_used());
   own.card_peak = {parts.card.peak};
   own.card_mean = {parts.card.mean};
+  own.cpu_s = cpu_seconds();
   own.peak_rss_mb = {peak_memory_mb()};
   own.device_peak_mb = {static_cast<double>(parts.device.peak_bytes()) / kMiB};
   const bool stages = parts.rank_groups.mesh().pipeline() > 1;

@@ -27,7 +27,7 @@ class Reader : SectionReader {
     static const std::vector<std::string> known = {
         "ranks",  "mode",   "repeats", "warmup_steps", "placement",   "budget_hours", "network",      "slurm",
         "search", "trials", "halving", "axes",         "ranges",      "variants",     "side_by_side", "grid_steps",
-        "order",  "keep",   "verb",    "args",         "max_repeats", "environments"};
+        "order",  "keep",   "verb",    "args",         "max_repeats", "environments", "margin",       "least_gain"};
     for (const TomlEntry& entry : node.entries) {
       if (entry.key == "ranks")
         study_.ranks = list(entry, {1, static_cast<double>(kMostRanks)});
@@ -51,6 +51,10 @@ class Reader : SectionReader {
         study_.warmup_steps = whole(entry, 1, 1e6);
       else if (entry.key == "budget_hours")
         study_.budget_hours = std::get<double>(value(entry, 0.0, {0, 1e6}));
+      else if (entry.key == "margin")
+        study_.rules.margin = std::get<double>(value(entry, 0.0, {0, 1}));
+      else if (entry.key == "least_gain")
+        study_.rules.least_gain = std::get<double>(value(entry, 0.0, {0, 10}));
       else if (entry.key == "network")
         study_.network = std::get<bool>(value(entry, false, {}));
       else if (entry.key == "slurm")

@@ -11,6 +11,8 @@
 //   placement = "compact"                   # on as few hosts as hold the ranks; spread: on as many
 //   budget_hours = 8                        # no cell begins once its cells have taken so long together; 0: no limit
 //   network = false                         # true: the network of a launch is measured before its cells
+//   margin = 0.01                           # of the metric: no worse than that is of equal quality (report/verdict.hpp)
+//   least_gain = 0.10                       # a gain below that is none
 //   slurm = ["--time=02:00:00"]             # options of sbatch for the jobs of `scale --slurm`
 //   verb = "bench allreduce"                # what a cell runs, with args = ["--sizes", "1MiB"]; default: train
 //   [study.axes]
@@ -43,6 +45,7 @@
 #include <vector>
 
 #include "config/schema.hpp"
+#include "report/study_rules.hpp"
 #include "study/search/halving.hpp"
 #include "study/search/proposer.hpp"
 
@@ -85,6 +88,7 @@ struct StudyPlan {
   CellKeep keep = CellKeep::all;
   CellPlacement placement = CellPlacement::compact;
   double budget_hours = 0;
+  StudyRules rules;  // margin, least_gain
   bool network = false;
   std::vector<std::string> slurm;
   std::vector<StudyVariant> variants;  // empty: the experiment as it is

@@ -146,11 +146,11 @@ std::string study_html(const Evidence& evidence, const StudyVerdict& verdict, co
       "content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n{1}</head><body>\n<h1>{0}</h1>\n<div "
       "class=\"verdict\">\n",
       escaped(source.name), kStyle);
-  for (const std::string& line : verdict.lines) out += fmt::format("<p>{}</p>\n", escaped(line));
+  for (const std::string& line : sentences_of(verdict)) out += fmt::format("<p>{}</p>\n", escaped(line));
   for (const GoalLine& goal : verdict.goals)
     out += fmt::format("<p class=\"{0}\">goal {0}: {1}</p>\n", goal.met ? "met" : "missed", escaped(goal.text));
   out += "</div>\n";
-  if (!evidence.settings.empty()) {
+  if (evidence.baseline >= 0) {
     out += figures_html(evidence) + evaluations_html(evidence);
     out += "<h2>What was run</h2>\n" + table_html(settings_table(evidence));
     const Table budget = budget_table(evidence);
@@ -161,9 +161,9 @@ std::string study_html(const Evidence& evidence, const StudyVerdict& verdict, co
       out += fmt::format("<h2>Compute and memory of a rank</h2>\n<p class=\"note\">{}</p>\n{}", escaped(kComputeText),
                          table_html(compute));
   }
-  if (!evidence.settings.empty()) {
+  if (evidence.baseline >= 0) {
     const Setting& shown = shown_setting(evidence, verdict);
-    const WireBytes bytes = read_wire(shown.attempt);
+    const WireBytes& bytes = shown.wire;
     if (const Table wire = wire_table(bytes); !wire.empty())
       out += fmt::format("<h2>Bytes on the wire, MB a step: {}</h2>\n<p class=\"note\">{}</p>\n{}",
                          escaped(name_of(shown)), escaped(wire_text(bytes, shown.row)), table_html(wire));

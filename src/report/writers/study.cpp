@@ -151,10 +151,10 @@ std::string wrapped(const std::string& text, std::size_t columns) {
 std::string study_text(const Evidence& evidence, const StudyVerdict& verdict) {
   constexpr std::size_t kColumns = 100;
   std::string out = "Verdict\n";
-  for (const std::string& line : verdict.lines) out += wrapped("  " + line, kColumns);
+  for (const std::string& line : sentences_of(verdict)) out += wrapped("  " + line, kColumns);
   for (const GoalLine& goal : verdict.goals)
     out += wrapped(fmt::format("  goal {}: {}", goal.met ? "met" : "MISSED", goal.text), kColumns);
-  if (evidence.settings.empty()) return out;
+  if (evidence.baseline < 0) return out;
   out += "\nWhat was run\n" + settings_table(evidence).text();
   const Table budget = budget_table(evidence);
   if (!budget.empty()) out += "\nLoss budget, percent\n" + budget.text();
@@ -166,11 +166,11 @@ std::string study_text(const Evidence& evidence, const StudyVerdict& verdict) {
 std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source) {
   constexpr std::size_t kColumns = 118;
   std::string out = fmt::format("# {}\n\n## Verdict\n\n", source.name);
-  for (const std::string& line : verdict.lines) out += wrapped("* " + line, kColumns);
+  for (const std::string& line : sentences_of(verdict)) out += wrapped("* " + line, kColumns);
   if (!verdict.goals.empty()) out += "\n";
   for (const GoalLine& goal : verdict.goals)
     out += wrapped(fmt::format("* goal **{}**: {}", goal.met ? "met" : "missed", goal.text), kColumns);
-  if (evidence.settings.empty()) return out;
+  if (evidence.baseline < 0) return out;
   out += "\n## What was run\n\n" + settings_table(evidence).markdown();
   const Table budget = budget_table(evidence);
   if (!budget.empty())
@@ -181,7 +181,7 @@ std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict
   if (const Table curves = evaluations_table(evidence); !curves.empty())
     out += "\n## Evaluations\n\n" + wrapped(kEvaluationsText, kColumns) + "\n" + curves.markdown();
   const Setting& shown = shown_setting(evidence, verdict);
-  const WireBytes bytes = read_wire(shown.attempt);
+  const WireBytes& bytes = shown.wire;
   if (const Table wire = wire_table(bytes); !wire.empty())
     out += fmt::format("\n## Bytes on the wire, MB a step: {}\n\n{}\n{}", name_of(shown),
                        wrapped(wire_text(bytes, shown.row), kColumns), wire.markdown());

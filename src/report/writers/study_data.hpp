@@ -1,5 +1,5 @@
 // The evidence of a study for other programs: the numbers of the page, unrounded. src/report/README.md has the keys
-// with their units. Pure functions, but for wire.json of one run, which is read.
+// with their units. Pure functions.
 #pragma once
 
 #include <string>
@@ -10,8 +10,10 @@
 
 namespace echelon::inline report {
 
-// Everything: verdict, goal, cost, settings with loss budget and curve. Unknown numbers are null. DataError where the
-// wire matrix of the setting that the page shows is damaged.
+inline constexpr int kStudyVersion = 2;
+
+// Everything that the verdict follows from: goal, cost, rules, settings with every repetition, its curve and the wire;
+// and the verdict with its tests. Unknown numbers are null. read_study (report/read_study.hpp) is its inverse.
 std::string study_json(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source);
 // One row a setting, one column a figure; without curves. Unknown numbers are empty.
 std::string study_csv(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source);

@@ -30,8 +30,16 @@ std::size_t colour_of(const Evidence& evidence, const Setting& setting) {
 std::vector<const Setting*> settings_of_curves(const Evidence& evidence) {
   std::vector<const Setting*> shown;
   for (const Setting& s : evidence.settings)
-    if (s.ranks() == most_ranks(evidence) || &s == &evidence.best_single()) shown.push_back(&s);
+    if (s.finished() > 0 && (s.ranks() == most_ranks(evidence) || &s == &evidence.best_single())) shown.push_back(&s);
   return shown;
+}
+
+// Of the first finished repetition.
+const std::vector<Evaluation>& first_curve(const Setting& s) {
+  static const std::vector<Evaluation> none;
+  for (const Repetition& r : s.repetitions)
+    if (r.finished()) return r.curve;
+  return none;
 }
 
 }  // namespace
@@ -45,6 +53,7 @@ LinePlot speed_plot(const Evidence& evidence) {
                 .diagonal = true};
   const double base = evidence.best_single().row.rate.median;
   for (const Setting& s : evidence.settings) {
+    if (s.finished() == 0) continue;
     const std::string name = what_of(s);
     auto line = std::find_if(plot.lines.begin(), plot.lines.end(), [&](const PlotLine& l) { return l.name == name; });
     if (line == plot.lines.end())
@@ -87,7 +96,7 @@ LinePlot curve_plot(const Evidence& evidence, bool over_time) {
                   .points = {},
                   .colour = colour_of(evidence, *s),
                   .dashed = !largest_size};
-    for (const Evaluation& e : s->curve) {
+    for (const Evaluation& e : first_curve(*s)) {
       const double y = goal_figure(metric, e.test_loss, e.test_accuracy);
       if (std::isfinite(y)) line.points.push_back({over_time ? e.seconds : e.samples / 1e3, y, y, y});
     }
@@ -101,7 +110,7 @@ Table evaluations_table(const Evidence& evidence) {
   Table table({"setting", "samples", "seconds", replaced(goal_metric_name(metric), "_", " ")});
   for (const Setting* s : settings_of_curves(evidence)) {
     std::vector<const Evaluation*> known;
-    for (const Evaluation& e : s->curve)
+    for (const Evaluation& e : first_curve(*s))
       if (std::isfinite(goal_figure(metric, e.test_loss, e.test_accuracy))) known.push_back(&e);
     const std::size_t each = (known.size() + kMostEvaluations - 1) / kMostEvaluations;  // counted from the last one
     for (std::size_t i = 0; i < known.size(); ++i) {

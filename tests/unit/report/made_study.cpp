@@ -43,15 +43,16 @@ Evidence made_study() {
                                     goal, {.node_hour = 3.6});
   for (Setting& s : evidence.settings) {
     const double seconds = 100.0 / s.ranks();
-    s.attempt = "";
-    s.curve = {{.step = 10, .samples = 640, .seconds = seconds, .test_loss = 0.5, .test_accuracy = 0.75},
-               {.step = 20, .samples = 1280, .seconds = 2 * seconds, .test_loss = 0.25, .test_accuracy = 0.9}};
-    if (s.label == kOddName && s.ranks() == 2) continue;
-    s.reached = 1;
-    s.samples = {853, 853, 853};
-    s.seconds = {1.33 * seconds, 1.33 * seconds, 1.33 * seconds};
+    for (Repetition& r : s.repetitions) {
+      r.curve = {{.step = 10, .samples = 640, .seconds = seconds, .test_loss = 0.5, .test_accuracy = 0.75},
+                 {.step = 20, .samples = 1280, .seconds = 2 * seconds, .test_loss = 0.25, .test_accuracy = 0.9}};
+      if (s.label == kOddName && s.ranks() == 2) continue;
+      r.samples_to_target = 853;
+      r.seconds_to_target = 1.33 * seconds;
+    }
   }
-  evidence.settings.front().curve.front().test_loss = kUnknown;
+  evidence.settings.front().repetitions.front().curve.front().test_loss = kUnknown;
+  complete(evidence);
   return evidence;
 }
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/atomic_file.hpp"
+#include "report/read_study.hpp"
 #include "report/verdict.hpp"
 #include "report/writers/study.hpp"
 #include "report/writers/study_data.hpp"
@@ -72,12 +73,44 @@ std::vector<std::map<std::string, std::string>> rows_of(const std::string& csv) 
   return rows;
 }
 
+void check_repetition(const json& from, const Repetition& r) {
+  CHECK(from["repeat"] == r.repeat);
+  CHECK(from["seed"] == r.seed);
+  CHECK(from["outcome"] == outcome_name(r.outcome));
+  CHECK(from["code"] == r.code);
+  CHECK(from["attempt"] == r.attempt);
+  check_number(from["samples_per_s"], r.samples_per_s);
+  check_number(from["samples"], r.samples);
+  check_number(from["samples_to_target"], r.samples_to_target);
+  check_number(from["seconds_to_target"], r.seconds_to_target);
+  check_number(from["train_loss"], r.train_loss);
+  check_number(from["test_loss"], r.test_loss);
+  check_number(from["test_accuracy"], r.test_accuracy);
+  check_number(from["wire_bytes_per_step"], r.bytes_per_step);
+  check_number(from["peak_rss_mb"], r.peak_rss_mb);
+  check_number(from["device_peak_mb"], r.device_peak_mb);
+  check_number(from["wall_s"], r.wall_s);
+  check_number(from["cpu_s"], r.cpu_s);
+  check_number(from["machine"], r.machine);
+  for (const char* name : {"step", "samples", "seconds", "test_loss", "test_accuracy"})
+    REQUIRE(from["curve"][name].size() == r.curve.size());
+  for (std::size_t e = 0; e < r.curve.size(); ++e) {
+    check_number(from["curve"]["step"][e], r.curve[e].step);
+    check_number(from["curve"]["samples"][e], r.curve[e].samples);
+    check_number(from["curve"]["seconds"][e], r.curve[e].seconds);
+    check_number(from["curve"]["test_loss"][e], r.curve[e].test_loss);
+    check_number(from["curve"]["test_accuracy"][e], r.curve[e].test_accuracy);
+  }
+}
+
 void check_setting(const json& setting, const Evidence& evidence, const Setting& s) {
   CHECK(setting["setting"] == name_of(s));
   CHECK(setting["what"] == s.label);
-  CHECK(setting["ranks"] == s.row.ranks);
+  CHECK(setting["figures"]["ranks"] == s.row.ranks);
   CHECK(setting["all_ranks"] == s.ranks());
-  CHECK(setting["runs"] == s.row.attempts);
+  CHECK(setting["runs"] == s.tried());
+  CHECK(setting["finished"] == s.finished());
+  CHECK(setting["diverged"] == s.diverged);
   CHECK(setting["reached"] == s.reached);
   CHECK(setting["to_target"] == s.to_target());
   check_spread(setting["samples_per_s"], s.row.rate);
@@ -95,7 +128,7 @@ void check_setting(const json& setting, const Evidence& evidence, const Setting&
   check_number(setting["backward_flops_per_s"], 128e6 / 0.015);
   check_number(setting["flops_per_weight_and_step"], 3e6 * 64 / 1000);
   check_number(setting["card_peak_over_mean"], kUnknown);
-  CHECK(setting["parameters"] == 1000);
+  CHECK(setting["figures"]["parameters"] == 1000);
   REQUIRE(setting["loss_budget"].size() == kBudgetParts.size());
   double sum = 0;
   for (const BudgetPart& part : kBudgetParts) {
@@ -104,15 +137,8 @@ void check_setting(const json& setting, const Evidence& evidence, const Setting&
     sum += share.get<double>();
   }
   CHECK(sum == Approx(1));
-  REQUIRE(setting["curve"].size() == s.curve.size());
-  for (std::size_t e = 0; e < s.curve.size(); ++e) {
-    const json& point = setting["curve"][e];
-    check_number(point["step"], s.curve[e].step);
-    check_number(point["samples"], s.curve[e].samples);
-    check_number(point["seconds"], s.curve[e].seconds);
-    check_number(point["test_loss"], s.curve[e].test_loss);
-    check_number(point["test_accuracy"], s.curve[e].test_accuracy);
-  }
+  REQUIRE(setting["repetitions"].size() == s.repetitions.size());
+  for (std::size_t i = 0; i < s.repetitions.size(); ++i) check_repetition(setting["repetitions"][i], s.repetitions[i]);
 }
 
 }  // namespace
@@ -124,12 +150,17 @@ TEST_CASE("study.json holds the verdict and every number of the evidence, unknow
   INFO(text);
   const json file = json::parse(text);
   CHECK(file["format"] == "echelon-study");
-  CHECK(file["version"] == 1);
+  CHECK(file["version"] == 2);
   CHECK(file["command"] == "echelon scale x.toml");
   CHECK(file["echelon"]["commit"] == "abc");
-  CHECK(file["verdict"]["lines"] == json(verdict.lines));
+  CHECK(file["verdict"]["answer"] == answer_name(verdict.answer));
+  CHECK(file["verdict"]["headline"] == verdict.headline);
+  CHECK(file["verdict"]["caveats"] == json(verdict.caveats));
+  CHECK(file["verdict"]["limits"] == json(verdict.limits));
   CHECK(file["verdict"]["met"] == verdict.met());
-  CHECK(file["verdict"]["recommended"] == verdict.recommended);
+  CHECK(file["verdict"]["recommended"].is_null());  // one repetition names no winner
+  CHECK(file["rules"]["margin"] == evidence.rules.margin);
+  CHECK(file["rules"]["least_gain"] == evidence.rules.least_gain);
   REQUIRE(verdict.goals.size() == 2);
   REQUIRE(file["verdict"]["goals"].size() == 2);
   for (std::size_t g = 0; g < 2; ++g) {
@@ -144,22 +175,69 @@ TEST_CASE("study.json holds the verdict and every number of the evidence, unknow
   CHECK(file["cost"]["currency"] == "EUR");
   CHECK(file["baseline"] == evidence.baseline);
   CHECK(file["figure"] == "test_accuracy");
-  CHECK(file["wire"].is_null());
   REQUIRE(file["settings"].size() == evidence.settings.size());
   for (std::size_t i = 0; i < evidence.settings.size(); ++i)
     check_setting(file["settings"][i], evidence, evidence.settings[i]);
 }
 
-TEST_CASE("study.json holds the bytes on the wire of the setting that the page shows", "[report][study]") {
-  const test::TempFolder folder;
-  write_file_whole(folder / "wire.json",
-                   R"({"format":"echelon-wire","version":1,"steps":2,"bytes":[[0,4e6],[1e6,0]]})");
+TEST_CASE("study.json holds the bytes on the wire of every setting", "[report][study]") {
   Evidence evidence = test::made_study();
+  for (Setting& s : evidence.settings) s.wire = {{0, 2e6 * s.ranks()}, {5e5, 0}};
+  const json file = json::parse(study_json(evidence, make_verdict(evidence), test::made_source()));
+  for (const Setting& s : evidence.settings) {
+    const json& wire = file["settings"][static_cast<std::size_t>(&s - evidence.settings.data())]["wire"];
+    CHECK(wire["ranks"] == 2);
+    CHECK(wire["bytes_per_step"] == json{{0, 1, 2e6 * s.ranks()}, {1, 0, 5e5}});
+  }
+}
+
+TEST_CASE("verdict and page are made again from study.json alone", "[report][study]") {
+  const test::TempFolder folder;
+  Evidence evidence = test::made_study();
+  for (Setting& s : evidence.settings) {
+    s.wire = {{0, 1e6}, {5e5 / 3, 0}};
+    for (int round = 2; round <= 6; ++round) {
+      Repetition& r = s.repetitions.emplace_back(s.repetitions.front());
+      r.repeat = round;
+      r.samples_per_s *= 1 + 0.01 * (round % 3);
+      r.seconds_to_target *= 1 + 0.01 * (round % 3);
+    }
+    s.repetitions[1].outcome = s.ranks() == 2 ? Outcome::diverged : Outcome::finished;
+  }
+  evidence.rules = {.margin = 0.02, .least_gain = 0.05};
+  evidence.controls = {{"", 1, 1000}, {"", 2, 900}, {"", 3, 1001}};
+  complete(evidence);
   const StudyVerdict verdict = make_verdict(evidence);
-  for (Setting& s : evidence.settings) s.attempt = folder.path();
-  const json file = json::parse(study_json(evidence, verdict, test::made_source()));
-  CHECK(file["wire"]["setting"] == &shown_setting(evidence, verdict) - evidence.settings.data());
-  CHECK(file["wire"]["bytes_per_step"] == json{{0.0, 2e6}, {5e5, 0.0}});
+  const std::string text = study_json(evidence, verdict, test::made_source());
+  write_file_whole(folder / "study.json", text);
+  CHECK(is_study(folder / "study.json"));
+  const StudyFile read = read_study(folder / "study.json");
+  CHECK(read.source.date == test::made_source().date);
+  const StudyVerdict again = make_verdict(read.evidence);
+  CHECK(study_json(read.evidence, again, read.source) == text);
+  CHECK(study_csv(read.evidence, again, read.source) == study_csv(evidence, verdict, test::made_source()));
+  CHECK(study_text(read.evidence, again) == study_text(evidence, verdict));
+  CHECK(study_markdown(read.evidence, again, read.source) == study_markdown(evidence, verdict, test::made_source()));
+}
+
+TEST_CASE("a study.json that is damaged, or of another version, is refused by name", "[report][study]") {
+  const test::TempFolder folder;
+  const std::string path = folder / "study.json";
+  CHECK_FALSE(is_study(path));
+  write_file_whole(path, R"({"format":"echelon-study","version":1})");
+  CHECK(is_study(path));
+  CHECK_THROWS_WITH(read_study(path), Catch::Contains(path) && Catch::Contains("version 2 (it has version 1)"));
+  write_file_whole(path, R"({"format":"echelon-study","version":2,"goal":{}})");
+  CHECK_THROWS_WITH(read_study(path), Catch::Contains(path) && Catch::Contains("is not a complete study"));
+  const Evidence evidence = test::made_study();
+  json file = json::parse(study_json(evidence, make_verdict(evidence), test::made_source()));
+  file["settings"][0]["wire"] = {{"ranks", 2}, {"bytes_per_step", {{0, 7, 1.0}}}};
+  write_file_whole(path, file.dump());
+  CHECK_THROWS_WITH(read_study(path), Catch::Contains("names ranks that its wire matrix does not have"));
+  file["settings"][0]["wire"] = nullptr;
+  file["settings"][0]["repetitions"][0]["outcome"] = "finshed";
+  write_file_whole(path, file.dump());
+  CHECK_THROWS_WITH(read_study(path), Catch::Contains("finished"));
 }
 
 TEST_CASE("study.json and study.csv of a study without goal, price or run", "[report][study]") {

@@ -74,7 +74,7 @@ TEST_CASE("the page of a study begins with its verdict", "[report][study]") {
   CHECK(start <
         std::min({page.find("<h2"), page.find("<table"), page.find("<figure"), page.find("<p class=\"note\"")}));
   std::size_t at = start;
-  for (const std::string& line : verdict.lines) {
+  for (const std::string& line : sentences_of(verdict)) {
     INFO(line);
     at = page.find("<p>" + escaped(line) + "</p>", at);
     CHECK(at < end);
@@ -107,7 +107,7 @@ TEST_CASE("the page of a study has all its sections", "[report][study]") {
   write_file_whole(folder / "wire.json",
                    R"({"format":"echelon-wire","version":1,"steps":2,"bytes":[[0,4e6],[1e6,0]]})");
   Evidence evidence = test::made_study();
-  for (Setting& s : evidence.settings) s.attempt = folder.path();
+  for (Setting& s : evidence.settings) s.wire = read_wire(folder.path());
   const std::string page = page_of(evidence);
   std::size_t at = 0;
   for (const char* heading :
@@ -121,7 +121,7 @@ TEST_CASE("the page of a study has all its sections", "[report][study]") {
   CHECK(count_of(page, "<table>") == count_of(page, "</table>"));
   CHECK_THAT(page, Contains("<li>hosts: n1; n2</li>"));
   const std::string none = page_of({});  // no run finished
-  CHECK_THAT(none, Contains("No run of the study finished") && Contains("Where it comes from") && !Contains("<table"));
+  CHECK_THAT(none, Contains("no run of the study finished") && Contains("Where it comes from") && !Contains("<table"));
 }
 
 TEST_CASE("text on the page of a study is escaped", "[report][study]") {
@@ -194,15 +194,15 @@ TEST_CASE("the curves of a study have their numbers beside them, as a table", "[
   CHECK_THAT(page_of(evidence), Contains("<td class=\"r\">50.00</td><td class=\"r\">0.7500</td>"));
   // Of many evaluations every n-th, the last one among them.
   evidence.settings.resize(1);
-  evidence.baseline = 0;
-  evidence.settings[0].curve.clear();
+  std::vector<Evaluation>& curve = evidence.settings[0].repetitions[0].curve;
+  curve.clear();
+  complete(evidence);
   for (int e = 1; e <= 120; ++e)
-    evidence.settings[0].curve.push_back(
-        {.step = 1.0 * e, .samples = 64.0 * e, .seconds = 1.0 * e, .test_loss = 1, .test_accuracy = 0.5});
+    curve.push_back({.step = 1.0 * e, .samples = 64.0 * e, .seconds = 1.0 * e, .test_loss = 1, .test_accuracy = 0.5});
   const std::string thinned = evaluations_table(evidence).text();
   CHECK(count_of(thinned, "\n") == 2 + 40);
   CHECK_THAT(thinned, Contains(" 120.00 ") && Contains(" 3.00 ") && !Contains(" 119.00 "));
-  evidence.settings[0].curve.clear();
+  curve.clear();
   CHECK(evaluations_table(evidence).empty());
   CHECK_THAT(page_of(evidence), !Contains("Numbers of the curves"));
 }

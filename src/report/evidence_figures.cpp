@@ -1,0 +1,108 @@
+// Figures along the curves of evidence, and costs.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "report/evidence.hpp"
+
+namespace echelon::inline report {
+namespace {
+
+double figure_of(const GoalConfig& goal, double test_loss, double test_accuracy) {
+  if (goal.metric != GoalMetric::none) return goal_figure(goal.metric, test_loss, test_accuracy);
+  return std::isnan(test_accuracy) ? test_loss : test_accuracy;
+}
+
+// `value` of the evaluations where `axis` is `where`; evaluations without that value are passed over. A run that has
+// ended keeps its figures as time goes on, and has none of more samples.
+double interpolated(const std::vector<Evaluation>& curve, double Evaluation::*axis, double where,
+                    const std::function<double(const Evaluation&)>& value) {
+  const Evaluation* before = nullptr;
+  for (const Evaluation& now : curve) {
+    if (!std::isfinite(value(now))) continue;
+    if (now.*axis < where) {
+      before = &now;
+      continue;
+    }
+    if (before == nullptr) return now.*axis == where ? value(now) : kUnknown;
+    const double part = (where - before->*axis) / (now.*axis - before->*axis);
+    return value(*before) + part * (value(now) - value(*before));
+  }
+  return before == nullptr || axis != &Evaluation::seconds ? kUnknown : value(*before);
+}
+
+// Over the finished repetitions.
+template <class Value>
+Spread spread_of(const Setting& setting, const Value& value) {
+  std::vector<double> values;
+  for (const Repetition& repetition : setting.repetitions)
+    if (repetition.finished()) values.push_back(value(repetition));
+  return range_of(values);
+}
+
+}  // namespace
+
+double Evidence::node_hours(const Setting& setting, double seconds) const {
+  return seconds / 3600 * std::max(1, setting.row.hosts);
+}
+
+double Evidence::price(const Setting& setting, double seconds) const {
+  return cost.node_hour > 0 ? node_hours(setting, seconds) * cost.node_hour : kUnknown;
+}
+
+int Evidence::baseline_of(const Setting& setting) const {
+  const auto at = std::find(environments.begin(), environments.end(), setting.environment);
+  return at == environments.end() ? -1 : baselines[static_cast<std::size_t>(at - environments.begin())];
+}
+
+double Evidence::final_figure(const Repetition& repetition) const {
+  return figure_of(goal, repetition.test_loss, repetition.test_accuracy);
+}
+
+double Evidence::common_point(double Evaluation::*axis, const std::string& environment) const {
+  std::vector<double> ends;
+  for (const Setting& setting : settings) {
+    if (setting.environment != environment) continue;
+    const double least = spread_of(setting, [&](const Repetition& repetition) {
+                           double end = kUnknown;
+                           for (const Evaluation& e : repetition.curve)
+                             if (std::isfinite(figure_of(goal, e.test_loss, e.test_accuracy))) end = e.*axis;
+                           return end;
+                         }).low;
+    if (std::isfinite(least)) ends.push_back(least);
+  }
+  std::sort(ends.begin(), ends.end());
+  for (const double end : ends) {
+    const auto known = std::count_if(settings.begin(), settings.end(), [&](const Setting& setting) {
+      return setting.environment == environment && std::isfinite(figure_at(setting, axis, end).median);
+    });
+    if (2 * known > static_cast<std::ptrdiff_t>(ends.size())) return end;
+  }
+  return kUnknown;
+}
+
+double Evidence::figure_at(const Repetition& repetition, double Evaluation::*axis, double where) const {
+  return interpolated(repetition.curve, axis, where,
+                      [&](const Evaluation& e) { return figure_of(goal, e.test_loss, e.test_accuracy); });
+}
+
+Spread Evidence::figure_at(const Setting& setting, double Evaluation::*axis, double where) const {
+  return spread_of(setting, [&](const Repetition& r) { return figure_at(r, axis, where); });
+}
+
+double Evidence::seconds_after(const Repetition& repetition, double samples) {
+  return interpolated(repetition.curve, &Evaluation::samples, samples, [](const Evaluation& e) { return e.seconds; });
+}
+
+double Evidence::seconds_after(const Setting& setting, double samples) const {
+  return spread_of(setting, [&](const Repetition& r) { return seconds_after(r, samples); }).median;
+}
+
+GoalMetric shown_metric(const Evidence& evidence) {
+  if (evidence.has_goal()) return evidence.goal.metric;
+  const auto knows = [](const Setting& s) { return !std::isnan(s.row.test_accuracy); };
+  return std::any_of(evidence.settings.begin(), evidence.settings.end(), knows) ? GoalMetric::test_accuracy
+                                                                                : GoalMetric::test_loss;
+}
+
+}  // namespace echelon::inline report

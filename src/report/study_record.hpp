@@ -1,0 +1,146 @@
+// The plain records of a study: a repetition of a setting as study.json keeps it, the rules of the verdict, and the
+// verdict. Evidence (evidence.hpp) is made from runs or read back from study.json; the verdict (verdict.hpp) is made
+// from evidence alone; pages are written from both.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/record.hpp"
+#include "report/study_rules.hpp"
+#include "report/to_target.hpp"
+
+namespace echelon::inline report {
+
+// A cell that came to an end: what a study hands over. Cells that were left out or have not been run are not handed
+// over.
+struct LabelledRun {
+  std::string label;  // of the variant with its axes, without the environment: equal on other numbers of ranks
+  RunRecord run;      // has a summary where the outcome is "finished"; else whatever the attempt left
+  std::string environment = {};      // name of its block in [study.environments]; "": there is one environment
+  int repeat = 1;                    // the round, from 1
+  std::uint64_t seed = 0;            // of the repetition: equal seeds are paired over settings
+  std::string outcome = "finished";  // "finished" | "diverged" | "failed"
+  int code = 0;                      // exit code of the cell
+  int ranks = 0;                     // all that the cell takes, servers included; 0: as the run says
+};
+
+// The control cell of a round: one setting that is measured in each round, by which the machine itself is watched.
+struct ControlRate {
+  std::string environment;
+  int repeat = 1;
+  double samples_per_s = kUnknown;
+};
+
+enum class Outcome : std::uint8_t { finished, diverged, failed };
+const char* outcome_name(Outcome outcome);
+Outcome outcome_of(const std::string& name);  // ConfigError for another name
+
+// One repetition of a setting. Unknown numbers are NaN, null in study.json. Of a paced run losses and accuracies mean
+// nothing: it has no curve and no metrics.
+struct Repetition {
+  int repeat = 1;
+  std::uint64_t seed = 0;
+  Outcome outcome = Outcome::finished;
+  int code = 0;
+  std::string attempt;              // folder
+  double samples_per_s = kUnknown;  // over all steps behind the warm-up
+  double samples = kUnknown;        // trained
+  // Until the goal was reached, from the start of the run. Unknown: not reached, which counts as later than every
+  // repetition that reached it.
+  double samples_to_target = kUnknown, seconds_to_target = kUnknown;
+  double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;  // final
+  double bytes_per_step = kUnknown;                                              // on the wire, of all ranks
+  double peak_rss_mb = kUnknown, device_peak_mb = kUnknown;                      // of the rank that takes most
+  double wall_s = kUnknown;            // of a whole run: start-up, training, evaluations
+  double cpu_s = kUnknown;             // of processors, over all ranks
+  std::vector<Evaluation> curve = {};  // thinned to kCurvePoints
+  double machine = kUnknown;           // rate of the round's control cell over the median of all rounds; unknown: none
+  bool finished() const { return outcome == Outcome::finished; }
+  bool reached() const { return finished() && seconds_to_target == seconds_to_target; }
+  bool marked() const;  // the machine moved by more than kMachineMoved in this round
+};
+
+inline constexpr double kMachineMoved = 0.05;
+inline constexpr std::size_t kCurvePoints = 50;
+
+// yes: distribute. no: one worker. undecided: more repetitions, or another study, would tell.
+enum class Answer : std::uint8_t { yes, no, undecided };
+const char* answer_name(Answer answer);  // "yes" | "no" | "not decided"
+
+// Ratio to, or difference from, the single worker with its interval; unknown where it is not known.
+struct Effect {
+  double value = kUnknown, low = kUnknown, high = kUnknown;  // of 95 %
+  bool ratio = true;  // 3.9: as many times faster, or as many times the cost; else a difference of the metric
+  int pairs = 0;      // repetitions that both have
+};
+
+// "If you want the least time, then 4 ranks, ring: 3.9x faster than one worker (3.7 to 4.1); tied with ..".
+struct GoalRow {
+  std::string environment;
+  std::string want;            // "the least time to test accuracy 0.9", "the best test accuracy", "the lowest cost" ..
+  int setting = -1;            // index of Evidence::settings; -1: no winner is named, `text` says why
+  std::string value;           // "12.3 s", "0.953", "0.0243 node-hours"
+  Effect effect;               // beside one worker; no pairs: the setting is one worker, or there is none
+  std::vector<int> ties = {};  // settings that are not told apart from it
+  std::string text = {};       // the row as a sentence
+};
+
+// One test behind the verdict, so that whoever reads study.json can repeat it.
+struct TestRecord {
+  std::string environment;
+  std::string question;  // "faster", "not worse", "slower", "worse"
+  std::string measure;   // "seconds to the target", "samples/s", "test_accuracy" ..
+  int setting = -1, against = -1;
+  std::string method;  // "paired t"; "rank sum" where a repetition of either diverged or did not reach the goal
+  int pairs = 0;
+  double threshold = 0;  // ratio (1.1) or difference (-0.009) that the effect is tested against
+  Effect effect;
+  double p = kUnknown;        // one-sided
+  double flips_p = kUnknown;  // the same by exact sign flips, from 8 pairs on
+  double level = kUnknown;    // at which p was judged: after looks and Holm
+  bool shown = false;         // p <= level
+};
+
+// A setting that is faster but not as good as one worker: never recommended, listed apart.
+struct PricedGain {
+  int setting = -1;
+  Effect gain = {}, loss = {};  // in time or rate; of the metric
+  std::string text = {};        // "2 ranks, int8: 1.9x faster at the price of 0.021 test accuracy"
+};
+
+// The answer within one environment. Settings of different environments are never compared.
+struct EnvironmentVerdict {
+  std::string environment;  // "": there is one
+  Answer answer = Answer::undecided;
+  std::string headline;         // a whole sentence or two, as a person would say it: "Yes: 4 ranks, .."
+  int baseline = -1;            // the single worker that everything is compared with; -1: no run on one rank
+  int recommended = -1;         // yes: the setting; else -1
+  Effect gain = {}, cost = {};  // of the recommended setting: times as fast, times the cost
+  std::vector<int> ties = {};
+  double margin = kUnknown;  // of the metric, as it was used; unknown: there is no metric
+  int repetitions = 0;       // pairs behind the answer
+  int needed = 0;  // undecided: more repetitions that would find the effect seen in 9 of 10 studies; 0: unknown
+  std::vector<PricedGain> faster_but_worse = {};
+};
+
+struct GoalLine {  // of [goal]
+  bool met = false;
+  std::string text;
+};
+
+struct StudyVerdict {
+  Answer answer = Answer::undecided;
+  std::string headline;  // of all environments together
+  int recommended = -1;  // of the first environment that has one; -1: one worker, or not decided
+  std::vector<EnvironmentVerdict> environments = {};
+  std::vector<GoalRow> rows = {};         // "if you want .. then ..", by environment
+  std::vector<std::string> limits = {};   // sentences: what limits the speed, up to how many ranks it pays
+  std::vector<std::string> caveats = {};  // sentences: what to keep in mind when reading the answer
+  std::vector<GoalLine> goals = {};       // empty: [goal] sets no limits
+  std::vector<TestRecord> tests = {};
+  bool met() const;
+};
+
+}  // namespace echelon::inline report
