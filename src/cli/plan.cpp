@@ -9,6 +9,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/memory_text.hpp"
@@ -20,7 +21,6 @@
 #include "model/build.hpp"
 #include "parallel/footprint.hpp"
 #include "predictor/plan_report.hpp"
-#include "report/writers/plot.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -241,11 +241,8 @@ int run_plan(const PlanOptions& options) {
     write_file_whole(path, text);
     fmt::print("  {}\n", path);
   };
-  if (const std::string figure = plan_svg(report); !figure.empty())
-    write("svg", figure);
-  else if (!can_draw())
-    fmt::print("  {}\n", kInstallGnuplot);
-  write("md", "# " + options.name + "\n\n" + plan_text(report, PlanFormat::markdown));
+  if (const std::string figure = plan_svg(report); !figure.empty()) write("svg", figure);
+  write("md", "# " + escaped_for_markdown(options.name) + "\n\n" + plan_text(report, PlanFormat::markdown));
   write("csv", plan_csv(report));
   write("json", plan_json(report).dump(2) + "\n");
   return kExitOk;

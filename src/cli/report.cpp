@@ -8,12 +8,14 @@
 #include "cli/options.hpp"
 #include "cli/study_pages.hpp"
 #include "job/launch.hpp"
+#include "report/answers.hpp"
 #include "report/convert/mllog.hpp"
 #include "report/convert/tensorboard.hpp"
 #include "report/figures.hpp"
 #include "report/read_study.hpp"
 #include "report/record.hpp"
 #include "report/scaling.hpp"
+#include "report/verdict.hpp"
 #include "report/writers/claims.hpp"
 #include "report/writers/writers.hpp"
 
@@ -47,6 +49,13 @@ int print_claims(const ReportOptions& options) {
   return print_written(write_claims(claims, options.out, named ? options.name : "claims"));
 }
 
+// That of the study, where one is asked for with the folder of its record.
+std::vector<std::string> answers(const ReportOptions& options, const ScalingReport& report) {
+  const std::string record = options.runs.front() + "/study.json";
+  if (options.runs.size() == 1 && is_study(record)) return {make_verdict(read_study(record).evidence).headline};
+  return answers_of(report.counted);
+}
+
 }  // namespace
 
 int run_report(const ReportOptions& options) {
@@ -62,7 +71,8 @@ int run_report(const ReportOptions& options) {
   if (!options.tensorboard.empty() || !options.mllog.empty()) return convert(options);
   if (options.runs.size() == 1 && is_study(options.runs.front()))
     return print_study_file(options.runs.front(), options.out) ? kExitOk : kExitUnmet;
-  const ScalingReport report = make_scaling(read_runs(options.runs));
+  ScalingReport report = make_scaling(read_runs(options.runs));
+  report.answers = answers(options, report);
   ReportSource source{options.name, "echelon report", now_utc_minute_text(), kVersion, commit()};
   for (const std::string& run : options.runs) source.command += " " + run;
   source.command += fmt::format(" --out {} --name {}", options.out, options.name);

@@ -79,6 +79,7 @@ int run_study(const ScaleOptions& options, Engine& launch, std::optional<SetUpLi
   if (ledger) {
     ledger->refresh();
     if (ledger->left() == 0) ledger->tidy();
+    if (!study.search) std::fputs("\n", stdout);
     const bool met = study.search ? print_search(study, *ledger->search(), ledger->records())
                                   : print_study(load_study(options.study, options.sets));  // sizes of other jobs too
     if (const auto left = static_cast<std::int64_t>(ledger->left()); left > 0)

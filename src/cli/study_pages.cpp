@@ -172,7 +172,7 @@ bool print_study(const StudyPlan& study) {
   const Evidence evidence = evidence_of(study, cells, records);
   StudyVerdict verdict = make_verdict(evidence);
   add_layers(verdict, evidence, base);
-  fmt::print("\n{}{}", study_text(evidence, verdict), control_text(rounds));
+  fmt::print("{}{}", study_text(evidence, verdict), control_text(rounds));
   if (evidence.settings.empty()) return verdict.met();
   const ReportSource source{study.name, command_line(), now_utc_minute_text(), kVersion, commit()};
   const ScalingReport report = make_scaling(read_runs({study.folder}));
@@ -190,7 +190,7 @@ bool print_study(const StudyPlan& study) {
 bool print_study_file(const std::string& path, const std::string& folder) {
   const StudyFile file = read_study(path);
   const StudyVerdict verdict = make_verdict(file.evidence);
-  fmt::print("\n{}", study_text(file.evidence, verdict));
+  fmt::print("{}", study_text(file.evidence, verdict));
   const std::vector<std::string> origin = {
       fmt::format("{}, of {}, by echelon {} ({})", path, file.source.date, file.source.version, file.source.commit),
       "command: " + file.source.command};

@@ -31,7 +31,7 @@ std::string plan_svg(const PlanReport& report) {
     plot.lines.push_back(lines.first);
     if (title != report.main.title) plot.lines.push_back(lines.second);
   }
-  return draw_svg(plot);
+  return svg_file(plot);
 }
 
 }  // namespace echelon::inline predictor

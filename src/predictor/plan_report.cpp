@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/escape.hpp"
 #include "base/text.hpp"
 
 namespace echelon::inline predictor {
@@ -136,21 +137,25 @@ nlohmann::ordered_json json_of(const Forecast& forecast) {
 }  // namespace
 
 std::string plan_text(const PlanReport& report, PlanFormat format) {
+  constexpr std::size_t kColumns = 120;
   const bool markdown = format == PlanFormat::markdown;
-  const auto shown = [&](const Table& table) { return markdown ? table.markdown() : table.text(); };
+  const auto shown = [&](const Table& table) { return markdown ? table.markdown() : table.text(kColumns); };
+  const auto inside = [&](const std::string& text) { return markdown ? escaped_for_markdown(text) : text; };
   const auto heading = [&](const std::string& text) {
-    return fmt::format("\n{}{}\n{}", markdown ? "## " : "", text, markdown ? "\n" : "");
+    return markdown ? fmt::format("\n## {}\n\n", inside(text)) : "\n" + folded_text(text, kColumns);
   };
   std::string text;
-  for (const std::string& fact : report.facts) text += (markdown ? "* " : "") + fact + "\n";
-  text +=
-      heading(report.main.title) + shown(main_table(report)) + (markdown ? "\n" : "") + knee_text(report.main) + "\n";
+  for (const std::string& fact : report.facts)
+    text += markdown ? "* " + inside(fact) + "\n" : folded_text(fact, kColumns, "", "  ");
+  text += heading(report.main.title) + shown(main_table(report)) + (markdown ? "\n" : "");
+  text += markdown ? knee_text(report.main) + "\n" : folded_text(knee_text(report.main), kColumns);
   if (!report.variants.empty()) text += heading("Step and efficiency of every exchange") + shown(variant_table(report));
   if (!report.meshes.empty()) text += heading("Replicas or parts of the model") + shown(mesh_table(report));
   if (!report.points.empty()) text += heading("Beside what was measured") + shown(point_table(report));
+  if (!report.notes.empty()) text += "\n";
   for (const std::string& note : report.notes)
-    text += fmt::format("{}note: {}\n", &note == &report.notes.front() ? "\n" : "", note);
-  return text;
+    text += markdown ? "note: " + inside(note) + "\n" : folded_text("note: " + note, kColumns, "", "  ");
+  return markdown ? text : escaped_for_terminal(text);
 }
 
 std::string plan_csv(const PlanReport& report) {

@@ -35,8 +35,8 @@ std::string plan_text(const PlanReport& report, PlanFormat format);
 // One row a forecast and number of replicas; the main one first. Without meshes.
 std::string plan_csv(const PlanReport& report);
 nlohmann::ordered_json plan_json(const PlanReport& report);
-// Step time over replicas, with its range, and measured points of the same exchanges: an SVG. "" where gnuplot is
-// missing, and for one number of replicas without points.
+// Step time over replicas, with its range, and measured points of the same exchanges: an SVG. "" for one
+// number of replicas without points.
 std::string plan_svg(const PlanReport& report);
 
 }  // namespace echelon::inline predictor

@@ -62,6 +62,7 @@ struct LeftOut {
 };
 
 struct ScalingReport {
+  std::vector<std::string> answers;  // headlines of verdicts, told first (answers.hpp; make_scaling leaves them empty)
   std::vector<Study> studies;
   std::vector<LeftOut> left_out;  // attempts that were found but not counted
   std::vector<RunRecord> counted;

@@ -71,6 +71,8 @@ TEST_CASE("real runs become strong, weak and paced tables; a diverged run is lis
 
   REQUIRE(tables["not_counted"].size() == 1);
   CHECK(tables["not_counted"][0]["state"] == "failed");
+  // One repetition a setting: the answer stands first, and names no winner.
+  CHECK(outcome.out.find(": Not decided: ") < outcome.out.find('\n'));
   for (const char* words : {"Strong scaling: ", "Weak scaling: ", "(paced)", "not counted", "tables/trial.md"})
     CHECK(outcome.out.find(words) != std::string::npos);
 }

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "base/escape.hpp"
 #include "report/writers/comparison.hpp"
-#include "report/writers/markup.hpp"
 
 namespace echelon::inline report {
 namespace {
 
 // Text of an attribute.
-std::string quoted(const std::string& text) { return "\"" + escaped(text) + "\""; }
+std::string quoted(const std::string& text) { return "\"" + escaped_for_markup(text) + "\""; }
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/escape.hpp"
 #include "base/text.hpp"
 #include "report/writers/comparison.hpp"
 
@@ -104,22 +105,26 @@ std::string change_sentence(const ComparedFigure& figure, const CompareSettings&
 }
 
 std::string comparison_text(const Comparison& comparison) {
+  constexpr std::size_t kColumns = 120;
   std::string out, worse;
   for (const ComparedRuns& runs : comparison.runs) {
-    out += fmt::format("{}\n{} of BASE, {} of NEW\n", runs.title, counted(runs.base_attempts, "attempt"),
+    out += folded_text(runs.title, kColumns);
+    out += fmt::format("{} of BASE, {} of NEW\n", counted(runs.base_attempts, "attempt"),
                        counted(runs.fresh_attempts, "attempt"));
-    for (const std::string& key : runs.allowed) out += fmt::format("differs, as allowed: {}\n", key);
-    out += "\n" + table_of(runs, comparison.settings).text();
+    for (const std::string& key : runs.allowed) out += folded_text("differs, as allowed: " + key, kColumns, "", "  ");
+    out += "\n" + table_of(runs, comparison.settings).text(kColumns);
     if (runs.single_starts)
-      out +=
+      out += folded_text(
           "note: one attempt a side: differences between two starts of one build are not part of the noise. More "
-          "attempts: --set run.restart=never\n";
+          "attempts: --set run.restart=never",
+          kColumns, "", "  ");
     out += "\n";
     for (const ComparedFigure& figure : runs.figures)
       if (figure.verdict == Change::worse)
-        worse += fmt::format("worse: {}\n       {}\n", runs.title, change_sentence(figure, comparison.settings));
+        worse += folded_text(runs.title, kColumns, "worse: ", "       ") +
+                 folded_text(change_sentence(figure, comparison.settings), kColumns, "       ", "       ");
   }
-  for (const std::string& note : comparison.notes) out += fmt::format("note: {}\n", note);
+  for (const std::string& note : comparison.notes) out += folded_text("note: " + note, kColumns, "", "  ");
   out += worse;
   std::int64_t noisy = 0;
   double needed = 0;
@@ -128,14 +133,18 @@ std::string comparison_text(const Comparison& comparison) {
       if (figure.verdict == Change::none && figure.change != 0 && hides_worse(figure, comparison.settings))
         ++noisy, needed = std::fmax(needed, figure.attempts_needed);
   if (noisy > 0)
-    out += fmt::format(
-        "{} too noisy to tell: take more attempts, in turns, on an idle machine{}\n",
-        noisy == 1 ? "1 figure is" : counted(noisy, "figure") + " are",
-        needed > 0 ? fmt::format("; in this noise about {:.0f} a side find a change of the tolerance", needed) : "");
+    out += folded_text(
+        fmt::format("{} too noisy to tell: take more attempts, in turns, on an idle machine{}",
+                    noisy == 1 ? "1 figure is" : counted(noisy, "figure") + " are",
+                    needed > 0
+                        ? fmt::format("; in this noise about {:.0f} a side find a change of the tolerance", needed)
+                        : ""),
+        kColumns);
   const int worse_count = comparison.count(Change::worse), better = comparison.count(Change::better);
-  return out + fmt::format("{}: {} worse, {} better, {} without a change beyond noise and tolerance\n",
-                           worse_count > 0 ? "REGRESSION" : "no regression", counted(worse_count, "figure"), better,
-                           comparison.count(Change::none));
+  out += fmt::format("{}: {} worse, {} better, {} without a change beyond noise and tolerance\n",
+                     worse_count > 0 ? "REGRESSION" : "no regression", counted(worse_count, "figure"), better,
+                     comparison.count(Change::none));
+  return escaped_for_terminal(out);
 }
 
 }  // namespace echelon::inline report

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/writers/markup.hpp"
+#include "base/escape.hpp"
 
 namespace echelon::inline report {
 namespace {
@@ -53,7 +53,8 @@ class Drawing {
 
  private:
   static std::string label(int x, int y, const char* anchor, const std::string& text, const std::string& more = "") {
-    return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" {}>{}</text>\n", x, y, anchor, more, escaped(text));
+    return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" {}>{}</text>\n", x, y, anchor, more,
+                       escaped_for_markup(text));
   }
 
   // Of large matrices every so manieth, so that they do not overlap.
@@ -83,7 +84,8 @@ class Drawing {
     const double shade = part(value);
     std::string out = fmt::format(
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>{}</title></rect>\n", x, y, cell_, cell_,
-        colour(shade), escaped(fmt::format("{} to {}: {}", map_.labels[i / n_], map_.labels[i % n_], map_.texts[i])));
+        colour(shade),
+        escaped_for_markup(fmt::format("{} to {}: {}", map_.labels[i / n_], map_.labels[i % n_], map_.texts[i])));
     if (n_ <= kMostTexts)
       out += label(x + cell_ / 2, y + cell_ / 2 + 4, "middle", map_.texts[i],
                    fmt::format("class=\"{}\" font-size=\"11\"", shade < 0.5 ? "dark" : "light"));

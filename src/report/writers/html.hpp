@@ -1,4 +1,4 @@
-// A study as one self-contained HTML file: verdict, tables and figures; light, dark and print.
+// A study as one self-contained HTML file: the answer first, then figures and tables; light, dark, phone and print.
 #pragma once
 
 #include <string>
@@ -9,8 +9,7 @@
 
 namespace echelon::inline report {
 
-// `origin`: lines on builds, hosts, devices, commands and dates (origin_lines). Runs gnuplot; without it the page has
-// the tables, and a line that tells what to install.
+// `origin`: lines on builds, hosts, devices, commands and dates (origin_lines).
 std::string study_html(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source,
                        const std::vector<std::string>& origin);
 

@@ -1,6 +1,7 @@
 // Markdown for the repository, and the same content as text for a terminal.
 #include <fmt/format.h>
 
+#include "base/escape.hpp"
 #include "report/writers/writers.hpp"
 
 namespace echelon::inline report {
@@ -19,27 +20,32 @@ constexpr const char* kReading =
 }  // namespace
 
 std::string write_text(const ScalingReport& report) {
+  constexpr std::size_t kColumns = 120;
   std::string out;
+  for (const std::string& answer : report.answers) out += folded_text(answer, kColumns) + "\n";
   for (const Study& study : report.studies) {
-    out += fmt::format("{}\n{}\n\n{}\n{}\n{}", study.title, study.facts, rate_table(study).text(),
-                       time_table(study).text(), cost_table(study).text());
-    for (const std::string& note : study.notes) out += fmt::format("note: {}\n", note);
+    out += folded_text(study.title, kColumns) + folded_text(study.facts, kColumns) + "\n";
+    out += rate_table(study).text(kColumns) + "\n" + time_table(study).text(kColumns) + "\n" +
+           cost_table(study).text(kColumns);
+    for (const std::string& note : study.notes) out += folded_text("note: " + note, kColumns, "", "  ");
     out += "\n";
   }
-  for (const std::string& warning : report.warnings) out += fmt::format("warning: {}\n", warning);
+  for (const std::string& warning : report.warnings) out += folded_text("warning: " + warning, kColumns, "", "  ");
   for (const LeftOut& run : report.left_out)
-    out += fmt::format("not counted: {} ({}): {}\n", run.folder, run.state, run.reason);
-  return out;
+    out += folded_text(fmt::format("not counted: {} ({}): {}", run.folder, run.state, run.reason), kColumns, "", "  ");
+  return escaped_for_terminal(out);
 }
 
 std::string write_markdown(const ScalingReport& report, const ReportSource& source) {
-  std::string out = fmt::format("# {}\n", source.name);
-  for (const std::string& warning : report.warnings) out += fmt::format("\n> Warning: {}\n", warning);
+  const auto shown = [](const std::string& text) { return escaped_for_markdown(text); };
+  std::string out = fmt::format("# {}\n", shown(source.name));
+  for (const std::string& answer : report.answers) out += fmt::format("\n**{}**\n", shown(answer));
+  for (const std::string& warning : report.warnings) out += fmt::format("\n> Warning: {}\n", shown(warning));
   for (const Study& study : report.studies) {
-    out += fmt::format("\n## {}\n\n{}\n\n{}\nWhere a step's time goes:\n\n{}\nWhat it costs:\n\n{}", study.title,
-                       study.facts, rate_table(study).markdown(), time_table(study).markdown(),
+    out += fmt::format("\n## {}\n\n{}\n\n{}\nWhere a step's time goes:\n\n{}\nWhat it costs:\n\n{}", shown(study.title),
+                       shown(study.facts), rate_table(study).markdown(), time_table(study).markdown(),
                        cost_table(study).markdown());
-    for (const std::string& note : study.notes) out += fmt::format("\n> {}\n", note);
+    for (const std::string& note : study.notes) out += fmt::format("\n> {}\n", shown(note));
   }
   if (report.studies.empty()) out += "\nNo finished run.\n";
   if (!report.left_out.empty()) {
@@ -49,7 +55,7 @@ std::string write_markdown(const ScalingReport& report, const ReportSource& sour
   }
   if (!report.studies.empty()) out += fmt::format("\n## How to read it\n\n{}\n", kReading);
   out += "\n## Where it comes from\n\n";
-  for (const std::string& line : origin_lines(report, source)) out += fmt::format("- {}\n", line);
+  for (const std::string& line : origin_lines(report, source)) out += fmt::format("- {}\n", shown(line));
   return out;
 }
 

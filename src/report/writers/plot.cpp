@@ -1,128 +1,184 @@
 #include "report/writers/plot.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 
+#include "base/escape.hpp"
 #include "base/text.hpp"
 
 namespace echelon::inline report {
 namespace {
 
-// Distinguishable on white and on black, also without red or green (after Okabe and Ito, 2008).
-constexpr std::array<const char*, kPlotColours> kColours = {"#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9",
-                                                            "#d55e00", "#999999", "#8f6fd1", "#b8a800", "#7a5230",
-                                                            "#e0507a", "#5f8a3c", "#74c2c2"};
+// After Okabe and Ito (2008) where they are readable on white and on black.
+constexpr std::array<const char*, kPlotColours> kColours = {"#0072b2", "#e08e00", "#009e73", "#cc79a7", "#56b4e9",
+                                                            "#d55e00", "#8a8f98", "#8f6fd1", "#a89a00", "#8a6242",
+                                                            "#e0507a", "#5f8a3c", "#4fb3b3"};
 
-std::string quoted(std::string text) {
-  std::replace(text.begin(), text.end(), '"', '\'');
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return "\"" + text + "\"";
-}
+constexpr double kWidth = 560, kHeight = 300;
+constexpr double kLeft = 52, kRight = 14, kTop = 24, kBottom = 40;  // around the axes
 
-// What gnuplot writes for this script; "" where it fails.
-std::string run_gnuplot(const std::string& script) {
-  std::string folder = (std::filesystem::temp_directory_path() / "echelon-plot-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) return {};
-  const std::string file = folder + "/script";
-  std::ofstream(file) << script;
-  std::string svg;
-  if (FILE* pipe = ::popen(("gnuplot '" + file + "' 2>/dev/null").c_str(), "r")) {
-    std::array<char, 4096> block;
-    for (std::size_t n; (n = std::fread(block.data(), 1, block.size(), pipe)) > 0;) svg.append(block.data(), n);
-    if (::pclose(pipe) != 0) svg.clear();
+// One axis: its range, and where on the page a value stands.
+struct Axis {
+  double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
+  bool log2 = false;
+  double from = 0, to = 1;  // on the page
+
+  void take(double value) {
+    if (!std::isfinite(value) || (log2 && !(value > 0))) return;
+    low = std::fmin(low, value), high = std::fmax(high, value);
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
-  const std::size_t start = svg.find("<svg");
-  if (start == std::string::npos) return {};
-  svg.erase(0, start);
-  for (const char* black : {"black", "rgb(  0,   0,   0)", "rgb(0,0,0)", "#000000"})
-    svg = replaced(std::move(svg), black, "currentColor");
-  return svg;
+  double scaled(double value) const { return log2 ? std::log2(value) : value; }
+  double at(double value) const {
+    return from + (to - from) * (scaled(value) - scaled(low)) / (scaled(high) - scaled(low));
+  }
+  bool holds(double value) const { return std::isfinite(value) && (!log2 || value > 0); }
+
+  // A little wider than what it holds; never of no width.
+  void widen(double part) {
+    const double bottom = scaled(low), top = scaled(high), more = top > bottom ? part * (top - bottom) : 0.5;
+    const bool from_zero = !log2 && low >= 0 && low <= 0.25 * high;  // an axis that begins near 0 begins there
+    low = log2 ? std::exp2(bottom - more) : from_zero ? 0 : bottom - more;
+    high = log2 ? std::exp2(top + more) : top + more;
+  }
+
+  // Of 1, 2 or 5 times a power of ten apart, five or so; powers of two.
+  std::vector<double> ticks() const {
+    std::vector<double> all;
+    if (log2) {
+      const int first = static_cast<int>(std::ceil(std::log2(low) - 1e-9)),
+                last = static_cast<int>(std::log2(high) + 1e-9);
+      const int each = std::max(1, (last - first + 7) / 8);
+      for (int power = first; power <= last; power += each) all.push_back(std::exp2(power));
+      return all;
+    }
+    const double raw = (high - low) / 5, power = std::pow(10, std::floor(std::log10(raw)));
+    const double step = power * (raw / power < 1.5 ? 1 : raw / power < 3.5 ? 2 : raw / power < 7.5 ? 5 : 10);
+    for (double tick = std::ceil(low / step) * step; tick <= high + 1e-9 * step; tick += step)
+      all.push_back(std::fabs(tick) < 1e-9 * step ? 0 : tick);
+    return all;
+  }
+};
+
+std::string number(double value) {
+  return std::fabs(value) >= 1e4 && std::fabs(value) < 1e9 ? count_text(std::llround(value))
+                                                           : fmt::format("{:.4g}", value);
 }
 
-// A little wider than the points, on a logarithmic axis.
-std::string range_of_x(const LinePlot& plot) {
-  double least = std::numeric_limits<double>::infinity(), most = 0;
+std::string label(double x, double y, const char* anchor, const std::string& text, const char* more = "") {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, anchor, more,
+                     escaped_for_markup(text));
+}
+
+std::string axes(const LinePlot& plot, const Axis& x, const Axis& y) {
+  std::string out = "<g fill=\"currentColor\" stroke=\"none\">\n";
+  for (const double tick : y.ticks()) {
+    out += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"currentColor\" stroke-opacity=\".13\"/>\n", kLeft,
+                       y.at(tick), kWidth - kRight);
+    out += label(kLeft - 7, y.at(tick) + 4, "end", number(tick));
+  }
+  for (const double tick : x.ticks()) {
+    out += fmt::format("<path d=\"M{:.1f} {:.1f}v4\" stroke=\"currentColor\" stroke-opacity=\".5\"/>\n", x.at(tick),
+                       kHeight - kBottom);
+    out += label(x.at(tick), kHeight - kBottom + 17, "middle", number(tick));
+  }
+  out += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"currentColor\" stroke-opacity=\".5\"/>\n", kLeft,
+                     kHeight - kBottom, kWidth - kRight);
+  out += label(kWidth - kRight, kHeight - 5, "end", plot.x_label, " fill-opacity=\".7\"");
+  return out + label(4, 12, "start", plot.y_label, " fill-opacity=\".7\"") + "</g>\n";
+}
+
+std::string value_text(const LinePlot& plot, const PlotLine& line, const PlotPoint& p) {
+  std::string text = fmt::format("{}: {} {} at {} {}", line.name, plot.y_label, number(p.y), number(p.x), plot.x_label);
+  if (p.low != p.high) text += fmt::format(" ({} to {})", number(p.low), number(p.high));
+  return text;
+}
+
+std::string line_svg(const LinePlot& plot, std::size_t index, const Axis& x, const Axis& y) {
+  const PlotLine& line = plot.lines[index];
+  const char* colour = plot_colour(colour_of(plot, index));
+  std::string path, upper, lower, points;
+  const auto clamped = [&](double value) { return y.at(std::clamp(value, y.low, y.high)); };
+  for (const PlotPoint& p : line.points) {
+    if (!x.holds(p.x) || !y.holds(p.y)) continue;
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.at(p.x), y.at(p.y));
+    if (std::isfinite(p.low) && std::isfinite(p.high)) {
+      upper += fmt::format("{}{:.1f} {:.1f}", upper.empty() ? "M" : "L", x.at(p.x), clamped(p.high));
+      lower = fmt::format("L{:.1f} {:.1f}", x.at(p.x), clamped(p.low)) + lower;
+    }
+    points += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}</title></circle>\n", x.at(p.x),
+                          y.at(p.y), line.points.size() > 12 ? 1.5 : 3, escaped_for_markup(value_text(plot, line, p)));
+  }
+  if (path.empty()) return {};
+  const bool band =
+      std::any_of(line.points.begin(), line.points.end(), [](const PlotPoint& p) { return p.low < p.high; });
+  std::string out = fmt::format("<g data-line=\"{}\" fill=\"{}\">\n", index, colour);
+  if (band) out += fmt::format("<path d=\"{}{}Z\" fill-opacity=\".16\"/>\n", upper, lower);
+  out += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\" stroke-linejoin=\"round\"{}/>\n",
+                     path, colour, line.dashed ? " stroke-dasharray=\"6 4\"" : "");
+  return out + points + "</g>\n";
+}
+
+// What stands inside of <svg>; "" where there is no point.
+std::string body(const LinePlot& plot) {
+  Axis x{.log2 = plot.log2_x, .from = kLeft, .to = kWidth - kRight};
+  Axis y{.log2 = plot.log2_y, .from = kHeight - kBottom, .to = kTop};
   for (const PlotLine& line : plot.lines)
-    for (const PlotPoint& p : line.points) least = std::min(least, p.x), most = std::max(most, p.x);
-  return most > least ? fmt::format("set xrange [{}:{}]\n", least / 1.06, most * 1.06) : "";
+    for (const PlotPoint& p : line.points)
+      if (x.holds(p.x) && y.holds(p.y)) x.take(p.x), y.take(p.y), y.take(p.low), y.take(p.high);
+  if (!(x.low <= x.high)) return {};
+  if (plot.diagonal) y.take(x.low), y.take(x.high);
+  x.widen(0.03), y.widen(0.05);
+  std::string out = axes(plot, x, y);
+  if (plot.diagonal) {
+    const double from = std::fmax(x.low, y.low), to = std::fmin(x.high, y.high);
+    out += fmt::format(
+        "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" stroke=\"currentColor\" stroke-opacity=\".45\" "
+        "stroke-dasharray=\"2 4\"/>\n",
+        x.at(from), y.at(from), x.at(to), y.at(to));
+    out += label(x.at(to) - 6, y.at(to) + 4, "end", "ideal", " fill=\"currentColor\" fill-opacity=\".6\"");
+  }
+  for (std::size_t i = 0; i < plot.lines.size(); ++i) out += line_svg(plot, i, x, y);
+  return out;
 }
 
-std::string heading(const std::string& title, int width, int height) {
+std::string svg(const std::string& inside, double top, double height, const std::string& more) {
   return fmt::format(
-      "set terminal svg size {},{} dynamic font 'sans-serif,13'\nset encoding utf8\nset title {} "
-      "noenhanced\nset border 3 lw 1\nset tics nomirror out\nset grid ytics lw 0.5 dt 3\nset key outside right top "
-      "vertical Left reverse noenhanced samplen 2\n",
-      width, height, quoted(title));
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 {:.0f} {:.0f} {:.0f}\" font-family=\"system-ui, "
+      "sans-serif\" font-size=\"12\"{}>\n{}</svg>",
+      top, kWidth, height, more, inside);
 }
 
 }  // namespace
 
-bool can_draw() { return ::system("gnuplot --version > /dev/null 2>&1") == 0; }
+const char* plot_colour(std::size_t index) { return kColours[index % kColours.size()]; }
 
-std::string draw_svg(const LinePlot& plot) {
-  std::string script = heading(plot.title, 760, 380);
-  script +=
-      fmt::format("set xlabel {} noenhanced\nset ylabel {} noenhanced\n", quoted(plot.x_label), quoted(plot.y_label));
-  script += plot.log2_x ? "set logscale x 2\nset xtics 2\n" + range_of_x(plot) : "set offsets graph 0.03, 0.03, 0, 0\n";
-  if (plot.diagonal) script += "set yrange [0:*]\n";
-  std::string draws;
-  for (std::size_t i = 0; i < plot.lines.size(); ++i) {
-    script += fmt::format("$line{} << EOD\n", i);
-    bool spread = false;
-    for (const PlotPoint& p : plot.lines[i].points) {
-      script += fmt::format("{} {} {} {}\n", p.x, p.y, p.low, p.high);
-      spread |= p.low != p.high;
-    }
-    script += "EOD\n";
-    const char* colour = kColours[plot.lines[i].colour.value_or(i) % kColours.size()];
-    draws +=
-        fmt::format("{}$line{} using 1:2 with linespoints lw 2 {} lc rgb '{}' title {}", draws.empty() ? "" : ", ", i,
-                    plot.lines[i].dashed ? "dt 2 pt 6 ps 0.6" : "pt 7 ps 0.5", colour, quoted(plot.lines[i].name));
-    if (spread)
-      draws += fmt::format(", $line{} using 1:3:(0):($4-$3) with vectors nohead lw 1 lc rgb '{}' notitle", i, colour);
-  }
-  if (draws.empty()) return {};
-  if (plot.diagonal) draws += ", x with lines lw 1 dt 2 lc rgb '#888888' title 'ideal'";
-  return run_gnuplot(script + "plot " + draws + "\n");
+std::size_t colour_of(const LinePlot& plot, std::size_t line) { return plot.lines[line].colour.value_or(line); }
+
+std::string curves_svg(const LinePlot& plot) {
+  const std::string inside = body(plot);
+  if (inside.empty()) return {};
+  return svg(inside, 0, kHeight, fmt::format(" role=\"img\" aria-label=\"{}\"", escaped_for_markup(plot.title)));
 }
 
-std::string draw_svg(const StackPlot& plot) {
-  if (plot.bars.empty()) return {};
-  double most = 100;  // a little more where parts below 0 are left out
-  for (const std::vector<double>& values : plot.values) {
-    double sum = 0;
-    for (const double value : values) sum += std::max(0.0, std::isfinite(value) ? value : 0);
-    most = std::max(most, std::ceil(sum - 0.5));
+std::string svg_file(const LinePlot& plot) {
+  constexpr double kHeading = 26, kRow = 18;
+  std::string inside = body(plot);
+  if (inside.empty()) return {};
+  inside += label(4, -10, "start", plot.title, " fill=\"currentColor\" font-size=\"15\" font-weight=\"600\"");
+  double y = kHeight + 14;
+  for (std::size_t i = 0; i < plot.lines.size(); ++i, y += kRow) {
+    inside += fmt::format("<path d=\"M{0:.0f} {1:.0f}h22\" stroke=\"{2}\" stroke-width=\"2\"{3}/>\n", kLeft, y - 4,
+                          plot_colour(colour_of(plot, i)), plot.lines[i].dashed ? " stroke-dasharray=\"6 4\"" : "");
+    inside += label(kLeft + 30, y, "start", plot.lines[i].name, " fill=\"currentColor\"");
   }
-  const int height = std::clamp(340 + 6 * static_cast<int>(plot.bars.size()), 360, 560);
-  std::string script = heading(plot.title, 900, height);
-  script +=
-      "set style data histograms\nset style histogram rowstacked\nset style fill solid 0.9 noborder\n"
-      "set boxwidth 0.75\nset ylabel '%'\nset xtics rotate by -35 left noenhanced\n";
-  script += fmt::format("set yrange [0:{:.0f}]\n$bars << EOD\n", most);
-  for (std::size_t b = 0; b < plot.bars.size(); ++b) {
-    script += quoted(plot.bars[b]);
-    for (const double value : plot.values[b])
-      script += fmt::format(" {}", std::max(0.0, std::isfinite(value) ? value : 0));
-    script += "\n";
-  }
-  script += "EOD\n";
-  std::string draws;
-  for (std::size_t p = 0; p < plot.parts.size(); ++p)
-    draws += fmt::format("{}$bars using {}{} lc rgb '{}' title {}", p ? ", " : "", p + 2, p ? "" : ":xtic(1)",
-                         kColours[p % kColours.size()], quoted(plot.parts[p]));
-  return run_gnuplot(script + "plot " + draws + "\n");
+  constexpr const char* kPage =
+      "<style>svg { color: #1b1f24; background: #fff } @media (prefers-color-scheme: dark) { svg { color: #e4e8ee; "
+      "background: #14171c } }</style>\n";
+  return svg(kPage + inside, -kHeading, y + kHeading, "") + "\n";
 }
 
 }  // namespace echelon::inline report

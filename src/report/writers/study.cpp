@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "report/wire_table.hpp"
+#include "report/verdict_words.hpp"
 
 namespace echelon::inline report {
 namespace {
@@ -37,6 +37,14 @@ bool any(const Evidence& evidence, const std::function<bool(const Setting&)>& ha
   return std::any_of(evidence.settings.begin(), evidence.settings.end(), has);
 }
 
+// "2 of 5, 3 diverged".
+std::string outcome_cell(const Setting& s, int count) {
+  std::string text = fmt::format("{} of {}", count, s.tried());
+  if (s.diverged > 0) text += fmt::format(", {} diverged", s.diverged);
+  if (s.failed > 0) text += fmt::format(", {} failed", s.failed);
+  return text;
+}
+
 }  // namespace
 
 double exposed_share(const ScalingRow& row) {
@@ -44,13 +52,72 @@ double exposed_share(const ScalingRow& row) {
   return step_s > 0 ? row.time_split_s.exchange_s / step_s : kUnknown;
 }
 
+std::string gain_cell(const Effect& effect) {
+  if (effect.pairs == 0 || !std::isfinite(effect.value)) return "-";
+  const bool fine = !(effect.value >= 1.995);
+  const auto text = [&](double value) {
+    return effect.ratio ? fmt::format("{:.{}f}", value, fine ? 2 : 1) : fmt::format("{:+.3g}", value);
+  };
+  const std::string value = text(effect.value) + (effect.ratio ? "x" : "");
+  if (!std::isfinite(effect.low)) return value;
+  return fmt::format("{} ({} to {})", value, text(effect.low), text(effect.high));
+}
+
+HeadlineParts headline_parts(const std::string& headline) {
+  const std::size_t end = headline.find(". ");
+  if (end == std::string::npos) return {headline, ""};
+  return {headline.substr(0, end + 1), headline.substr(end + 2)};
+}
+
+std::vector<std::string> study_facts(const Evidence& evidence, const ReportSource& source) {
+  std::int64_t runs = 0, repetitions = 0;
+  for (const Setting& s : evidence.settings) {
+    runs += s.tried();
+    repetitions = std::max<std::int64_t>(repetitions, s.tried());
+  }
+  std::vector<std::string> facts;
+  if (evidence.has_goal())
+    facts.push_back(fmt::format("goal: {} {:.4g}", replaced(goal_metric_name(evidence.goal.metric), "_", " "),
+                                evidence.goal.target));
+  facts.push_back(fmt::format("{}, {}, {}", counted(std::ssize(evidence.settings), "setting"),
+                              counted(repetitions, "repetition"), counted(runs, "run")));
+  facts.push_back(source.date + " UTC");
+  return facts;
+}
+
+Table wants_table(const Evidence& evidence, const StudyVerdict& verdict) {
+  Table table({"if you want", "then", "value", "gain over one worker", "tied with"});
+  const auto setting = [&](int index) { return said(evidence.settings[static_cast<std::size_t>(index)]); };
+  for (const GoalRow& row : verdict.rows) {
+    const std::string where = verdict.environments.size() > 1 ? row.environment + ": " : "";
+    const bool named = row.setting >= 0;
+    std::string ties;
+    for (const int tie : row.ties) ties += (ties.empty() ? "" : "; ") + setting(tie);
+    if (row.ties.size() > 3 && row.ties.size() + 1 == evidence.settings.size()) ties = "every other setting";
+    // Without a winner the sentence goes on with the reason.
+    const std::string reason = row.text.starts_with(row.want + ": ") ? row.text.substr(row.want.size() + 2) : row.text;
+    table.row({where + row.want, named ? setting(row.setting) : reason, row.value.empty() ? "-" : row.value,
+               gain_cell(row.effect), ties.empty() ? "-" : ties});
+  }
+  return table;
+}
+
+std::vector<std::string> faster_lines(const StudyVerdict& verdict) {
+  std::vector<std::string> lines;
+  for (const EnvironmentVerdict& e : verdict.environments)
+    for (const PricedGain& gain : e.faster_but_worse)
+      lines.push_back((verdict.environments.size() > 1 ? e.environment + ": " : "") + gain.text);
+  return lines;
+}
+
 Table settings_table(const Evidence& evidence) {
-  std::vector<std::string> header = {"ranks",     "hosts",    "what",
-                                     "samples/s", "speed-up", "efficiency",
-                                     "MB a step", "exposed",  figure_heading(evidence)};
-  if (evidence.has_goal()) header.insert(header.end(), {"reached", "samples to it", "time to it"});
-  const bool shaped = any(evidence, [](const Setting& s) { return !s.row.shaped.empty(); });
-  if (shaped) header.insert(header.begin() + 3, "network");
+  std::vector<std::string> header = identity_header(evidence);
+  header.insert(header.end(),
+                {"samples/s", "speed-up", "efficiency", "MB a step", "exposed", figure_heading(evidence)});
+  const bool goal = evidence.has_goal();
+  const bool unfinished = any(evidence, [](const Setting& s) { return s.finished() < s.tried(); });
+  if (goal) header.insert(header.end(), {"reached", "samples to it", "time to it"});
+  if (!goal && unfinished) header.emplace_back("finished");
   header.emplace_back("node-hours");
   if (evidence.cost.node_hour > 0) header.push_back(evidence.cost.currency);
   const bool stale = any(evidence, [](const Setting& s) { return std::isfinite(s.row.staleness_mean); });
@@ -60,8 +127,7 @@ Table settings_table(const Evidence& evidence) {
   Table table(header);
   for (const Setting& s : evidence.settings) {
     const double exposed = 100 * exposed_share(s.row);
-    std::vector<std::string> cells = identity_of(s);
-    if (shaped) cells.push_back(shaped_cell(s.row));
+    std::vector<std::string> cells = identity_of(evidence, s);
     cells.insert(
         cells.end(),
         {range_text(s.row.rate, rate_text), known_or_dash(s.row.speed_up, fmt::format("{:.2f}x", s.row.speed_up)),
@@ -69,9 +135,10 @@ Table settings_table(const Evidence& evidence) {
          known_or_dash(s.row.wire_bytes_per_step, fmt::format("{:.3f}", s.row.wire_bytes_per_step / 1e6)),
          known_or_dash(exposed, fmt::format("{:.1f} %", exposed)),
          range_text(s.final_figure, [](double v) { return fmt::format("{:.4f}", v); })});
-    if (evidence.has_goal())
-      cells.insert(cells.end(), {fmt::format("{} of {}", s.reached, s.row.attempts), count_or_dash(s.samples.median),
-                                 range_text(s.seconds, seconds_text)});
+    if (goal)
+      cells.insert(cells.end(),
+                   {outcome_cell(s, s.reached), count_or_dash(s.samples.median), range_text(s.seconds, seconds_text)});
+    if (!goal && unfinished) cells.push_back(outcome_cell(s, s.finished()));
     const double hours = evidence.node_hours(s);
     cells.push_back(known_or_dash(hours, amount_text(hours)));
     if (evidence.cost.node_hour > 0) cells.push_back(known_or_dash(evidence.price(s), amount_text(evidence.price(s))));
@@ -88,9 +155,11 @@ Table settings_table(const Evidence& evidence) {
 
 const Setting& shown_setting(const Evidence& evidence, const StudyVerdict& verdict) {
   if (verdict.recommended >= 0) return evidence.settings[static_cast<std::size_t>(verdict.recommended)];
-  return *std::max_element(evidence.settings.begin(), evidence.settings.end(), [](const Setting& a, const Setting& b) {
-    return std::pair(a.ranks(), a.row.rate.median) < std::pair(b.ranks(), b.row.rate.median);
-  });
+  const Setting* shown = &evidence.best_single();
+  for (const Setting& s : evidence.settings)
+    if (s.finished() > 0 && std::pair(s.ranks(), s.row.rate.median) > std::pair(shown->ranks(), shown->row.rate.median))
+      shown = &s;
+  return *shown;
 }
 
 std::vector<BudgetPart> shown_parts(const Evidence& evidence) {
@@ -111,14 +180,14 @@ std::string budget_text(const Evidence& evidence) {
 }
 
 Table budget_table(const Evidence& evidence) {
-  std::vector<std::string> header = {"ranks", "hosts", "what"};
+  std::vector<std::string> header = identity_header(evidence);
   const std::vector<BudgetPart> parts = shown_parts(evidence);
   for (const BudgetPart& part : parts) header.emplace_back(part.name);
   header.emplace_back("sum");
   Table table(header);
   for (const Setting& s : evidence.settings) {
     if (!s.budget.known()) continue;
-    std::vector<std::string> cells = identity_of(s);
+    std::vector<std::string> cells = identity_of(evidence, s);
     double sum = 0;
     for (const BudgetPart& part : kBudgetParts) sum += 100 * (s.budget.*part.share);
     for (const BudgetPart& part : parts) cells.push_back(tenths(100 * (s.budget.*part.share)));
@@ -126,66 +195,6 @@ Table budget_table(const Evidence& evidence) {
     table.row(std::move(cells));
   }
   return table;
-}
-
-namespace {
-
-std::string wrapped(const std::string& text, std::size_t columns) {
-  std::string out, line;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t space = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, space - at);
-    if (!line.empty() && line.size() + 1 + word.size() > columns) {
-      out += line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-    at = space + 1;
-  }
-  return out + line + "\n";
-}
-
-}  // namespace
-
-std::string study_text(const Evidence& evidence, const StudyVerdict& verdict) {
-  constexpr std::size_t kColumns = 100;
-  std::string out = "Verdict\n";
-  for (const std::string& line : sentences_of(verdict)) out += wrapped("  " + line, kColumns);
-  for (const GoalLine& goal : verdict.goals)
-    out += wrapped(fmt::format("  goal {}: {}", goal.met ? "met" : "MISSED", goal.text), kColumns);
-  if (evidence.baseline < 0) return out;
-  out += "\nWhat was run\n" + settings_table(evidence).text();
-  const Table budget = budget_table(evidence);
-  if (!budget.empty()) out += "\nLoss budget, percent\n" + budget.text();
-  const Table compute = compute_table(evidence);
-  if (!compute.empty()) out += "\nCompute and memory of a rank\n" + compute.text();
-  return out;
-}
-
-std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source) {
-  constexpr std::size_t kColumns = 118;
-  std::string out = fmt::format("# {}\n\n## Verdict\n\n", source.name);
-  for (const std::string& line : sentences_of(verdict)) out += wrapped("* " + line, kColumns);
-  if (!verdict.goals.empty()) out += "\n";
-  for (const GoalLine& goal : verdict.goals)
-    out += wrapped(fmt::format("* goal **{}**: {}", goal.met ? "met" : "missed", goal.text), kColumns);
-  if (evidence.baseline < 0) return out;
-  out += "\n## What was run\n\n" + settings_table(evidence).markdown();
-  const Table budget = budget_table(evidence);
-  if (!budget.empty())
-    out += "\n## Loss budget\n\n" + wrapped(budget_text(evidence), kColumns) + "\n" + budget.markdown();
-  const Table compute = compute_table(evidence);
-  if (!compute.empty())
-    out += "\n## Compute and memory of a rank\n\n" + wrapped(kComputeText, kColumns) + "\n" + compute.markdown();
-  if (const Table curves = evaluations_table(evidence); !curves.empty())
-    out += "\n## Evaluations\n\n" + wrapped(kEvaluationsText, kColumns) + "\n" + curves.markdown();
-  const Setting& shown = shown_setting(evidence, verdict);
-  const WireBytes& bytes = shown.wire;
-  if (const Table wire = wire_table(bytes); !wire.empty())
-    out += fmt::format("\n## Bytes on the wire, MB a step: {}\n\n{}\n{}", name_of(shown),
-                       wrapped(wire_text(bytes, shown.row), kColumns), wire.markdown());
-  return out;
 }
 
 }  // namespace echelon::inline report

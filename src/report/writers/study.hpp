@@ -40,10 +40,25 @@ struct RankCompute {
 };
 RankCompute compute_of(const ScalingRow& row);
 
-// The setting whose wire matrix the page shows: the recommended one, else the fastest on the most ranks.
+// The setting whose wire matrix the page shows: the recommended one, else the fastest on the most ranks. Some run has
+// finished.
 const Setting& shown_setting(const Evidence& evidence, const StudyVerdict& verdict);
 
-// Ranks, rate, speed-up, efficiency, figure, samples and time to the target, cost; one row a setting.
+// "Yes: 4 ranks, ring." and what follows it.
+struct HeadlineParts {
+  std::string head, rest;
+};
+HeadlineParts headline_parts(const std::string& headline);
+// "to test accuracy 0.95", "8 settings, 3 repetitions": what was asked, in a few words.
+std::vector<std::string> study_facts(const Evidence& evidence, const ReportSource& source);
+// If you want .. then ..: setting, value, gain over one worker with its interval, ties.
+Table wants_table(const Evidence& evidence, const StudyVerdict& verdict);
+// "3.9x (3.7 to 4.1)", "+0.012 (+0.004 to +0.020)": with its 95 % interval. "-" of one worker.
+std::string gain_cell(const Effect& effect);
+// Settings that are faster but not as good as one worker, of all environments.
+std::vector<std::string> faster_lines(const StudyVerdict& verdict);
+
+// Rate, speed-up, efficiency, figure, samples and time to the target, cost; one row a setting.
 Table settings_table(const Evidence& evidence);
 // Percent of k times the best single worker, by cause, summing to 100.
 Table budget_table(const Evidence& evidence);
@@ -51,19 +66,22 @@ Table budget_table(const Evidence& evidence);
 std::vector<BudgetPart> shown_parts(const Evidence& evidence);
 // Rates of the phases beside the peak, compute per weight, hidden share of the exchange, memory.
 Table compute_table(const Evidence& evidence);
-// The evaluations that curve_plot draws, as numbers: at most kMostEvaluations a setting, evenly spaced from the last.
-inline constexpr std::size_t kMostEvaluations = 50;
+// The evaluations that curve_plot draws, as numbers.
 inline constexpr const char* kEvaluationsText =
-    "Evaluations of the first repetition, of the largest size and of the best single worker; at most 50 a setting, all "
-    "of them and all settings in study.json. Seconds since the start of the run, start-up and evaluations included.";
+    "Medians over the repetitions, with the least and the greatest, of the largest size and of the best single worker; "
+    "those of all settings are in study.json. Seconds since the start of the run, start-up and evaluations included.";
 Table evaluations_table(const Evidence& evidence);
 // The variant's name, else the strategy.
 std::string what_of(const Setting& s);
-// What every table begins with: ranks ("8 + 2" with servers), hosts, what.
-std::vector<std::string> identity_of(const Setting& s);
+// What every table begins with: what, the environment where there are several, ranks ("8 + 2" with servers), hosts.
+std::vector<std::string> identity_header(const Evidence& evidence);
+std::vector<std::string> identity_of(const Evidence& evidence, const Setting& s);
 std::string known_or_dash(double value, std::string text);
 
-std::string study_text(const Evidence& evidence, const StudyVerdict& verdict);  // for the terminal
+// The answer as it stands in the first lines of `echelon scale` and `echelon report`.
+std::string headline_text(const StudyVerdict& verdict);
+// For the terminal: the answer first, lines of at most 120 columns.
+std::string study_text(const Evidence& evidence, const StudyVerdict& verdict);
 std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source);
 
 }  // namespace echelon::inline report

@@ -38,19 +38,42 @@ std::string known_or_dash(double value, std::string text) { return std::isfinite
 
 std::string what_of(const Setting& s) { return s.label.empty() ? s.row.strategy : s.label; }
 
-std::vector<std::string> identity_of(const Setting& s) {
-  return {fmt::format("{}{}", s.row.ranks, s.row.servers > 0 ? fmt::format(" + {}", s.row.servers) : ""),
-          std::to_string(s.row.hosts), what_of(s)};
+namespace {
+
+bool has_shaped(const Evidence& evidence) {
+  return std::any_of(evidence.settings.begin(), evidence.settings.end(),
+                     [](const Setting& s) { return !s.row.shaped.empty(); });
+}
+
+}  // namespace
+
+std::vector<std::string> identity_header(const Evidence& evidence) {
+  std::vector<std::string> header = {"what"};
+  if (evidence.environments.size() > 1) header.emplace_back("environment");
+  if (has_shaped(evidence)) header.emplace_back("network");
+  header.insert(header.end(), {"ranks", "hosts"});
+  return header;
+}
+
+std::vector<std::string> identity_of(const Evidence& evidence, const Setting& s) {
+  std::vector<std::string> cells = {what_of(s)};
+  if (evidence.environments.size() > 1) cells.push_back(s.environment);
+  if (has_shaped(evidence)) cells.push_back(shaped_cell(s.row));
+  cells.push_back(s.row.servers > 0 ? fmt::format("{} + {}", s.row.ranks, s.row.servers) : std::to_string(s.ranks()));
+  cells.push_back(s.finished() > 0 ? std::to_string(s.row.hosts) : "-");
+  return cells;
 }
 
 Table compute_table(const Evidence& evidence) {
-  Table table({"ranks", "hosts", "what", "forward GFLOP/s", "backward GFLOP/s", "peak GFLOP/s",
-               "FLOP a weight and step", "exchange hidden", "card, peak over mean", "host MiB", "device MiB"});
+  std::vector<std::string> header = identity_header(evidence);
+  header.insert(header.end(), {"forward GFLOP/s", "backward GFLOP/s", "peak GFLOP/s", "FLOP a weight and step",
+                               "exchange hidden", "card, peak over mean", "host MiB", "device MiB"});
+  Table table(header);
   for (const Setting& s : evidence.settings) {
     const ScalingRow& row = s.row;
     const double hidden = row.hidden_share();
     const RankCompute compute = compute_of(row);
-    std::vector<std::string> cells = identity_of(s);
+    std::vector<std::string> cells = identity_of(evidence, s);
     cells.insert(cells.end(),
                  {rate_cell(compute.forward_flops_per_s, row.peak_flops),
                   rate_cell(compute.backward_flops_per_s, row.peak_flops),

@@ -113,7 +113,8 @@ TEST_CASE("goals are met by one setting that keeps all limits, or missed by name
     CHECK_THAT(all_lines(never), Contains(line));
   CHECK_THAT(all_lines(never) + study_text(hopeless, never), !Contains("nan"));
   const std::string page = study_markdown(evidence, met, {"a study", "echelon scale x", "2026", "1", "abc"});
-  CHECK_THAT(page, Contains("## Verdict") && Contains("goal **met**") && Contains("EUR |") && Contains("0 of 5"));
+  CHECK_THAT(page, Contains("\n**Yes: 2 ranks.**\n") && Contains("\n* met: 2 ranks: ") && Contains("EUR |") &&
+                       Contains("0 of 5"));
   CHECK_THAT(study_text(evidence, met), Contains("Loss budget") && Contains("100.0"));
   Evidence small = evidence;
   small.settings[0].budget.input = -1e-4;

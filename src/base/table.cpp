@@ -1,0 +1,249 @@
+// A table as text, Markdown and CSV.
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "base/check.hpp"
+#include "base/escape.hpp"
+#include "base/text.hpp"
+
+namespace echelon::inline base {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+constexpr std::size_t kGap = 2;        // spaces between columns
+constexpr std::size_t kMostCell = 36;  // characters of a cell before it is folded, where a table is too wide
+constexpr std::size_t kLeastCell = 12;
+
+// Characters, not bytes, of UTF-8 text.
+std::size_t display_width(const std::string& text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+// The byte behind so many characters.
+std::size_t bytes_of(const std::string& text, std::size_t characters) {
+  std::size_t at = 0;
+  while (at < text.size() && (characters > 0 || (text[at] & 0xC0) == 0x80)) characters -= (text[at++] & 0xC0) != 0x80;
+  return at;
+}
+
+std::string padded(const std::string& cell, std::size_t width, bool right) {
+  const std::string space(width - std::min(width, display_width(cell)), ' ');
+  return right ? space + cell : cell + space;
+}
+
+bool begins_like_number(const std::string& cell) {
+  if (cell.empty() || cell == "-") return true;
+  const std::size_t at = cell[0] == '-' || cell[0] == '+' || cell[0] == '~' ? 1 : 0;
+  return at < cell.size() && std::isdigit(static_cast<unsigned char>(cell[at]));
+}
+
+// Lines of at most `width` characters, broken between words, and inside those that are longer.
+Cells lines_of(const std::string& text, std::size_t width) {
+  if (display_width(text) <= width) return {text};
+  Cells lines;
+  std::string line;
+  const auto end_line = [&] {
+    if (!line.empty()) lines.push_back(line);
+    line.clear();
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    std::string word = text.substr(at, space - at);
+    at = space + 1;
+    if (word.empty()) continue;
+    if (!line.empty() && display_width(line) + 1 + display_width(word) > width) end_line();
+    while (display_width(word) > width) {
+      const std::size_t part = bytes_of(word, width);
+      lines.push_back(word.substr(0, part));
+      word.erase(0, part);
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  end_line();
+  return lines.empty() ? Cells{""} : lines;
+}
+
+std::size_t longest_word(const std::string& text) {
+  std::size_t longest = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    longest = std::max(longest, display_width(text.substr(at, space - at)));
+    at = space + 1;
+  }
+  return longest;
+}
+
+// A table on its way to a terminal: cells as they are shown, and how wide each column is.
+struct Layout {
+  Cells header;
+  std::vector<Cells> rows;
+  std::vector<bool> right;
+  std::vector<std::size_t> width;
+
+  std::size_t widest(std::size_t column) const {
+    std::size_t most = 0;
+    for (const Cells& row : rows) most = std::max(most, display_width(row[column]));
+    return most;
+  }
+  std::size_t total(std::size_t from, std::size_t to) const {
+    std::size_t sum = 0;
+    for (std::size_t c = from; c < to; ++c) sum += width[c] + (c > from ? kGap : 0);
+    return sum;
+  }
+
+  // The first columns by which all rows differ; one where rows are equal.
+  std::size_t keys() const {
+    for (std::size_t count = 1; count < header.size(); ++count) {
+      std::set<Cells> seen;
+      for (const Cells& row : rows) seen.insert(Cells(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(count)));
+      if (seen.size() == rows.size()) return count;
+    }
+    return 1;
+  }
+
+  // Headings over several lines, and long cells.
+  void fold() {
+    for (std::size_t c = 0; c < header.size(); ++c)
+      width[c] =
+          std::max({std::min(longest_word(header[c]), kMostCell), std::min(widest(c), kMostCell), std::size_t{1}});
+  }
+  // Takes from the widest of the first `count` columns until they are no wider than `most`.
+  void narrow(std::size_t count, std::size_t most) {
+    while (total(0, count) > most) {
+      const auto last = width.begin() + static_cast<std::ptrdiff_t>(count);
+      const auto widest_one = std::max_element(width.begin(), last);
+      if (*widest_one <= kLeastCell) return;
+      --*widest_one;
+    }
+  }
+
+  // Columns [0, keys) and [from, to).
+  std::string block(std::size_t keys, std::size_t from, std::size_t to) const {
+    std::vector<std::size_t> shown;
+    for (std::size_t c = 0; c < keys; ++c) shown.push_back(c);
+    for (std::size_t c = from; c < to; ++c) shown.push_back(c);
+    std::size_t rule = kGap * (shown.size() - 1);
+    for (const std::size_t c : shown) rule += width[c];
+    const auto line = [&](const Cells& cells, bool low) {  // `low`: short cells stand at the bottom
+      std::vector<Cells> parts;
+      std::size_t height = 1;
+      for (const std::size_t c : shown)
+        height = std::max(height, parts.emplace_back(lines_of(cells[c], width[c])).size());
+      std::string out;
+      for (std::size_t l = 0; l < height; ++l) {
+        std::string text;
+        for (std::size_t i = 0; i < shown.size(); ++i) {
+          const std::size_t above = low ? height - parts[i].size() : 0;
+          const std::string cell = l < above || l - above >= parts[i].size() ? "" : parts[i][l - above];
+          text += (i ? std::string(kGap, ' ') : "") + padded(cell, width[shown[i]], right[shown[i]]);
+        }
+        text.erase(text.find_last_not_of(' ') + 1);
+        out += text + "\n";
+      }
+      return out;
+    };
+    std::string out = line(header, true) + std::string(rule, '-') + "\n";
+    for (const Cells& row : rows) out += line(row, false);
+    return out;
+  }
+};
+
+std::string one_line(const std::string& cell) {
+  std::string out = escaped_for_terminal(cell);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return out;
+}
+
+}  // namespace
+
+void Table::row(std::vector<std::string> cells) {
+  ECHELON_CHECK_EQ(cells.size(), header_.size(), "a table row has one cell a column");
+  rows_.push_back(std::move(cells));
+}
+
+std::vector<bool> Table::right_set() const {
+  std::vector<bool> right(header_.size(), !rows_.empty());
+  for (std::size_t c = 0; c < header_.size(); ++c)
+    for (const auto& row : rows_) right[c] = right[c] && begins_like_number(row[c]);
+  return right;
+}
+
+std::string Table::text(std::size_t columns) const {
+  Layout layout{.header = header_, .rows = rows_, .right = right_set(), .width = {}};
+  for (std::string& cell : layout.header) cell = one_line(cell);
+  for (Cells& row : layout.rows)
+    for (std::string& cell : row) cell = one_line(cell);
+  const std::size_t count = header_.size();
+  for (std::size_t c = 0; c < count; ++c)
+    layout.width.push_back(std::max(display_width(layout.header[c]), layout.widest(c)));
+  if (layout.total(0, count) > columns) layout.fold();
+  if (layout.total(0, count) <= columns) return layout.block(0, 0, count);
+  const std::size_t keys = layout.keys();
+  layout.narrow(keys, columns / 2);
+  std::string out;
+  for (std::size_t from = keys, to = from; from < count; from = to) {
+    const std::size_t left = columns - std::min(columns, layout.total(0, keys));
+    while (to < count && (to == from || layout.total(from, to + 1) + kGap <= left)) ++to;
+    out += (out.empty() ? "" : "\n") + layout.block(keys, from, to);
+  }
+  return out;
+}
+
+std::string Table::markdown() const {
+  Cells header;
+  for (const std::string& cell : header_) header.push_back(escaped_for_markdown(cell));
+  std::vector<Cells> rows;
+  for (const Cells& row : rows_) {
+    Cells& cells = rows.emplace_back();
+    for (const std::string& cell : row) cells.push_back(escaped_for_markdown(cell));
+  }
+  std::vector<std::size_t> width;
+  for (std::size_t c = 0; c < header.size(); ++c) {
+    width.push_back(display_width(header[c]));
+    for (const Cells& row : rows) width[c] = std::max(width[c], display_width(row[c]));
+  }
+  const std::vector<bool> right = right_set();
+  const auto line = [&](const Cells& cells) {
+    std::string out = "|";
+    for (std::size_t c = 0; c < cells.size(); ++c) out += " " + padded(cells[c], width[c], right[c]) + " |";
+    return out + "\n";
+  };
+  std::string out = line(header) + "|";
+  for (std::size_t c = 0; c < header.size(); ++c) out += std::string(width[c] + 1, '-') + (right[c] ? ":|" : "-|");
+  out += "\n";
+  for (const Cells& row : rows) out += line(row);
+  return out;
+}
+
+std::string Table::csv() const {
+  const auto line = [](const Cells& cells) {
+    std::string out;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      std::string cell = cells[c];
+      if (cell.find_first_of(",\"\r\n") != std::string::npos) {
+        for (std::size_t at = 0; (at = cell.find('"', at)) != std::string::npos; at += 2) cell.insert(at, "\"");
+        cell = "\"" + cell + "\"";
+      }
+      if (c > 0) out += ',';
+      out += cell;
+    }
+    return out + "\n";
+  };
+  std::string out = line(header_);
+  for (const auto& row : rows_) out += line(row);
+  return out;
+}
+
+std::string folded_text(const std::string& text, std::size_t columns, const std::string& first,
+                        const std::string& rest) {
+  const std::size_t width = columns - std::min(columns, std::max(display_width(first), display_width(rest)));
+  std::string out;
+  for (const std::string& line : lines_of(text, std::max<std::size_t>(width, 1)))
+    out += (out.empty() ? first : rest) + line + "\n";
+  return out;
+}
+
+}  // namespace echelon::inline base
