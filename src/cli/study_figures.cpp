@@ -99,7 +99,7 @@ std::string figures_csv(const StudyPlan& study, const std::vector<StudyCell>& ce
 
 void print_figures(const StudyPlan& study) {
   const std::vector<StudyCell> cells = cells_of(study);
-  const std::vector<CellRecord> records = records_of(study, cells);
+  const std::vector<CellRecord> records = cell_records(study, cells);
   fmt::print("\n{}", figures_text(study, cells, records, kMostPrinted));
   make_folders(study.folder);
   const std::string page = study.folder + "/study.md", csv = study.folder + "/study.csv";

@@ -37,21 +37,6 @@ int count_hosts(const std::vector<int>& hosts, const std::vector<int>& members) 
 
 Config config_of(const StudyCell& cell) { return load_config(cell.file, cell.sets); }
 
-// Of all runs of a cell, those set aside too.
-void remove_checkpoints(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  std::vector<fs::path> found;
-  for (auto at = fs::recursive_directory_iterator(folder, error); !error && at != fs::recursive_directory_iterator();
-       at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (!at->is_directory(error) || !(name.starts_with("checkpoints") || name.starts_with("damaged-before"))) continue;
-    found.push_back(at->path());
-    at.disable_recursion_pending();
-  }
-  for (const fs::path& path : found) fs::remove_all(path, error);
-}
-
 // Seconds of the file system's clock; 0 where there is no such file.
 double modified_s(const std::string& path) {
   std::error_code error;

@@ -167,7 +167,7 @@ bool print_study(const StudyPlan& study) {
   }
   const Config base = base_config(study);
   const std::vector<StudyCell> cells = cells_of(study);
-  const std::vector<CellRecord> records = records_of(study, cells);
+  const std::vector<CellRecord> records = cell_records(study, cells);
   const std::vector<RoundControl> rounds = rounds_of(study, cells, records);
   const Evidence evidence = evidence_of(study, cells, records);
   StudyVerdict verdict = make_verdict(evidence);

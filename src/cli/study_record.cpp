@@ -17,7 +17,7 @@ RunRecord run_of(const StudyCell& cell, const CellRecord& record) {
 
 }  // namespace
 
-std::vector<CellRecord> records_of(const StudyPlan& study, const std::vector<StudyCell>& cells) {
+std::vector<CellRecord> cell_records(const StudyPlan& study, const std::vector<StudyCell>& cells) {
   std::vector<CellRecord> records;
   for (const StudyCell& cell : cells) records.push_back(read_cell(folder_of(study, cell)));
   return records;

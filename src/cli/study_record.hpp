@@ -19,7 +19,7 @@ std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<Study
 std::vector<RoundControl> rounds_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
                                     const std::vector<CellRecord>& records);
 
-std::vector<CellRecord> records_of(const StudyPlan& study, const std::vector<StudyCell>& cells);
+std::vector<CellRecord> cell_records(const StudyPlan& study, const std::vector<StudyCell>& cells);
 
 // With the rates of the rounds' control cells. Reads the experiment.
 Evidence evidence_of(const StudyPlan& study, const std::vector<StudyCell>& cells,

@@ -82,4 +82,18 @@ void write_cell(const std::string& folder, const CellRecord& record) {
                    object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
+void remove_checkpoints(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (auto at = fs::recursive_directory_iterator(folder, error); !error && at != fs::recursive_directory_iterator();
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (!at->is_directory(error) || !(name.starts_with("checkpoints") || name.starts_with("damaged-before"))) continue;
+    found.push_back(at->path());
+    at.disable_recursion_pending();
+  }
+  for (const fs::path& path : found) fs::remove_all(path, error);
+}
+
 }  // namespace echelon::inline study

@@ -50,5 +50,7 @@ std::string name_of(CellState state);
 // `folder`: of the cell. A new record where there is none; DataError with the path where it cannot be read.
 CellRecord read_cell(const std::string& folder);
 void write_cell(const std::string& folder, const CellRecord& record);
+// The checkpoints of all runs of a cell, those set aside too, are removed; what cannot be is left.
+void remove_checkpoints(const std::string& folder);
 
 }  // namespace echelon::inline study

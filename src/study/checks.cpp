@@ -81,7 +81,10 @@ void check_numbers(const StudyPlan& study, const Config& base) {
   if (study.repeats > 1 && axis_of(study, "seed") != nullptr)
     throw ConfigError(fmt::format("{}: repeats change the seed, which is an axis here; write repeats = 1", study.file));
   const std::int64_t steps = base.train.steps;
-  if (steps > 0 && study.warmup_steps > 1 && study.warmup_steps >= steps)
+  const auto sets_steps = [](const StudyVariant& variant) { return sets_key(variant.sets, "train.steps"); };
+  const bool varies = axis_of(study, "train.steps") != nullptr ||
+                      std::any_of(study.variants.begin(), study.variants.end(), sets_steps);  // told by the cells
+  if (!varies && steps > 0 && study.warmup_steps > 1 && study.warmup_steps >= steps)
     throw ConfigError(fmt::format("{}: study.warmup_steps = {} leaves none of the {} of a cell to measure", study.file,
                                   study.warmup_steps, counted(steps, "step")));
 }

@@ -88,7 +88,7 @@ std::string StudyChoice::text() const {
   return text;
 }
 
-std::vector<StudyChoice> choices_of(const StudyPlan& study) {
+std::vector<StudyChoice> study_choices(const StudyPlan& study) {
   std::vector<StudyChoice> all;
   for (const StudyVariant& variant : study.variants) all.push_back({{variant.name}, variant.sets, variant.file});
   if (all.empty()) all.push_back({{""}, {}, ""});
@@ -111,7 +111,7 @@ std::vector<StudyChoice> choices_of(const StudyPlan& study) {
 }
 
 std::vector<StudyCell> cells_of(const StudyPlan& study) {
-  const std::vector<StudyChoice> settings = choices_of(study);
+  const std::vector<StudyChoice> settings = study_choices(study);
   std::vector<SharedCell> shared;
   for (const std::int64_t ranks : study.ranks)
     for (SharedCell& cell : cells_of_size(study, settings, static_cast<int>(ranks))) shared.push_back(std::move(cell));

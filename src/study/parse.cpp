@@ -187,7 +187,7 @@ Config base_config(const StudyPlan& study) {
   try {
     return load_config(study.file, study.sets);
   } catch (const ConfigError&) {
-    for (const StudyChoice& choice : choices_of(study)) try {
+    for (const StudyChoice& choice : study_choices(study)) try {
         std::vector<std::string> sets = study.sets;
         for (const std::string& set : choice.sets)
           if (is_config_set(set)) sets.push_back(set);

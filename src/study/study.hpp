@@ -155,7 +155,7 @@ struct StudyChoice {
   std::string file;
   std::string text() const;
 };
-std::vector<StudyChoice> choices_of(const StudyPlan& study);
+std::vector<StudyChoice> study_choices(const StudyPlan& study);
 
 // A cell with these settings on top of the study's own. ConfigError for a key study.* that cells do not have.
 StudyCell make_cell(const StudyPlan& study, const StudySetting& setting, int ranks, int repeat,
