@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "report/writers/study.hpp"
+#include "report/writers/writers.hpp"
 
 namespace echelon::inline report {
 namespace {
