@@ -24,6 +24,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kSendBuffer = 64 << 10;
 constexpr std::size_t kEager = 320 << 10;
 constexpr double kLook_s = 1e-3;  // at copies under way, at least so often
+// After which a receiver that has not answered has not posted its receive: the kernel takes the message meanwhile.
+constexpr double kAnswer_s = 1e-3;
 
 // What travels beside a message.
 struct Departure {
@@ -39,10 +41,10 @@ struct OwnCard {
 
 class ShapedTransport final : public Transport {
  public:
-  ShapedTransport(std::unique_ptr<Transport> inner, std::unique_ptr<Transport> departures, const NetworkShape& shape,
-                  OwnCard own, const Clock& clock)
+  ShapedTransport(std::unique_ptr<Transport> inner, const NetworkShape& shape, OwnCard own, const Clock& clock)
       : inner_(std::move(inner)),
-        departures_(std::move(departures)),
+        departures_(inner_->split(0, inner_->rank())),
+        answers_(inner_->split(0, inner_->rank())),
         shape_(shape),
         own_(std::move(own)),
         clock_(clock) {}
@@ -67,11 +69,13 @@ class ShapedTransport final : public Transport {
   const Clock& clock() const override { return clock_; }
 
   double wakes_at_s() const override {
-    double first = std::min(inner_->wakes_at_s(), departures_->wakes_at_s());
+    double first = inner_->wakes_at_s();
+    const double now_s = clock_.now_s();
     if (!beside_.empty()) first = std::min(first, looked_s_ + kLook_s);
     if (!coming_.empty()) first = std::min(first, coming_.begin()->first);
     for (const Op& op : ops_)
-      if (op.state == State::sending || op.state == State::arriving) first = std::min(first, op.ends_s);
+      if (op.state == State::arriving || (op.state == State::sending && (waits_for_time(op) || op.ends_s > now_s)))
+        first = std::min(first, op.ends_s);
     return first;
   }
 
@@ -86,6 +90,12 @@ class ShapedTransport final : public Transport {
       Beside& beside = new_beside();
       beside.departure = {leaves, now_s};
       beside.told = departures_->isend(peer, tag, &beside.departure, sizeof(Departure));
+      if (static_cast<double>(bytes) > kSendBuffer) {
+        beside.answer = answers_->irecv(peer, tag, &beside.ends_s, sizeof beside.ends_s);
+        beside.held = true;
+        op.beside = &beside;
+        op.unanswered_s = leaves.ends_s + shape_.delay_s + kAnswer_s;
+      }
       if (bytes <= kEager) {  // leaves whether or not it is received
         const auto* from = static_cast<const std::byte*>(data);
         beside.copy.assign(from, from + bytes);
@@ -128,15 +138,16 @@ class ShapedTransport final : public Transport {
     std::erase_if(coming_, [&](const auto& entry) { return entry.second == request.id; });
     release(request);
   }
-  std::size_t abandoned() const override { return inner_->abandoned() + departures_->abandoned(); }
+  std::size_t abandoned() const override {
+    return inner_->abandoned() + departures_->abandoned() + answers_->abandoned();
+  }
 
   bool has_library_allreduce() const override { return false; }
   Request iallreduce(void*, std::size_t, DType) override {
     throw EnvironmentError("the message library's all-reduce cannot be slowed down, which network.rate asks for");
   }
   std::unique_ptr<Transport> split(int color, int key) override {
-    std::unique_ptr<Transport> part = inner_->split(color, key), beside = departures_->split(color, key);
-    return std::make_unique<ShapedTransport>(std::move(part), std::move(beside), shape_, own_, clock_);
+    return std::make_unique<ShapedTransport>(inner_->split(color, key), shape_, own_, clock_);
   }
   std::shared_ptr<SharedBlock> share(std::size_t bytes) override { return inner_->share(bytes); }
   bool shares_channels() const override { return inner_->shares_channels(); }
@@ -160,6 +171,15 @@ class ShapedTransport final : public Transport {
     coming,    // its first byte reaches the card at a time of `coming_`, `departure` says when its last one does
     arriving,  // it passes the card until `ends_s`
   };
+  // What is under way of a message beside the request of its sender, or of its receiver that answers.
+  struct Beside {
+    Departure departure = {};
+    double ends_s = 0;                 // when the message has passed the card of its receiver
+    std::vector<std::byte> copy = {};  // of a message that leaves without its receiver
+    Request told = {}, message = {}, answer = {};
+    bool answers = false;  // `told` goes to the sender
+    bool held = false;     // by the request of its sender
+  };
   struct Op {
     State state = State::free;
     bool sends = false;
@@ -168,14 +188,9 @@ class ShapedTransport final : public Transport {
     double ends_s = 0;  // while it is `passing`, when a receive was posted
     Request inner = {}, told = {};
     Departure departure = {};
+    Beside* beside = nullptr;  // of a send that waits for its receiver's answer, but not beyond `unanswered_s`
+    double unanswered_s = 0;
   };
-  // What is under way of a message beside its sender's request.
-  struct Beside {
-    Departure departure;
-    std::vector<std::byte> copy;  // of a message that leaves without an answer of its receiver
-    Request told, message;
-  };
-
   double burst_s() const { return shape_.burst_bytes / shape_.bytes_per_s; }
   Op& at(const Request& request) { return ops_[static_cast<std::size_t>(request.id)]; }
   bool is_here(int peer) const { return same(hosts(), peer); }
@@ -183,10 +198,27 @@ class ShapedTransport final : public Transport {
     return of[static_cast<std::size_t>(peer)] == of[static_cast<std::size_t>(rank())];
   }
 
+  bool waits_for_time(const Op& op) const { return !op.inner.valid() && (!op.beside || !op.beside->answer.valid()); }
+
+  // A connection has room for 64 KiB: the rest has to pass both cards, that of the receiver too, where others may be
+  // before it.
   bool has_left(Op& op) {
     if (op.inner.valid() && !inner_->test(op.inner)) return false;
-    return op.state == State::passing || clock_.now_s() >= op.ends_s;
+    if (op.state == State::passing) return true;
+    const double now_s = clock_.now_s();
+    if (now_s < op.ends_s) return false;
+    if (op.beside) {
+      if (op.beside->answer.valid() && !answers_->test(op.beside->answer)) return now_s >= op.unanswered_s;
+      const double passed_s = here_s(op.beside->ends_s, op.peer) - shape_.delay_s;
+      op.ends_s = std::max(op.ends_s, passed_s - kSendBuffer / shape_.bytes_per_s);
+      op.beside->held = false;
+      op.beside = nullptr;
+    }
+    return now_s >= op.ends_s;
   }
+  // Of a time that was told by a peer: of this machine's clock. Between machines it is told from now on.
+  double told_s(double s, int peer) const { return same(machines(), peer) ? s : s - clock_.now_s(); }
+  double here_s(double s, int peer) const { return same(machines(), peer) ? s : s + clock_.now_s(); }
 
   bool has_come(Op& op, std::int64_t id) {
     if (op.state == State::passing) {
@@ -220,6 +252,11 @@ class ShapedTransport final : public Transport {
       const Passage& comes = op.departure.leaves;
       op.ends_s = own_.card->in.book(comes.begins_s, comes.ends_s, card_s(shape_, op.bytes), burst_s()).ends_s;
       op.state = State::arriving;
+      if (static_cast<double>(op.bytes) <= kSendBuffer) continue;
+      Beside& beside = new_beside();
+      beside.ends_s = told_s(op.ends_s, op.peer);
+      beside.told = answers_->isend(op.peer, op.tag, &beside.ends_s, sizeof beside.ends_s);
+      beside.answers = true;
     }
   }
 
@@ -242,9 +279,13 @@ class ShapedTransport final : public Transport {
   void look_beside() {
     for (auto at = beside_.begin(); at != beside_.end();) {
       const auto one = at++;
-      const bool told = !one->told.valid() || departures_->test(one->told);
+      const bool told = !one->told.valid() || (one->answers ? answers_ : departures_)->test(one->told);
       const bool left = !one->message.valid() || inner_->test(one->message);
-      if (told && left) idle_.splice(idle_.end(), beside_, one);
+      const bool answered = !one->answer.valid() || answers_->test(one->answer);
+      if (told && left && answered && !one->held) {
+        one->answers = false;
+        idle_.splice(idle_.end(), beside_, one);
+      }
     }
   }
 
@@ -259,12 +300,13 @@ class ShapedTransport final : public Transport {
     return {id};
   }
   void release(Request& request) {
+    if (Beside* beside = at(request).beside) beside->held = false;
     at(request) = {};
     free_.push_back(request.id);
     request.id = -1;
   }
 
-  std::unique_ptr<Transport> inner_, departures_;
+  std::unique_ptr<Transport> inner_, departures_, answers_;
   NetworkShape shape_;
   OwnCard own_;
   const Clock& clock_;
@@ -299,9 +341,8 @@ std::unique_ptr<Transport> make_shaped(std::unique_ptr<Transport> inner, const N
                                        const Clock* clock) {
   std::unique_ptr<Transport> hosts = inner->with_hosts(groups_of_ranks(inner->size(), shape.ranks_per_host));
   OwnCard card = card_of_host(*hosts);
-  std::unique_ptr<Transport> departures = hosts->split(0, hosts->rank());
   const Clock& of = clock ? *clock : hosts->clock();
-  return std::make_unique<ShapedTransport>(std::move(hosts), std::move(departures), shape, std::move(card), of);
+  return std::make_unique<ShapedTransport>(std::move(hosts), shape, std::move(card), of);
 }
 
 }  // namespace echelon::inline comm

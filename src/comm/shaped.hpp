@@ -5,9 +5,9 @@
 // The arithmetic is that of network_card.hpp. A message is handed on at once, with a short one beside it that says when
 // it begins to leave; its receiver holds it back until that time, the delay and its own card allow. So neither side has
 // to wake at an exact moment for a card to be used fully: a rank that looks late sees its message late, and the card's
-// time is not lost. A send is complete once all but 64 KiB of it have left, which the kernel takes of a connection
-// (mpi/tcp_settings.hpp), from a copy of it: whether its receive is posted matters only for a message that is longer
-// than 320 KiB, which begins to arrive no earlier, as there.
+// time is not lost. A send is complete once all but 64 KiB of it have passed both cards, which the kernel takes of a
+// connection (mpi/tcp_settings.hpp; the receiver answers when that will be), from a copy of it: whether its receive is
+// posted matters only for a message that is longer than 320 KiB, which begins to arrive no earlier, as there.
 //
 // Where the two ranks are on one machine, times are compared on its clock; between machines a message leaves when it
 // has come and its wait for the card has passed.

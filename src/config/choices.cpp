@@ -240,9 +240,7 @@ ChoiceAxis faults() {
           .choices = {key("run.on_lost_worker", "\"continue\"", {P::loses_workers},
                           [](const Config& config) { return config.run.on_lost_worker == OnLostWorker::go_on; }),
                       key("exchange.check_messages", "true", {P::checks_messages},
-                          [](const Config& config) { return config.exchange.check_messages; }),
-                      key("network.rate", "\"1gbit\"", {P::shapes_messages},
-                          [](const Config& config) { return !config.network.rate.empty(); })}};
+                          [](const Config& config) { return config.exchange.check_messages; })}};
 }
 
 }  // namespace

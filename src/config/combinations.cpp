@@ -175,8 +175,6 @@ const std::vector<Exclusion>& exclusions() {
        "nearest valid: false", P::own_exchange},
       {P::sums_in_memory, P::checks_messages, "sums in shared memory are no messages", Verdict::refused,
        "nearest valid: false", P::own_exchange},
-      {P::library_sums, P::shapes_messages, "the library's own messages cannot be slowed down", Verdict::refused,
-       "nearest valid: \"\"", P::own_exchange},
       // Data and batch
       {P::equal_windows, P::skips_steps,
        "states are carried from each window of a stream to the next, and a late replica leaves windows out"},

@@ -12,7 +12,9 @@
 #include "config/faults.hpp"
 #include "config/refuse.hpp"
 #include "config/trace_steps.hpp"
+#include "config/traits/algorithms.hpp"
 #include "config/traits/layers.hpp"
+#include "config/traits/strategies.hpp"
 #include "config/unfit.hpp"
 
 namespace echelon::inline config {
@@ -144,6 +146,12 @@ void check_pace(const Config& config) {
 
 void check_network(const Config& config) {
   if (config.network.rate.empty()) return;
+  if (strategy_traits(config.exchange.strategy).all_reduces() && algorithm_traits(config.exchange.algorithm).library)
+    refuse(
+        config, "network.rate",
+        fmt::format("network.rate does not go with exchange.algorithm = \"{}\": the library's own messages cannot be "
+                    "slowed down; nearest valid: exchange.algorithm = \"ring\"",
+                    config.exchange.algorithm));
   try {
     (void)parse_rate(config.network.rate, "network.rate");
   } catch (const ConfigError& error) {

@@ -9,7 +9,7 @@ work=$(mktemp -d /var/tmp/echelon-cluster.XXXXXX)
 # What the hosts need, in a place that all of them see: each has a /tmp of its own.
 mkdir "$work/data"
 cp "$1/bin/echelon" configs/smoke/digits.toml configs/scaling/study_digits.toml slurm/*.sbatch "$work"
-cp tests/cluster/jobs.sh tests/cluster/studies.sh "$work"
+cp tests/cluster/jobs.sh tests/cluster/studies.sh tests/cluster/shaped_pairs.sh "$work"
 cp -r data/digits "$work/data"
 cd "$work" || exit 1
 passed=0 failed=0 skipped=0
@@ -49,7 +49,8 @@ names=("weights over four hosts are those of four ranks on one"
   "a study whose ranks cannot meet over a blocked link says so, by host, and ends"
   "cells of a study run side by side, each on as few hosts as hold it"
   "arrays of jobs share the cells of a study: each runs once, and the last job reports"
-  "verify passes under srun")
+  "verify passes under srun"
+  "messages that are slowed down take what shaped links take, within 5 %")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
   for name in "${names[@]}"; do skip "$name" "needs root, iproute2 and network namespaces"; done
   finish; exit
@@ -135,6 +136,16 @@ done
 verdict "${names[2]}" "$expected" "$found" "$work/unplugged.log"
 
 . ./studies.sh
+
+# The trees of real links vary by more (results/shaped.md).
+echelon=$work/echelon
+. ./shaped_pairs.sh
+"$hosts" shape 100mbit
+pairs=$(shaped_pairs 2 100mbit 4MiB 1 2> shaped.log)
+"$hosts" shape 1gbit
+echo "$pairs" >> shaped.log
+verdict "${names[18]}" 'ring server ' \
+  "$(awk '$1 != "tree" && $4 > 0.95 && $4 < 1.05 { printf "%s ", $1 }' <<< "$pairs")" shaped.log
 
 if ! command -v slurmctld slurmd munge > /dev/null; then
   for name in "${names[@]:3}"; do skip "$name" "needs slurm-wlm and munge"; done

@@ -42,7 +42,7 @@ TEST_CASE("a step of a slowed network takes the time that its bytes take", "[sha
   const test::Trial trial;
   // 8 Mbit/s, whose bursts of 256 kB are gone after a few steps.
   const test::Outcome outcome =
-      trial.train(2, {"train.epochs=0", "train.steps=6", "network.rate=8mbit", "data.test=\"\""});
+      trial.train(2, {"train.epochs=0", "train.steps=16", "network.rate=8mbit", "data.test=\"\""});
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
   const double bytes = trial.summary()["wire_bytes_per_step"].get<double>() / 2;  // of a rank

@@ -65,8 +65,6 @@ enum class Property : std::uint8_t {
   // Faults
   loses_workers,    // goes on without them
   checks_messages,  // each message carries a checksum
-  // The network
-  shapes_messages,  // each is slowed down
   // Reproducibility and device
   any_scale,       // the same bits for any number of replicas
   one_device,      // all ranks compute on one kind

@@ -89,6 +89,7 @@ TEST_CASE("a message takes its frames over the rate of a card, and begins to com
   CHECK(world.wakes_s(1) == Approx(kDelay_s).margin(kTick_s));  // its first byte
   world.at(kDelay_s);
   CHECK_FALSE(world.of(1).test(receive));
+  CHECK_FALSE(world.of(1).test(receive));  // its answer to the sender has gone
   CHECK(world.wakes_s(1) == Approx(kDelay_s + wire_s(100)).margin(kTick_s));
   // The send ends earlier: the kernel takes 64 KiB of a message.
   CHECK(world.ends_at(0, send, wire_s(100) - 65536e-6));
@@ -125,6 +126,22 @@ TEST_CASE("a card that several hosts send to takes one message after another", "
     CHECK(world.ends_at(2, first, kDelay_s + wire_s(40)));
     CHECK(world.ends_at(2, second, kDelay_s + wire_s(80)));
   }
+}
+
+TEST_CASE("a send lasts as long as others are before it on its receiver's card", "[shaped]") {
+  World world(3, 1);
+  Request first = world.receive(2, 0, content(100)), second = world.receive(2, 1, content(100));
+  Request sends_first = world.send(0, 2, content(100)), sends_second = world.send(1, 2, content(100));
+  Request unseen = world.send(0, 1, content(100));  // no receive is posted
+  world.at(kDelay_s);
+  CHECK_FALSE(world.of(2).test(first));
+  CHECK_FALSE(world.of(2).test(second));
+  CHECK(world.ends_at(0, sends_first, wire_s(100) - 65536e-6));
+  CHECK(world.ends_at(1, sends_second, wire_s(200) - 65536e-6));
+  world.at(wire_s(200) + kDelay_s);
+  CHECK_FALSE(world.of(0).test(unseen));
+  world.at(wire_s(200) + kDelay_s + 2e-3);
+  CHECK(world.of(0).test(unseen));
 }
 
 TEST_CASE("a card that was idle lets a burst through at once, and then has to save for the next", "[shaped]") {

@@ -104,10 +104,10 @@ std::string model_text(Drawer& draw) {
 }
 
 KeyValue drawn(Drawer& draw, const Key<Config>& key) {
+  if (key.path() == "network.rate") return fmt::format("{}mbit", draw.whole(1, 20000));
   if (key.path() == "fault.inject") return std::vector<std::string>{"cut rank 1"};
   if (key.path() != "run.trace") return draw.value(key.get(Config()), key.limits);
-  const std::int64_t first = draw.whole(1, 30);
-  return fmt::format("steps {}..{}", first, first + draw.whole(0, 5));
+  return fmt::format("steps {}..{}", draw.whole(1, 30), draw.whole(30, 40));
 }
 
 bool selects(const Key<Config>& key) { return key.get(Config()).index() == 0 || !key.limits.words.empty(); }
@@ -120,6 +120,7 @@ std::vector<std::string> company_of(const std::string& path) {
   for (const char* key : {"tf32", "cuda_graphs", "allow_fallback", "workspace_mb"})
     if (path == std::string("device.") + key) return {"device.kind=cuda"};
   if (path.starts_with("device.paced_")) return {"device.kind=paced"};
+  if (path.starts_with("network.")) return {"network.rate=1gbit"};
   static const std::map<std::string, std::vector<std::string>> company = {
       {"exchange.warmup_replicas", {"exchange.strategy=asynchronous", "exchange.warmup_steps=3"}},
       {"exchange.warmup_steps", {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1"}},
