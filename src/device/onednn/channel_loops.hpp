@@ -24,13 +24,32 @@ auto of_channels(const T* values) {
   return v;
 }
 
+// add_plane of terms that say kInRuns, those of bf16: added in f32 over a run of pixels, whose sums are added in
+// double. The terms themselves were rounded 2^16 times as coarsely as these sums are.
+template <int kLanes, class Term>
+void add_plane_in_runs(std::int64_t pixels, std::int64_t pixel, const Term& term, double* first, double* second) {
+  using Eight = Lanes<8>;
+  constexpr std::int64_t kRun = 64;
+  constexpr int kEights = kLanes / 8;
+  for (std::int64_t begin = 0; begin < pixels; begin += kRun) {
+    typename Eight::Floats a[kEights] = {}, b[kEights] = {};
+    for (std::int64_t i = begin; i < std::min(begin + kRun, pixels); ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < kEights; ++v) term.template operator()<Eight, false>(i * pixel + 8 * v, 8 * v, a[v], b[v]);
+    for (int l = 0; l < kLanes; ++l)
+      first[l] += static_cast<double>(a[l / 8][l % 8]), second[l] += static_cast<double>(b[l / 8][l % 8]);
+  }
+}
+
 // Adds term<L, kOneChannel>(float index, lane of the plane, first, second) over the pixels of one plane.
 template <int kLanes, class Term>
 void add_plane(std::int64_t pixels, std::int64_t pixel, const Term& term, double* first, double* second) {
   using Four = Lanes<4>;
   using One = Lanes<1>;
   std::int64_t i = 0;
-  if constexpr (kLanes > 1) {
+  if constexpr (kLanes > 1 && Term::kInRuns) {
+    add_plane_in_runs<kLanes>(pixels, pixel, term, first, second);
+  } else if constexpr (kLanes > 1) {
     constexpr int kFours = kLanes / 4;
     typename Four::Doubles a[kFours] = {}, b[kFours] = {};
     for (; i < pixels; ++i)
@@ -58,7 +77,7 @@ void walk_plane(std::int64_t pixels, std::int64_t pixel, const Body& body) {
   std::int64_t i = 0;
   if constexpr (kLanes > 1) {
     for (; i < pixels; ++i)
-#pragma GCC unroll 2
+#pragma GCC unroll 4
       for (int v = 0; v < kLanes; v += 8) body.template operator()<Eight, false>(i * pixel + v, v);
   } else {
     for (; pixel == 1 && i + 8 <= pixels; i += 8) body.template operator()<Eight, true>(i, 0);
@@ -66,9 +85,19 @@ void walk_plane(std::int64_t pixels, std::int64_t pixel, const Body& body) {
   }
 }
 
-// Every float of an activation (N, C, pixels), padding of blocks included.
+// Every float of an activation (N, C, pixels), padding of blocks included; channels last pixel by pixel, as they lie in
+// memory.
 template <class Body>
 void walk(int threads, std::int64_t N, std::int64_t C, std::int64_t pixels, const Planes& planes, const Body& body) {
+  if (planes.channels_last()) {
+    const Body all = body.at(0, 0);
+#pragma omp parallel for num_threads(threads) if (threads > 1 && N * C * pixels >= kParallelElems) schedule(static)
+    for (std::int64_t i = 0; i < N * pixels; ++i)
+      over_lanes(C, [&]<int kLanes>(std::int64_t c) {
+        all.template operator()<Lanes<kLanes>, false>(i * C + c, static_cast<int>(c));
+      });
+    return;
+  }
   for_each_plane(threads, N, planes, N * C * pixels, [&]<int kLanes>(std::int64_t n, std::int64_t c) {
     walk_plane<kLanes>(pixels, planes.pixel(), body.at(c, planes.offset(n, c, pixels)));
   });

@@ -248,6 +248,10 @@ std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
     case OpKind::norm_local_forward:
     case OpKind::norm_local_backward:
     case OpKind::norm_inference: return make_norm(context_, spec);
+    case OpKind::pool_forward:
+    case OpKind::pool_backward:
+      if (pools_halves(spec)) return make_pool(context_, spec);
+      break;
     case OpKind::add:
     case OpKind::masked_add:
     case OpKind::activation_forward:

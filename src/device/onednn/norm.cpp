@@ -1,7 +1,9 @@
 // Batch norm by own loops: the library's has neither sums over a group of replicas nor double sums.
 // Elementwise passes are f32 with coefficients of each channel prepared in double. T: that of activations and their
 // gradients, float or BHalf.
+#include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "base/check.hpp"
 #include "device/onednn/channel_loops.hpp"
@@ -11,14 +13,24 @@
 namespace echelon::inline device::onednn {
 namespace {
 
+// As it is, or in double.
+template <class L, class Sums>
+Sums as(const typename L::Floats& v) {
+  if constexpr (std::is_same_v<Sums, typename L::Floats>)
+    return v;
+  else
+    return L::widen(v);
+}
+
 // sum x, sum x^2
 template <class T>
 struct Moments {
+  static constexpr bool kInRuns = std::is_same_v<T, BHalf>;
   const T* x;
   Moments at(std::int64_t, std::int64_t start) const { return {x + start}; }
-  template <class L, bool kOneChannel>
-  void operator()(std::int64_t i, int, typename L::Doubles& sum, typename L::Doubles& squares) const {
-    const auto value = L::widen(L::load(x + i));
+  template <class L, bool kOneChannel, class Sums>
+  void operator()(std::int64_t i, int, Sums& sum, Sums& squares) const {
+    const Sums value = as<L, Sums>(L::load(x + i));
     sum += value;
     squares += value * value;
   }
@@ -54,18 +66,22 @@ struct Scale {
 // sum dy, sum dy * (x - mean); with relu over the x whose y is above 0.
 template <class T, bool kRelu>
 struct GradientSums {
+  static constexpr bool kInRuns = std::is_same_v<T, BHalf>;
   const T *x, *dy;
   const double* mean;
   Scaling y;
   GradientSums at(std::int64_t c, std::int64_t start) const { return {x + start, dy + start, mean + c, y.at(c)}; }
-  template <class L, bool kOneChannel>
-  void operator()(std::int64_t i, int lane, typename L::Doubles& sum, typename L::Doubles& products) const {
+  template <class L, bool kOneChannel, class Sums>
+  void operator()(std::int64_t i, int lane, Sums& sum, Sums& products) const {
     const auto value = L::load(x + i);
     auto gradient = L::load(dy + i);
     if constexpr (kRelu) gradient = scaled<L, kOneChannel>(y, lane, value) > 0.0f ? gradient : typename L::Floats{};
-    const auto wide = L::widen(gradient);
+    const Sums wide = as<L, Sums>(gradient);
     sum += wide;
-    products += wide * (L::widen(value) - of_channels<L, kOneChannel>(mean + lane));
+    if constexpr (std::is_same_v<Sums, typename L::Floats>)
+      products += wide * (value - of_channels<L, kOneChannel>(y.mean + lane));
+    else
+      products += wide * (L::widen(value) - of_channels<L, kOneChannel>(mean + lane));
   }
 };
 
@@ -99,7 +115,7 @@ class Norm final : public Op {
   Norm(const Context& context, const OpSpec& spec)
       : kind_(spec.kind),
         d_(std::get<NormDims>(spec.dims)),
-        planes_(d_.C, spec.layouts[0]),
+        planes_(d_.C, spec.layouts[0], std::is_same_v<T, BHalf> ? 32 : 16),
         pixels_(d_.H * d_.W),
         padded_((d_.C + kMaxLanes - 1) / kMaxLanes * kMaxLanes),
         channel_sums_(d_.N, d_.C, pixels_, planes_, context.threads),
@@ -218,8 +234,10 @@ class Norm final : public Op {
     const double* stats = doubles(2);
     auto *mean = at<double>(means_), *partial = at<double>(partial_);
     std::fill(std::copy(stats, stats + d_.C, mean), mean + padded_, 0.0);
+    float* rounded_mean = coefficient(0);
+    std::transform(stats, stats + d_.C, rounded_mean, [](double value) { return static_cast<float>(value); });
     if (gamma < 0)
-      channel_sums_.run(sums, partial, GradientSums<T, false>{x, dy, mean, {}});
+      channel_sums_.run(sums, partial, GradientSums<T, false>{x, dy, mean, {rounded_mean, nullptr, nullptr}});
     else
       channel_sums_.run(sums, partial,
                         GradientSums<T, true>{x, dy, mean, scaling(stats, floats(gamma), floats(gamma + 1))});

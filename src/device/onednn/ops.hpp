@@ -53,6 +53,9 @@ std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec, const Precisi
 std::unique_ptr<Op> make_half_op(Context& context, const OpSpec& spec, std::unique_ptr<Op> inner);
 // ReLU or a sum of bf16; null for other activations.
 std::unique_ptr<Op> make_half_elementwise(Context& context, const OpSpec& spec);
+// Whether make_pool takes bf16 as it is: not where cells add shares of many windows, each rounded, or where windows
+// are of more than a byte's cells.
+bool pools_halves(const OpSpec& spec);
 // A reorder from or to bf16, or both. `native`: the library reorders bf16 by itself.
 std::unique_ptr<Op> make_half_reorder(Context& context, const OpSpec& spec, bool native);
 

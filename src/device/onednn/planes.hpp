@@ -2,7 +2,8 @@
 // neighbouring floats (channels), so that one templated body serves all layouts and vectorises over the lanes.
 //
 //   plain           planes (n, c) of 1 lane
-//   channels_last   planes (n, group of channels) of 16, 8 or 1 lanes; pixels are C floats apart
+//   channels_last   planes (n, group of channels) of 16, 8 or 1 lanes, or of 32, where a loop asks for them (bf16, of
+//                   which 32 are a cache line); pixels are C floats apart
 //   blocked8, 16    planes (n, block) of 8 or 16 lanes, the zero lanes of the last block included
 #pragma once
 
@@ -15,17 +16,18 @@
 namespace echelon::inline device::onednn {
 
 // Floats that a loop may treat alike in one go, at most.
-inline constexpr int kMaxLanes = 16;
+inline constexpr int kMaxLanes = 32;
 // Below this many floats a team of threads costs more than it saves.
 inline constexpr std::int64_t kParallelElems = 16384;
 
 class Planes {
  public:
-  Planes(std::int64_t C, Layout layout) : C_(C), layout_(layout) {
+  Planes(std::int64_t C, Layout layout, int widest = 16) : C_(C), layout_(layout) {
     switch (layout) {
       case Layout::plain: groups1_ = C; break;
       case Layout::channels_last:
-        groups16_ = C / 16;
+        groups32_ = widest == 32 ? C / 32 : 0;
+        groups16_ = (C - groups32_ * 32) / 16;
         groups8_ = C % 16 / 8;
         groups1_ = C % 8;
         break;
@@ -35,7 +37,7 @@ class Planes {
   }
 
   // Planes of one sample.
-  std::int64_t groups() const { return groups16_ + groups8_ + groups1_; }
+  std::int64_t groups() const { return groups32_ + groups16_ + groups8_ + groups1_; }
   // Floats from a pixel to the next.
   std::int64_t pixel() const {
     return layout_ == Layout::channels_last ? C_ : layout_ == Layout::plain ? 1 : layout_ == Layout::blocked8 ? 8 : 16;
@@ -60,17 +62,23 @@ class Planes {
   // Calls body<kLanes>(first channel) for group g.
   template <class Body>
   void visit(std::int64_t g, Body&& body) const {
-    if (g < groups16_) return body.template operator()<16>(g * 16);
-    g -= groups16_;
-    if (g < groups8_) return body.template operator()<8>(groups16_ * 16 + g * 8);
-    g -= groups8_;
-    body.template operator()<1>(groups16_ * 16 + groups8_ * 8 + g);
+    std::int64_t first = 0;
+    const auto within = [&](std::int64_t groups, std::int64_t lanes) {
+      if (g < groups) return true;
+      g -= groups;
+      first += groups * lanes;
+      return false;
+    };
+    if (within(groups32_, 32)) return body.template operator()<32>(first + g * 32);
+    if (within(groups16_, 16)) return body.template operator()<16>(first + g * 16);
+    if (within(groups8_, 8)) return body.template operator()<8>(first + g * 8);
+    body.template operator()<1>(first + g);
   }
 
  private:
   std::int64_t C_;
   Layout layout_;
-  std::int64_t groups16_ = 0, groups8_ = 0, groups1_ = 0;
+  std::int64_t groups32_ = 0, groups16_ = 0, groups8_ = 0, groups1_ = 0;
 };
 
 // Zeroes what pads the last block of channels of an activation (N, C, H, W).

@@ -3,6 +3,7 @@
 // A max pool saves the cell of its window that won (row-major, the first of equals) as a byte, or the number of cells
 // where a ReLU cuts it off; windows of 256 cells and more take two bytes.
 #include <limits>
+#include <type_traits>
 
 #include "base/check.hpp"
 #include "device/onednn/lanes.hpp"
@@ -47,8 +48,8 @@ float share(const PoolDims& d, const AnySpan& rows, const AnySpan& columns) {
   return 1.0f / static_cast<float>(cells);
 }
 
-template <int kLanes, bool kPairs, class Index>
-void max_forward(const PoolDims& d, std::int64_t pixel, const float* x, float* y, Index* cell) {
+template <int kLanes, bool kPairs, class T, class Index>
+void max_forward(const PoolDims& d, std::int64_t pixel, const T* x, T* y, Index* cell) {
   using L = Lanes<kLanes>;
   const std::int64_t width = kPairs ? 2 : d.S;
   constexpr float kLowest = -std::numeric_limits<float>::infinity();
@@ -74,8 +75,8 @@ void max_forward(const PoolDims& d, std::int64_t pixel, const float* x, float* y
   });
 }
 
-template <int kLanes, bool kPairs>
-void average_forward(const PoolDims& d, std::int64_t pixel, const float* x, float* y) {
+template <int kLanes, bool kPairs, class T>
+void average_forward(const PoolDims& d, std::int64_t pixel, const T* x, T* y) {
   using L = Lanes<kLanes>;
   for_each_window<kPairs>(d, [&](std::int64_t out, const auto& rows, const auto& columns) {
     const float factor = share(d, rows, columns);
@@ -90,14 +91,14 @@ void average_forward(const PoolDims& d, std::int64_t pixel, const float* x, floa
 }
 
 // kAdd false: windows tile the image, so that each cell is written exactly once and needs no zero before.
-template <int kLanes, bool kAdd>
-void put(float* to, typename Lanes<kLanes>::Floats value) {
+template <int kLanes, bool kAdd, class T>
+void put(T* to, typename Lanes<kLanes>::Floats value) {
   using L = Lanes<kLanes>;
   L::store(to, kAdd ? L::load(to) + value : value);
 }
 
-template <int kLanes, bool kPairs, bool kAdd, class Index>
-void max_backward(const PoolDims& d, std::int64_t pixel, const float* dy, const Index* cell, float* dx) {
+template <int kLanes, bool kPairs, bool kAdd, class T, class Index>
+void max_backward(const PoolDims& d, std::int64_t pixel, const T* dy, const Index* cell, T* dx) {
   using L = Lanes<kLanes>;
   const std::int64_t width = kPairs ? 2 : d.S;
   for_each_window<kPairs>(d, [&](std::int64_t out, const auto& rows, const auto& columns) {
@@ -112,8 +113,8 @@ void max_backward(const PoolDims& d, std::int64_t pixel, const float* dy, const 
   });
 }
 
-template <int kLanes, bool kPairs, bool kAdd>
-void average_backward(const PoolDims& d, std::int64_t pixel, const float* dy, float* dx) {
+template <int kLanes, bool kPairs, bool kAdd, class T>
+void average_backward(const PoolDims& d, std::int64_t pixel, const T* dy, T* dx) {
   using L = Lanes<kLanes>;
   for_each_window<kPairs>(d, [&](std::int64_t out, const auto& rows, const auto& columns) {
     const float factor = share(d, rows, columns);
@@ -126,18 +127,19 @@ void average_backward(const PoolDims& d, std::int64_t pixel, const float* dy, fl
   });
 }
 
-template <int kLanes>
-void clear(std::int64_t pixels, std::int64_t pixel, float* dx) {
-  for (std::int64_t i = 0; i < pixels; ++i) std::fill(dx + i * pixel, dx + i * pixel + kLanes, 0.0f);
+template <int kLanes, class T>
+void clear(std::int64_t pixels, std::int64_t pixel, T* dx) {
+  for (std::int64_t i = 0; i < pixels; ++i) std::fill(dx + i * pixel, dx + i * pixel + kLanes, T{});
 }
 
-template <class Index>
+// T: of activations and their gradients, float or BHalf.
+template <class T, class Index>
 class Pool final : public Op {
  public:
   Pool(const Context& context, const OpSpec& spec)
       : d_(std::get<PoolDims>(spec.dims)),
         backward_(spec.kind == OpKind::pool_backward),
-        planes_(d_.C, spec.layouts[0]),
+        planes_(d_.C, spec.layouts[0], std::is_same_v<T, BHalf> ? 32 : 16),
         saved_elems_(d_.mode == PoolMode::max
                          ? static_cast<std::size_t>(stored_elems({d_.N, d_.C, d_.P(), d_.Q()}, spec.layouts[0]))
                          : 0),
@@ -156,21 +158,20 @@ class Pool final : public Op {
       const std::int64_t big = planes_.offset(n, c, d_.H * d_.W), small = planes_.offset(n, c, d_.P() * d_.Q());
       Index* cell = args.saved && d_.mode == PoolMode::max ? static_cast<Index*>(args.saved) + small : nullptr;
       if (!backward_)
-        forward<kLanes>(static_cast<const float*>(args.tensors[0]) + big, static_cast<float*>(args.tensors[1]) + small,
-                        cell);
+        forward<kLanes>(static_cast<const T*>(args.tensors[0]) + big, static_cast<T*>(args.tensors[1]) + small, cell);
       else
-        backward<kLanes>(static_cast<const float*>(args.tensors[0]) + small, cell,
-                         static_cast<float*>(args.tensors[1]) + big, add);
+        backward<kLanes>(static_cast<const T*>(args.tensors[0]) + small, cell, static_cast<T*>(args.tensors[1]) + big,
+                         add);
     });
   }
 
  private:
   template <int kLanes>
-  void forward(const float* x, float* y, Index* cell) const {
+  void forward(const T* x, T* y, Index* cell) const {
     pairs_ ? forward<kLanes, true>(x, y, cell) : forward<kLanes, false>(x, y, cell);
   }
   template <int kLanes, bool kPairs>
-  void forward(const float* x, float* y, Index* cell) const {
+  void forward(const T* x, T* y, Index* cell) const {
     if (d_.mode == PoolMode::max)
       max_forward<kLanes, kPairs>(d_, planes_.pixel(), x, y, cell);
     else
@@ -178,7 +179,7 @@ class Pool final : public Op {
   }
 
   template <int kLanes>
-  void backward(const float* dy, const Index* cell, float* dx, bool add) const {
+  void backward(const T* dy, const Index* cell, T* dx, bool add) const {
     if (!tiles_ && !add) clear<kLanes>(d_.H * d_.W, planes_.pixel(), dx);
     if (pairs_)
       add ? backward<kLanes, true, true>(dy, cell, dx) : backward<kLanes, true, false>(dy, cell, dx);
@@ -186,7 +187,7 @@ class Pool final : public Op {
       add || !tiles_ ? backward<kLanes, false, true>(dy, cell, dx) : backward<kLanes, false, false>(dy, cell, dx);
   }
   template <int kLanes, bool kPairs, bool kAdd>
-  void backward(const float* dy, const Index* cell, float* dx) const {
+  void backward(const T* dy, const Index* cell, T* dx) const {
     if (d_.mode == PoolMode::max)
       max_backward<kLanes, kPairs, kAdd>(d_, planes_.pixel(), dy, cell, dx);
     else
@@ -209,8 +210,15 @@ std::unique_ptr<Op> make_pool(Context& context, const OpSpec& spec) {
   ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "a pool's input and output have one layout");
   const std::int64_t outcomes = d.R * d.S + (d.relu ? 1 : 0);
   ECHELON_CHECK_LE(outcomes, 65536);
-  if (outcomes <= 256) return std::make_unique<Pool<std::uint8_t>>(context, spec);
-  return std::make_unique<Pool<std::uint16_t>>(context, spec);
+  if (outcomes > 256) return std::make_unique<Pool<float, std::uint16_t>>(context, spec);
+  if (is_half(spec.dtype)) return std::make_unique<Pool<BHalf, std::uint8_t>>(context, spec);
+  return std::make_unique<Pool<float, std::uint8_t>>(context, spec);
+}
+
+bool pools_halves(const OpSpec& spec) {
+  const auto& d = std::get<PoolDims>(spec.dims);
+  if (d.mode != PoolMode::max) return spec.kind == OpKind::pool_forward || (d.stride_h >= d.R && d.stride_w >= d.S);
+  return d.R * d.S + (d.relu ? 1 : 0) <= 256;
 }
 
 }  // namespace echelon::inline device::onednn
