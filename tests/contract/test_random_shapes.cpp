@@ -128,6 +128,20 @@ TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[devi
     }
 }
 
+// As products on matrix units.
+TEST_CASE("onednn: 1x1 convolutions with channels last", "[device][onednn][halves]") {
+  const auto device = open();
+  WishingDevice wishing(*device, Layout::channels_last);
+  Shapes shapes;
+  for (int i = 0; i < 30; ++i) {
+    ConvDims d = shapes.draw();
+    d.R = d.S = d.groups = d.dil_h = d.dil_w = 1;
+    d.pad_h = d.pad_w = 0;
+    d.bias = i % 3 == 0;
+    check_directions(wishing, d, DType::bf16);
+  }
+}
+
 TEST_CASE("onednn: products and recurrent layers of random shapes", "[device][onednn][halves]") {
   const DType dtype = GENERATE(DType::f32, DType::bf16);
   constexpr int kShapes = 40;

@@ -276,6 +276,7 @@ ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const P
 }
 
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision) {
+  if (auto product = make_point_conv(context, spec, precision)) return product;
   const auto& d = std::get<ConvDims>(spec.dims);
   const auto x = [&](int a) { return describe({d.N, d.C, d.H, d.W}, spec.layouts[a], precision.stored); };
   const auto y = [&](int a) { return describe({d.N, d.K, d.P(), d.Q()}, spec.layouts[a], precision.stored); };

@@ -46,6 +46,8 @@ ECHELON_OP_FAMILIES(F)
 // Of kinds that multiply in halves: arguments in precision.stored, or, for recurrent layers, in f32 whatever it is; in
 // bf16 only where there are tiles. Parameters and their gradients are f32. The spec is of f32 or bf16.
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision);
+// The backward of a 1x1 convolution in halves as a product; null where that is not known to be faster.
+std::unique_ptr<Op> make_point_conv(const Context& context, const OpSpec& spec, const Precision& precision);
 std::unique_ptr<Op> make_half_dense(Context& context, const OpSpec& spec, const Precision& precision);
 std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec, const Precision& precision);
 

@@ -217,7 +217,8 @@ std::unique_ptr<Op> make_pool(Context& context, const OpSpec& spec) {
 
 bool pools_halves(const OpSpec& spec) {
   const auto& d = std::get<PoolDims>(spec.dims);
-  if (d.mode != PoolMode::max) return spec.kind == OpKind::pool_forward || (d.stride_h >= d.R && d.stride_w >= d.S);
+  const bool apart = (d.P() == 1 || d.stride_h >= d.R) && (d.Q() == 1 || d.stride_w >= d.S);
+  if (d.mode != PoolMode::max) return spec.kind == OpKind::pool_forward || apart;
   return d.R * d.S + (d.relu ? 1 : 0) <= 256;
 }
 
