@@ -29,6 +29,7 @@ void place_ranks(Check& check, const CheckOptions& options) {
     throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of ranks)", check.hosts, check.ranks));
   check.config = config_for_ranks(std::move(check.config), check.ranks, check.notes);
   if (!check.config.network.rate.empty()) check.hosts = (check.ranks + check.ranks_a_host() - 1) / check.ranks_a_host();
+  check_soft(check.config, check.ranks);
 }
 
 std::vector<Footprint> fullest_host(const Check& check, const std::vector<Footprint>& memory) {

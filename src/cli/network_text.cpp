@@ -100,8 +100,8 @@ std::string where_text(const LinkMatrix& links) {
 std::string crowd_text(const LinkMatrix& links) {
   const auto here = std::count(links.hosts.begin(), links.hosts.end(), 0);
   if (here <= usable_cores()) return {};
-  return fmt::format("note: {} on {} has {} for its ranks: their times are those of the scheduler; start fewer\n",
-                     counted(here, "rank"), links.host_names.front(), counted(usable_cores(), "core"));
+  return fmt::format("note: {} has {} for {}: their times are those of the scheduler; start fewer\n",
+                     links.host_names.front(), counted(usable_cores(), "core"), counted(here, "rank"));
 }
 
 std::string network_text(const LinkMatrix& links, const LinkFaults& faults) {

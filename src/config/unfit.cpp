@@ -163,7 +163,8 @@ class Finder {
     used("exchange.helpers", strategy_traits(exchange.strategy).all_reduces(), "strategies whose replicas all-reduce");
     used("exchange.asynchronous.compensation_decay", exchange.asynchronous.delay_compensation > 0,
          "exchange.asynchronous.delay_compensation > 0");
-    used("exchange.density", exchange.tau == 0, "tau = 0, which adapts to it");
+    used("exchange.density", exchange.tau == 0 || strategy_traits(exchange.strategy).reads_table("server"),
+         "tau = 0, which adapts to it");
     used("exchange.strom.density", exchange.strom.tau == 0, "tau = 0, which adapts to it");
     const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
     used("exchange.error_feedback", codec && codec->lossy, "codecs that lose something");

@@ -109,12 +109,7 @@ std::optional<CodecSpeed> measured_codec(const RunRecord& run) {
 }
 
 double measured_period_s(const RunRecord& run) {
-  const std::vector<StepFigures> rows = step_rows(run.folder + "/metrics.jsonl");
-  if (rows.size() < 2) return run.step_s.median;
-  double sum_s = 0;
-  for (std::size_t i = 1; i < rows.size(); ++i) sum_s += rows[i].time.total_s - rows[i].time.hooks_s;
-  const std::int64_t steps = rows.back().step - rows.front().step;
-  return steps > 0 ? sum_s / static_cast<double>(steps) : run.step_s.median;
+  return static_cast<double>(run.global_batch) / run.samples_per_s.median;
 }
 
 }  // namespace echelon::inline predictor

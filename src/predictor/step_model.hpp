@@ -52,8 +52,8 @@ StepModel measured_step(const RunRecord& run);
 // What a run's codec reached, both ways alike: values encoded and decoded by a rank over the seconds of both. Nothing
 // where it coded nothing.
 std::optional<CodecSpeed> measured_codec(const RunRecord& run);
-// Mean seconds from step to step of a run, exchange included and hooks left out, without its first two steps. Errors as
-// measured_step.
+// Seconds in which all replicas together train the samples of one step: the global batch over the rate of the run,
+// which every strategy has in the same sense.
 double measured_period_s(const RunRecord& run);
 
 }  // namespace echelon::inline predictor

@@ -172,6 +172,7 @@ namespace {
 double combined(OverRuns how, const std::vector<double>& values) {
   if (how == OverRuns::median) return median(values);
   if (how == OverRuns::largest) return largest(values);
+  if (how == OverRuns::sum) return std::accumulate(values.begin(), values.end(), 0.0);
   return values.front();
 }
 

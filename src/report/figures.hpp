@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -165,6 +166,8 @@ struct RunFigures {
   std::int64_t epochs = 0, steps = 0, timed_steps = 0;
   Quartiles samples_per_s, step_s;
   double samples_per_s_overall = kUnknown;
+  double rate_samples = kUnknown, rate_s = kUnknown, evaluation_s = kUnknown, checkpoint_s = kUnknown;
+  double samples_trained = kUnknown;
   StepTimes time_split_s;
   double wire_bytes_per_step = kUnknown, formula_bytes_per_step = kUnknown, messages_per_step = kUnknown,
          library_bytes_per_step = kUnknown, split_bytes_per_step = kUnknown, halo_bytes_per_step = kUnknown;
@@ -198,6 +201,9 @@ struct RunFigures {
   std::string best_checkpoint;
   double best_figure = kUnknown;
   std::vector<std::string> damaged_checkpoints;
+  std::vector<std::string> findings;
+  // Whether a step is one of all ranks, so that its time says something of the run.
+  bool steps_together() const { return !std::isnan(samples_per_s.p25); }
 };
 
 // The values of one rank that must be combined over ranks (OverRanks other than same and rank0), in the order of

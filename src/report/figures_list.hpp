@@ -27,7 +27,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"lr", "", R::same, S::none, A::first, "learning rate"}, f.lr);
   visit(Figure{"loss", "", R::same, S::none, A::first, "mean over the labels of the step, of all ranks"}, f.loss);
   visit(Figure{"samples", "", R::same, S::none, A::first, "of the step; where replicas take steps of their own, of rank 0"}, f.samples);
-  visit(Figure{"samples_per_s", "1/s", R::rank0, S::none, A::first, "without hooks"}, f.samples_per_s);
+  visit(Figure{"samples_per_s", "1/s", R::rank0, S::none, A::first, "samples of the step over its time without hooks; the rate of the run is in summary.json"}, f.samples_per_s);
   visit(Figure{"time", "s", R::rank0, S::none, A::first, "parts of the step; hooks that a checkpoint's write precedes are in the next row"}, f.time);
   visit(Figure{"exchange_exposed_s", "s", R::rank0, S::none, A::first, "the compute thread waited for the exchange", kLeftOut}, f.exchange_exposed_s);
   visit(Figure{"exchange_hidden_s", "s", R::rank0, S::none, A::first, "the exchange went on beside other work", kLeftOut}, f.exchange_hidden_s);
@@ -98,11 +98,16 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"scaling", "", R::same, S::none, A::first, "strong or weak"}, f.scaling);
   visit(Figure{"epochs", "", R::same, S::newest, A::first, "done in the whole run"}, f.epochs);
   visit(Figure{"steps", "", R::same, S::newest, A::first, "updates of the whole run"}, f.steps);
-  visit(Figure{"timed_steps", "", R::same, S::sum, A::first, "steps in the quartiles"}, f.timed_steps);
-  visit(Figure{"samples_per_s", "1/s", R::rank0, S::quartiles, A::median, "without hooks; where replicas take steps of their own, the sum over them"}, f.samples_per_s);
-  visit(Figure{"samples_per_s_overall", "1/s", R::rank0, S::mean, A::median, "samples over seconds of all steps but the first (of a study: but its warm-up), without hooks; likewise", kLeftOut}, f.samples_per_s_overall);
-  visit(Figure{"step_s", "s", R::rank0, S::quartiles, A::median, "without hooks"}, f.step_s);
-  visit(Figure{"time_split_s", "s", R::mean, S::sum, A::sum, "where the time went"}, f.time_split_s);
+  visit(Figure{"timed_steps", "", R::same, S::sum, A::first, "of rank 0, in the quartiles of step_s"}, f.timed_steps);
+  visit(Figure{"samples_per_s", "1/s", R::same, S::none, A::median, "the rate: median is samples_per_s_overall; p25 and p75, where ranks step together, that times the median of step_s over its quartiles"}, f.samples_per_s);
+  visit(Figure{"samples_per_s_overall", "1/s", R::same, S::none, A::median, "the rate as a number: rate_samples over rate_s", kLeftOut}, f.samples_per_s_overall);
+  visit(Figure{"rate_samples", "samples", R::sum, S::sum, A::median, "that entered the model in rate_s: of all replicas, without gradients that were dropped or not finite; of a step that warm-up ends in, the share after it", kLeftOut}, f.rate_samples);
+  visit(Figure{"rate_s", "s", R::same, S::none, A::median, "wall time from the end of the first step (of a study's warm-up) of the rank that ended it first to the end of the last step of any rank, without evaluation_s and checkpoint_s", kLeftOut}, f.rate_s);
+  visit(Figure{"evaluation_s", "s", R::largest, S::sum, A::median, "of evaluations in that time", kLeftOut}, f.evaluation_s);
+  visit(Figure{"checkpoint_s", "s", R::largest, S::sum, A::median, "in that time, for which checkpoints held up training", kLeftOut}, f.checkpoint_s);
+  visit(Figure{"samples_trained", "samples", R::sum, S::sum, A::sum, "that entered the model in the time of time_split_s", kLeftOut}, f.samples_trained);
+  visit(Figure{"step_s", "s", R::rank0, S::quartiles, A::median, "without hooks; where replicas take steps of their own, of rank 0"}, f.step_s);
+  visit(Figure{"time_split_s", "s", R::mean, S::sum, A::sum, "where the time went, waits of a rank that has done all its steps included"}, f.time_split_s);
   visit(Figure{"wire_bytes_per_step", "bytes", R::sum, S::mean, A::median, "sent for gradients, counted at the transport"}, f.wire_bytes_per_step);
   visit(Figure{"formula_bytes_per_step", "bytes", R::sum, S::none, A::median, "the same by the price list, over all parts of the model; null where a codec's messages depend on the values"}, f.formula_bytes_per_step);
   visit(Figure{"messages_per_step", "", R::sum, S::mean, A::median, "sent for gradients"}, f.messages_per_step);
@@ -119,9 +124,9 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"slow_ranks", "", R::same, S::sum, A::first, "text: ranks that took clearly longer than the median"}, f.slow_ranks);
   visit(Figure{"bytes_read", "bytes", R::sum, S::sum, A::median, "from the shards"}, f.bytes_read);
   visit(Figure{"bytes_used", "bytes", R::sum, S::sum, A::median, "of these, trained on"}, f.bytes_used);
-  visit(Figure{"samples_never", "samples", R::same, S::none, A::first, "of the data set that the first epoch leaves out, as planned", kLeftOut}, f.samples_never);
-  visit(Figure{"samples_once", "samples", R::same, S::none, A::first, "likewise: that it has once", kLeftOut}, f.samples_once);
-  visit(Figure{"samples_repeated", "samples", R::same, S::none, A::first, "likewise: that it has more than once", kLeftOut}, f.samples_repeated);
+  visit(Figure{"samples_never", "samples", R::same, S::none, A::first, "of the data set that were never trained in the epoch in which the attempt began, by its end", kLeftOut}, f.samples_never);
+  visit(Figure{"samples_once", "samples", R::same, S::none, A::first, "likewise: trained once", kLeftOut}, f.samples_once);
+  visit(Figure{"samples_repeated", "samples", R::same, S::none, A::first, "likewise: trained more than once", kLeftOut}, f.samples_repeated);
   visit(Figure{"train_loss", "", R::same, S::newest, A::median, "of the last epoch, else of the last step"}, f.train_loss);
   visit(Figure{"loss_oscillation", "", R::same, S::none, A::median, "root mean square of the training loss (of the i-th steps of all replicas) about its running mean over 51 steps, in the second half of the attempt", kLeftOut}, f.loss_oscillation);
   visit(Figure{"test_loss", "", R::same, S::newest, A::median, "of the last evaluation"}, f.test_loss);
@@ -140,7 +145,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"warmup_steps", "", R::rank0, S::none, A::first, "steps of a study's warm-up that time_split_s, exposed and hidden exchange and arrival skew leave out (study.warmup_steps - 1: the last of them is in the sums, as the first step of any run)", kLeftOut}, f.warmup_steps);
   visit(Figure{"warmup_s", "s", R::mean, S::none, A::median, "likewise: what they took, hooks included", kLeftOut}, f.warmup_s);
   visit(Figure{"weights_checksum", "", R::same, S::newest, A::first, "of all parts of the first replica"}, f.weights_checksum);
-  visit(Figure{"tokens_per_s", "1/s", R::rank0, S::quartiles, A::median, "where labels are one a token", kLeftOut}, f.tokens_per_s);
+  visit(Figure{"tokens_per_s", "1/s", R::same, S::none, A::median, "the rate in tokens, where labels are one a token", kLeftOut}, f.tokens_per_s);
   visit(Figure{"loss_unit", "", R::same, S::none, A::first, "likewise", kLeftOut}, f.loss_unit);
   visit(Figure{"test_perplexity", "", R::same, S::newest, A::median, "likewise: e to the test loss", kLeftOut}, f.test_perplexity);
   visit(Figure{"coded", "", R::rank0, S::sum, A::first, "what the codec did: bytes before and after, seconds, newest residual norm, mean density and tau", kLeftOut}, f.coded);
@@ -161,6 +166,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"best_checkpoint", "", R::same, S::newest, A::first, "of checkpoint.keep_best", kLeftOut}, f.best_checkpoint);
   visit(Figure{"best_figure", "", R::same, S::newest, A::median, "its figure", kLeftOut}, f.best_figure);
   visit(Figure{"damaged_checkpoints", "", R::rank0, S::none, A::first, "text: newer than the one that this attempt resumed from, with what is wrong", kLeftOut}, f.damaged_checkpoints);
+  visit(Figure{"findings", "", R::same, S::none, A::first, "text: what went wrong with learning though the attempt ended as asked", kLeftOut}, f.findings);
 }
 // clang-format on
 

@@ -1,9 +1,10 @@
 // Where k times the best single worker went: the wall clock of a run on k ranks, divided into what the samples would
 // have taken at k times the rate of the baseline and what every cause took beyond it.
 //
-// With t1(part) the baseline's seconds of a part of its step and b the samples of a rank and step, a part's fair share
-// on k ranks is t1(part) * b(k) / b(1), and its loss is t(part) less that. A share may be negative: a cause that took
-// less than on one worker. All shares sum to 1.
+// With t1(part) the baseline's seconds of a part for a sample, over all of its ranks, and k times as many ranks, a
+// part's fair share for a sample is t1(part) / k, and what it took beyond that is its loss. Where parts took less than
+// their share, that is set off against the losses in proportion, so that no share is negative and all sum to 1. A run
+// at more than k times the baseline's rate has achieved 1.
 #pragma once
 
 #include <array>
@@ -14,7 +15,7 @@
 namespace echelon::inline report {
 
 struct LossBudget {
-  double achieved = kUnknown;  // the rate reached, over k times the baseline's: its efficiency, whole run counted
+  double achieved = kUnknown;  // the rate reached, over k times the baseline's: its efficiency, the whole run counted
   double micro_batch = 0;      // forward and backward: smaller micro-batches, contention for memory and cores
   double exchange = 0;         // exposed, without the codec's part and arrival skew
   double codec = 0;            // of the exposed exchange, the share that coding has in the exchange, hidden or not

@@ -124,15 +124,10 @@ void add_notes(Study& study, const Runs& runs) {
           "{} ranks are slower than {}: {}.", row.ranks, best->ranks,
           row.speed_up < 1 ? "distribution costs more than it gains" : "too many for this step or this machine"));
     if (row.rate.median > best->rate.median) best = &row;
-    if (row.samples_per_s_overall < 0.9 * row.rate.median)
-      study.notes.push_back(
-          fmt::format("On {} ranks ({}) all steps together make {} samples/s, less than the median step: those that "
-                      "exchange are the fewer ones.",
-                      row.ranks, row.strategy, rate_text(row.samples_per_s_overall)));
     const double ratio = row.wire_bytes_per_step / row.formula_bytes_per_step;
     if (!by_library(row) && std::fabs(ratio - 1) > 0.005)
-      study.notes.push_back(fmt::format("On {} ranks ({}) {:.1f} % of the formula's bytes were sent.", row.ranks,
-                                        row.mesh_text, 100 * ratio));
+      study.notes.push_back(fmt::format("On {} ({}) {:.1f} % of the formula's bytes were sent.",
+                                        counted(row.ranks, "rank"), row.mesh_text, 100 * ratio));
   }
   std::set<std::string> commits, devices, threads;
   for (const RunRecord* run : runs) {
@@ -252,7 +247,8 @@ ScalingRow make_row(const Runs& runs) {
   row.hash = hash_text(runs);
   row.batch_text = batches_text(first);
   row.rate = range_of(values_of(runs, [](auto& run) { return run.samples_per_s.median; }));
-  if (runs.size() == 1) row.rate = {first.samples_per_s.median, first.samples_per_s.p25, first.samples_per_s.p75};
+  if (runs.size() == 1 && first.steps_together()) row.rate.low = first.samples_per_s.p25;
+  if (runs.size() == 1 && first.steps_together()) row.rate.high = first.samples_per_s.p75;
   row.percent = time_percent(row.time_split_s);
   row.has_split = std::accumulate(row.percent.begin(), row.percent.end(), 0.0) > 0;
   if (by_library(row)) row.wire_bytes_per_step = row.messages_per_step = kUnknown;
@@ -264,7 +260,7 @@ ScalingRow make_row(const Runs& runs) {
 }
 
 double ScalingRow::flops_per_s(double flops_of_sample, double seconds) const {
-  const double samples = counted_steps() * static_cast<double>(global_batch) / std::max(1, ranks);
+  const double samples = counted_samples() / std::max(1, ranks);
   return seconds > 0 ? flops_of_sample * samples / seconds : kUnknown;
 }
 
@@ -291,6 +287,9 @@ ScalingReport make_scaling(const std::vector<RunRecord>& runs) {
                    [](const Study& a, const Study& b) { return a.kind < b.kind; });
   add_single_runs(report, alone);
   report.warnings = codec_warnings(report.counted);
+  for (const RunRecord& run : report.counted)
+    for (const std::string& finding : run.findings)
+      report.warnings.push_back(fmt::format("{}: {}", run.folder, finding));
   for (std::string& sentence : separation_warnings(report.counted)) report.warnings.push_back(std::move(sentence));
   return report;
 }

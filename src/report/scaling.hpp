@@ -41,6 +41,10 @@ struct ScalingRow : RunFigures {
   TimePercent percent{};
   // Over all its attempts; the first step of each, which is not timed, included.
   double counted_steps() const { return static_cast<double>(attempts) * static_cast<double>(timed_steps + 1); }
+  // Samples that entered the model in the same time, of all ranks.
+  double counted_samples() const {
+    return samples_trained > 0 ? samples_trained : counted_steps() * static_cast<double>(global_batch);
+  }
   // FLOP/s of a rank in a phase that took `seconds` of all these steps and needs so many FLOPs a sample; unknown for a
   // phase that took no time.
   double flops_per_s(double flops_of_sample, double seconds) const;

@@ -69,7 +69,9 @@ void Attempt::read_config() {
   all_or_none(group_, [&] {
     config_ = config_for_ranks(std::move(asked), slot_.ranks, notes_);
     require_wrapped();
-    check_faults(config_, options_.crew ? options_.crew->ranks_of_launch() : slot_.ranks, options_.threads);
+    const int launched = options_.crew ? options_.crew->ranks_of_launch() : slot_.ranks;
+    check_soft(config_, launched);
+    check_faults(config_, launched, options_.threads);
   });
 }
 
@@ -238,6 +240,7 @@ int Attempt::run_or_throw() {
   restore();
   all_or_none(group_, [&] {
     replay_.check_weights(*arenas_);
+    if (device_->computes()) checksum_at_start_ = hex64(arenas_->checksum());
     runner_ = make_stepper({config_, *plan_, *rank_groups_, *arenas_, *strategy_, *optimiser_, *batch_norm_sum_,
                             *activation_exchange_, phase_, state_, draws_.get(), options_.faults});
     restore_carried(start_, *runner_);

@@ -142,6 +142,7 @@ class Attempt {
   int threads_ = 1;
   Provenance provenance_;
   RunState state_;
+  std::string checksum_at_start_;  // of this rank's weights
   Tuning tuning_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Arenas> arenas_;

@@ -89,13 +89,25 @@ int Attempt::finish(Ending ending) {
   const int code = finished                    ? (missed ? kExitUnmet : kExitOk)
                    : ending == Ending::requeue ? kExitRequeue
                                                : kExitInterrupted;
-  const SummaryParts parts{
-      config_,    *plan_,       *rank_groups_, provenance_,           start_.folder,        slot_,   *device_, *arenas_,
-      *strategy_, *statistics_, *runner_,      *activation_exchange_, wire_matrix_->card(), threads_};
+  const SummaryParts parts{config_,
+                           *plan_,
+                           *rank_groups_,
+                           provenance_,
+                           start_.folder,
+                           slot_,
+                           *device_,
+                           *arenas_,
+                           *strategy_,
+                           *statistics_,
+                           *runner_,
+                           *activation_exchange_,
+                           wire_matrix_->card(),
+                           state_,
+                           checksum_at_start_,
+                           threads_};
   Group peers(rank_groups_->peers(), kControlChannel);
-  RunFigures summary = collect_summary(parts, group_, peers, finished ? "finished" : "stopped", state_.step);
   const std::vector<StalenessTally> staleness = gather_staleness(strategy_->staleness(), group_);
-  take_staleness(staleness, summary);
+  RunFigures summary = collect_summary(parts, group_, peers, staleness, finished ? "finished" : "stopped", state_.step);
   checkpoints_->add_to(summary);
   summary.damaged_checkpoints = start_.damaged;
   const std::string wire = wire_matrix_->collect(group_, state_.step);
@@ -117,6 +129,7 @@ int Attempt::finish(Ending ending) {
                     state_.step);
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
     if (const std::string late = pace_warning(summary, statistics_->steps()); !late.empty()) log_warning("{}", late);
+    for (const std::string& finding : summary.findings) log_warning("{}", finding);
     if (finished && config_.goal.metric != GoalMetric::none) log_info("goal      {}", met);
     if (!finished) log_info("stopped early, {}: the same command continues from step {}", why, state_.step);
     flush_log();

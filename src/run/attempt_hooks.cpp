@@ -145,12 +145,15 @@ void Attempt::make_hooks() {
       }));
   hooks_.push_back(std::move(goal));
   hooks_.push_back(std::move(monitor));
-  hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_, warn));
+  hooks_.push_back(std::make_unique<DivergenceHook>(config_, state_,
+                                                    strategy_->progress().meets == Progress::Meets::every_step, warn));
   if (rows) hooks_.push_back(std::move(rows));
   hooks_.push_back(make_checkpoint_hook(metrics));
   if (config_.data.balance == Balance::speed && rank_groups_->mesh().replicas() > 1)
     hooks_.push_back(std::make_unique<BalanceHook>(*plan_, *runner_, group_, state_));
-  auto statistics = std::make_unique<StatisticsHook>(options_.warmup_steps);
+  const std::int64_t epoch = draws_ ? draws_->plan().first_epoch() : state_.epoch;
+  const std::int64_t done = !draws_ && state_.at.epoch == epoch ? state_.at.step_in_epoch : 0;
+  auto statistics = std::make_unique<StatisticsHook>(options_.warmup_steps, TrainedBatches(epoch, done));
   statistics_ = statistics.get();
   hooks_.push_back(std::move(statistics));
   hooks_.push_back(std::make_unique<StatusHook>(board_));

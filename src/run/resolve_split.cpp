@@ -11,6 +11,8 @@
 #include "comm/link_probe.hpp"
 #include "config/batch_plan.hpp"
 #include "config/refuse.hpp"
+#include "config/roles.hpp"
+#include "config/traits/strategies.hpp"
 #include "device/peak_rate.hpp"
 #include "job/agree.hpp"
 #include "parallel/choose.hpp"
@@ -51,13 +53,21 @@ double card_part(Group& group, const std::string& card, double bytes) {
 
 }  // namespace
 
+void check_soft(const Config& config, int ranks) {
+  const StrategyTraits& strategy = strategy_traits(config.exchange.strategy);
+  const int replicas = roles_of(config, ranks).workers / ranks_of_replica(config.parallel);
+  if (!strategy.reads_table("asynchronous") || config.exchange.asynchronous.soft <= replicas) return;
+  refuse(config, "exchange.asynchronous.soft",
+         fmt::format("exchange.asynchronous.soft = {} updates of different workers do not come from {}; at most {}",
+                     config.exchange.asynchronous.soft, counted(replicas, "replica"), replicas));
+}
+
 Config config_for_ranks(Config config, int ranks, std::vector<std::string>& notes) {
   if (std::string note = unsplit_alone(config, ranks); !note.empty()) notes.push_back(std::move(note));
   resolve_recurrent_from(config);
   if (const auto factors = static_cast<int>(config.device.pace_factors.size()); factors > ranks)
-    refuse(
-        config, "device.pace_factors",
-        fmt::format("device.pace_factors has {} entries for {}; at most one a rank", factors, counted(ranks, "rank")));
+    notes.push_back(fmt::format("device.pace_factors has {} entries: the first {} {} read, one a rank", factors, ranks,
+                                ranks == 1 ? "is" : "are"));
   return config;
 }
 

@@ -12,9 +12,12 @@
 
 namespace echelon::inline run {
 
-// `config` for a launch of `ranks` ranks, servers included: on one rank a split model is trained unsplit, with a note,
-// and parallel.recurrent_from = -1 is replaced by a number. Equal on every rank.
+// `config` for `ranks` ranks, servers included: on one rank a split model is trained unsplit, with a note, and
+// parallel.recurrent_from = -1 is replaced by a number. Equal on every rank.
 Config config_for_ranks(Config config, int ranks, std::vector<std::string>& notes);
+
+// Refuses more updates together (exchange.asynchronous.soft) than a launch of `ranks` ranks has replicas.
+void check_soft(const Config& config, int ranks);
 
 struct ResolvedSplit {
   ParallelConfig parallel;     // split = "given"

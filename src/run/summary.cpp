@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -18,8 +17,11 @@
 #include "job/shaped_network.hpp"
 #include "model/build.hpp"
 #include "report/figures_json.hpp"
-#include "report/oscillation.hpp"
+#include "run/learning.hpp"
+#include "run/rate.hpp"
+#include "run/staleness.hpp"
 #include "train/codec_record.hpp"
+#include "train/trained_batches.hpp"
 
 namespace echelon::inline run {
 
@@ -67,19 +69,6 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
   return message;
 }
 
-// Of the mean loss over all replicas of their i-th steps.
-double oscillation(const SummaryParts& parts, Group& peers) {
-  if (!parts.rank_groups.trains()) return kUnknown;
-  const std::vector<LossSums>& own = parts.statistics.own_losses();
-  const auto steps = static_cast<std::size_t>(peers.max(static_cast<double>(own.size())));
-  std::vector<double> sums(2 * steps);  // losses, then weights
-  for (std::size_t i = 0; i < own.size(); ++i) sums[i] = own[i].loss, sums[steps + i] = own[i].weight;
-  if (steps > 0) peers.sum(sums);
-  for (std::size_t i = 0; i < steps; ++i) sums[i] /= sums[steps + i];
-  sums.resize(steps);
-  return loss_oscillation(sums);
-}
-
 // Of all parts of the first replica, in the order of parts.
 std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
   const Mesh& mesh = parts.rank_groups.mesh();
@@ -119,13 +108,6 @@ void take_setting(const SummaryParts& parts, RunFigures& run) {
   run.batch_per_replica = batch_by_rank(parts.plan);
   run.accumulation = parts.plan.batch.accumulation;
   run.scaling = config.batch.scale_with_replicas ? "weak" : "strong";
-}
-
-// Of workers with steps of their own, all together: the sum of their medians and quartiles.
-Quartiles sum_over(Group& workers, const Quartiles& own) {
-  std::array<double, 3> sums = {own.median, own.p25, own.p75};
-  workers.sum(sums);
-  return {sums[0], sums[1], sums[2]};
 }
 
 // By which sums over this rank's steps are divided: their number; of a rank that serves beside workers, those of the
@@ -176,8 +158,6 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
     own.warmup_steps = static_cast<double>(stats.steps_before_sums());
     own.warmup_s = stats.warmup_s();
   }
-  own.samples_per_s = stats.samples_per_s();
-  own.samples_per_s_overall = stats.samples_per_s_overall();
   own.step_s = stats.step_s();
   own.timed_steps = stats.measured_steps();
   const double steps_in_sums = std::max(1.0, steps - static_cast<double>(stats.steps_before_sums()));
@@ -199,11 +179,17 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   }
 }
 
-// What an epoch has of the data set. O(samples): left out of the largest sets.
-void take_coverage(const SamplePlan& plan, RunFigures& run) {
+// What was trained of the data set. O(samples): left out of the largest sets.
+void take_coverage(const SummaryParts& parts, Group& peers, RunFigures& run) {
   constexpr std::int64_t kMostSamples = 50'000'000;
-  if (plan.samples() > kMostSamples) return;
-  const SamplePlan::Coverage coverage = plan.coverage(0);
+  if (!parts.rank_groups.trains() || parts.plan.shards.samples() > kMostSamples) return;
+  const TrainedBatches& trained = parts.statistics.batches();
+  const std::vector<std::string> by_rank = peers.gather(trained.text());
+  if (peers.rank() != 0) return;
+  std::vector<std::string> by_replica;
+  for (int replica = 0; replica < parts.plan.replicas; ++replica)
+    by_replica.push_back(by_rank[static_cast<std::size_t>(parts.rank_groups.mesh().rank_of(replica, 0))]);
+  const SamplePlan::Coverage coverage = trained_coverage(parts.plan, parts.runner.draws(), trained.epoch(), by_replica);
   run.samples_never = static_cast<double>(coverage.never);
   run.samples_once = static_cast<double>(coverage.once);
   run.samples_repeated = static_cast<double>(coverage.more);
@@ -218,33 +204,29 @@ void take_learned(const SummaryParts& parts, RunFigures& run) {
   if (epoch.classes.any())
     take_class_figures(chosen_figures(epoch.classes.figures(), parts.config.evaluate.metrics), run);
   if (!parts.plan.per_token()) return;
-  run.tokens_per_s = parts.statistics.tokens_per_s();
   run.loss_unit = "nats per token";
   run.test_perplexity = std::exp(run.test_loss);
 }
 
 }  // namespace
 
-RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers, const std::string& state,
-                           std::int64_t step) {
+RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers,
+                           const std::vector<StalenessTally>& staleness, const std::string& state, std::int64_t step) {
   RunFigures run;
   take_setting(parts, run);
   take_measured(parts, steps_of(parts, world), run);
   take_learned(parts, run);
-  if (world.rank() == 0) take_coverage(parts.plan.shards, run);
+  take_coverage(parts, peers, run);
   run.state = state;
   run.steps = step;
   combine_ranks(run, world.gather(values_of_rank(run)), run.ranks);
-  if (parts.strategy.progress().meets == Progress::Meets::on_call && parts.rank_groups.trains()) {
-    run.samples_per_s = sum_over(peers, run.samples_per_s);
-    run.samples_per_s_overall = sum_over(peers, {run.samples_per_s_overall, 0, 0}).median;
-    if (run.tokens_per_s) run.tokens_per_s = sum_over(peers, *run.tokens_per_s);
-  }
+  take_staleness(staleness, run);
+  if (parts.rank_groups.trains()) take_rate(parts, peers, staleness, run);
   if (!strategy_traits(parts.config.exchange.strategy).skips_steps) {
     run.gradients_dropped.clear();
     run.samples_dropped.clear();
   }
-  run.loss_oscillation = oscillation(parts, peers);
+  if (parts.rank_groups.trains()) take_learning(parts, peers, run);
   run.slow_ranks = slow_ranks(parts, peers);
   run.weights_checksum = checksum_of_replica(parts, peers);
   return run;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "comm/group.hpp"
 #include "config/schema.hpp"
@@ -34,13 +35,15 @@ struct SummaryParts {
   const Stepper& runner;
   const ActivationExchange& activation_exchange;
   CardRates card;  // since the first step
+  const RunState& at;
+  const std::string& checksum_at_start;  // of the rank's weights
   int threads = 1;
 };
 
 // Collective over the world, then over `peers` (the workers, or the servers on ranks of their own), blocking. Complete
-// on rank 0 alone.
-RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers, const std::string& state,
-                           std::int64_t step);
+// on rank 0 alone. `staleness`: by worker, of all servers together.
+RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers,
+                           const std::vector<StalenessTally>& staleness, const std::string& state, std::int64_t step);
 // Writes summary.json of the attempt, whole or not at all. Rank 0. EnvironmentError.
 void write_summary(const RunFigures& run, const SummaryParts& parts);
 // Of a run at a pace (device.pace_ms): the ranks of which more than 1 step in 20 took longer than that; "" for none.

@@ -1,6 +1,8 @@
 // The last lines of a run.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/text.hpp"
 #include "config/goal.hpp"
 #include "config/traits/algorithms.hpp"
@@ -40,6 +42,25 @@ std::string data_text(const RunFigures& s) {
   return text.empty() ? "" : "data: " + text + "\n";
 }
 
+// The rate, of which wall time it is, and what is apart from that.
+std::string rate_lines(const RunFigures& s) {
+  constexpr double kShown_s = 5e-4;
+  const double rate = s.tokens_per_s ? s.tokens_per_s->median : s.samples_per_s.median;
+  std::string text =
+      fmt::format("{} {}/s ({} samples of all replicas in {}", rate_text(rate), s.tokens_per_s ? "tokens" : "samples",
+                  count_text(std::llround(s.rate_samples)), seconds_text(s.rate_s));
+  if (s.steps_together())
+    text += fmt::format("; a step takes {}, median of {}, {} to {}", seconds_text(s.step_s.median), s.timed_steps,
+                        seconds_text(s.step_s.p25), seconds_text(s.step_s.p75));
+  text += fmt::format("){}\napart from it: first step {:.2f} s after the start",
+                      s.paced ? ", PACED: ops sleep for tabulated times, computed values are meaningless" : "",
+                      s.start_to_first_step_s);
+  if (s.warmup_s > 0) text += fmt::format(", warm-up {}", seconds_text(s.warmup_s));
+  if (s.evaluation_s > kShown_s) text += fmt::format(", evaluation {}", seconds_text(s.evaluation_s));
+  if (s.checkpoint_s > kShown_s) text += fmt::format(", checkpoints {}", seconds_text(s.checkpoint_s));
+  return text;
+}
+
 }  // namespace
 
 std::string summary_text(const RunFigures& s, const SummaryParts& parts, const std::string& checkpoint) {
@@ -52,18 +73,14 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
                         parts.plan.per_token() ? perplexity_text(s.test_loss) : "");
   if (s.test_top5_accuracy >= 0) text += fmt::format(", top-5 accuracy {:.2f} %", 100 * s.test_top5_accuracy);
   if (s.test_macro_f1 >= 0) text += fmt::format(", macro F1 {:.4f}", s.test_macro_f1);
-  const Quartiles& rate = s.tokens_per_s ? *s.tokens_per_s : s.samples_per_s;
-  text += fmt::format("\n{} {}/s (median of {}, {} to {}){}\ntime:", rate_text(rate.median),
-                      parts.plan.per_token() ? "tokens" : "samples", counted(s.timed_steps, "step"),
-                      rate_text(rate.p25), rate_text(rate.p75),
-                      s.paced ? ", PACED: ops sleep for tabulated times, computed values are meaningless" : "");
-  if (!s.shaped.empty())
-    text.insert(text.rfind("\ntime:"), fmt::format(", SHAPED: messages were slowed down to {}", s.shaped));
+  text += "\n" + rate_lines(s);
+  if (!s.shaped.empty()) text += fmt::format(", SHAPED: messages were slowed down to {}", s.shaped);
+  text += "\ntime:";
   const TimePercent percent = time_percent(s.time_split_s);
   for (std::size_t i = 0; i < percent.size(); ++i)
     if (!is_seldom(i) || percent[i] > 0)
       text += fmt::format("{} {} {:.1f} %", i == 0 ? "" : ",", time_part_name(i), percent[i]);
-  text += fmt::format("; first step {:.2f} s after the start\n", s.start_to_first_step_s);
+  text += "\n";
   const bool library = s.library_bytes_per_step > 0;
   const bool in_memory = algorithm_traits(s.algorithm).in_memory && s.wire_bytes_per_step == 0;
   const std::string wire =

@@ -40,6 +40,7 @@ Ending Loop::run() {
   phase_.at_step(state_.step);
   phase_.enter("start");
   for (Hook* hook : hooks_) hook->run_begin(state_.step);
+  group_.barrier();  // the instant at which the records of all ranks begin
   mark_s_ = epoch_start_s_ = last_clock_checkpoint_s_ = clock_.now_s();
   if (!on_call_ && state_.step >= plan_.total_steps) {  // killed after its last checkpoint
     StepTimes spent;
@@ -109,6 +110,8 @@ Ending Loop::one_step() {
   if (!every_step) {
     ControlWords words = words_of(outcome.contributed ? own : LossSums{}, outcome.next_step);
     words.drift = outcome.drift;
+    for (Hook* hook : hooks_)
+      if (const double loss = hook->diverges(own, outcome.next_step); loss != 0) words.diverged_loss = loss;
     control_.add(words, meets);
   }
   control_.stepped();
@@ -124,6 +127,11 @@ Ending Loop::one_step() {
   record.samples = static_cast<double>(on_call_ ? samples_of_this_rank(info, info.step + 1)
                                                 : plan_.shards.counting(info.epoch, info.step_in_epoch));
   record.tokens = !plan_.per_token() ? 0 : on_call_ ? info.local_weight : info.weight;
+  if (outcome.contributed && !outcome.skipped) {
+    record.entered_samples = static_cast<double>(samples_of_this_rank(info, info.step + 1));
+    record.entered_tokens = plan_.per_token() ? info.local_weight : 0;
+  }
+  record.batch = drawn_ ? drawn_->draw.number : info.step_in_epoch;
   const ControlSum sum = record.meets ? meet(call, result.times.exchange_s) : ControlSum{};
   if (!outcome.contributed) {
     record.steps_left_out = outcome.next_step - info.step - 1;

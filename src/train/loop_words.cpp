@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/process.hpp"
 #include "job/agree.hpp"
@@ -46,8 +47,13 @@ void Loop::remember(const StepResult& result) {
 }
 
 void Loop::refuse_loss(const ControlSum& sum) {
-  throw CommonError(kExitNumeric, not_finite_text(sum.not_finite_loss, state_.at.step + 1,
-                                                  static_cast<int>(sum.not_finite_rank), config_));
+  const auto rank = static_cast<int>(sum.not_finite_rank);
+  // Where ranks do not meet in every step, one that is at its first may have the updates of others.
+  const bool every_step = control_.progress().meets == Progress::Meets::every_step;
+  const std::int64_t step = std::max<std::int64_t>(state_.at.step + 1, every_step ? 1 : 2);
+  throw CommonError(kExitNumeric, std::isfinite(sum.not_finite_loss)
+                                      ? diverged_text(sum.not_finite_loss, rank, config_)
+                                      : not_finite_text(sum.not_finite_loss, step, rank, config_));
 }
 
 void Loop::overflow(const StepOutcome& outcome) {

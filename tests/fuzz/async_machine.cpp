@@ -148,7 +148,7 @@ class AsyncRank final : public MachineWorld {
     if (codec_ == nullptr || !tape.chance(160)) return bytes_of(header) + values;
     header.flags = 1 | static_cast<std::uint32_t>(tape.byte()) << 1;
     const std::unique_ptr<ServerForm> form =
-        ServerForm::make(setting_.exchange, setting_.parameters, DType::f32, setting_.buckets[at(b)], {part}, {});
+        ServerForm::make(setting_.exchange, setting_.parameters, DType::f32, setting_.buckets[at(b)], {part}, {}, true);
     std::string wire(form->most_bytes(part.elems()), '\0');
     wire.resize(form->encode(values.data(), part, false, reinterpret_cast<std::byte*>(wire.data())));
     return bytes_of(header) + wire;

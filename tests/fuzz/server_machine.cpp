@@ -30,7 +30,7 @@ class Memory final : public ServerMemory {
       const ArenaRange bucket = setting.buckets[b];
       values_.emplace_back(at(bucket.elems()), 0.5F);
       forms_.push_back(
-          ServerForm::make(setting.exchange, setting.parameters, DType::f32, bucket, setting.parts[b], {}));
+          ServerForm::make(setting.exchange, setting.parameters, DType::f32, bucket, setting.parts[b], {}, false));
     }
   }
   std::int64_t piece_elems(int) const override { return coded_ ? std::numeric_limits<std::int64_t>::max() : kPiece; }

@@ -40,6 +40,9 @@ TEST_CASE("training on 1 and 2 ranks learns, and leaves its records", "[run][slo
   CHECK(split["evaluation"] > 0);
   CHECK(split["checkpoint"] > 0);
   CHECK(summary["samples_per_s_overall"] > 0);
+  CHECK(summary["samples_per_s"]["median"] == summary["samples_per_s_overall"]);
+  CHECK(summary["samples_per_s_overall"] ==
+        Approx(summary["rate_samples"].get<double>() / summary["rate_s"].get<double>()));
   CHECK(summary["backward_flops"] > summary["forward_flops"]);
   CHECK(summary["samples_never"] == 0);  // 800 samples in 17 steps of 48
   CHECK(summary["samples_once"] == 784);

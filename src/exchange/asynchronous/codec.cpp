@@ -34,14 +34,14 @@ AsyncCodec::AsyncCodec(const ExchangeConfig& config, const ParameterSet& paramet
   if (lossy_) residual_.resize(index(parameters.elems()));
   for (int b = 0; b < static_cast<int>(layout_.buckets.size()); ++b) {
     const ArenaRange bucket = layout_.buckets[index(b)];
-    const auto make = [&](const Parts& of, std::span<float> residual) {
-      return ServerForm::make(config, parameters, layout_.dtype, bucket, of, residual);
+    const auto make = [&](const Parts& of, std::span<float> residual, bool pull) {
+      return ServerForm::make(config, parameters, layout_.dtype, bucket, of, residual, pull);
     };
     std::span<float> residual;
     if (lossy_) residual = std::span(residual_).subspan(index(bucket.begin), index(bucket.elems()));
-    pushes_.push_back({.form = make(layout_.parts[index(b)], residual)});
+    pushes_.push_back({.form = make(layout_.parts[index(b)], residual, false)});
     const ElemRange own = part(b, layout_.rank);
-    for (int w = 0; w < layout_.workers && !own.empty(); ++w) answers_[{b, w}] = make({own}, {});
+    for (int w = 0; w < layout_.workers && !own.empty(); ++w) answers_[{b, w}] = make({own}, {}, true);
   }
 }
 

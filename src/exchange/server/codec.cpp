@@ -50,7 +50,8 @@ std::unique_ptr<ServerForm> ServerCodec::make_form(const ExchangeConfig& config,
                                                    bool push) {
   std::span<float> residual;
   if (push && lossy()) residual = std::span(residual_).subspan(index(bucket.begin), index(bucket.elems()));
-  return ServerForm::make(config, context_.arenas.parameters(), context_.arenas.dtype(), bucket, parts, residual);
+  return ServerForm::make(config, context_.arenas.parameters(), context_.arenas.dtype(), bucket, parts, residual,
+                          !push);
 }
 
 std::vector<ElemRange> ServerCodec::statistics_of(ArenaRange bucket) const {

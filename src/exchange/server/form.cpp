@@ -66,7 +66,8 @@ ServerForm::ServerForm(std::int64_t elems, std::vector<Part> parts, std::vector<
 }
 
 std::unique_ptr<ServerForm> ServerForm::make(const ExchangeConfig& config, const ParameterSet& parameters, DType dtype,
-                                             ArenaRange bucket, const Parts& parts, std::span<float> residual) {
+                                             ArenaRange bucket, const Parts& parts, std::span<float> residual,
+                                             bool pull) {
   const bool lossy = codec_info(config.codec).lossy;
   if (lossy && dtype != DType::f32)
     throw ConfigError(fmt::format("exchange.codec '{}' takes f32, these values are {}; 'lossless' takes both",
@@ -76,7 +77,7 @@ std::unique_ptr<ServerForm> ServerForm::make(const ExchangeConfig& config, const
     if (!part.empty())
       coded.push_back({part, make_codec(config.codec, {.dtype = dtype,
                                                        .density = config.density,
-                                                       .tau = config.tau,
+                                                       .tau = pull ? 0 : config.tau,
                                                        .index_coding = config.index_coding})});
   return std::make_unique<ServerForm>(bucket.elems(), std::move(coded),
                                       lossy ? statistics_in(parameters, bucket) : std::vector<ElemRange>(), residual);

@@ -39,9 +39,11 @@ class ServerForm final : public WireForm {
   };
   // `statistics` are empty where nothing is lost; `residual` is of the bucket, or empty.
   ServerForm(std::int64_t elems, std::vector<Part> parts, std::vector<ElemRange> statistics, std::span<float> residual);
-  // As exchange.codec asks, of the parts that are not empty. ConfigError where codec and dtype do not go together.
+  // As exchange.codec asks, of the parts that are not empty. `pull`: of changes of weights, whose sizes have nothing to
+  // do with those of gradients: threshold has a tau of their own, which adapts to exchange.density. ConfigError where
+  // codec and dtype do not go together.
   static std::unique_ptr<ServerForm> make(const ExchangeConfig& config, const ParameterSet& parameters, DType dtype,
-                                          ArenaRange bucket, const Parts& parts, std::span<float> residual);
+                                          ArenaRange bucket, const Parts& parts, std::span<float> residual, bool pull);
 
   // `key`: of the random draws of this rank, bucket and step.
   void begin_step(std::uint64_t key);

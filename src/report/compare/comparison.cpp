@@ -97,22 +97,28 @@ class Comparer {
     return base.paced || fresh.paced;
   }
 
+  bool steps_together() const {
+    const auto together = [](const RunRecord* run) { return run->steps_together(); };
+    return std::ranges::all_of(pair_.base.attempts, together) && std::ranges::all_of(pair_.fresh.attempts, together);
+  }
+
   std::vector<ComparedFigure> throughput() const {
     std::vector<std::vector<double>> base, fresh;
     for (const RunRecord* run : pair_.base.attempts) base.push_back(rates_of(*run));
     for (const RunRecord* run : pair_.fresh.attempts) fresh.push_back(rates_of(*run));
     std::vector<ComparedFigure> out;
-    for (const RateOf what : {RateOf::median_step, RateOf::all_steps}) {
+    for (const RateOf what : {RateOf::all_steps, RateOf::median_step}) {
       ComparedFigure figure;
-      figure.name = what == RateOf::median_step ? "samples_per_s" : "samples_per_s_overall";
+      if (what == RateOf::median_step && !steps_together()) continue;
+      figure.name = what == RateOf::median_step ? "samples_per_s_median_step" : "samples_per_s";
       figure.unit = "1/s";
       figure.group = FigureGroup::throughput;
       const auto estimates = [&](const std::vector<std::vector<double>>& rates, const Attempts& attempts) {
         std::vector<Estimate> all;
         for (std::size_t i = 0; i < rates.size(); ++i) {
           all.push_back(log_rate(rates[i], what));
-          // Of replicas that step by themselves the rows are those of one, the summary's rate is the sum.
-          if (what == RateOf::median_step) all.back().value = std::log(attempts[i]->samples_per_s.median);
+          // Rows tell how much the rate varies; what it is, of all replicas and their waits, the summary has.
+          if (what == RateOf::all_steps) all.back().value = std::log(attempts[i]->samples_per_s.median);
         }
         return all;
       };

@@ -5,8 +5,8 @@
 // where
 //
 //   throughput    the change exceeds the tolerance and its p value is below `significance` (noise.hpp): of
-//                 samples_per_s, the median over steps, and of samples_per_s_overall, the harmonic mean over steps,
-//                 which stalls of a few steps lower too
+//                 samples_per_s, the rate over wall time, which stalls of a few steps lower too, and where ranks
+//                 step together of the median over steps, samples_per_s_median_step
 //   accuracy,     likewise by Welch's t test over attempts; with one attempt a side by the tolerance alone
 //   loss
 //   counts,       the least of NEW exceeds the largest of BASE by more than the tolerance

@@ -63,6 +63,8 @@ std::string mllog_lines(const RunRecord& run, const MetricsRows& rows) {
     log.point(begin_s, "eval_accuracy", epoch.test_accuracy, number);
     log.stop(begin_s, "eval_stop", number);
   }
+  if (run.samples_per_s.median > 0)
+    log.point(timeline.end_s(), "throughput", run.samples_per_s.median, {{"unit", "samples/s"}});
   log.stop(timeline.end_s(), "run_stop", {{"status", run.state == "finished" ? "success" : "aborted"}});
   return log.text();
 }

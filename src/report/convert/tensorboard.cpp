@@ -78,9 +78,10 @@ void add_scalar(std::string& summary, const std::string& tag, double value) {
 
 // Every known number of a row but its position.
 template <class Figures>
-std::string scalars(const Figures& row, const std::string& prefix) {
+std::string scalars(const Figures& row, const std::string& prefix, bool with_rates = true) {
   std::string summary;
   each(row, [&]<class T>(const Figure& figure, T& value) {
+    if (!with_rates && std::string_view(figure.unit) == "1/s") return;
     const std::string tag = prefix + figure.name;
     if constexpr (figures::Is<T, double>) add_scalar(summary, tag, value);
     if constexpr (figures::Is<T, StepTimes>) {
@@ -109,10 +110,16 @@ std::string tensorboard_events(const RunRecord& run, const MetricsRows& rows) {
   put_text(head, 3, "brain.Event:2");
   put_record(out, head);
   std::multimap<std::int64_t, std::string> summaries;  // by step: one that goes back is a restart to TensorBoard
-  for (const StepFigures& step : rows.steps) summaries.emplace(step.step, scalars(step, "step/"));
+  // Where replicas take steps of their own, a row is of one of them, whose rate is not the run's.
+  for (const StepFigures& step : rows.steps) summaries.emplace(step.step, scalars(step, "step/", run.steps_together()));
   for (const EpochFigures& epoch : rows.epochs) summaries.emplace(epoch.step, scalars(epoch, "epoch/"));
   for (const auto* tests : {&rows.tests, &rows.snapshots})
     for (const EpochFigures& test : *tests) summaries.emplace(test.step, scalars(test, "test/"));
+  if (std::string rate; run.has_summary) {
+    add_scalar(rate, "run/samples_per_s", run.samples_per_s.median);
+    if (run.tokens_per_s) add_scalar(rate, "run/tokens_per_s", run.tokens_per_s->median);
+    summaries.emplace(run.steps, rate);
+  }
   for (const auto& [step, summary] : summaries) {
     if (summary.empty()) continue;
     std::string one = event(timeline.at_step(step), step);

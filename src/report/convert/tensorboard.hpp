@@ -15,8 +15,8 @@
 
 namespace echelon::inline report {
 
-// The rows of an attempt: tags "step/loss", "step/samples_per_s", .. (every number of a step that is known),
-// "time/forward", .. (seconds of its parts), "epoch/train_loss", "epoch/test_accuracy", "test/test_loss", ..; the
+// The rows of an attempt: tags "step/loss", .. (known numbers of a step; rates where ranks step together), "time/..",
+// (seconds of its parts), "epoch/train_loss", "epoch/test_accuracy", "test/test_loss", .., "run/samples_per_s"; the
 // horizontal axis is the step, the wall time that of provenance with the times of the steps added (0 where unknown).
 std::string tensorboard_events(const RunRecord& run, const MetricsRows& rows);
 

@@ -57,7 +57,7 @@ class Drawing {
                        escaped_for_markup(text));
   }
 
-  // Of large matrices every so manieth, so that they do not overlap.
+  // Large matrices have labels at intervals, so that they do not overlap.
   std::string headings(std::size_t i) const {
     if (i % static_cast<std::size_t>(1 + 14 / cell_) != 0) return {};
     const int middle = static_cast<int>(i) * cell_ + cell_ / 2;

@@ -138,11 +138,12 @@ void Control::add(const ControlWords& words, bool meets) {
   words_.requeue |= words.requeue;
   words_.interrupt |= words.interrupt;
   words_.checkpoint |= words.checkpoint;
+  if (words.diverged_loss != 0) words_.diverged_loss = words.diverged_loss;
   if (meets) begin();
   if (!calls_) return;
   totals_.weight += words.weight;
   totals_.wishes = words_.wishes();
-  if (!std::isfinite(words.loss)) totals_.not_finite_rank = world_.rank();
+  if (!std::isfinite(words.loss) || words.diverged_loss != 0) totals_.not_finite_rank = world_.rank();
   report();
 }
 

@@ -26,7 +26,7 @@ struct NewsHearer {
 class Control {
  public:
   static constexpr int kChannels = 6;
-  // Times of ranks are sent to rank 0 with every so manieth sum: of 64 ranks a meeting on average.
+  // Times of ranks are sent to rank 0 with one sum in several: of 64 ranks a meeting on average.
   static int steps_between_times(int ranks);
   // `channel` and the next kChannels - 1, on all ranks of the engine. It outlives this, and so does the hearer; all
   // ranks have one or none. `script`, on all ranks alike or on none: instead of calls, for strategies that meet on

@@ -18,6 +18,9 @@ ControlSum ControlSum::of(int rank, const ControlWords& words) {
   if (!std::isfinite(words.loss)) {
     sum.not_finite_rank = rank;
     sum.not_finite_loss = words.loss;
+  } else if (words.diverged_loss != 0) {
+    sum.not_finite_rank = rank;
+    sum.not_finite_loss = words.diverged_loss;
   }
   sum.wishes = words.wishes();
   return sum;

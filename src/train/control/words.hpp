@@ -23,6 +23,7 @@ struct ControlWords {
   double drift = -1;            // StepOutcome::drift of this step
   RankStep last = {};           // of the step before
   bool requeue = false, interrupt = false, checkpoint = false;
+  double diverged_loss = 0;  // of this rank, where training diverges though it is finite; 0: it does not
 
   int wishes() const { return (requeue ? 1 : 0) + (interrupt ? 2 : 0) + (checkpoint ? 4 : 0); }  // as ControlSum
 };
@@ -34,7 +35,7 @@ struct ControlSum {
   double slowest_rank = -1;
   double largest_drift = -1;    // ControlWords::drift; -1: no rank has any
   double most_steps = 0;        // ControlWords::step of the rank that has done most
-  double not_finite_rank = -1;  // the lowest whose loss is not finite; -1: none
+  double not_finite_rank = -1;  // the lowest whose loss is not finite, or diverges; -1: none
   double not_finite_loss = 0;   // its loss
   double wishes = 0;            // bits: requeue 1, interrupt 2, checkpoint 4
 

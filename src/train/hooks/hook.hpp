@@ -38,6 +38,10 @@ struct StepRecord {
   LossSums own;        // of this rank's samples of the step
   double samples = 0;  // of the step over all replicas; of this one where each counts steps of its own
   double tokens = 0;   // likewise, where there is a label a token; else 0
+  // Of this rank's replica, that entered the model: 0 where its gradient came too late or was not finite.
+  double entered_samples = 0, entered_tokens = 0;
+  std::int64_t batch =
+      0;  // that this rank trained: the step of the epoch, or where batches are drawn, the draw's number
   StepTimes times;
   AllocationCount allocated;  // by the compute thread, hooks left out
   StepOutcome outcome;
@@ -81,6 +85,9 @@ class Hook {
   // Asked at meetings, after step_end and after epoch_end: the run has nothing left to do, though steps remain. The
   // same on all ranks. After step_end an epoch_end with `last` follows.
   virtual bool ends_run() const { return false; }
+  // Once a step of this rank, where ranks do not meet in each: its own losses, before they are told to the others.
+  // Returns the mean of those where all ranks are to end because of it; 0: they are not.
+  virtual double diverges(const LossSums& own, std::int64_t step) { return (void)own, (void)step, 0.0; }
   // Asked once a step, on any rank: all are to save and end, as if USR1 came.
   virtual bool asks_to_requeue() const { return false; }
   virtual void run_end(bool finished) { (void)finished; }

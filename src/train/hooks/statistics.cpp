@@ -1,9 +1,6 @@
 #include "train/hooks/statistics.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
-#include <numeric>
 
 #include "job/launch.hpp"
 
@@ -29,8 +26,13 @@ void StatisticsHook::epoch_end(EpochRecord& record) {
 }
 
 void StatisticsHook::step_recorded(const StepRecord& record) {
-  if (!record.trained) return;
+  rate_.add(record);
   const StepTimes& t = record.times;
+  if (!record.trained) {
+    sums_.times += t;
+    return;
+  }
+  batches_.add(record);
   if (++steps_ == warmup_steps_ && steps_ > 1) {
     warmup_s_ = sums_.times.total_s;
     steps_before_sums_ = steps_ - 1;
@@ -40,6 +42,7 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   gradients_dropped_ += record.outcome.contributed ? 0 : 1;
   samples_dropped_ += record.dropped_samples;
   sums_.times += t;
+  sums_.samples += record.entered_samples;
   sums_.exposed_s += record.outcome.exchange_wait_s;
   sums_.busy_s += record.outcome.exchange_busy_s;
   sums_.skew_s += record.arrival_skew_s;
@@ -49,8 +52,6 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   own_losses_.push_back(record.own);
   const double busy_s = std::max(1e-12, t.training_s());
   seconds_.push_back(busy_s);
-  samples_.push_back(record.samples);
-  tokens_.push_back(record.tokens);
   allocations_.push_back(static_cast<double>(record.allocated.calls));
   allocated_bytes_.push_back(static_cast<double>(record.allocated.bytes));
 }
@@ -82,22 +83,8 @@ std::vector<double> StatisticsHook::measured(const std::vector<double>& all) con
   return {all.begin() + std::min(warm, most), all.end()};
 }
 
-// Of amounts by step, a second.
-Quartiles StatisticsHook::rates_of(const std::vector<double>& amounts) const {
-  std::vector<double> rates;
-  std::transform(amounts.begin(), amounts.end(), seconds_.begin(), std::back_inserter(rates), std::divides<>());
-  return quartiles_of(measured(rates));
-}
-
-Quartiles StatisticsHook::samples_per_s() const { return rates_of(samples_); }
-double StatisticsHook::samples_per_s_overall() const {
-  const auto sum = [](const std::vector<double>& all) { return std::accumulate(all.begin(), all.end(), 0.0); };
-  const double seconds = sum(measured(seconds_));
-  return seconds > 0 ? sum(measured(samples_)) / seconds : 0;
-}
 double StatisticsHook::allocations_per_step() const { return least(measured(allocations_)); }
 double StatisticsHook::allocated_bytes_per_step() const { return least(measured(allocated_bytes_)); }
-Quartiles StatisticsHook::tokens_per_s() const { return rates_of(tokens_); }
 Quartiles StatisticsHook::step_s() const { return quartiles_of(measured(seconds_)); }
 std::int64_t StatisticsHook::measured_steps() const { return static_cast<std::int64_t>(measured(seconds_).size()); }
 

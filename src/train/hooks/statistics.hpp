@@ -2,18 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "train/hooks/hook.hpp"
+#include "train/rate_record.hpp"
+#include "train/trained_batches.hpp"
 
 namespace echelon::inline train {
 
 // The first `warmup_steps` (at least 1) of the attempt warm caches and build what is built once: rates and quartiles
 // leave them out, where there are others. Sums begin with the last of them, which is step 1 where nothing else is asked
-// for; the time before it is warmup_s.
+// for; the time before it is warmup_s. A rank that has done all its steps waits for the others: that time is in the
+// sums.
 class StatisticsHook final : public Hook {
  public:
-  explicit StatisticsHook(std::int64_t warmup_steps = 1) : warmup_steps_(warmup_steps) {}
+  explicit StatisticsHook(std::int64_t warmup_steps = 1, TrainedBatches batches = TrainedBatches())
+      : warmup_steps_(warmup_steps), batches_(std::move(batches)) {}
 
   void step_end(const StepRecord& record) override;
   void epoch_end(EpochRecord& record) override;
@@ -40,10 +45,12 @@ class StatisticsHook final : public Hook {
   double newest_loss() const { return loss_; }
   const std::vector<LossSums>& own_losses() const { return own_losses_; }  // StepRecord::own by step
 
+  const RateRecord& rate() const { return rate_; }
+  double warm_s() const { return rate_.warm_s(warmup_steps_); }
+  double samples_in_sums() const { return sums_.samples; }  // that entered the model
+  const TrainedBatches& batches() const { return batches_; }
+
   // Without the warm-up; hooks left out.
-  Quartiles samples_per_s() const;
-  double samples_per_s_overall() const;
-  Quartiles tokens_per_s() const;  // zeros where labels are one a sample
   Quartiles step_s() const;
   double allocations_per_step() const;  // least, which depends on no timing
   double allocated_bytes_per_step() const;
@@ -51,13 +58,12 @@ class StatisticsHook final : public Hook {
 
  private:
   std::vector<double> measured(const std::vector<double>& all) const;
-  Quartiles rates_of(const std::vector<double>& amounts) const;
 
   void add(const CodecRecord& codec);
 
   struct Sums {
     StepTimes times;
-    double exposed_s = 0, busy_s = 0, codec_s = 0, skew_s = 0, skew_wait_s = 0;
+    double exposed_s = 0, busy_s = 0, codec_s = 0, skew_s = 0, skew_wait_s = 0, samples = 0;
   };
 
   std::int64_t warmup_steps_, steps_ = 0, steps_before_sums_ = 0, coded_steps_ = 0;
@@ -69,8 +75,9 @@ class StatisticsHook final : public Hook {
   double loss_ = 0;
   std::vector<LossSums> own_losses_;
   EpochRecord epoch_;
+  RateRecord rate_;
+  TrainedBatches batches_;
   std::vector<double> seconds_;
-  std::vector<double> samples_, tokens_;  // by step, as seconds_
   std::vector<double> allocations_, allocated_bytes_;
 };
 

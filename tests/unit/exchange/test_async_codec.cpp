@@ -133,7 +133,9 @@ class PlainLoop {
                                      .tau = setting.exchange.tau,
                                      .index_coding = setting.exchange.index_coding};
           worker.push = make_codec(setting.exchange.codec, options);
-          worker.answer = make_codec(setting.exchange.codec, options);
+          CodecOptions of_answers = options;
+          of_answers.tau = 0;  // adapts
+          worker.answer = make_codec(setting.exchange.codec, of_answers);
         }
       }
   }

@@ -136,7 +136,7 @@ TEST_CASE("a coded message of a server that is shorter than its statistics is re
   ExchangeConfig config;
   config.codec = "int8";
   const ElemRange all{0, parameters.elems()};
-  const auto form = ServerForm::make(config, parameters, DType::f32, {0, parameters.elems()}, {all}, {});
+  const auto form = ServerForm::make(config, parameters, DType::f32, {0, parameters.elems()}, {all}, {}, false);
   std::vector<float> values(test::at(parameters.elems()));
   const std::vector<std::byte> wire(form->most_bytes(parameters.elems()));
   CHECK_THAT(refusal<Error>([&] { form->decode(wire.data(), 15, values.data(), all); }), Contains("statistics"));

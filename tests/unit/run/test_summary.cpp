@@ -65,7 +65,6 @@ TEST_CASE("the first step is measured apart", "[train]") {
   }
   CHECK(statistics.measured_steps() == 3);
   CHECK(statistics.step_s().median == Approx(3));
-  CHECK(statistics.samples_per_s().median == Approx(10.0 / 3));
   CHECK(statistics.times().total_s == Approx(115));
   CHECK(statistics.first_step_s() > 0);
 }
@@ -95,7 +94,6 @@ TEST_CASE("a warm-up of several steps is in no rate and no sum", "[train]") {
   CHECK(statistics.exposed_s() == Approx(4 + 5 + 6));
   CHECK(statistics.codec_s() == Approx(3 * 0.5));  // as the exchange that it is a share of
   CHECK(statistics.codec().seconds == Approx(6 * 0.5));
-  CHECK(statistics.samples_per_s_overall() == Approx(2));
   CHECK(after(4, 4).measured_steps() == 1);
   // A resumed attempt may be shorter than the warm-up.
   CHECK(after(4, 3).measured_steps() == 2);

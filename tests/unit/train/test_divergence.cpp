@@ -55,6 +55,22 @@ TEST_CASE("spikes, large losses and paced runs do not count as divergence", "[tr
   CHECK(ends_at(then(std::nan(""), 100, std::nan(""))) == 0);  // paced
 }
 
+TEST_CASE("where ranks do not meet in every step each counts its own", "[train][divergence]") {
+  Config config;
+  RunState state;
+  DivergenceHook hook(config, state, false);
+  StepRecord mean;  // of a meeting, in which one replica of many has diverged
+  mean.loss = 2.2;
+  for (int step = 1; step < 21; ++step) {
+    CHECK(hook.diverges({.loss = step == 1 ? 2.3 * 8 : 250 * 8, .weight = 8}, step) == 0);
+    hook.step_end(mean);
+  }
+  CHECK(hook.diverges({.loss = 0, .weight = 0}, 21) == 0);  // a step without samples
+  CHECK(hook.diverges({.loss = 250 * 8, .weight = 8}, 22) == Approx(250));
+  CHECK(state.first_loss == Approx(2.3));
+  CHECK_THAT(diverged_text(250, 3, config), Catch::Contains("the loss of rank 3 is 250"));
+}
+
 TEST_CASE("a resumed run keeps the limit of its first step", "[train][divergence]") {
   CHECK(ends_at(then(250, 30, 250), 10, 2.3, 1000) == 1020);
   CHECK(ends_at(then(250, 30, 250), 10, 100, 1000) == 0);

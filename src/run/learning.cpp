@@ -1,0 +1,83 @@
+#include "run/learning.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/checksum.hpp"
+#include "base/text.hpp"
+#include "checkpoint/run_state.hpp"
+#include "report/oscillation.hpp"
+
+namespace echelon::inline run {
+namespace {
+
+constexpr std::ptrdiff_t kLeastSteps = 40;  // fewer tell a loss that stands from one that falls slowly too badly
+constexpr std::ptrdiff_t kLeastWindow = 10, kWindowsInAll = 20;
+constexpr double kHardly = 0.02;  // of the loss: what its window may be below and still have learned nothing
+constexpr double kClimbed = 2;    // times the first loss
+
+// By step: the mean loss over all replicas of their i-th steps; NaN where it is not known.
+std::vector<double> mean_losses(const SummaryParts& parts, Group& workers) {
+  const std::vector<LossSums>& own = parts.statistics.own_losses();
+  const auto steps = static_cast<std::size_t>(workers.max(static_cast<double>(own.size())));
+  std::vector<double> sums(2 * steps);  // losses, then weights
+  for (std::size_t i = 0; i < own.size(); ++i) sums[i] = own[i].loss, sums[steps + i] = own[i].weight;
+  if (steps > 0) workers.sum(sums);
+  for (std::size_t i = 0; i < steps; ++i) sums[i] /= sums[steps + i];
+  sums.resize(steps);
+  return sums;
+}
+
+double chance_loss(const SummaryParts& parts) {
+  const std::string& loss = parts.config.model.loss;
+  const auto classes = static_cast<double>(parts.plan.train.classes);
+  return classes > 1 && (loss == "auto" || loss == "softmax") ? std::log(classes) : 0;
+}
+
+}  // namespace
+
+std::string nothing_learned(const LearningCurve& curve) {
+  const std::vector<double>& losses = curve.losses;
+  const std::ptrdiff_t steps = std::ssize(losses);
+  if (steps < kLeastSteps) return {};
+  const std::ptrdiff_t window = std::max(kLeastWindow, steps / kWindowsInAll);
+  const double last = std::accumulate(losses.end() - window, losses.end(), 0.0) / static_cast<double>(window);
+  const double start = curve.first > 0 ? curve.first : losses.front();
+  const double nothing = curve.chance > 0 ? std::min(start, curve.chance) : start;
+  if (!(last >= (1 - kHardly) * nothing)) return {};
+  const auto [least, most] = std::minmax_element(losses.begin(), losses.end());
+  std::string text = fmt::format("nothing was learned: the loss is {:.4g} over the last {}, and was {:.4g} at first",
+                                 last, counted(window, "step"), start);
+  if (curve.chance > 0) text += fmt::format("; guessing among the classes has {:.4g}", curve.chance);
+  if (*most > kClimbed * start)
+    text +=
+        fmt::format("; it had climbed to {:.4g} at step {} of this attempt: a lower optimizer.learning_rate may help",
+                    *most, most - losses.begin() + 1);
+  else if (*least < nothing / kClimbed)
+    text += fmt::format("; it had fallen to {:.4g} at step {} of this attempt", *least, least - losses.begin() + 1);
+  return text;
+}
+
+void take_learning(const SummaryParts& parts, Group& workers, RunFigures& run) {
+  std::vector<double> losses = mean_losses(parts, workers);
+  run.loss_oscillation = loss_oscillation(losses);
+  if (run.paced) return;
+  const bool moved = hex64(parts.arenas.checksum()) != parts.checksum_at_start;
+  if (workers.max(moved ? 1 : 0) == 0 && !losses.empty()) {
+    run.findings.push_back(
+        fmt::format("no weight has changed in {}: look at optimizer.learning_rate and, where a codec chooses values by "
+                    "their size, at its threshold",
+                    counted(std::ssize(losses), "step")));
+    return;
+  }
+  std::erase_if(losses, [](double loss) { return !std::isfinite(loss); });
+  if (const std::string text =
+          nothing_learned({.losses = std::move(losses), .first = parts.at.first_loss, .chance = chance_loss(parts)});
+      !text.empty() && run.state == "finished")
+    run.findings.push_back(text);
+}
+
+}  // namespace echelon::inline run
