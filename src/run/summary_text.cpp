@@ -52,9 +52,9 @@ std::string rate_lines(const RunFigures& s) {
   if (s.steps_together())
     text += fmt::format("; a step takes {}, median of {}, {} to {}", seconds_text(s.step_s.median), s.timed_steps,
                         seconds_text(s.step_s.p25), seconds_text(s.step_s.p75));
-  text += fmt::format("){}\napart from it: first step {:.2f} s after the start",
-                      s.paced ? ", PACED: ops sleep for tabulated times, computed values are meaningless" : "",
-                      s.start_to_first_step_s);
+  text += s.paced ? "), PACED: ops sleep for tabulated times, computed values are meaningless" : ")";
+  if (!s.shaped.empty()) text += fmt::format(", SHAPED: messages were slowed down to {}", s.shaped);
+  text += fmt::format("\napart from it: first step {:.2f} s after the start", s.start_to_first_step_s);
   if (s.warmup_s > 0) text += fmt::format(", warm-up {}", seconds_text(s.warmup_s));
   if (s.evaluation_s > kShown_s) text += fmt::format(", evaluation {}", seconds_text(s.evaluation_s));
   if (s.checkpoint_s > kShown_s) text += fmt::format(", checkpoints {}", seconds_text(s.checkpoint_s));
@@ -73,9 +73,7 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
                         parts.plan.per_token() ? perplexity_text(s.test_loss) : "");
   if (s.test_top5_accuracy >= 0) text += fmt::format(", top-5 accuracy {:.2f} %", 100 * s.test_top5_accuracy);
   if (s.test_macro_f1 >= 0) text += fmt::format(", macro F1 {:.4f}", s.test_macro_f1);
-  text += "\n" + rate_lines(s);
-  if (!s.shaped.empty()) text += fmt::format(", SHAPED: messages were slowed down to {}", s.shaped);
-  text += "\ntime:";
+  text += "\n" + rate_lines(s) + "\ntime:";
   const TimePercent percent = time_percent(s.time_split_s);
   for (std::size_t i = 0; i < percent.size(); ++i)
     if (!is_seldom(i) || percent[i] > 0)
