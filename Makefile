@@ -60,6 +60,7 @@ demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling ta
 	@+$(SUBMAKE) build
 	@tests/tools/demo.sh $(ECHELON)
 test: deps ## install what is missing, build, run every test
+	@tests/tools/install_deps.sh $(BUILD) --tests
 	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda cuda_calls cuda_on_cpu
 quick-test: deps ## the unit and contract rings without slow cases, under 30 s

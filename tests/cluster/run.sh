@@ -22,7 +22,13 @@ finish() {
   [ -z "${ECHELON_TEST_SUMMARY:-}" ] || echo "cluster: $line" >> "$ECHELON_TEST_SUMMARY"
   [ $failed -eq 0 ]
 }
-skip() { echo "skipped: $1: $2"; skipped=$((skipped + 1)); }
+# skip NAME KIND REASON: kinds as in tests/support/skip.hpp
+skip() {
+  local line="skipped for $2: \"$1\" $3"
+  echo "$line"
+  [ -z "${ECHELON_TEST_SUMMARY:-}" ] || echo "$line" >> "$ECHELON_TEST_SUMMARY"
+  skipped=$((skipped + 1))
+}
 # verdict NAME EXPECTED FOUND LOG..
 verdict() {
   if [ "$2" = "$3" ] && [ -n "$2" ]; then passed=$((passed + 1)); else
@@ -52,13 +58,13 @@ names=("weights over four hosts are those of four ranks on one"
   "verify passes under srun"
   "messages that are slowed down take what shaped links take, within 5 %")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
-  for name in "${names[@]}"; do skip "$name" "needs root, iproute2 and network namespaces"; done
+  for name in "${names[@]}"; do skip "$name" right "needs root, iproute2 and network namespaces"; done
   finish; exit
 fi
 ip netns del echelon-probe
 if [ -e /var/tmp/echelon-hosts ]; then  # somebody's: left alone
   hosts=true
-  for name in "${names[@]}"; do skip "$name" "other hosts are up: tests/cluster/hosts.sh down"; done
+  for name in "${names[@]}"; do skip "$name" setting "other hosts are up: tests/cluster/hosts.sh down"; done
   finish; exit
 fi
 
@@ -148,9 +154,9 @@ verdict "${names[18]}" 'ring server ' \
   "$(awk '$1 != "tree" && $4 > 0.95 && $4 < 1.05 { printf "%s ", $1 }' <<< "$pairs")" shaped.log
 
 if ! command -v slurmctld slurmd munge > /dev/null; then
-  for name in "${names[@]:3}"; do skip "$name" "needs slurm-wlm and munge"; done
+  for name in "${names[@]:3}"; do skip "$name" package "needs slurm-wlm and munge"; done
 elif ! "$hosts" slurm > "$work/slurm.log" 2>&1; then
-  for name in "${names[@]:3}"; do skip "$name" "Slurm did not start here: $(tail -1 "$work/slurm.log")"; done
+  for name in "${names[@]:3}"; do skip "$name" setting "Slurm did not start here: $(tail -1 "$work/slurm.log")"; done
 else
   eval "$("$hosts" env)"
   ECHELON=$work/echelon timeout 180 sbatch --wait --nodes 4 --ntasks 4 --ntasks-per-node 1 --output "$work/job.log" \

@@ -31,7 +31,7 @@ OpenDevice halves(bool emulated, int threads = 1) {
 }
 
 bool without_instructions(bool emulated) {
-  return !emulated && skip_without(multiplies_bf16(), half_instructions_text());
+  return !emulated && skip_without(multiplies_bf16(), Lacks::processor, half_instructions_text());
 }
 
 void check(Device& device, const OpSpec& spec, double tolerance) {

@@ -156,7 +156,9 @@ void add_normalised_images(OnnxCases& cases, const std::string& file) {
 }
 
 TEST_CASE("onnxruntime computes every layer as this program does", "[onnx][python]") {
-  if (test::skip_without(test::has_onnx_runtime(), "needs the Python packages onnx and onnxruntime")) return;
+  if (test::skip_without(test::has_onnx_runtime(), test::Lacks::package,
+                         "needs the Python packages onnx and onnxruntime"))
+    return;
   const test::TempFolder folder;
   OnnxCases cases;
   std::size_t count = 3;

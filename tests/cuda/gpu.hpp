@@ -12,7 +12,7 @@ namespace echelon::test {
 inline bool without_gpus(int wanted) {
   std::string why;
   const int gpus = visible_gpus(&why);
-  return skip_without(gpus >= wanted, gpus == 0 ? why : "one GPU");
+  return skip_without(gpus >= wanted, Lacks::gpu, gpus == 0 ? why : "one GPU");
 }
 inline bool without_gpu() { return without_gpus(1); }
 

@@ -79,7 +79,7 @@ class Draw {
 }  // namespace
 
 TEST_CASE("setters of descriptors accept and refuse what cuDNN's own do", "[cuda_calls][library]") {
-  if (skip_without(cudnn() != nullptr, "libcudnn.so.9 cannot be opened here")) return;
+  if (skip_without(cudnn() != nullptr, Lacks::gpu, "libcudnn.so.9 cannot be opened here")) return;
   ledger().begin({});
   int compared = 0;
   const auto tensor = make_two(BOTH(cudnnCreateTensorDescriptor));

@@ -5,6 +5,8 @@
 #include "base/error.hpp"
 #include "tests/run/compare.hpp"
 #include "tests/support/patience.hpp"
+#include "tests/support/random.hpp"
+#include "tests/support/rounding.hpp"
 
 namespace echelon {
 namespace {
@@ -56,11 +58,16 @@ TEST_CASE("ranks on devices of two kinds train together as on one", "[run][balan
       train_run(trial, "shared", {{2}}, test::with(sets, test::with(unlike_devices, {"data.balance=speed"})));
   INFO(unlike.out);
   CHECK_THAT(unlike.out, Contains("1 thread, AVX") && Contains("; 1: ") && Contains("plain loops"));
-  for (const test::TrainedRun* run : {&unlike, &shared}) {
-    const std::vector<double> one = alike.values("weights"), other = run->values("weights");
-    REQUIRE(one.size() == other.size());
-    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(other[i] == Approx(one[i]).epsilon(1e-3).margin(1e-4));
-  }
+  // How far rounding alone drives two trainings apart here: in f32, on either kind of device. That is far below the
+  // 1e-2 and more of a sample that is lost or counted twice.
+  const test::TrainedRun plain =
+      train_run(trial, "plain", {{2}}, test::with(sets, {"device.kind=reference", "device.dtype=f32"}));
+  const std::vector<double> one = alike.values("weights");
+  const double floor = test::relative_distance(plain.values("weights"), one);
+  CHECK(floor > 0);
+  CHECK(floor < 1e-3);
+  for (const test::TrainedRun* run : {&unlike, &shared})
+    CHECK(test::relative_distance(run->values("weights"), one) < test::rounding_bound(floor));
 }
 
 TEST_CASE("shares by speed are measured anew after a resume, also on other ranks", "[run][balance]") {

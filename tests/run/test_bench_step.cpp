@@ -94,7 +94,9 @@ TEST_CASE("bench update sets every rule beside SGD", "[bench]") {
 }
 
 TEST_CASE("bench step shows layers, ops and their implementations, none of them a reference body", "[bench]") {
-  if (test::skip_without(openmp_threads_at_most() >= 2, "OMP_THREAD_LIMIT leaves a process one thread")) return;
+  if (test::skip_without(openmp_threads_at_most() >= 2, test::Lacks::setting,
+                         "OMP_THREAD_LIMIT leaves a process one thread"))
+    return;
   const TempFolder folder;
   const Outcome run = bench(folder, write_config(folder), {"--ops", "--threads", "2", "--batch", "16"});
   INFO(run.err << run.out);

@@ -83,7 +83,7 @@ TEST_CASE("the bundle runs where the packages are not", "[bundle][slow]") {
   ranks.cwd = root + "/share/echelon";
   for (const bool hidden : {false, true}) {
     fs::remove_all(ranks.cwd + "/results");
-    if (hidden && skip_without(may_mount(), "mounting over a folder needs root")) return;
+    if (hidden && skip_without(may_mount(), Lacks::right, "mounting over a folder needs root")) return;
     const Outcome outcome = run_process(hidden ? without_open_mpi(ranks) : ranks);
     INFO(outcome.out << outcome.err);
     CHECK(outcome.code == 0);

@@ -43,7 +43,8 @@ open(sys.argv[2], "w").writelines(":::MLLOG " + json.dumps(row) + "\n" for row i
 }  // namespace
 
 TEST_CASE("TensorBoard reads every number of every row back", "[run][report][convert]") {
-  if (test::skip_without(has_module("tensorboard"), "needs the Python package tensorboard")) return;
+  if (test::skip_without(has_module("tensorboard"), test::Lacks::package, "needs the Python package tensorboard"))
+    return;
   const test::Trial trial;
   REQUIRE(trial.train(2, {"train.epochs=2"}).code == kExitOk);
   REQUIRE(trial.echelon({"report", "results", "--tensorboard", "events"}).code == kExitOk);
@@ -78,7 +79,7 @@ TEST_CASE("TensorBoard reads every number of every row back", "[run][report][con
 }
 
 TEST_CASE("pandas reads metrics.jsonl in one line, as the page says", "[run][report][convert]") {
-  if (test::skip_without(has_module("pandas"), "needs the Python package pandas")) return;
+  if (test::skip_without(has_module("pandas"), test::Lacks::package, "needs the Python package pandas")) return;
   const test::Trial trial;
   REQUIRE(trial.train(2, {"train.epochs=2"}).code == kExitOk);
   const test::Outcome read = python({"-c", R"(
@@ -105,7 +106,8 @@ print(len(steps), float(steps["loss"].iloc[-1]), int(flat["time.forward"].count(
 }
 
 TEST_CASE("MLPerf's checker takes the lines with what the submitter adds, and no less", "[run][report][convert]") {
-  if (test::skip_without(has_module("mlperf_logging"), "needs the Python package mlperf-logging")) return;
+  if (test::skip_without(has_module("mlperf_logging"), test::Lacks::package, "needs the Python package mlperf-logging"))
+    return;
   const test::Trial trial;
   REQUIRE(trial.train(0, {"train.epochs=2"}).code == kExitOk);
   REQUIRE(trial.echelon({"report", "results", "--mllog", "mllog"}).code == kExitOk);

@@ -139,7 +139,7 @@ void add_sequences(OnnxCases& cases, const Trial& trial) {
 }  // namespace
 
 TEST_CASE("onnxruntime finds what predict finds, for images, texts and sequences", "[export][python][slow]") {
-  if (skip_without(has_onnx_runtime(), "needs the Python packages onnx and onnxruntime")) return;
+  if (skip_without(has_onnx_runtime(), Lacks::package, "needs the Python packages onnx and onnxruntime")) return;
   const Trial images, text(text_config()), sequences(sequence_config());
   OnnxCases cases;
   add_images(cases, images);

@@ -154,7 +154,7 @@ TEST_CASE("the CUDA library is not taken from where anybody may have put one", "
   const bool compiled =
       test::run_process({.argv = {"gcc", "-shared", "-fPIC", "-o", library, trial / "planted.c"}, .cwd = {}, .env = {}})
           .code == 0;
-  if (test::skip_without(compiled, "needs gcc")) return;
+  if (test::skip_without(compiled, test::Lacks::package, "needs gcc")) return;
   // An executable without a library beside it, whatever was built.
   fs::copy_file(test::echelon_binary(), trial / "bin/echelon");
   const std::string marker = trial / "loaded";

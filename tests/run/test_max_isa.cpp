@@ -31,7 +31,7 @@ TEST_CASE("a limit of the processor's instructions holds for our own bodies and 
   INFO(ops.out << ops.err);
   REQUIRE(ops.code == kExitOk);
   CHECK_THAT(ops.out, Contains("avx2") && !Contains("avx512"));
-  if (test::skip_without(processor_has(Isa::avx512), "needs a processor with AVX-512")) return;
+  if (test::skip_without(processor_has(Isa::avx512), test::Lacks::processor, "needs a processor with AVX-512")) return;
   CHECK_THAT(test::run_echelon(step, {.cwd = trial / ""}).out, Contains("avx512"));
 }
 
@@ -48,7 +48,7 @@ TEST_CASE("a limit that is no name of an ISA is refused by every verb, with the 
 }
 
 TEST_CASE("a reproducible run refuses ranks with unlike instructions", "[run][isa]") {
-  if (test::skip_without(processor_has(Isa::avx512), "needs a processor with AVX-512")) return;
+  if (test::skip_without(processor_has(Isa::avx512), test::Lacks::processor, "needs a processor with AVX-512")) return;
   const test::Trial trial;
   const test::Sets sets = {"train.reproducible=true", "exchange.algorithm=butterfly", "train.steps=2"};
   const std::vector<std::string> all = trial.words(1, sets);

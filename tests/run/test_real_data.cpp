@@ -19,7 +19,8 @@ std::string real_data(const std::string& name) {
 }
 
 bool missing(const std::string& path) {
-  return test::skip_without(!path.empty() && fs::exists(path), "needs published sets in the folder ECHELON_REAL_DATA");
+  return test::skip_without(!path.empty() && fs::exists(path), test::Lacks::data,
+                            "needs published sets in the folder ECHELON_REAL_DATA");
 }
 
 constexpr const char* kVowels = R"(name = "trial"

@@ -142,7 +142,7 @@ TEST_CASE("a full disk ends with 3 and leaves the earlier checkpoint whole", "[r
   const std::string mount_point = trial / "results";
   fs::create_directory(mount_point);
   const bool mounted = ::mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=900k") == 0;
-  if (test::skip_without(mounted, "needs root, to mount a small tmpfs")) return;
+  if (test::skip_without(mounted, test::Lacks::right, "needs root, to mount a small tmpfs")) return;
   const int ranks = GENERATE(0, 2);
   const test::Outcome outcome = trial.train(ranks, {"checkpoint.keep=50"});  // about 310 kB each
   const auto found = find_checkpoint(trial.run() + "/checkpoints");

@@ -100,7 +100,9 @@ units = 10
 )";
 
 TEST_CASE("reproducible with batch norm, dropout and moved images, on 2 threads a rank", "[run]") {
-  if (test::skip_without(openmp_threads_at_most() >= 2, "OMP_THREAD_LIMIT leaves a process one thread")) return;
+  if (test::skip_without(openmp_threads_at_most() >= 2, test::Lacks::setting,
+                         "OMP_THREAD_LIMIT leaves a process one thread"))
+    return;
   const test::Trial trial(kImages);
   std::filesystem::create_directories(trial / "train");
   test::write_shard(trial / "train/a.h5", 150, "a");

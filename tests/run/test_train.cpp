@@ -85,7 +85,9 @@ TEST_CASE("training on 1 and 2 ranks learns, and leaves its records", "[run][slo
 
 TEST_CASE("the digits are learned on 1 and 2 ranks from the shipped config", "[run][slow]") {
   const fs::path root = fs::absolute(test::echelon_binary()).parent_path().parent_path().parent_path().parent_path();
-  if (test::skip_without(fs::exists(root / "data/digits/train"), "needs data/digits beside the build folder")) return;
+  if (test::skip_without(fs::exists(root / "data/digits/train"), test::Lacks::build,
+                         "needs data/digits beside the build folder"))
+    return;
   const test::Trial trial;
   test::Command command = test::mpirun(GENERATE(1, 2), {"train", "configs/smoke/digits.toml", "--set", "name=trial",
                                                         "--set", "run.results=\"" + (trial / "results") + "\""});
@@ -99,7 +101,9 @@ TEST_CASE("the digits are learned on 1 and 2 ranks from the shipped config", "[r
 
 TEST_CASE("the experiment in the README trains as it stands", "[run][slow]") {
   const fs::path root = fs::absolute(test::echelon_binary()).parent_path().parent_path().parent_path().parent_path();
-  if (test::skip_without(fs::exists(root / "README.md"), "needs the repository around the build folder")) return;
+  if (test::skip_without(fs::exists(root / "README.md"), test::Lacks::build,
+                         "needs the repository around the build folder"))
+    return;
   const std::string text = read_file_whole((root / "README.md").string());
   const auto first = text.find("```toml\n") + 8;
   const test::Trial trial;

@@ -24,6 +24,7 @@ constexpr std::size_t kLongestFailure = 2000;
 
 bool skipped_this = false;
 std::string first_failure;          // of this test
+std::vector<std::string> skips;     // "gpu: \"name of the test\" reason"
 std::vector<std::string> failures;  // repeated at the end, where they are not lost among what the tests print
 int passed = 0, failed = 0, skipped = 0;
 std::function<bool(const std::string&, bool)> agreement;
@@ -91,10 +92,13 @@ CATCH_REGISTER_LISTENER(Counter)
 
 }  // namespace
 
-bool skip_without(bool present, const std::string& reason) {
+bool skip_without(bool present, Lacks what, const std::string& reason) {
   if (present) return false;
+  constexpr const char* kNames[] = {"gpu", "processor", "data", "package", "right", "memory", "build", "setting"};
   skipped_this = true;
-  std::printf("skipped: %s: %s\n", Catch::getResultCapture().getCurrentTestName().c_str(), reason.c_str());
+  skips.push_back(std::string(kNames[static_cast<std::size_t>(what)]) + ": \"" +
+                  Catch::getResultCapture().getCurrentTestName() + "\" " + reason);
+  std::printf("skipped for %s\n", skips.back().c_str());
   return true;
 }
 
@@ -118,6 +122,7 @@ int run_session(int argc, char** argv, const char* ring, bool reports) {
     if (const char* path = std::getenv("ECHELON_TEST_SUMMARY"))
       if (std::FILE* file = std::fopen(path, "a")) {
         std::fprintf(file, "%s: %s\n", ring, line.c_str());
+        for (const std::string& skip : skips) std::fprintf(file, "skipped for %s\n", skip.c_str());
         for (const std::string& failure : failures) std::fprintf(file, "failed in %s: %s\n", ring, failure.c_str());
         std::fclose(file);
       }

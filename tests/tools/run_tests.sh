@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Runs rings of tests and closes with one plain line over all of them.
-#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run fuzz cluster cuda cuda_calls cuda_on_cpu kills faults study_kills
+#   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run fuzz cluster cuda cuda_calls cuda_on_cpu smaller kills faults study_kills
 set -u
 out=$1; shift
 filter=''
 limit=1200
 [ "${1:-}" = --quick ] && { filter='~[slow]'; shift; }
 [ "${1:-}" = --soak ] && { filter='[sampled],[soak]'; limit=14400; export ECHELON_TEST_ALL=1 ECHELON_FUZZ_TIMES=${ECHELON_FUZZ_TIMES:-50}; shift; }
+# Python packages that tests read the product's files with: install_deps.sh --tests.
+[ -x "$(dirname "$out")/venv/bin/python" ] && export PYTHON=${PYTHON:-$PWD/$(dirname "$out")/venv/bin/python}
 summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
 export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1
@@ -43,6 +45,12 @@ ring() { # name limit_s command...
   [ "$(wc -l < "$summary")" -gt "$before" ] || { echo "$name: ended with code $code and no closing line"; echo "$name: 0 passed, 1 failed, 0 skipped" >> "$summary"; failed=1; }
 }
 
+# A ring that does not run here: skip RING KIND REASON, kinds as in tests/support/skip.hpp
+skip() {
+  echo "== $1"
+  printf '%s\n' "skipped for $2: \"$1\" $3" "$1: 0 passed, 0 failed, 1 skipped" | tee -a "$summary"
+}
+
 # A ring in two halves that run at once: the tests of some files, and all others.
 halves() { # name limit_s "FILE.." command...
   local name=$1 limit=$2 files=$3 first='' others='' file log own; shift 3
@@ -67,15 +75,24 @@ halves() { # name limit_s "FILE.." command...
 for name in "$@"; do
   case $name in
     lint) ring lint 300 tests/lint/lint.sh ;;
-    mpi) for ranks in 1 2 3 4; do ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 "$whole_stacks" mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" "${quick[@]}"; done ;;
+    mpi)
+      for ranks in 1 2 3 4; do  # [several]: of two ranks at least; [pair]: of two
+        case $ranks in 1) fit='~[several]~[pair]' ;; 2) fit='' ;; *) fit='~[pair]' ;; esac
+        [[ $filter == *,* ]] || fit+=$filter
+        ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 "$whole_stacks" mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" ${fit:+"$fit"}
+      done ;;
+    smaller) # the tests whose numbers depend on the processor, as a machine without AVX-512 computes them
+      for name in unit contract; do
+        ring "$name of avx2" 300 env ECHELON_MAX_ISA=avx2 "$out/tests/$name" "[onednn]$filter,[golden]$filter"
+      done ;;
     cuda) [ -x "$out/tests/cuda" ] && ring cuda 1200 "$out/tests/cuda" ;;
     cuda_calls)
       if [ -x "$out/cuda_calls/cuda_calls" ]; then ring cuda_calls 120 "$out/cuda_calls/cuda_calls" "${quick[@]}"; else
-        echo "== cuda_calls"; echo "SKIPPED: built without CUDA (nvcc, cudnn.h, nccl.h)"; echo "cuda_calls: 0 passed, 0 failed, 1 skipped" >> "$summary"
+        skip cuda_calls gpu "built without CUDA (nvcc, cudnn.h, nccl.h)"
       fi ;;
     cuda_on_cpu)  # its threads are fibers
       case $(basename "$out") in
-        *tsan*) echo "== cuda_on_cpu"; echo "SKIPPED: the thread sanitizer knows of no fibers"; echo "cuda_on_cpu: 0 passed, 0 failed, 1 skipped" >> "$summary" ;;
+        *tsan*) skip cuda_on_cpu build "the thread sanitizer knows of no fibers" ;;
         *) ring cuda_on_cpu 120 "$out/tests/cuda_on_cpu" "${quick[@]}" ;;
       esac ;;
     kills) ring kills 7200 tests/tools/kills.py "$out/bin/echelon" ;;
@@ -90,9 +107,19 @@ for name in "$@"; do
     *) ring "$name" $limit "$out/tests/$name" "${quick[@]}" ;;
   esac
 done
+# ECHELON_SKIPS="gpu processor": what may be skipped; another kind is a failure. Not set: anything.
+forbidden() { grep '^skipped for ' "$summary" | grep -vE "^skipped for (${ECHELON_SKIPS// /|}):"; }
+if [ -n "${ECHELON_SKIPS+set}" ] && [ -n "$(forbidden)" ]; then
+  failed=1
+  forbidden | sed 's/^skipped for/failed: only what is missing of '"${ECHELON_SKIPS// /, }"' may be skipped here, not/' > "$summary.forbidden"
+  echo "skips: 0 passed, $(wc -l < "$summary.forbidden") failed, 0 skipped" >> "$summary"
+  cat "$summary.forbidden" >> "$summary"
+  rm "$summary.forbidden"
+fi
 echo
 grep -E '^[^:]+: [0-9]+ passed' "$summary"
-grep -vE '^[^:]+: [0-9]+ passed' "$summary"  # the failures last: the end of a log is what is seen first
+grep '^skipped for ' "$summary" | sort
+grep -vE '^[^:]+: [0-9]+ passed|^skipped for ' "$summary"  # the failures last: the end of a log is what is seen first
 awk -F'[:,]' '/: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { for (i = 1; i <= NF; i++) { if ($i ~ /passed/) p += $i; if ($i ~ /failed/) f += $i; if ($i ~ /skipped/) s += $i } }
   END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$summary"
 exit $failed

@@ -39,7 +39,7 @@ TEST_CASE("a file that is not echelon's CUDA library is named", "[device][cuda]"
 }
 
 TEST_CASE("without a usable GPU, opening the CUDA device is an environment error that says why", "[device][cuda]") {
-  if (test::skip_without(visible_gpus() == 0, "needs a machine without a GPU")) return;
+  if (test::skip_without(visible_gpus() == 0, test::Lacks::gpu, "needs a machine without a GPU")) return;
   try {
     open_cuda({});
     FAIL("opened a CUDA device where no GPU is visible");
@@ -51,7 +51,7 @@ TEST_CASE("without a usable GPU, opening the CUDA device is an environment error
 
 TEST_CASE("the CUDA library finds all it needs in the executable", "[device][cuda]") {
   const std::string file = built_library();
-  if (test::skip_without(fs::exists(file), file + " is not built")) return;
+  if (test::skip_without(fs::exists(file), test::Lacks::gpu, file + " is not built")) return;
   REQUIRE(cuda_library_problem(file) == "");
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   REQUIRE(handle);

@@ -76,7 +76,7 @@ std::vector<Floats> both_ways(Cell cell, std::int64_t H, bool avx512) {
 }  // namespace
 
 TEST_CASE("gates in vectors of 16 have the bits of those in vectors of 8", "[onednn][rnn]") {
-  if (test::skip_without(processor_has(Isa::avx512), "needs a processor with AVX-512")) return;
+  if (test::skip_without(processor_has(Isa::avx512), test::Lacks::processor, "needs a processor with AVX-512")) return;
   for (const Cell cell : {Cell::tanh, Cell::relu, Cell::lstm, Cell::gru})
     for (const std::int64_t H : {1, 7, 16, 31, 40}) {
       CAPTURE(cell, H);

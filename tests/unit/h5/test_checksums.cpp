@@ -267,7 +267,8 @@ TEST_CASE("a file that crashes the library ends the process with its name and th
   }
   int status = 0;
   ::waitpid(child, &status, 0);
-  if (test::skip_without(WIFEXITED(status) && WEXITSTATUS(status) != 100, "this library, or build, does not crash"))
+  if (test::skip_without(WIFEXITED(status) && WEXITSTATUS(status) != 100, test::Lacks::build,
+                         "this library, or build, does not crash"))
     return;
   CHECK(WEXITSTATUS(status) == kExitData);
   std::ifstream text(said);

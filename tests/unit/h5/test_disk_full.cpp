@@ -44,7 +44,7 @@ void write(const std::string& path, std::int64_t rows, const h5::DatasetOptions&
 
 TEST_CASE("disk full while writing is an EnvironmentError and leaves nothing behind", "[h5]") {
   const SmallDisk disk;
-  if (test::skip_without(disk.mounted(), "needs the right to mount a small tmpfs")) return;
+  if (test::skip_without(disk.mounted(), test::Lacks::right, "needs the right to mount a small tmpfs")) return;
   const test::Folder& folder = disk.folder();
   write(folder / "old.h5", 64, {});
   // straight writes fail at once, chunks when the cache is emptied, and a little too much only at close

@@ -1,5 +1,6 @@
 // Losses of the first training steps against PyTorch's, from the same weights and samples:
 // tests/tools/golden_models.py.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "model/zoo/zoo.hpp"
 #include "optim/optimiser.hpp"
+#include "tests/support/rounding.hpp"
 #include "tests/support/trainer.hpp"
 #include "tests/unit/model/golden_models.hpp"
 
@@ -100,8 +102,15 @@ TEST_CASE("losses of the first steps are PyTorch's", "[model][golden]") {
       const std::vector<double> exact = losses_of(row.name, {}, row.losses.size());
       for (std::size_t step = 0; step < exact.size(); ++step)
         CHECK(exact[step] == Approx(row.losses[step]).epsilon(1e-9).margin(0));
-      const std::vector<double> fast = losses_of(row.name, {.device = "onednn", .dtype = DType::f32}, 5);
-      for (std::size_t step = 0; step < fast.size(); ++step)
-        CHECK(fast[step] == Approx(row.losses[step]).epsilon(1e-4).margin(0));
+      // Plain loops in f32 round as often, in another order.
+      const std::size_t few = 5;
+      const std::vector<double> plain = losses_of(row.name, {.dtype = DType::f32}, few);
+      const std::vector<double> fast = losses_of(row.name, {.device = "onednn", .dtype = DType::f32}, few);
+      double floor = 0;
+      for (std::size_t step = 0; step < few; ++step)
+        floor = std::max(floor, std::abs(plain[step] / row.losses[step] - 1));
+      CHECK(floor < 1e-3);
+      for (std::size_t step = 0; step < few; ++step)
+        CHECK(fast[step] == Approx(row.losses[step]).epsilon(test::rounding_bound(floor)).margin(0));
     }
 }
