@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/peak_memory.hpp"
 #include "base/text.hpp"
+#include "cli/amdahl.hpp"
 #include "cli/options.hpp"
 #include "cli/step_bench.hpp"
 #include "config/parse.hpp"
@@ -107,6 +108,19 @@ void print_report(StepBench& bench, const BenchStepOptions& options, const Bench
   if (!options.table.empty()) write_table(options.table, ops);
 }
 
+// The same steps on one thread, and what both times say of many.
+void print_serial_share(const Config& config, const BenchStepOptions& options, const BenchTimes& times,
+                        std::int64_t batch) {
+  constexpr int kMany = 32;
+  const BenchTimes alone = StepBench(config, batch, 1).measure(options.steps);
+  const double serial = serial_share(alone.median_s, times.median_s, options.threads);
+  fmt::print(
+      "threads: {} on 1, {} on {}: {:.2f} times as fast; {:.1f} % of a step on one thread is serial, by which {} "
+      "threads would be {:.1f} times as fast as one (Amdahl)\n",
+      seconds_text(alone.median_s), seconds_text(times.median_s), options.threads, alone.median_s / times.median_s,
+      100 * serial, kMany, amdahl_speedup(serial, kMany));
+}
+
 }  // namespace
 
 int run_bench_step(const BenchStepOptions& options) {
@@ -121,6 +135,8 @@ int run_bench_step(const BenchStepOptions& options) {
   const BenchTimes times = bench.measure(options.steps);
   if (!options.json) {
     print_report(bench, options, times, batch);
+    if (options.threads > 1 && bench.device().on_host() && bench.device().computes())
+      print_serial_share(config, options, times, batch);
     return kExitOk;
   }
   if (!options.table.empty()) write_table(options.table, bench.profile());

@@ -101,8 +101,8 @@ TEST_CASE("bench step shows layers, ops and their implementations, none of them 
   const Outcome run = bench(folder, write_config(folder), {"--ops", "--threads", "2", "--batch", "16"});
   INFO(run.err << run.out);
   REQUIRE(run.code == 0);
-  for (const char* part :
-       {"samples/s", "conv2", "backward", "conv_backward_weights", "optimiser", "GFLOP/s", "memory:"})
+  for (const char* part : {"samples/s", "conv2", "backward", "conv_backward_weights", "optimiser", "GFLOP/s",
+                           "memory:", "threads:", "(Amdahl)"})
     CHECK_THAT(run.out, Catch::Contains(part));
   CHECK_THAT(run.out, Catch::Contains("N16 ") && !Catch::Contains("ref"));
 }

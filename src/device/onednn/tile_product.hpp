@@ -48,17 +48,23 @@ class TileProduct {
     const BHalf *a, *b;
     void* c;
     std::int64_t rows;
+    float* sums;  // of all blocks, where the depth is split and they are no part of the result
     TileResult result;
+  };
+  struct Block {
+    std::int64_t row, column, step;  // blocks; the step with which a part of the depth begins
   };
   bool worth_a_team(std::int64_t rows) const;
   // The part of all blocks that one of a team multiplies.
   void multiply(const Job& job, std::int64_t member, std::int64_t team) const;
-  void multiply_block(TileUnit& unit, const Job& job, std::int64_t row_block, std::int64_t column_block) const;
+  void multiply_block(TileUnit& unit, const Job& job, const Block& block) const;
+  // Whether blocks of sums are parts of the result itself.
+  bool in_result(const Job& job) const;
 
   TileProductForm form_;
-  std::int64_t steps_;
+  std::int64_t steps_, part_;  // of the depth; of the part of it that is done before the next
   bool backwards_ = false;
-  std::size_t a_at_, b_at_ = 0;
+  std::size_t a_at_, b_at_ = 0, sums_at_ = 0;
   std::shared_ptr<Packed> packed_;
 };
 

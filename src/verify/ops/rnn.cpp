@@ -18,6 +18,8 @@ std::vector<OpSpec> specs_of(DType dtype) {
       {.N = 4, .T = 7, .F = 8, .H = 11, .reverse = true, .initial = true, .lengths = true, .dcn = true},
       {.N = 9, .T = 3, .F = 65, .H = 40, .lengths = true},
       {.N = 31, .T = 3, .F = 5, .H = 70, .initial = true},
+      {.N = 50, .T = 5, .F = 34, .H = 18, .lengths = true},  // more rows than a body may take at a time
+      {.N = 70, .T = 3, .F = 9, .H = 20, .reverse = true, .initial = true},
   };
   for (RnnDims d : rows)
     for (Cell cell : {Cell::tanh, Cell::relu, Cell::lstm, Cell::gru}) {
