@@ -70,7 +70,7 @@ Loader::Body::Body(const Dataset& dataset, SamplePlan the_plan, const LoaderOpti
       n(options.all_replicas ? plan.global_batch() : plan.batch(options.replica)),
       collate(dataset, options.dtype, options.augmentation),
       cache(dataset, options.buffer_bytes) {
-  ECHELON_CHECK_EQ(plan.samples(), dataset.samples(), "samples of the plan and of the data set");
+  ECHELON_CHECK_EQ(plan.ids_end(), dataset.samples(), "samples of the plan and of the data set");
   ECHELON_CHECK(options.dtype == DType::f32 || options.dtype == DType::f64, "models compute in f32 or f64");
   ECHELON_CHECK_GE(options.prefetch, 1, "at least one batch ahead");
   ECHELON_CHECK(options.start_step >= 0 && options.start_step <= plan.steps_in(options.start_epoch),

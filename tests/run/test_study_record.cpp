@@ -204,6 +204,25 @@ keep = "records"
   CHECK_THAT(trial.echelon(words, 2).out, Contains("2 done before"));
 }
 
+TEST_CASE("a share of the data is trained on as an axis, the same on one rank and on two", "[run][study]") {
+  const test::Trial trial;
+  add_study(trial, "\n[study]\nranks = [1, 2]\n[study.axes]\n\"data.fraction\" = [0.25, 1.0]\n");
+  const test::Outcome study = trial.echelon(
+      scale({"train.epochs=2", "data.sharding=record", "data.ragged=drop", "checkpoint.every_steps=0"}), 2);
+  INFO(study.out << study.err);
+  REQUIRE(study.code == kExitOk);
+  std::map<std::string, std::vector<double>> losses;  // by share, on one rank and on two
+  for (const auto& [folder, cell] : cells(trial)) {
+    const json run = json::parse(read_file_whole(trial / (cell["attempt"].get<std::string>() + "/summary.json")));
+    const bool all = cell["setting"] == "data.fraction = 1.0";
+    CHECK(run["steps"] == 2 * (all ? 800 / 48 : 200 / 48));
+    losses[cell["setting"]].push_back(run["test_loss"]);
+  }
+  REQUIRE(losses.size() == 2);
+  // k ranks take the steps of one: the sums differ in their order alone.
+  for (const auto& [share, pair] : losses) CHECK(pair.at(0) == Approx(pair.at(1)).epsilon(1e-4));
+}
+
 TEST_CASE("hosts of a cell that a launch does not have leave it out, with the reason", "[run][study]") {
   const test::Trial trial;
   add_study(trial, "\n[study]\nranks = [2]\n[study.axes]\n\"study.hosts\" = [1, 2]\n");
