@@ -66,8 +66,8 @@ Margin margin_of(const Evidence& evidence, const Setting& base, const Measure& m
   if (known.empty()) return {};
   const PairedMean figures = paired_mean(known);
   const double part = evidence.rules.margin * std::fabs(figures.mean);
-  if (known.size() < 2 || figures.sd <= part) return {part, false};
-  return {figures.sd, true};
+  if (known.size() < 2 || figures.sd <= part) return {.value = part};
+  return {figures.sd, true, figures.sd / std::sqrt(2.0 * (figures.n - 1))};
 }
 
 int choose_baseline(const Evidence& evidence, const std::string& environment) {

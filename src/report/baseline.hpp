@@ -21,6 +21,7 @@ int choose_baseline(const Evidence& evidence, const std::string& environment);
 struct Margin {
   double value = kUnknown;
   bool of_seeds = false;  // the standard deviation
+  double error = 0;       // of that, as it was estimated: sd / sqrt(2 (n - 1))
 };
 Margin margin_of(const Evidence& evidence, const Setting& base, const Measure& metric);
 

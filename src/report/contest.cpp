@@ -62,17 +62,17 @@ Contest::Contest(const Measure& measure, const Setting& a, const Setting& b) : m
   if (!censored_ && !differences_.empty()) t_ = paired_mean(differences_);
 }
 
-double Contest::better(double threshold) const {
+double Contest::better(double threshold, double threshold_error) const {
   if (!enough()) return 1;
-  if (!censored_) return t_.above(threshold);
+  if (!censored_) return t_.above(threshold, threshold_error);
   std::vector<double> less = a_;
   for (double& value : less) value -= threshold;
   return rank_sum_above(less, b_);
 }
 
-double Contest::worse(double threshold) const {
+double Contest::worse(double threshold, double threshold_error) const {
   if (!enough()) return 1;
-  if (!censored_) return t_.below(threshold);
+  if (!censored_) return t_.below(threshold, threshold_error);
   std::vector<double> less = a_;
   for (double& value : less) value -= threshold;
   return rank_sum_above(b_, less);

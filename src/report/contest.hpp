@@ -37,8 +37,8 @@ class Contest {
   bool censored() const { return censored_; }
   // p of "a is better than b by more than the threshold", which is as it is compared: log 1.1, or a difference; and of
   // "by less". 1 where there are too few pairs.
-  double better(double threshold) const;
-  double worse(double threshold) const;
+  double better(double threshold, double threshold_error = 0) const;
+  double worse(double threshold, double threshold_error = 0) const;
   double flips(double threshold) const;  // of `better`, by sign flips; unknown where there are too few pairs
   // How many times, or by how much, a is better. Of a censored contest the ratio or difference of medians, without an
   // interval.

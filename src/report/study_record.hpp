@@ -95,7 +95,8 @@ struct TestRecord {
   int setting = -1, against = -1;
   std::string method;  // "paired t"; "rank sum" where a repetition of either diverged or did not reach the goal
   int pairs = 0;
-  double threshold = 0;  // ratio (1.1) or difference (-0.009) that the effect is tested against
+  double threshold_error = 0;  // standard error of a threshold that was estimated: a margin by one worker's seeds
+  double threshold = 0;        // ratio (1.1) or difference (-0.009) that the effect is tested against
   Effect effect;
   double p = kUnknown;        // one-sided
   double flips_p = kUnknown;  // the same by exact sign flips, from 8 pairs on

@@ -107,8 +107,9 @@ void how_judged(const Judge& judge, std::vector<std::string>& out) {
   if (judge.pairs() < kLeastTimings || compared == 0) return;
   out.push_back(fmt::format(
       "The probability of any false winner is at most {:.0f} %, over {} and all looks (3, 5, 10, 20 repetitions); "
-      "intervals are of each comparison alone.",
-      100 * kStudyError, compared == 1 ? "the one setting compared" : counted(compared, "setting") + " compared"));
+      "intervals are of each comparison alone{}.",
+      100 * kStudyError, compared == 1 ? "the one setting compared" : counted(compared, "setting") + " compared",
+      compared == 1 ? "" : ", and flatter the one that was chosen as the best of several"));
 }
 
 void outcomes(const Field& field, std::vector<std::string>& out) {

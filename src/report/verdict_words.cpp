@@ -45,9 +45,9 @@ std::string no_text(const Judge& judge) {
   std::string text = fmt::format("No: one worker{}.", field.base->label.empty() ? "" : " (" + field.base->label + ")");
   if (const Rival* best = most_promising(judge))
     return text + fmt::format(
-                      " The most that another setting of equal quality gains is {} of {}{}; a gain below {} "
-                      "does not count.",
-                      times_text(best->speed.effect().value), said(*best->setting), interval_text(best->speed.effect()),
+                      " The fastest other setting of equal quality is {}, at {} of one worker{}; a gain below {} does "
+                      "not count.",
+                      said(*best->setting), times_text(best->speed.effect().value), interval_text(best->speed.effect()),
                       times_text(field.gain()));
   const auto all = [&](auto is) { return std::all_of(judge.rivals().begin(), judge.rivals().end(), is); };
   if (all([](const Rival& s) { return s.diverges; }))

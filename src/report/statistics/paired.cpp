@@ -90,16 +90,16 @@ PairedMean paired_mean(const std::vector<double>& differences) {
   return out;
 }
 
-double PairedMean::above(double threshold) const {
+double PairedMean::above(double threshold, double threshold_error) const {
   if (n < 2) return 1;
-  if (!(sd > 0)) return mean > threshold ? 0 : 1;
-  return student_below((threshold - mean) * std::sqrt(static_cast<double>(n)) / sd, n - 1);
+  const double error = std::hypot(sd / std::sqrt(static_cast<double>(n)), threshold_error);
+  if (!(error > 0)) return mean > threshold ? 0 : 1;
+  return student_below((threshold - mean) / error, n - 1);
 }
 
-double PairedMean::below(double threshold) const {
-  if (n < 2) return 1;
-  if (!(sd > 0)) return mean < threshold ? 0 : 1;
-  return student_below((mean - threshold) * std::sqrt(static_cast<double>(n)) / sd, n - 1);
+double PairedMean::below(double threshold, double threshold_error) const {
+  const PairedMean mirrored{.n = n, .mean = -mean, .sd = sd, .low = -high, .high = -low};
+  return mirrored.above(-threshold, threshold_error);
 }
 
 double sign_flips_above(const std::vector<double>& differences, double threshold) {

@@ -12,10 +12,11 @@ inline constexpr double kConfidence = 0.95;  // of every interval
 // Student's t of the mean. A spread of 0 makes p 0 or 1: equal bits in every pair are no chance.
 struct PairedMean {
   int n = 0;
-  double mean = 0, sd = 0;               // sd: of one difference, n - 1 in the denominator
-  double low = 0, high = 0;              // interval of kConfidence
-  double above(double threshold) const;  // p of "the mean is more than the threshold"
-  double below(double threshold) const;
+  double mean = 0, sd = 0;   // sd: of one difference, n - 1 in the denominator
+  double low = 0, high = 0;  // interval of kConfidence
+  // p of "the mean is more than the threshold"; a threshold that was estimated has a standard error of its own.
+  double above(double threshold, double threshold_error = 0) const;
+  double below(double threshold, double threshold_error = 0) const;
 };
 PairedMean paired_mean(const std::vector<double>& differences);  // two at least
 

@@ -71,12 +71,19 @@ ordered_json row_json(const GoalRow& row) {
 }
 
 ordered_json test_json(const TestRecord& test) {
-  return {{"environment", test.environment},  {"question", test.question},
-          {"measure", test.measure},          {"setting", test.setting},
-          {"against", test.against},          {"method", test.method},
-          {"threshold", test.threshold},      {"effect", effect_json(test.effect)},
-          {"p", number_json(test.p)},         {"sign_flips_p", number_json(test.flips_p)},
-          {"level", number_json(test.level)}, {"shown", test.shown}};
+  return {{"environment", test.environment},
+          {"question", test.question},
+          {"measure", test.measure},
+          {"setting", test.setting},
+          {"against", test.against},
+          {"method", test.method},
+          {"threshold", test.threshold},
+          {"threshold_error", test.threshold_error},
+          {"effect", effect_json(test.effect)},
+          {"p", number_json(test.p)},
+          {"sign_flips_p", number_json(test.flips_p)},
+          {"level", number_json(test.level)},
+          {"shown", test.shown}};
 }
 
 template <class T, class Write>
