@@ -39,29 +39,31 @@ bool begins_like_number(const std::string& cell) {
   return at < cell.size() && std::isdigit(static_cast<unsigned char>(cell[at]));
 }
 
-// Lines of at most `width` characters, broken between words, and inside those that are longer.
+// Lines of at most `width` characters, broken between words, and inside those that are longer; spaces between words of
+// one line stay as they are.
 Cells lines_of(const std::string& text, std::size_t width) {
   if (display_width(text) <= width) return {text};
   Cells lines;
   std::string line;
-  const auto end_line = [&] {
-    if (!line.empty()) lines.push_back(line);
-    line.clear();
-  };
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t space = std::min(text.find(' ', at), text.size());
-    std::string word = text.substr(at, space - at);
-    at = space + 1;
-    if (word.empty()) continue;
-    if (!line.empty() && display_width(line) + 1 + display_width(word) > width) end_line();
+    const std::size_t start = std::min(text.find_first_not_of(' ', at), text.size());
+    const std::size_t end = std::min(text.find(' ', start), text.size());
+    const std::string gap = text.substr(at, start - at);
+    std::string word = text.substr(start, end - start);
+    at = end;
+    if (word.empty()) break;
+    if (!line.empty() && display_width(line) + gap.size() + display_width(word) > width) {
+      lines.push_back(line);
+      line.clear();
+    }
     while (display_width(word) > width) {
       const std::size_t part = bytes_of(word, width);
       lines.push_back(word.substr(0, part));
       word.erase(0, part);
     }
-    line += (line.empty() ? "" : " ") + word;
+    line += (line.empty() && !lines.empty() ? "" : gap) + word;
   }
-  end_line();
+  if (!line.empty()) lines.push_back(line);
   return lines.empty() ? Cells{""} : lines;
 }
 
@@ -117,6 +119,17 @@ struct Layout {
       if (*widest_one <= kLeastCell) return;
       --*widest_one;
     }
+  }
+
+  // Ends of the blocks that follow each other, each with the first `keys` columns.
+  std::vector<std::size_t> ends(std::size_t keys, std::size_t columns) const {
+    const std::size_t left = columns - std::min(columns, total(0, keys));
+    std::vector<std::size_t> out;
+    for (std::size_t from = keys, to = from; from < header.size(); from = to) {
+      while (to < header.size() && (to == from || total(from, to + 1) + kGap <= left)) ++to;
+      out.push_back(to);
+    }
+    return out;
   }
 
   // Columns [0, keys) and [from, to).
@@ -179,15 +192,20 @@ std::string Table::text(std::size_t columns) const {
   const std::size_t count = header_.size();
   for (std::size_t c = 0; c < count; ++c)
     layout.width.push_back(std::max(display_width(layout.header[c]), layout.widest(c)));
-  if (layout.total(0, count) > columns) layout.fold();
   if (layout.total(0, count) <= columns) return layout.block(0, 0, count);
+  Layout plain = layout;
+  layout.fold();
+  if (layout.total(0, count) <= columns) return layout.block(0, 0, count);
+  // Folded headings only where they save a block.
   const std::size_t keys = layout.keys();
-  layout.narrow(keys, columns / 2);
+  for (std::size_t& width : plain.width) width = std::min(width, kMostCell);
+  for (Layout* either : {&layout, &plain}) either->narrow(keys, columns / 2);
+  if (plain.ends(keys, columns).size() <= layout.ends(keys, columns).size()) layout = plain;
   std::string out;
-  for (std::size_t from = keys, to = from; from < count; from = to) {
-    const std::size_t left = columns - std::min(columns, layout.total(0, keys));
-    while (to < count && (to == from || layout.total(from, to + 1) + kGap <= left)) ++to;
+  std::size_t from = keys;
+  for (const std::size_t to : layout.ends(keys, columns)) {
     out += (out.empty() ? "" : "\n") + layout.block(keys, from, to);
+    from = to;
   }
   return out;
 }

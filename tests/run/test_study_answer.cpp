@@ -44,7 +44,7 @@ TEST_CASE("scale and report begin with the answer of a study, and no name runs o
   const test::Outcome told = trial.echelon(
       {"scale", "trial.toml", "--report", "--set", "train.epochs=1", "--set", "checkpoint.every_steps=0"});
   const test::Outcome of_record = trial.echelon({"report", "results/trial/study.json", "--out", "again"});
-  const test::Outcome of_folder = trial.echelon({"report", "results/trial", "--out", "tables"});
+  const test::Outcome of_folder = trial.echelon({"report", "results/trial", "--out", "tables", "--name", "all"});
   const std::string headline = first_line(told.out);
   CHECK_THAT(headline, Catch::StartsWith("Not decided: "));  // one repetition names no winner
   CHECK_THAT(study.out, Contains("\n\n" + headline + "\n"));
@@ -56,7 +56,7 @@ TEST_CASE("scale and report begin with the answer of a study, and no name runs o
   CHECK_THAT(page, Contains("&lt;script&gt;alert(1)") && !Contains("<script>alert"));
   const std::string markdown = read_file_whole(trial / "results/trial/study.md");
   CHECK_THAT(markdown, Contains("&lt;script>alert(1)&lt;/script> \\| \\*bold\\*") && !Contains("<script>"));
-  CHECK_THAT(read_file_whole(trial / "tables/report.md"), Contains("**Not decided: ") && !Contains("<script>"));
+  CHECK_THAT(read_file_whole(trial / "tables/all.md"), Contains("**Not decided: ") && !Contains("<script>"));
 }
 
 }  // namespace echelon

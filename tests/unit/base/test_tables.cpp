@@ -80,6 +80,7 @@ TEST_CASE("text is folded between words, with what each line begins with", "[tex
   CHECK(folded_text("aaaaaaaaaaaa b", 5) == "aaaaa\naaaaa\naa b\n");
   CHECK(folded_text("größe größe", 5) == "größe\ngröße\n");
   CHECK(folded_text("", 5) == "\n");
+  CHECK(folded_text("memory    1 MiB of weights", 18, "", "  ") == "memory    1 MiB\n  of weights\n");
 }
 
 }  // namespace echelon
