@@ -16,6 +16,7 @@
 #include "job/launch.hpp"
 #include "report/claims/claim_record.hpp"
 #include "report/claims/effects.hpp"
+#include "report/evidence.hpp"
 #include "report/record.hpp"
 #include "report/wire_table.hpp"
 #include "study/cell_record.hpp"
@@ -104,6 +105,8 @@ std::map<std::string, double> figures_of(const StudyPlan& study, const std::vect
   into.devices = run.device_text.empty() ? run.device : run.device_text;
   std::map<std::string, double> figures = flat_figures(run);
   add_wire(run, figures);
+  figures["cell_s"] = record.seconds;
+  figures["price"] = price_of(base_config(study).cost, std::max(1, run.hosts), cell.ranks, record.seconds);
   if (into.claim.reference.empty()) return figures;
   const std::string reference = reference_of(study, cells, cell, into.claim);
   if (!reference.empty()) figures["weights_distance"] = weights_distance(reference, record.attempt);

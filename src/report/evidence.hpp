@@ -40,6 +40,10 @@ struct Setting {
   double wall_s(bool has_goal) const { return has_goal ? (to_target() ? seconds.median : kUnknown) : run_s; }
 };
 
+inline bool has_price(const CostConfig& cost) { return cost.node_hour > 0 || cost.rank_hour > 0; }
+// Of so many seconds on so many hosts and ranks; unknown where neither has a price.
+double price_of(const CostConfig& cost, double hosts, double ranks, double seconds);
+
 struct Evidence {
   GoalConfig goal;
   CostConfig cost;

@@ -46,8 +46,12 @@ double Evidence::node_hours(const Setting& setting, double seconds) const {
   return seconds / 3600 * std::max(1, setting.row.hosts);
 }
 
+double price_of(const CostConfig& cost, double hosts, double ranks, double seconds) {
+  return has_price(cost) ? seconds / 3600 * (hosts * cost.node_hour + ranks * cost.rank_hour) : kUnknown;
+}
+
 double Evidence::price(const Setting& setting, double seconds) const {
-  return cost.node_hour > 0 ? node_hours(setting, seconds) * cost.node_hour : kUnknown;
+  return price_of(cost, std::max(1, setting.row.hosts), setting.ranks(), seconds);
 }
 
 int Evidence::baseline_of(const Setting& setting) const {

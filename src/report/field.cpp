@@ -55,9 +55,12 @@ Field::Field(const Evidence& all, const std::string& name) : evidence(all), envi
   metric_in_time.value = [&all, moment](const Setting&, const Repetition& r) {
     return all.figure_at(r, &Evaluation::seconds, moment);
   };
-  cost = {.name = "node-hours", .more_is_better = false, .value = [=, &all](const Setting& s, const Repetition& r) {
+  const bool priced = has_price(all.cost);
+  cost = {.name = priced ? "price" : "node-hours",
+          .more_is_better = false,
+          .value = [=, &all](const Setting& s, const Repetition& r) {
             const double spent = to_goal ? seconds_to(r) : whole ? r.wall_s : Evidence::seconds_after(r, point);
-            return all.node_hours(s, spent);
+            return priced ? all.price(s, spent) : all.node_hours(s, spent);
           }};
   margin = margin_of(all, *base, metric);
   has_metric = std::isfinite(margin.value);

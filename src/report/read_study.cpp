@@ -80,7 +80,9 @@ StudyFile study_of(const json& from) {
   StudyFile out;
   Evidence& evidence = out.evidence;
   evidence.goal = goal_of(from.at("goal"));
-  evidence.cost = {.node_hour = or_zero(from.at("cost").at("node_hour")), .currency = from.at("cost").at("currency")};
+  evidence.cost = {.node_hour = or_zero(from.at("cost").at("node_hour")),
+                   .rank_hour = or_zero(from.at("cost").at("rank_hour")),
+                   .currency = from.at("cost").at("currency")};
   evidence.rules = {.margin = from.at("rules").at("margin"), .least_gain = from.at("rules").at("least_gain")};
   for (const json& control : from.at("controls"))
     evidence.controls.push_back({.environment = control.at("environment"),

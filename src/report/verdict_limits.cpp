@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/text.hpp"
 #include "report/verdict.hpp"
@@ -164,6 +165,15 @@ void pace(const Field& field, std::vector<std::string>& out) {
                   largest(worst->row.pace_worst)));
 }
 
+void shaped(const Field& field, std::vector<std::string>& out) {
+  std::set<std::string> networks;
+  for (const Setting* s : field.members)
+    if (!s->row.shaped.empty()) networks.insert(s->row.shaped);
+  if (!networks.empty())
+    out.push_back(fmt::format("Messages were slowed down to {}: the answer holds for networks like that.",
+                              fmt::join(networks, "; ")));
+}
+
 // The t test takes differences to be normal; where that carries the answer, sign flips would not follow.
 void flips(const Judge& judge, std::vector<std::string>& out) {
   for (const Rival& s : judge.rivals()) {
@@ -192,6 +202,7 @@ std::vector<std::string> caveats_of(const Judge& judge) {
   outcomes(judge.field(), out);
   machine(judge.field(), out);
   pace(judge.field(), out);
+  shaped(judge.field(), out);
   flips(judge, out);
   margin(judge, out);
   how_judged(judge, out);

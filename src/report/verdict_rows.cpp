@@ -71,10 +71,9 @@ class Rows {
     const double middle = median(values);
     if (&measure == &field_.rate || measure.name == "samples/s") return rate_text(middle) + " samples/s";
     if (measure.name == field_.cost.name) {
-      const double node_hour = field_.evidence.cost.node_hour;
-      const std::string hours = fmt::format("{:.3g} node-hours", middle);
-      return node_hour > 0 ? fmt::format("{}, {:.3g} {}", hours, middle * node_hour, field_.evidence.cost.currency)
-                           : hours;
+      const CostConfig& cost = field_.evidence.cost;
+      return has_price(cost) ? fmt::format("{:.3g} {}", middle, cost.currency)
+                             : fmt::format("{:.3g} node-hours", middle);
     }
     if (measure.name == "seconds to the target") return seconds_text(middle);
     if (measure.name == "samples to the target") return counted(std::llround(middle), "sample");

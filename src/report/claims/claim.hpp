@@ -19,7 +19,7 @@
 // Beside the figures of a run a cell has: weights_distance (the largest difference of a weight from that of the
 // reference cell of the same seed, in parts of the largest value of its tensor), wire_sent.largest and
 // wire_received.largest (bytes a step of the busiest rank, all messages counted), to_servers and from_servers (bytes a
-// step between ranks that train and ranks that serve).
+// step between ranks that train and ranks that serve), cell_s (seconds of the cell) and price (of these, by [cost]).
 //
 // Sides of a ratio are cells that agree in all keys but those that `of` and `over` name. Instruments: exact (counts
 // that no clock touches: one seed decides), real, paced (a simulated device), shaped (simulated links), predicted.

@@ -119,7 +119,7 @@ Table settings_table(const Evidence& evidence) {
   if (goal) header.insert(header.end(), {"reached", "samples to it", "time to it"});
   if (!goal && unfinished) header.emplace_back("finished");
   header.emplace_back("node-hours");
-  if (evidence.cost.node_hour > 0) header.push_back(evidence.cost.currency);
+  if (has_price(evidence.cost)) header.push_back(evidence.cost.currency);
   const bool stale = any(evidence, [](const Setting& s) { return std::isfinite(s.row.staleness_mean); });
   if (stale) header.insert(header.end(), {"oscillation", "staleness"});
   const bool dropped = any(evidence, [](const Setting& s) { return has_dropped(s.row); });
@@ -141,7 +141,7 @@ Table settings_table(const Evidence& evidence) {
     if (!goal && unfinished) cells.push_back(outcome_cell(s, s.finished()));
     const double hours = evidence.node_hours(s);
     cells.push_back(known_or_dash(hours, amount_text(hours)));
-    if (evidence.cost.node_hour > 0) cells.push_back(known_or_dash(evidence.price(s), amount_text(evidence.price(s))));
+    if (has_price(evidence.cost)) cells.push_back(known_or_dash(evidence.price(s), amount_text(evidence.price(s))));
     if (stale)
       cells.insert(cells.end(),
                    {known_or_dash(s.row.loss_oscillation, fmt::format("{:.3f}", s.row.loss_oscillation)),

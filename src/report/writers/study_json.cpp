@@ -184,7 +184,10 @@ std::string study_json(const Evidence& evidence, const StudyVerdict& verdict, co
         {"confidence", kConfidence},
         {"looks", kLooks}}},
       {"goal", goal_json(evidence)},
-      {"cost", {{"node_hour", or_null(evidence.cost.node_hour)}, {"currency", evidence.cost.currency}}},
+      {"cost",
+       {{"node_hour", or_null(evidence.cost.node_hour)},
+        {"rank_hour", or_null(evidence.cost.rank_hour)},
+        {"currency", evidence.cost.currency}}},
       {"controls", list_json(evidence.controls,
                              [](const ControlRate& c) {
                                return ordered_json{{"environment", c.environment},
