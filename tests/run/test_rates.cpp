@@ -46,6 +46,7 @@ struct Paced {
   Sets sets;
   // The true rate, from the paces by rank.
   std::function<double(const std::vector<double>& pace_s)> samples_per_s;
+  bool exact = true;     // false: the least wait alone is known, so that the rate is at most that
   bool together = true;  // a step of rank 0 is one of all ranks, or they wait for it within the run
 };
 
@@ -126,11 +127,11 @@ void check(const Paced& paced) {
   Reported reported;
   for (int tries = 0; tries < kMostTries; ++tries) {
     reported = run_once(trial, paced);
-    if (reported.rate() >= (1 - kWithin) * expected || is_crowded()) break;
+    if (!paced.exact || reported.rate() >= (1 - kWithin) * expected || is_crowded()) break;
   }
   INFO(paced.name << ", slow rank " << paced.slow << "\n" << reported.out);
   CHECK(reported.rate() <= (1 + kWithin) * expected);
-  if (!is_crowded()) CHECK(reported.rate() >= (1 - kWithin) * expected);
+  if (paced.exact && !is_crowded()) CHECK(reported.rate() >= (1 - kWithin) * expected);
   if (paced.together) {
     const double samples = (kSteps - 1) * reported.summary["global_batch"].get<double>();
     // Under load ranks that step together are apart, too, at the ends of a second or two.
@@ -203,7 +204,8 @@ TEST_CASE("the rate counts what averaging waits for messages", "[run][slow][rate
            .sets = {"run.allow_faults=true", "exchange.strategy=" + strategy,
                     fmt::format("exchange.{}.period={}", strategy, kPeriod),
                     fmt::format("fault.inject=[\"delay messages of rank 1 by {}ms\"]", 1e3 * kDelay_s)},
-           .samples_per_s = together_with(kDelay_s / kPeriod)});
+           .samples_per_s = together_with(kDelay_s / kPeriod),
+           .exact = false});
 }
 
 TEST_CASE("the rate of drawn batches is the sum over replicas", "[run][slow][rates]") {
