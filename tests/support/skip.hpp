@@ -7,7 +7,7 @@
 
 namespace echelon::test {
 
-// What a machine lacks for a test, as the closing lines of tests/tools/run_tests.sh name it: where ECHELON_SKIPS names
+// What a machine lacks for a test, as the closing lines of tests/tools/run_tests.sh name it: where ECHELON_TEST_SKIPS names
 // kinds, a skip of any other kind fails the run. `package` is installed by `make test`; `build`: how this was compiled.
 enum class Lacks { gpu, processor, data, package, right, memory, build, setting };
 

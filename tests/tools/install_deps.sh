@@ -4,7 +4,7 @@
 #   install_deps.sh BUILD              what the program needs
 #   install_deps.sh BUILD --tests      what tests need besides: Debian packages, and Python packages from PyPI in BUILD/venv.
 #                                      Where they cannot be had it says so and ends with 0: those tests are skipped aloud.
-#                                      Where ECHELON_SKIPS does not permit "package" (CI), it ends with 3.
+#                                      Where ECHELON_TEST_SKIPS does not permit "package" (CI), it ends with 3.
 #   install_deps.sh BUILD --optional   installs nothing, says which tools of `make analyze` are missing
 set -eu
 build=$1 what=${2:-}
@@ -22,15 +22,16 @@ fi
 [ "$what" = --tests ] && packages=(slurm-wlm munge iproute2 python3-venv clang-format)
 stamp=$build/deps${what#-}.stamp
 [ -e "$stamp" ] && [ "$stamp" -nt "$0" ] && exit 0
-missing=()
+missing=() lacking=0
 log=$(mktemp)  # of the user who runs this, whoever ran it before
 trap 'rm -f "$log"' EXIT
 
 # without REASON..: what is not there ends a build, and of tests only those that need it
 without() {
-  if [ "$what" = --tests ] && { [ -z "${ECHELON_SKIPS+set}" ] || [[ " $ECHELON_SKIPS " = *" package "* ]]; }; then
+  if [ "$what" = --tests ] && { [ -z "${ECHELON_TEST_SKIPS+set}" ] || [[ " $ECHELON_TEST_SKIPS " = *" package "* ]]; }; then
     echo "tests that need what follows are skipped: $*" >&2
-    exit 0
+    lacking=1
+    return
   fi
   echo "$*" >&2
   exit 3
@@ -61,6 +62,6 @@ if [ "$what" = --tests ]; then
   echo "installing into $build/venv: ${python[*]}"
   { rm -rf "$build/venv" && /usr/bin/python3 -m venv "$build/venv" &&
     "$build/venv/bin/pip" install --quiet --disable-pip-version-check --retries 1 "${python[@]}"; } > "$log" 2>&1 ||
-    { tail -3 "$log" >&2; rm -rf "$build/venv"; without "Python packages of PyPI (no network?): ${python[*]}"; }
+    { tail -1 "$log" >&2; rm -rf "$build/venv"; without "Python packages of PyPI (no network?): ${python[*]}"; }
 fi
-touch "$stamp"
+[ $lacking = 1 ] || touch "$stamp"

@@ -107,11 +107,11 @@ for name in "$@"; do
     *) ring "$name" $limit "$out/tests/$name" "${quick[@]}" ;;
   esac
 done
-# ECHELON_SKIPS="gpu processor": what may be skipped; another kind is a failure. Not set: anything.
-forbidden() { grep '^skipped for ' "$summary" | grep -vE "^skipped for (${ECHELON_SKIPS// /|}):"; }
-if [ -n "${ECHELON_SKIPS+set}" ] && [ -n "$(forbidden)" ]; then
+# ECHELON_TEST_SKIPS="gpu processor": what may be skipped; another kind is a failure. Not set: anything.
+forbidden() { grep '^skipped for ' "$summary" | grep -vE "^skipped for (${ECHELON_TEST_SKIPS// /|}):"; }
+if [ -n "${ECHELON_TEST_SKIPS+set}" ] && [ -n "$(forbidden)" ]; then
   failed=1
-  forbidden | sed 's/^skipped for/failed: only what is missing of '"${ECHELON_SKIPS// /, }"' may be skipped here, not/' > "$summary.forbidden"
+  forbidden | sed 's/^skipped for/failed: only what is missing of '"${ECHELON_TEST_SKIPS// /, }"' may be skipped here, not/' > "$summary.forbidden"
   echo "skips: 0 passed, $(wc -l < "$summary.forbidden") failed, 0 skipped" >> "$summary"
   cat "$summary.forbidden" >> "$summary"
   rm "$summary.forbidden"
