@@ -7,8 +7,9 @@
 
 namespace echelon::test {
 
-// What a machine lacks for a test, as the closing lines of tests/tools/run_tests.sh name it: where ECHELON_TEST_SKIPS names
-// kinds, a skip of any other kind fails the run. `package` is installed by `make test`; `build`: how this was compiled.
+// What a machine lacks for a test, as the closing lines of tests/tools/run_tests.sh name it: where ECHELON_TEST_SKIPS
+// names kinds, a skip of any other kind fails the run. `package` is installed by `make test`; `build`: how this was
+// compiled.
 enum class Lacks { gpu, processor, data, package, right, memory, build, setting };
 
 // Where `present` is false: prints the reason, counts the test case as skipped, returns true.
