@@ -3,7 +3,8 @@
 // The library needs weights in a blocked format, another one for backward-data than for forward: each op
 // keeps its packed copy and renews it once a parameter version. Its backward bodies cannot add: where the caller adds,
 // and always where a format differs, the result goes to scratch first and is added or reordered from there.
-// Where no optimised body takes the spec's activation layouts, the op reorders them itself, in scratch.
+// Where no optimised body takes the spec's activation layouts, the op reorders them itself, in scratch; with
+// device.tf32 the same reorders round what is multiplied.
 #include <array>
 #include <cstring>
 #include <optional>

@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# What this processor makes of training steps, by data type, beside PyTorch: the most telling rows first.
+#   cpu.sh [OPTIONS] ECHELON [PEER...]
+#     ECHELON  the executable: build/release/bin/echelon
+#     PEER     a command to compare with, such as `python torch_bench.py`: called in turns with ours as
+#              PEER MODEL --batch B --steps N --threads T [--dtype bfloat16] [--medium] [--compile] [--channels-last], it
+#              prints a line of JSON with "rate", samples (tokens, of texts) a second
+#   --out FILE      where rows are kept (results/cpu.tsv): processor, row, value; beside it FILE.md, a column a processor
+#   --rounds N      turns of each (5); medians are kept
+#   --threads T     of a step (1)
+#   --models A,B    these of the list below alone
+#   --stages A,B    these alone: steps peers layers
+#   --cpu-time      processor time instead of wall time, for a machine that others use, too; one thread
+#   --again         measures rows that are there, too
+#
+# A row that is there for this processor is left out, so that the same command again goes on where it was ended.
+set -eu -o pipefail
+
+# name:config:batch:steps:types; tf32 is f32 with device.tf32
+models="lenet:lenet:64:50:f32,bf16,tf32 resnet20:resnet20:128:10:f32,bf16,tf32 resnet50:resnet50:16:3:f32,bf16,tf32"
+peer_options=("--dtype bfloat16 --channels-last" "--dtype bfloat16" "--dtype bfloat16 --channels-last --compile"
+  "--dtype bfloat16 --compile" "--dtype float32" "--dtype float32 --compile" "--channels-last --medium")
+
+usage() { sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2; }
+out=results/cpu.tsv rounds=5 threads=1 only= stages=steps,peers,layers cpu_time=false again=false
+while [ $# -gt 0 ]; do
+  case $1 in
+    --out) out=${2:?}; shift 2 ;;
+    --rounds) rounds=${2:?}; shift 2 ;;
+    --threads) threads=${2:?}; shift 2 ;;
+    --models) only=${2:?}; shift 2 ;;
+    --stages) stages=${2:?}; shift 2 ;;
+    --cpu-time) cpu_time=true; shift ;;
+    --again) again=true; shift ;;
+    --*) usage ;;
+    *) break ;;
+  esac
+done
+[ $# -ge 1 ] || usage
+if $cpu_time && [ "$threads" != 1 ]; then echo "cpu.sh: --cpu-time is of one thread" >&2; exit 2; fi
+echelon=$1
+shift
+configs=$(cd "$(dirname "$0")/../../configs/bench" && pwd)
+export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=$threads
+units="no AVX2"
+for flag in avx2 avx512f avx512_bf16 amx_bf16; do grep -qw "$flag" /proc/cpuinfo && units=$flag; done
+processor="$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $units"
+$cpu_time && processor="$processor, by CPU time"
+touch "$out"
+
+has() { ! $again && grep -qF "$processor	$1	" "$out"; }
+keep() { # ROW VALUE
+  local rest
+  rest=$(grep -vF "$processor	$1	" "$out" || true)
+  printf '%s\n%s\t%s\t%s\n' "$rest" "$processor" "$1" "$2" | sed '/^$/d' > "$out.new"
+  mv "$out.new" "$out"
+  echo "$1: $2"
+}
+wanted() { case ",$2," in *,"$1",*) ;; *) return 1 ;; esac; }
+median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+field() { sed -n "s/.*\"$2\": *\([0-9.eE+-]*\).*/\1/p" <<< "$1"; }
+
+settings() { # TYPE
+  case $1 in tf32) echo --set device.dtype=f32 --set device.tf32=true ;; *) echo --set device.dtype="$1" ;; esac
+}
+our_rate() { # CONFIG BATCH STEPS TYPE
+  local json
+  # shellcheck disable=SC2046
+  json=$("$echelon" bench step "$configs/$1.toml" --set device.kind=onednn $(settings "$4") --batch "$2" --steps "$3" \
+    --threads "$threads" --json | tail -1)
+  if $cpu_time; then
+    awk -v rate="$(field "$json" rate)" -v wall="$(field "$json" step_s_median)" -v cpu="$(field "$json" step_cpu_s)" \
+      'BEGIN { print rate * wall / cpu }'
+  else
+    field "$json" rate
+  fi
+}
+# Seconds of the processor that a command takes.
+cpu_seconds() {
+  local TIMEFORMAT='%U %S'
+  { time "$@" > /dev/null 2>&1; } 2>&1 | tail -1 | awk '{ print $1 + $2 }'
+}
+peer_rate() { # MODEL BATCH STEPS OPTIONS: the rate, of which CPU time knows what more steps cost
+  local json few many words
+  read -ra words <<< "$4"
+  local call=("${peer[@]}" "$1" --batch "$2" --threads "$threads" "${words[@]}")
+  if ! $cpu_time; then
+    json=$("${call[@]}" --steps "$3" 2> /dev/null | tail -1) && field "$json" rate
+    return
+  fi
+  few=$(cpu_seconds "${call[@]}" --steps 1)
+  many=$(cpu_seconds "${call[@]}" --steps $((1 + 4 * $3)))
+  awk -v few="$few" -v many="$many" -v samples=$((4 * $2 * $3)) 'BEGIN { if (many > few) print samples / (many - few) }'
+}
+
+peer=("$@")
+for row in $models; do
+  IFS=: read -r name config batch steps types <<< "$row"
+  [ -z "$only" ] || wanted "$name" "$only" || continue
+  if wanted steps "$stages"; then
+    declare -A found=()
+    todo=
+    for type in ${types//,/ }; do has "$name, $type" || todo="$todo $type"; done
+    [ -z "$todo" ] || for ((i = 0; i < rounds; ++i)); do
+      for type in $todo; do
+        found[$type]+="$(our_rate "$config" "$batch" "$steps" "$type" || true) "
+      done
+    done
+    for type in $todo; do
+      value=$(tr ' ' '\n' <<< "${found[$type]}" | sed '/^$/d' | median)
+      [ -z "$value" ] || keep "$name, $type" "$value"
+    done
+  fi
+  if wanted peers "$stages" && [ ${#peer[@]} -gt 0 ]; then
+    for options in "${peer_options[@]}"; do
+      key="$name, peer ${options//--/}"
+      has "$key" && continue
+      value=$(for ((i = 0; i < (rounds + 1) / 2; ++i)); do peer_rate "$name" "$batch" "$steps" "$options"; done | median)
+      [ -z "$value" ] || keep "$key" "$value"
+    done
+  fi
+  # The share of a large product's rate that convolutions and products reach in bf16, by work; and the ops below 0.4.
+  if wanted layers "$stages" && { ! has "$name, share of the peak in bf16"; }; then
+    table=$("$echelon" bench step "$configs/$config.toml" --set device.kind=onednn --set device.dtype=bf16 \
+      --batch "$batch" --steps "$steps" --threads "$threads" --ops | sed -n '/^layer  *op/,/^$/p')
+    # Of the last columns: time, unit, share, %, GFLOP/s, of peak, %.
+    peak=$(awk '$NF == "%" && $(NF - 3) == "%" {
+        t = $(NF - 6) * ($(NF - 5) == "us" ? 1e-6 : $(NF - 5) == "ms" ? 1e-3 : 1)
+        time += t; full += t * $(NF - 1) / 100 }
+      END { if (time > 0) printf "%.3f", full / time }' <<< "$table")
+    [ -z "$peak" ] || keep "$name, share of the peak in bf16" "$peak"
+    awk '$NF == "%" && $(NF - 3) == "%" && $(NF - 1) < 40 { print "  below 0.4: " $0 }' <<< "$table" | tr -s ' ' |
+      sort -u > "${out%.tsv}_$name.txt"
+  fi
+done
+
+awk -F'\t' '
+  { if (!($1 in seen)) { seen[$1] = 1; processors[++n] = $1 }
+    if (!($2 in rows)) { rows[$2] = 1; names[++m] = $2 }
+    value[$1, $2] = $3
+    split($2, part, ", ")
+    if ($2 ~ /, peer/ && $3 + 0 > best[$1, part[1]] + 0) best[$1, part[1]] = $3 }
+  END {
+    print "# Training steps by processor\n\nMade by `tests/tools/cpu.sh`: samples (tokens, of texts) a second, medians.\n"
+    printf "| row |"; for (i = 1; i <= n; ++i) printf " %s |", processors[i]
+    printf "\n|---|"; for (i = 1; i <= n; ++i) printf "---:|"; print ""
+    for (j = 1; j <= m; ++j) {
+      printf "| %s |", names[j]
+      for (i = 1; i <= n; ++i) printf (value[processors[i], names[j]] == "" ? " |" : " %.4g |"), value[processors[i], names[j]]
+      print "" }
+    for (j = 1; j <= m; ++j) if (names[j] ~ /, bf16$/) {
+      name = names[j]; sub(/, bf16/, "", name)
+      printf "| %s, bf16 over f32 |", name
+      for (i = 1; i <= n; ++i) {
+        f = value[processors[i], name ", f32"]; b = value[processors[i], names[j]]
+        printf (f > 0 && b > 0 ? " %.2f |" : " |"), (f > 0 ? b / f : 0) }
+      printf "\n| %s, bf16 over the best peer |", name
+      for (i = 1; i <= n; ++i) {
+        p = best[processors[i], name]; b = value[processors[i], names[j]]
+        printf (p > 0 && b > 0 ? " %.2f |" : " |"), (p > 0 ? b / p : 0) }
+      print "" } }' "$out" > "${out%.tsv}.md"
+echo "${out%.tsv}.md"
