@@ -17,7 +17,8 @@
 set -eu -o pipefail
 
 # name:config:batch:steps:types; tf32 is f32 with device.tf32
-models="lenet:lenet:64:50:f32,bf16,tf32 resnet20:resnet20:128:10:f32,bf16,tf32 resnet50:resnet50:16:3:f32,bf16,tf32"
+models="charlstm:charlstm:32:20:f32,bf16,tf32 wordlstm:wordlstm:20:10:f32,bf16,tf32 lenet:lenet:64:50:f32,bf16,tf32
+  resnet20:resnet20:128:10:f32,bf16,tf32 resnet50:resnet50:16:3:f32,bf16,tf32"
 peer_options=("--dtype bfloat16 --channels-last" "--dtype bfloat16" "--dtype bfloat16 --channels-last --compile"
   "--dtype bfloat16 --compile" "--dtype float32" "--dtype float32 --compile" "--channels-last --medium")
 
