@@ -25,7 +25,7 @@ body {
 .answer { margin: 1rem 0 1.1rem; }
 .answer h1 { font-size: clamp(1.5rem, 1rem + 2vw, 2.2rem); line-height: 1.2; font-weight: 650; margin: 0;
   letter-spacing: -.01em; text-wrap: balance; }
-.answer p { font-size: 1.1rem; margin: .35rem 0 0; max-width: 66rem; text-wrap: pretty; }
+.answer p { font-size: 1.1rem; margin: .35rem 0 0; max-width: 76rem; text-wrap: pretty; }
 .yes h1 b { color: var(--yes); } .no h1 b { color: var(--no); } .undecided h1 b { color: var(--open); }
 h2 { font-size: 1.15rem; font-weight: 650; margin: 2.6rem 0 .5rem; }
 h3 { font-size: .95rem; font-weight: 650; margin: 0 0 .3rem; }
