@@ -142,7 +142,7 @@ awk -F'\t' '
     split($2, part, ", ")
     if ($2 ~ /, peer/ && $3 + 0 > best[$1, part[1]] + 0) best[$1, part[1]] = $3 }
   END {
-    print "# Training steps by processor\n\nMade by `tests/tools/cpu.sh`: samples (tokens, of texts) a second, medians.\n"
+    print "# Training steps by processor\n\nMade by `tests/tools/cpu.sh`: samples (tokens, of texts) a second, medians.\nBy CPU time: a second of the processor, measured where others worked, too.\n"
     printf "| row |"; for (i = 1; i <= n; ++i) printf " %s |", processors[i]
     printf "\n|---|"; for (i = 1; i <= n; ++i) printf "---:|"; print ""
     for (j = 1; j <= m; ++j) {
