@@ -124,7 +124,9 @@ class AllreduceBench {
       if (names_[a].empty()) continue;
       rows.back().wire_bytes = traffic_[a].first;
       rows.back().messages = traffic_[a].second;
-      rows.back().steps = chain(names_[a]);
+      AllreduceRequest whole = allreduce_request(settings_.exchange, engine_.transport().hosts(), settings_.dtype);
+      whole.elems = whole.segment_elems = elems_;
+      rows.back().steps = longest_chain_of(names_[a], whole, engine_.size());
     }
     return rows;
   }
@@ -173,19 +175,6 @@ class AllreduceBench {
                      static_cast<double>(after.messages_sent - before.messages_sent)};
     control_.sum(sums);
     return {sums[0], sums[1]};
-  }
-
-  int chain(const std::string& name) const {
-    constexpr std::int64_t kMostSteps = 20000;
-    AllreduceRequest request = allreduce_request(settings_.exchange, engine_.transport().hosts(), settings_.dtype);
-    request.elems = request.segment_elems = elems_;
-    RankPlans plans;
-    std::int64_t steps = 0;
-    for (request.rank = 0; request.rank < engine_.size(); ++request.rank) {
-      plans.push_back(make_allreduce(name, request));
-      steps += plans.back()->steps();
-    }
-    return steps <= kMostSteps ? longest_chain(plans) : 0;
   }
 
   // Whole numbers whose sum every order gives exactly.

@@ -11,7 +11,7 @@
 //   placement = "compact"                   # on as few hosts as hold the ranks; spread: on as many
 //   budget_hours = 8                        # no cell begins once its cells have taken so long together; 0: no limit
 //   network = false                         # true: the network of a launch is measured before its cells
-//   margin = 0.01                           # of the metric: no worse than that is of equal quality (report/verdict.hpp)
+//   margin = 0.01                           # of the metric: how much worse still is of equal quality
 //   least_gain = 0.10                       # a gain below that is none
 //   slurm = ["--time=02:00:00"]             # options of sbatch for the jobs of `scale --slurm`
 //   verb = "bench allreduce"                # what a cell runs, with args = ["--sizes", "1MiB"]; default: train

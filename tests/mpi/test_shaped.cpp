@@ -7,7 +7,6 @@
 #include "comm/network_card.hpp"
 #include "comm/shaped.hpp"
 #include "tests/mpi/ring.hpp"
-#include "tests/support/skip.hpp"
 #include "tests/support/transport_contract.hpp"
 
 using namespace echelon;
@@ -24,8 +23,7 @@ TEST_CASE("MPI slowed down keeps the transport's contract", "[shaped]") {
   }
 }
 
-TEST_CASE("processes of one host share its card", "[shaped]") {
-  if (test::skip_without(test::ring_size() >= 4, "needs 4 ranks")) return;
+TEST_CASE("processes of one host share its card", "[shaped][four]") {
   const NetworkShape shape{.bytes_per_s = 10e6, .ranks_per_host = 2};
   const auto transport = make_shaped(test::ring_transport(), shape);
   const int rank = transport->rank();

@@ -76,8 +76,8 @@ for name in "$@"; do
   case $name in
     lint) ring lint 300 tests/lint/lint.sh ;;
     mpi)
-      for ranks in 1 2 3 4; do  # [several]: of two ranks at least; [pair]: of two
-        case $ranks in 1) fit='~[several]~[pair]' ;; 2) fit='' ;; *) fit='~[pair]' ;; esac
+      for ranks in 1 2 3 4; do  # [several]: of two ranks at least; [pair]: of two; [four]: of four
+        case $ranks in 1) fit='~[several]~[pair]~[four]' ;; 2) fit='~[four]' ;; 3) fit='~[pair]~[four]' ;; *) fit='~[pair]' ;; esac
         [[ $filter == *,* ]] || fit+=$filter
         ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 "$whole_stacks" mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" ${fit:+"$fit"}
       done ;;

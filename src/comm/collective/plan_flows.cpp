@@ -59,4 +59,15 @@ int longest_chain(const RankPlans& plans) {
   return longest;
 }
 
+int longest_chain_of(std::string_view algorithm, AllreduceRequest request, int ranks) {
+  constexpr std::int64_t kMostSteps = 20000;
+  RankPlans plans;
+  std::int64_t steps = 0;
+  for (request.rank = 0; request.rank < ranks; ++request.rank) {
+    plans.push_back(make_allreduce(algorithm, request));
+    steps += plans.back()->steps();
+  }
+  return steps <= kMostSteps ? longest_chain(plans) : 0;
+}
+
 }  // namespace echelon::inline comm

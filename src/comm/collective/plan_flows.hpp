@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "comm/collective/algorithms.hpp"
 #include "comm/collective/plan.hpp"
 
 namespace echelon::inline comm {
@@ -29,5 +31,7 @@ inline Step step_at(const RankPlans& plans, PlanPlace at) { return plans[at.rank
 // Links in the longest chain of messages that wait for each other, over all ranks: a message waits for those that
 // either of its ends waits for, except for room in a slot. Repeated passes over all steps: for plans of few segments.
 int longest_chain(const RankPlans& plans);
+// Of an all-reduce, from the plans of all `ranks`; 0 where these have more than 20,000 steps.
+int longest_chain_of(std::string_view algorithm, AllreduceRequest request, int ranks);
 
 }  // namespace echelon::inline comm

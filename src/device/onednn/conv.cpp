@@ -288,8 +288,6 @@ std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precis
   }
 }
 
-std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec) {
-  return make_conv(context, spec, kSingle);
-}
+std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec) { return make_conv(context, spec, kSingle); }
 
 }  // namespace echelon::inline device::onednn

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/processor.hpp"
 #include "device/onednn/tiles.hpp"
 
 #define ECHELON_TILES __attribute__((target("amx-tile,amx-bf16")))
@@ -101,8 +102,7 @@ bool permitted() {
 }  // namespace
 
 bool multiplies_tiles() {
-  static const bool usable = __builtin_cpu_supports("amx-bf16") && __builtin_cpu_supports("amx-tile") &&
-                             __builtin_cpu_supports("avx512bf16") && permitted();
+  static const bool usable = processor_has(Isa::amx) && permitted();
   return usable;
 }
 
