@@ -121,6 +121,7 @@ TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[devi
            ConvDims{
                .N = 1, .C = 176, .H = 6, .W = 11, .K = 38, .R = 1, .S = 4, .stride_h = 4, .stride_w = 4, .pad_w = 3},
            ConvDims{.N = 3, .C = 11, .H = 12, .W = 11, .K = 34, .R = 1, .S = 1, .stride_h = 4},  // written beyond
+           ConvDims{.N = 1, .C = 18, .H = 4, .W = 2, .K = 2, .R = 1, .S = 1, .stride_h = 3, .stride_w = 3},  // crashes
        })
     for (Layout layout : kLayouts) {
       WishingDevice wishing(*device, layout);

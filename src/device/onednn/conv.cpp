@@ -25,8 +25,7 @@ bool starts_with(const char* implementation, std::string_view name) {
   return std::string_view(implementation).starts_with(name);
 }
 
-// The first of these that runs optimised code: the layouts as given, what the library chooses, channels last, plain;
-// of each the library's first body that computes right values.
+// The first of these that runs optimised code: the layouts as given, what the library chooses, channels last, plain.
 // `build(x, y)` makes a primitive descriptor or throws dnnl::error where the library has none.
 template <class Build>
 auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y, const Build& build) {
@@ -41,10 +40,9 @@ auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y
   for (const auto& [x, y] : candidates) {
     try {
       auto made = build(x, y);
-      bool right = !errs(problem, made);
-      while (!right && made.next_impl()) right = !errs(problem, made);
-      if (right && !falls_back(made.impl_info_str())) return made;
-      if (right && !fallback) fallback = std::move(made);
+      if (errs(problem, made)) continue;
+      if (!falls_back(made.impl_info_str())) return made;
+      if (!fallback) fallback = std::move(made);
     } catch (const dnnl::error& e) {
       if (e.status != dnnl_unimplemented) throw;
     }
