@@ -42,7 +42,7 @@ void put_sets(const StudyPlan& study, const std::vector<std::string>& sets, Clai
 // beside what the variant sets.
 std::vector<ClaimCell> settings_of(const StudyPlan& study, const StudyCell& cell) {
   std::vector<ClaimCell> made;
-  for (const StudyChoice& choice : choices_of(study)) {
+  for (const StudyChoice& choice : study_choices(study)) {
     const bool asks = cell.asked.empty()
                           ? choice.text() == cell.text
                           : std::find(cell.asked.begin(), cell.asked.end(), choice.text()) != cell.asked.end();

@@ -36,8 +36,7 @@ std::vector<RoundControl> rounds_of(const StudyPlan& study, const std::vector<St
   return judge_rounds(rates);
 }
 
-std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
-                                 const std::vector<CellRecord>& records) {
+std::vector<LabelledRun> runs_of(const std::vector<StudyCell>& cells, const std::vector<CellRecord>& records) {
   std::vector<LabelledRun> runs;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (records[i].outcome().empty()) continue;
@@ -66,7 +65,7 @@ Evidence evidence_of(const StudyPlan& study, const std::vector<StudyCell>& cells
   for (const RoundControl& round : rounds_of(study, cells, records))
     for (const std::string& environment : environments)
       controls.push_back({.environment = environment, .repeat = round.round, .samples_per_s = round.rate});
-  return make_evidence(runs_of(study, cells, records), base.goal, base.cost, study.rules, controls);
+  return make_evidence(runs_of(cells, records), base.goal, base.cost, study.rules, controls);
 }
 
 bool is_decided(const StudyPlan& study, const std::vector<StudyCell>& cells, const std::vector<CellRecord>& records) {

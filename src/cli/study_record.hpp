@@ -12,8 +12,7 @@ namespace echelon::cli {
 
 // Of all cells with an outcome (finished, diverged, failed), in the order of the file: once for each environment that
 // asks for it. `records` by cell.
-std::vector<LabelledRun> runs_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
-                                 const std::vector<CellRecord>& records);
+std::vector<LabelledRun> runs_of(const std::vector<StudyCell>& cells, const std::vector<CellRecord>& records);
 
 // By round, from the records of the control cells.
 std::vector<RoundControl> rounds_of(const StudyPlan& study, const std::vector<StudyCell>& cells,

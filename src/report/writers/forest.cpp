@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/escape.hpp"
 #include "report/writers/claims.hpp"
-#include "report/writers/markup.hpp"
 
 namespace echelon::inline report {
 namespace {
@@ -42,7 +42,7 @@ std::string drawn(const Line& line, double y) {
   const Claim& claim = line.claim->record.claim;
   const char* colour = colour_of(line.claim->verdict.word);
   std::string out = fmt::format("<text x=\"12\" y=\"{:.0f}\">{}. {}</text>\n", y + 4, claim.number,
-                                escaped(shortened(claim.sentence, 58)));
+                                escaped_for_markup(shortened(claim.sentence, 58)));
   out += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" fill=\"{}\">{}</text>\n", kLeft + kWide + 16, y + 4, colour,
                      text_of(line.claim->verdict.word));
   if (line.effect == nullptr) return out;
@@ -59,9 +59,10 @@ std::string drawn(const Line& line, double y) {
       "stroke-width=\"2\"/>\n",
       x_of(e.low / unit), y, x_of(e.high / unit), y, colour);
   const bool inside = std::fabs(e.value / unit) <= kMost;
-  out += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"{}\"{}><title>{}</title></circle>\n",
-                     x_of(e.value / unit), y, inside ? colour : "none",
-                     inside ? "" : fmt::format(" stroke=\"{}\" stroke-width=\"2\"", colour), escaped(e.what));
+  out +=
+      fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"{}\"{}><title>{}</title></circle>\n",
+                  x_of(e.value / unit), y, inside ? colour : "none",
+                  inside ? "" : fmt::format(" stroke=\"{}\" stroke-width=\"2\"", colour), escaped_for_markup(e.what));
   return out;
 }
 
@@ -82,7 +83,7 @@ std::string forest_svg(const std::vector<JudgedClaim>& claims) {
       "<text x=\"12\" y=\"24\" font-size=\"16\">{2}</text>\n"
       "<text x=\"12\" y=\"46\" fill=\"#555\">Effect with 95 % interval, in units of the least effect of interest; "
       "shaded: what the claim says; hollow: beyond the axis</text>\n",
-      width, height, escaped(claims_headline(claims)));
+      width, height, escaped_for_markup(claims_headline(claims)));
   const double bottom = kTop + kRow * static_cast<double>(lines.size());
   for (int tick = -static_cast<int>(kMost); tick <= static_cast<int>(kMost); tick += 2)
     out += fmt::format(
