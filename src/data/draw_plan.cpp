@@ -86,16 +86,10 @@ std::vector<OpenSamples> DrawPlan::places(std::int64_t epoch, std::int64_t from,
 std::vector<SampleSlot> DrawPlan::ids(const Draw& draw) const {
   const std::int64_t open = open_samples(draw.epoch), from = draw.batch * batch(), to = from + batch();
   std::vector<std::int64_t> positions;
-  const auto add = [&](std::int64_t low, std::int64_t high) {
-    for (const OpenSamples& run : places(draw.epoch, low, high))
-      for (std::int64_t position = run.first; position < run.end; ++position) positions.push_back(position);
-  };
-  add(from, std::min(to, open));
-  for (std::int64_t missing = to - std::max(from, open); missing > 0;) {  // filled up from the first ones on
-    const std::int64_t some = std::min(missing, open);
-    add(0, some);
-    missing -= some;
-  }
+  for (const OpenSamples& run : places(draw.epoch, from, std::min(to, open)))
+    for (std::int64_t position = run.first; position < run.end; ++position) positions.push_back(position);
+  // Filled up by the first samples of the epoch, whatever is open of it: a resumed run repeats those of one in one go.
+  for (std::int64_t filled = 0; std::ssize(positions) < batch(); ++filled) positions.push_back(filled % samples());
   std::vector<SampleSlot> slots;
   const bool repeats = plan_.ragged() != Ragged::zero_weight;
   for (const std::int64_t id : plan_.ids_at(draw.epoch, positions))

@@ -15,7 +15,8 @@ double applied_share(const std::vector<StalenessTally>& staleness, int worker) {
   return dropped > 0 ? applied / (applied + dropped) : 1;
 }
 
-// What checkpoints held up: where replicas step together, all wait for the one that writes; others go on.
+// What an evaluation or a checkpoint held up. Where replicas step together, all wait for the one that is busy longest.
+// Elsewhere some train on until all have come: nobody trains for as long as the last to come is busy.
 double held_up_s(const std::vector<double>& by_rank, bool on_call) {
   const auto [least, most] = std::minmax_element(by_rank.begin(), by_rank.end());
   return on_call ? *least : *most;
@@ -44,9 +45,11 @@ void take_rate(const SummaryParts& parts, Group& workers, const std::vector<Stal
   workers.sum(sums);
   run.rate_samples = sums[0];
   run.samples_trained = sums[2];
-  run.evaluation_s = workers.max(own.evaluation_s);
-  run.checkpoint_s = held_up_s(workers.gather(own.checkpoint_s), progress.meets == Progress::Meets::on_call);
-  run.rate_s = std::max(0.0, to_s - from_s - run.evaluation_s - run.checkpoint_s);
+  const bool on_call = progress.meets == Progress::Meets::on_call;
+  run.evaluation_s = held_up_s(workers.gather(own.evaluation_s), on_call);
+  run.checkpoint_s = held_up_s(workers.gather(own.checkpoint_s), on_call);
+  run.rate_s = to_s - from_s - run.evaluation_s - run.checkpoint_s;
+  if (!(run.rate_s > 0)) run.rate_s = std::max(0.0, to_s - from_s);  // a few steps, beside which others evaluated
   const auto rate = [&](double amount) { return run.rate_s > 0 ? amount / run.rate_s : 0; };
   const auto with_spread = [&](double value) {
     Quartiles out{.median = value};

@@ -28,7 +28,7 @@ const std::vector<BadConfig>& bad_device_configs() {
        {"@23:1", "device.kind = \"auto\" or \"onednn\""}},
       {"TF32 on the reference",
        plus("[device]\nkind = \"reference\"\ntf32 = true\n"),
-       {"@22:1", "device.kind = \"cuda\""}},
+       {"@22:1", "or \"cuda\""}},
       {"TF32 of halves",
        plus("[device]\nkind = \"onednn\"\ndtype = \"bf16\"\ntf32 = true\n"),
        {"@23:1", "dtype = \"f32\""}},

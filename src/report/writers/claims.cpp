@@ -114,6 +114,7 @@ template <class Of>
 std::string distinct(const std::vector<JudgedClaim>& claims, const Of& of) {
   std::set<std::string> values;
   for (const JudgedClaim& claim : claims) values.insert(of(claim.record));
+  values.erase("");
   return fmt::format("{}", fmt::join(values, ", "));
 }
 

@@ -48,8 +48,12 @@ std::string drawn(const Line& line, double y) {
   if (line.effect == nullptr) return out;
   const double unit = claim.margin > 0 ? claim.margin : 1;
   const ClaimEffect& e = *line.effect;
-  const double low = std::isinf(e.region_low) ? -kMost : e.region_low / unit,
-               high = std::isinf(e.region_high) ? kMost : e.region_high / unit;
+  // Where the claim names a value, effects are shown beside it.
+  const bool named = std::isfinite(e.region_low) && std::isfinite(e.region_high);
+  const double centre = named ? (e.region_low + e.region_high) / 2 : 0;
+  const auto units = [&](double effect) { return (effect - centre) / unit; };
+  const double low = std::isinf(e.region_low) ? -kMost : units(e.region_low),
+               high = std::isinf(e.region_high) ? kMost : units(e.region_high);
   out += fmt::format(
       "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"#0072b2\" "
       "fill-opacity=\"0.12\"/>\n",
@@ -57,11 +61,11 @@ std::string drawn(const Line& line, double y) {
   out += fmt::format(
       "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" "
       "stroke-width=\"2\"/>\n",
-      x_of(e.low / unit), y, x_of(e.high / unit), y, colour);
-  const bool inside = std::fabs(e.value / unit) <= kMost;
+      x_of(units(e.low)), y, x_of(units(e.high)), y, colour);
+  const bool inside = std::fabs(units(e.value)) <= kMost;
   out +=
       fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"{}\"{}><title>{}</title></circle>\n",
-                  x_of(e.value / unit), y, inside ? colour : "none",
+                  x_of(units(e.value)), y, inside ? colour : "none",
                   inside ? "" : fmt::format(" stroke=\"{}\" stroke-width=\"2\"", colour), escaped_for_markup(e.what));
   return out;
 }

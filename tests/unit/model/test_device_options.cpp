@@ -37,7 +37,7 @@ TEST_CASE("device.tf32 of a processor: products of bf16 where it has them", "[de
     const DeviceConfig device = of({std::string("device.kind=") + kind, "device.tf32=true"});
     if (means_gpu(kind)) continue;
     const auto opened = open_device(device.kind, device_options(device, 1));
-    CHECK((opened->describe().find("products in bf16") != std::string::npos) == multiplies_bf16());
+    CHECK((opened->describe().find("products of f32 in bf16") != std::string::npos) == multiplies_bf16());
     CHECK(opened->supports(DType::f32));
   }
 }
