@@ -111,6 +111,17 @@ struct Layout {
       width[c] =
           std::max({std::min(longest_word(header[c]), kMostCell), std::min(widest(c), kMostCell), std::size_t{1}});
   }
+  // Gives room that is left to the columns whose cells lack most.
+  void spread(std::size_t columns) {
+    const auto lacks = [&](std::size_t c) { return widest(c) - std::min(widest(c), width[c]); };
+    for (std::size_t left = columns - total(0, header.size()); left > 0; --left) {
+      std::size_t most = 0;
+      for (std::size_t c = 1; c < header.size(); ++c)
+        if (lacks(c) > lacks(most)) most = c;
+      if (lacks(most) == 0) return;
+      ++width[most];
+    }
+  }
   // Takes from the widest of the first `count` columns until they are no wider than `most`.
   void narrow(std::size_t count, std::size_t most) {
     while (total(0, count) > most) {
@@ -195,7 +206,10 @@ std::string Table::text(std::size_t columns) const {
   if (layout.total(0, count) <= columns) return layout.block(0, 0, count);
   Layout plain = layout;
   layout.fold();
-  if (layout.total(0, count) <= columns) return layout.block(0, 0, count);
+  if (layout.total(0, count) <= columns) {
+    layout.spread(columns);
+    return layout.block(0, 0, count);
+  }
   // Folded headings only where they save a block.
   const std::size_t keys = layout.keys();
   for (std::size_t& width : plain.width) width = std::min(width, kMostCell);

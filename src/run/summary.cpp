@@ -182,7 +182,7 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
 // What was trained of the data set. O(samples): left out of the largest sets.
 void take_coverage(const SummaryParts& parts, Group& peers, RunFigures& run) {
   constexpr std::int64_t kMostSamples = 50'000'000;
-  if (!parts.rank_groups.trains() || parts.plan.shards.samples() > kMostSamples) return;
+  if (!parts.rank_groups.trains() || parts.plan.shards.ids_end() > kMostSamples) return;
   const TrainedBatches& trained = parts.statistics.batches();
   const std::vector<std::string> by_rank = peers.gather(trained.text());
   if (peers.rank() != 0) return;

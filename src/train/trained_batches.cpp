@@ -71,7 +71,7 @@ std::vector<std::int64_t> closed_positions(const DrawPlan& draws, std::int64_t e
 
 SamplePlan::Coverage trained_coverage(const RunPlan& plan, const DrawPlan* draws, std::int64_t epoch,
                                       const std::vector<std::string>& by_replica) {
-  Seen seen(plan.shards.samples());
+  Seen seen(plan.shards.ids_end());
   if (draws != nullptr)
     for (const std::int64_t id : plan.shards.ids_at(epoch, closed_positions(*draws, epoch))) seen.add(id);
   for (std::size_t replica = 0; replica < by_replica.size(); ++replica)
@@ -82,7 +82,9 @@ SamplePlan::Coverage trained_coverage(const RunPlan& plan, const DrawPlan* draws
       }
       for (const int source : plan.sources(static_cast<int>(replica))) seen.add(plan.shards.ids(epoch, batch, source));
     }
-  return seen.coverage();
+  SamplePlan::Coverage coverage = seen.coverage();
+  coverage.never -= plan.shards.ids_end() - plan.shards.samples();  // what data.fraction leaves out
+  return coverage;
 }
 
 }  // namespace echelon::inline train

@@ -89,7 +89,7 @@ TEST_CASE("a follower waits for a run no longer than it is told, and data are ne
   CHECK_THAT(none.err, Contains("results/none: has no run yet"));
   const Outcome data = trial.echelon({"eval", "results/none"});
   CHECK(data.code == kExitConfig);
-  CHECK_THAT(data.err, Contains("eval needs the data"));
+  CHECK_THAT(data.err, Contains("results/none: does not exist"));
   const Outcome goal = trial.check({"evaluate.by=aside", "goal.metric=test_accuracy", "goal.target=0.5"});
   CHECK(goal.code == kExitConfig);
   CHECK_THAT(goal.err, Contains("evaluate.by = \"aside\" leaves evaluations to another job"));

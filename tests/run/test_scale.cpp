@@ -131,7 +131,7 @@ TEST_CASE("a study whose goal is missed ends with code 8", "[run][study]") {
   const test::Outcome study = trial.echelon(words);
   INFO(study.out << study.err);
   CHECK(study.code == kExitUnmet);
-  CHECK_THAT(study.out, Contains("goal MISSED: 1 rank: "));
+  CHECK_THAT(study.out, Contains("MISSED: 1 rank: "));
   words.push_back("--report");
   CHECK(trial.echelon(words).code == kExitUnmet);
 }

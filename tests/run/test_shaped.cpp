@@ -81,7 +81,8 @@ ranks = [2]
   INFO(outcome.err << outcome.out);
   REQUIRE(outcome.code == 0);
   const std::string page = read_file_whole(trial / "results/trial/study.md");
-  CHECK_THAT(page, Contains("shaped: 100 Mbit/s") && Contains("shaped: 10 Mbit/s") && Contains("Shaped: messages"));
+  CHECK_THAT(page, Contains("shaped: 100 Mbit/s") && Contains("shaped: 10 Mbit/s") &&
+                       Contains("Messages were slowed down to"));
 }
 
 TEST_CASE("bench allreduce and bench network measure the network that they are given", "[shaped]") {

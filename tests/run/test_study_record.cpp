@@ -141,13 +141,16 @@ args = ["--iterations", "3", "--algorithms", "ring,tree"]
   for (const auto& [folder, cell] : all) {
     const json figures = json::parse(read_file_whole(folder + "/figures.json"));
     const std::string bytes = cell["setting"] == "--sizes 4KiB" ? "4096" : "8192";
-    CHECK(figures.size() == 6);
-    for (const std::string algorithm : {"ring", "tree"})
-      CHECK(figures[algorithm + " " + bytes + " bytes p50_s"].get<double>() > 0);
+    CHECK(figures.size() == 12);
+    for (const std::string algorithm : {"ring", "tree"}) {
+      CHECK(figures.at(algorithm + "." + bytes + ".p50_s").get<double>() > 0);
+      CHECK(figures.at(algorithm + "." + bytes + ".wire_bytes") == 2 * std::stod(bytes));  // 2(k-1)G
+      CHECK(figures.at(algorithm + "." + bytes + ".steps") == 2);
+    }
   }
   const std::string csv = read_file_whole(trial / "results/trial/study.csv");
-  CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 4 * 6);
-  CHECK_THAT(study.out, Contains("2 of 2") && Contains("ring 4096 bytes p50_s"));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 4 * 12);
+  CHECK_THAT(study.out, Contains("2 of 2") && Contains("ring.4096.p50_s"));
 }
 
 TEST_CASE("a supervised run with a fault is a cell, whose run goes on after it", "[run][study]") {

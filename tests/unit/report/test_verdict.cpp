@@ -190,8 +190,7 @@ TEST_CASE("runs that end after different samples are compared where the first on
   const std::string late = sentences(runs, {.deadline_h = 0.05}, {.node_hour = 36});
   INFO(late);
   CHECK_THAT(late, Contains("the best test accuracy by the deadline of 3 min: 2 ranks (0.8, 0.0503 better than one"));
-  CHECK_THAT(late,
-             Contains("the lowest cost for 1,024 samples at equal test accuracy: 2 ranks (1 EUR"));
+  CHECK_THAT(late, Contains("the lowest cost for 1,024 samples at equal test accuracy: 2 ranks (1 EUR"));
   runs[0].run.folder = runs[2].run.folder = "";
   CHECK_THAT(sentences(runs), !Contains("the best test accuracy") && !Contains("nan") && !Contains("inf"));
 }
