@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/atomic_file.hpp"
+#include "base/escape.hpp"
 #include "base/text.hpp"
 #include "report/scaling.hpp"
 
@@ -66,13 +67,18 @@ std::map<const ClaimEffect*, double> adjusted(const std::vector<JudgedClaim>& cl
 }
 
 Table rows_of(const std::vector<JudgedClaim>& claims) {
-  Table table(
-      {"claim", "sentence", "instrument", "verdict", "measured", "effect", "seeds", "p", "adjusted p", "would find"});
+  const bool noisy = std::any_of(claims.begin(), claims.end(), [](const JudgedClaim& claim) {
+    return claim.record.claim.instrument != Instrument::exact;
+  });
+  std::vector<std::string> header = {"claim", "instrument", "verdict", "measured", "effect", "seeds"};
+  if (noisy) header.insert(header.end(), {"p", "adjusted p", "would find"});
+  const std::size_t columns = header.size();
+  Table table(std::move(header));
   const auto after = adjusted(claims);
   for (const JudgedClaim& claim : claims) {
     const bool exact = claim.record.claim.instrument == Instrument::exact;
-    std::vector<std::string> row = {std::to_string(claim.record.claim.number), claim.record.claim.sentence,
-                                    instrument_of(claim.record.claim), std::string(text_of(claim.verdict.word))};
+    std::vector<std::string> row = {std::to_string(claim.record.claim.number), instrument_of(claim.record.claim),
+                                    std::string(text_of(claim.verdict.word))};
     if (const TestVerdict* test = decisive(claim.verdict)) {
       const ClaimEffect& effect = test->decisive();
       const auto p = after.find(&effect);
@@ -82,32 +88,27 @@ Table rows_of(const std::vector<JudgedClaim>& claims) {
                                       exact ? std::string() : number_text(effect.would_find)})
         row.push_back(cell);
     }
-    row.resize(10);
+    row.resize(columns);
     table.row(std::move(row));
   }
   return table;
 }
 
-Table tests_of(const JudgedClaim& claim) {
-  Table table({"test", "kind", "verdict", "comparisons", "decided by", "measured", "effect", "region"});
-  for (std::size_t i = 0; i < claim.verdict.tests.size(); ++i) {
-    const ClaimTest& test = claim.record.claim.tests[i];
-    const TestVerdict& verdict = claim.verdict.tests[i];
-    std::vector<std::string> row = {test.says, kTestKinds[static_cast<std::size_t>(test.kind)],
-                                    std::string(text_of(verdict.word)), std::to_string(verdict.effects.size())};
-    if (verdict.effects.empty()) {
-      row.push_back(verdict.problem);
-    } else {
-      const ClaimEffect& effect = verdict.decisive();
-      row.push_back(effect.what);
-      row.push_back(effect_text(effect));
-      row.push_back(interval_text(effect));
-      row.push_back(fmt::format("{:.3g} to {:.3g}", effect.region_low, effect.region_high));
-    }
-    row.resize(8);
-    table.row(std::move(row));
-  }
-  return table;
+// A paragraph, or an item of a list, of pages.
+std::string folded(const std::string& text, const std::string& first = "", const std::string& others = "") {
+  constexpr std::size_t kColumns = 120;
+  return folded_text(escaped_for_markdown(text), kColumns, first, others);
+}
+
+std::string item_of(const ClaimTest& test, const TestVerdict& verdict) {
+  std::string out =
+      fmt::format("{} ({}): {}", text_of(verdict.word), kTestKinds[static_cast<std::size_t>(test.kind)], test.says);
+  if (verdict.effects.empty()) return folded(out + " " + verdict.problem + ".", "* ", "  ");
+  const ClaimEffect& effect = verdict.decisive();
+  out += fmt::format(" Of {}, decided by {}: {}; effect {}, claimed {:.3g} to {:.3g}.",
+                     counted(std::ssize(verdict.effects), "comparison"), effect.what, effect_text(effect),
+                     interval_text(effect), effect.region_low, effect.region_high);
+  return folded(out, "* ", "  ");
 }
 
 template <class Of>
@@ -120,15 +121,18 @@ std::string distinct(const std::vector<JudgedClaim>& claims, const Of& of) {
 
 std::string section_of(const JudgedClaim& claim) {
   const ClaimRecord& r = claim.record;
-  std::string out = fmt::format("## {}. {}\n\n> {}\n", r.claim.number, text_of(claim.verdict.word), r.claim.sentence);
-  if (!r.claim.source.empty()) out += fmt::format(">\n> ({})\n", r.claim.source);
-  out += fmt::format("\n{}, study `{}`, {} in {}.", instrument_of(r.claim), r.study,
-                     counted(std::ssize(r.cells), "run"), seconds_text(r.machine_s));
-  if (!r.claim.note.empty()) out += " " + r.claim.note;
+  std::string out =
+      fmt::format("## {}. {}\n\n{}", r.claim.number, text_of(claim.verdict.word), folded(r.claim.sentence, "> ", "> "));
+  if (!r.claim.source.empty()) out += ">\n" + folded(fmt::format("({})", r.claim.source), "> ", "> ");
+  std::string how = fmt::format("{}, study {}, {} in {}.", instrument_of(r.claim), r.study,
+                                counted(std::ssize(r.cells), "run"), seconds_text(r.machine_s));
+  if (!r.claim.note.empty()) how += " " + r.claim.note;
   if (r.registered_hash != r.claim.hash)
-    out += fmt::format(" **The rule was changed after the first run** (it began as {} on {}).", r.registered_hash,
+    how += fmt::format(" The rule was changed after the first run (it began as {} on {}).", r.registered_hash,
                        r.registered_date);
-  return out + "\n\n" + tests_of(claim).markdown() + "\n";
+  out += "\n" + folded(how) + "\n";
+  for (std::size_t i = 0; i < claim.verdict.tests.size(); ++i) out += item_of(r.claim.tests[i], claim.verdict.tests[i]);
+  return out + "\n";
 }
 
 }  // namespace
@@ -168,16 +172,19 @@ std::string claims_markdown(const std::vector<JudgedClaim>& claims, const std::s
   double seconds = 0;
   std::size_t cells = 0;
   for (const JudgedClaim& claim : claims) seconds += claim.record.machine_s, cells += claim.record.cells.size();
-  std::string out = fmt::format(
-      "# Claims of the field, tried\n\n{}. {} in {} of machine time, echelon {}, on {}.\n\n"
-      "A test is confirmed where the 95 % interval of its effect over seeds lies in the claimed region, refuted where "
-      "it\n"
-      "lies outside; counts are exact and need one seed. Adjusted p: Benjamini and Hochberg over the page, at {:.0f} "
-      "%.\n"
-      "\"Would find\" is the effect that as many seeds find in 9 of 10 studies.\n\n",
-      claims_headline(claims), counted(static_cast<std::int64_t>(cells), "run"), seconds_text(seconds),
-      distinct(claims, [](const ClaimRecord& r) { return r.commit; }),
-      distinct(claims, [](const ClaimRecord& r) { return r.devices; }), 100 * kFalseDiscoveries);
+  std::string out = "# Claims of the field, tried\n\n";
+  out += folded(fmt::format("{}. {} in {} of machine time, echelon {}, on {}.", claims_headline(claims),
+                            counted(static_cast<std::int64_t>(cells), "run"), seconds_text(seconds),
+                            distinct(claims, [](const ClaimRecord& r) { return r.commit; }),
+                            distinct(claims, [](const ClaimRecord& r) { return r.devices; })));
+  out += "\n" +
+         folded(fmt::format(
+             "A test is confirmed where the 95 % interval of its effect over seeds lies in the claimed region, "
+             "refuted where it lies outside; counts are exact and need one seed. Adjusted p: Benjamini and "
+             "Hochberg over the page, at {:.0f} %. \"Would find\" is the effect that as many seeds find in 9 of "
+             "10 studies. Effects are logarithms of ratios, or differences.",
+             100 * kFalseDiscoveries)) +
+         "\n";
   out += fmt::format("![Effects of all claims]({})\n\n", plot);
   out += rows_of(claims).markdown() + "\n";
   for (const JudgedClaim& claim : claims) out += section_of(claim);
