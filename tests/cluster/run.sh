@@ -181,12 +181,12 @@ else
   cat results/study-digits/jobs/*.log >> "$work/study.log" 2> /dev/null
   cat results/arrays/jobs/*.log >> "$work/arrays.log" 2> /dev/null
   verdict "${names[6]}" '3 jobs, 18 cells, a verdict' \
-    "$(grep -c '^job' "$work/study.log") jobs, $(cat results/study-digits/*/cell.json | grep -c '"finished"') cells, \
-$(grep -c 'Verdict' results/study-digits/study.md | sed 's/1/a verdict/')" "$work/study.log"
+    "$(grep -c '^job' "$work/study.log") jobs, $(cat results/study-digits/*/cell.json | grep -c '"state": "finished"') cells, \
+$(grep -cE '^\*\*(Yes|No|Not decided)' results/study-digits/study.md | sed 's/1/a verdict/')" "$work/study.log"
   verdict "${names[16]}" '3 jobs, 18 cells, 18 attempts, a verdict' \
-    "$(grep -c '^job' "$work/arrays.log") jobs, $(cat results/arrays/*/cell.json | grep -c '"finished"') cells, \
+    "$(grep -c '^job' "$work/arrays.log") jobs, $(cat results/arrays/*/cell.json | grep -c '"state": "finished"') cells, \
 $(printf '%s\n' results/arrays/*/run-*/[0-9][0-9] | grep -c run) attempts, \
-$(grep -c 'Verdict' results/arrays/study.md | sed 's/1/a verdict/')" "$work/arrays.log"
+$(grep -cE '^\*\*(Yes|No|Not decided)' results/arrays/study.md | sed 's/1/a verdict/')" "$work/arrays.log"
   . ./jobs.sh
 fi
 finish

@@ -38,5 +38,5 @@ firsts() { # on how many hosts cells began
   grep -h -A1 '"hosts": \[' results/lanes/k*/run-*/01/summary.json 2> /dev/null | grep -o '"h[1-4]"' | sort -u | wc -l
 }
 verdict "${names[15]}" '0, 8 finished, k2: 4 1, k4: 4 2, first ranks on 2' \
-  "$code, $(cells lanes | grep -c '"finished"') finished, k2:$(hosts_of 2), k4:$(hosts_of 4), first ranks on $(firsts)" lanes.log
+  "$code, $(cells lanes | grep -c '"state": "finished"') finished, k2:$(hosts_of 2), k4:$(hosts_of 4), first ranks on $(firsts)" lanes.log
 unset 'names[13]' 'names[14]' 'names[15]' # judged: not to be skipped where Slurm is missing
