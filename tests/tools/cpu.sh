@@ -69,11 +69,12 @@ our_rate() { # CONFIG BATCH STEPS TYPE
   # shellcheck disable=SC2046
   json=$("$echelon" bench step "$configs/$1.toml" --set device.kind=onednn $(settings "$4") --batch "$2" --steps "$3" \
     --threads "$threads" --json | tail -1)
+  # Texts: labels a second, as the peer has them.
   if $cpu_time; then
-    awk -v rate="$(field "$json" rate)" -v wall="$(field "$json" step_s_median)" -v cpu="$(field "$json" step_cpu_s)" \
-      'BEGIN { print rate * wall / cpu }'
+    awk -v rate="$(field "$json" rate)" -v labels="$(field "$json" labels_a_sample)" -v wall="$(field "$json" step_s_median)" -v cpu="$(field "$json" step_cpu_s)" \
+      'BEGIN { print rate * labels * wall / cpu }'
   else
-    field "$json" rate
+    awk -v rate="$(field "$json" rate)" -v labels="$(field "$json" labels_a_sample)" 'BEGIN { print rate * labels }'
   fi
 }
 # Seconds of the processor that a command takes.
