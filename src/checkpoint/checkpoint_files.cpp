@@ -165,7 +165,8 @@ void publish_counted(const std::string& checkpoint, const ordered_json& manifest
   publish();
   try {
     write_file_whole(place, text);
-  } catch (...) {
+  } catch (...) {  // the folder may hold the manifest already, unsynced
+    fs::remove(place, ignored);
     fs::remove(checkpoint, ignored);
     throw;
   }
