@@ -10,6 +10,7 @@
 #   hosts.sh unplug HOST | plug HOST      takes a host's link away, and gives it back
 #   hosts.sh fell HOST         ends every process of a host at once
 #   hosts.sh down              ends all of it
+#   hosts.sh abandoned         succeeds where hosts are up whose ECHELON_HOSTS_OWNER (process id) has died
 #
 # ECHELON_BURST (256kb): what a link that was idle lets through at once.
 # Needs root, iproute2 and util-linux. Addresses 10.78.0.0/24 never leave this machine.
@@ -26,6 +27,10 @@ names() { [ -d $base/host ] || return 0; for dir in $base/host/*/; do basename "
 address() { echo 10.78.0."${1#h}"; }
 # enter HOST COMMAND...: its network, its name, its /tmp
 enter() { local host=$1; shift; nsenter --net=/run/netns/"$host" --uts=$base/host/"$host"/uts --mount=$base/ns/"$host" -- "$@"; }
+
+# begun PROCESS: its number and when it began, which no other process shares
+begun() { echo "$1 $(sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d' ' -f20)"; }
+abandoned() { [ -e $base/owner ] && [ "$(cat $base/owner)" != "$(begun "$(cut -d' ' -f1 $base/owner)")" ]; }
 
 # What a host sends waits in the host, what is sent to it at the bridge.
 set_rate() { # host rate
@@ -57,6 +62,7 @@ up() {
   [ ! -e $base ] || die "already up ($base): hosts.sh down"
   mkdir -m 755 $base
   mkdir $base/host $base/ns $base/state
+  [ -z "${ECHELON_HOSTS_OWNER:-}" ] || begun "$ECHELON_HOSTS_OWNER" > $base/owner
   mount --bind $base/ns $base/ns
   mount --make-private $base/ns
   ip link add $bridge type bridge
@@ -183,5 +189,6 @@ case $verb in
   plug) plug "$1" ;;
   fell) ip netns pids "$1" | xargs -r kill -9 ;;
   down) down ;;
-  *) sed -n '2,15p' "$0" | sed 's/^# \{0,1\}//' ;;
+  abandoned) abandoned ;;
+  *) sed -n '2,16p' "$0" | sed 's/^# \{0,1\}//' ;;
 esac

@@ -22,6 +22,7 @@ finish() {
   [ -z "${ECHELON_TEST_SUMMARY:-}" ] || echo "cluster: $line" >> "$ECHELON_TEST_SUMMARY"
   [ $failed -eq 0 ]
 }
+trap '"$hosts" down; rm -rf "$work"; exit 143' HUP INT TERM
 # skip NAME KIND REASON: kinds as in tests/support/skip.hpp
 skip() {
   local line="skipped for $2: \"$1\" $3"
@@ -62,6 +63,13 @@ if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns a
   finish; exit
 fi
 ip netns del echelon-probe
+# Hosts of a run that was killed are taken down, those of a run that goes on are waited for.
+for _ in $(seq 900); do
+  ! "$hosts" abandoned || "$hosts" down
+  [ -e /var/tmp/echelon-hosts/owner ] || break
+  sleep 1
+done
+export ECHELON_HOSTS_OWNER=$$
 if [ -e /var/tmp/echelon-hosts ]; then  # somebody's: left alone
   hosts=true
   for name in "${names[@]}"; do skip "$name" setting "other hosts are up: tests/cluster/hosts.sh down"; done
