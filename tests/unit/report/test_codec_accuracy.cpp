@@ -13,17 +13,22 @@ using test::TempFolder;
 using test::write_attempt;
 
 TEST_CASE("a codec that costs more than a point of accuracy is warned of", "[report]") {
-  ExchangeConfig sparse, fewer, halves;
-  sparse.codec = fewer.codec = "threshold", halves.codec = "bf16";
+  ExchangeConfig sparse, fewer, halves, topk;
+  sparse.codec = fewer.codec = "threshold", halves.codec = "bf16", topk.codec = "topk";
   fewer.density = 0.001, fewer.codec_warmup_steps = 188;
   TempFolder folder;
-  write_attempt(folder / "none/01", {.ranks = 2, .accuracy = 0.9, .seed = 1});
-  write_attempt(folder / "none/02", {.ranks = 2, .accuracy = 0.91, .seed = 2});
-  write_attempt(folder / "none/03", {.ranks = 2, .accuracy = 0.95, .seed = 3});
-  write_attempt(folder / "halves/01", {.ranks = 2, .accuracy = 0.9, .exchange = halves});  // a point below, not more
-  write_attempt(folder / "sparse/01", {.ranks = 2, .accuracy = 0.85, .seed = 1, .exchange = sparse});
-  write_attempt(folder / "sparse/02", {.ranks = 2, .accuracy = 0.86, .seed = 2, .exchange = sparse});
-  write_attempt(folder / "fewer/01", {.ranks = 4, .accuracy = 0.8988, .exchange = fewer});
+  const auto write = [&](const std::string& name, const std::vector<double>& accuracies, const ExchangeConfig& exchange,
+                         int ranks = 2) {
+    for (std::size_t i = 0; i < accuracies.size(); ++i)
+      write_attempt(
+          folder / (name + "/0" + std::to_string(i + 1)),
+          {.ranks = ranks, .accuracy = accuracies[i], .seed = static_cast<std::int64_t>(i) + 1, .exchange = exchange});
+  };
+  write("none", {0.9, 0.91, 0.95}, {});
+  write("halves", {0.895, 0.905, 0.945}, halves);  // half a point below
+  write("sparse", {0.845, 0.855, 0.89}, sparse);   // 5.5, 5.5 and 6 points below
+  write("topk", {0.95, 0.91, 0.84}, topk);         // 2 points below in the mean, above with one seed
+  write("fewer", {0.8888}, fewer, 4);              // beside the same seed on 2 ranks, one pair
   write_attempt(folder / "batch/01", {.ranks = 2, .global = 128, .accuracy = 0.5, .exchange = sparse});
   write_attempt(folder / "paced/01", {.ranks = 2, .paced = true, .accuracy = 0.1, .exchange = sparse});
   const ScalingReport report = make_scaling(read_runs({folder.path()}));
@@ -31,11 +36,12 @@ TEST_CASE("a codec that costs more than a point of accuracy is warned of", "[rep
   INFO(report.warnings[2]);
   CHECK(report.warnings[2].find("are not compared: they differ in device.kind (") != std::string::npos);
   CHECK(report.warnings[0] ==
-        "codec threshold (density 0.001, after 188 steps) on 4 ranks costs 1.12 points of test accuracy: 89.88 % "
-        "(1 run) beside 91.00 % (3 runs) without a codec after 345 steps");
+        "codec threshold (density 0.001, after 188 steps) on 4 ranks has 3.12 points less test accuracy (by 1 pair "
+        "of seeds, which show nothing): 88.88 % (1 seed) beside 92.00 % (3 seeds) without a codec after 345 steps");
+  // t(2; 0.975) = 4.303 times 0.289 / sqrt(3) about the mean of 5.667.
   CHECK(report.warnings[1] ==
-        "codec threshold (density 0.01) on 2 ranks costs 5.50 points of test accuracy: 85.50 % (2 runs) beside "
-        "91.00 % (3 runs) without a codec after 345 steps");
+        "codec threshold (density 0.01) on 2 ranks costs 5.67 points of test accuracy (95 % interval 4.95 to 6.38): "
+        "86.33 % (3 seeds) beside 92.00 % (3 seeds) without a codec after 345 steps");
   CHECK(write_text(report).find("warning: codec threshold (density 0.01) on 2 ranks") != std::string::npos);
   CHECK(markdown_of(report).find("> Warning: codec threshold (density 0.01) on 2 ranks") != std::string::npos);
   CHECK(write_json(report, {}).find("\"warnings\": [\n    \"codec threshold") != std::string::npos);
@@ -45,14 +51,14 @@ TEST_CASE("a codec is compared with runs on as many ranks where there are any", 
   ExchangeConfig sparse;
   sparse.codec = "topk";
   TempFolder folder;
-  write_attempt(folder / "a/01", {.ranks = 1, .accuracy = 0.99});
-  write_attempt(folder / "a/02", {.ranks = 2, .accuracy = 0.9});
-  write_attempt(folder / "b/02", {.ranks = 2, .accuracy = 0.895, .exchange = sparse});
+  write_attempt(folder / "a/01", {.ranks = 1, .accuracy = 0.99, .seed = 1});
+  write_attempt(folder / "a/02", {.ranks = 2, .accuracy = 0.9, .seed = 2});
+  write_attempt(folder / "b/02", {.ranks = 2, .accuracy = 0.895, .seed = 2, .exchange = sparse});
   CHECK(make_scaling(read_runs({folder.path()})).warnings.empty());
-  write_attempt(folder / "b/03", {.ranks = 3, .accuracy = 0.93, .exchange = sparse});
+  write_attempt(folder / "b/03", {.ranks = 3, .accuracy = 0.93, .seed = 2, .exchange = sparse});
   const auto warnings = make_scaling(read_runs({folder.path()})).warnings;
   REQUIRE(warnings.size() == 1);  // beside both runs without a codec: 94.5 %
-  CHECK(warnings[0].find("on 3 ranks costs 1.50 points") != std::string::npos);
+  CHECK(warnings[0].find("on 3 ranks has 1.50 points less") != std::string::npos);
 }
 
 }  // namespace echelon
