@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
@@ -108,6 +109,39 @@ void print_report(StepBench& bench, const BenchStepOptions& options, const Bench
   if (!options.table.empty()) write_table(options.table, ops);
 }
 
+// One line. With --ops also the rate of a large product and every op by itself: "of_peak" where it is arithmetic.
+nlohmann::ordered_json step_json(StepBench& bench, const Config& config, const BenchStepOptions& options,
+                                 const BenchTimes& times, std::int64_t batch) {
+  nlohmann::ordered_json json = {{"model", config.model.zoo.empty() ? config.name : config.model.zoo},
+                                 {"device", bench.device().name()},
+                                 {"threads", options.threads},
+                                 {"batch_per_rank", batch},
+                                 {"rate", static_cast<double>(batch) / times.median_s},
+                                 {"step_s_median", times.median_s},
+                                 {"step_s_min", times.min_s},
+                                 {"step_cpu_s", times.cpu_s},
+                                 {"unit", "samples/s"},
+                                 {"labels_a_sample", bench.samples().form.label.elems()},
+                                 {"parameters", bench.arenas().parameters().weight_elems()},
+                                 {"device_bytes", bench.device().peak_bytes()},
+                                 {"activation_bytes", bench.program().activation_bytes()}};
+  if (options.ops || !options.table.empty()) {
+    const std::vector<OpReport> ops = bench.profile();
+    if (!options.table.empty()) write_table(options.table, ops);
+    const double peak = options.ops ? bench.peak_flops() : 0;
+    if (options.ops) json["peak_flops"] = peak;
+    for (const OpReport& op : ops) {
+      if (!options.ops) break;
+      nlohmann::ordered_json row = {
+          {"layer", op.node}, {"op", op.spec.text()}, {"implementation", op.implementation}, {"seconds", op.seconds}};
+      if (is_arithmetic(op.spec)) row["of_peak"] = flops(op.spec) / op.seconds / peak;
+      json["ops"].push_back(std::move(row));
+    }
+  }
+  json["process_peak_bytes"] = peak_resident_bytes();
+  return json;
+}
+
 // The same steps on one thread, and what both times say of many.
 void print_serial_share(const Config& config, const BenchStepOptions& options, const BenchTimes& times,
                         std::int64_t batch) {
@@ -139,16 +173,7 @@ int run_bench_step(const BenchStepOptions& options) {
       print_serial_share(config, options, times, batch);
     return kExitOk;
   }
-  if (!options.table.empty()) write_table(options.table, bench.profile());
-  fmt::print(
-      "{{\"model\": \"{}\", \"device\": \"{}\", \"threads\": {}, \"batch_per_rank\": {}, \"rate\": {:.1f}, "
-      "\"step_s_median\": {:.9f}, \"step_s_min\": {:.9f}, \"step_cpu_s\": {:.9f}, \"unit\": \"samples/s\", "
-      "\"labels_a_sample\": {}, "
-      "\"parameters\": {}, \"device_bytes\": {}, \"activation_bytes\": {}, \"process_peak_bytes\": {:.0f}}}\n",
-      config.model.zoo.empty() ? config.name : config.model.zoo, bench.device().name(), options.threads, batch,
-      static_cast<double>(batch) / times.median_s, times.median_s, times.min_s, times.cpu_s,
-      bench.samples().form.label.elems(), bench.arenas().parameters().weight_elems(), bench.device().peak_bytes(),
-      bench.program().activation_bytes(), peak_resident_bytes());
+  fmt::print("{}\n", step_json(bench, config, options, times, batch).dump());
   return kExitOk;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/atomic_file.hpp"
 #include "base/cores.hpp"
@@ -33,19 +34,28 @@ Outcome bench(const TempFolder& folder, const std::string& config, std::vector<s
 
 // The number after `"key": ` in one line of JSON; NaN where there is none.
 double number_of(const std::string& json, const std::string& key) {
-  const std::size_t at = json.find("\"" + key + "\": ");
-  return at == std::string::npos ? std::nan("") : std::strtod(json.c_str() + at + key.size() + 4, nullptr);
+  const std::size_t at = json.find("\"" + key + "\":");
+  return at == std::string::npos ? std::nan("") : std::strtod(json.c_str() + at + key.size() + 3, nullptr);
 }
 
 }  // namespace
 
 TEST_CASE("bench step prints a line of JSON that peers can be set beside", "[bench]") {
   const TempFolder folder;
-  const Outcome run = bench(folder, write_config(folder), {"--json"});
+  const Outcome run = bench(folder, write_config(folder), {"--json", "--ops"});
   INFO(run.err);
   REQUIRE(run.code == 0);
+  const auto json = nlohmann::json::parse(run.out);
+  CHECK(json["peak_flops"] > 1e8);
+  double share = 0, ops_s = 0;
+  for (const auto& op : json["ops"]) {
+    ops_s += op["seconds"].get<double>();
+    if (op.contains("of_peak")) share = std::max(share, op["of_peak"].get<double>());
+  }
+  CHECK((share > 0.001 && share < 1.5));
+  CHECK(ops_s > 0);
   CHECK(std::count(run.out.begin(), run.out.end(), '\n') == 1);
-  CHECK_THAT(run.out, Catch::Contains("\"model\": \"digits_cnn\"") && Catch::Contains("\"unit\": \"samples/s\""));
+  CHECK_THAT(run.out, Catch::Contains("\"model\":\"digits_cnn\"") && Catch::Contains("\"unit\":\"samples/s\""));
   CHECK(number_of(run.out, "threads") == 1);
   CHECK(number_of(run.out, "batch_per_rank") == 32);
   const double median_s = number_of(run.out, "step_s_median");

@@ -5,7 +5,7 @@ set -eu
 echelon=$1 steps=${2:-15}
 config=configs/bench/resnet20.toml
 
-field() { sed -n "s/.*\"$2\": \"\{0,1\}\([^,\"}]*\).*/\1/p" <<< "$1"; }
+field() { sed -n "s/.*\"$2\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" <<< "$1"; }
 
 row() { # model batch
   local json

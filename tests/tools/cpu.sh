@@ -123,16 +123,17 @@ for row in $models; do
   fi
   # The share of a large product's rate that convolutions and products reach in bf16, by work; and the ops below 0.4.
   if wanted layers "$stages" && { ! has "$name, share of the peak in bf16"; }; then
-    table=$("$echelon" bench step "$configs/$config.toml" --set device.kind=onednn --set device.dtype=bf16 \
-      --batch "$batch" --steps "$steps" --threads "$threads" --ops | sed -n '/^layer  *op/,/^$/p')
-    # Of the last columns: time, unit, share, %, GFLOP/s, of peak, %.
-    peak=$(awk '$NF == "%" && $(NF - 3) == "%" {
-        t = $(NF - 6) * ($(NF - 5) == "us" ? 1e-6 : $(NF - 5) == "ms" ? 1e-3 : 1)
-        time += t; full += t * $(NF - 1) / 100 }
-      END { if (time > 0) printf "%.3f", full / time }' <<< "$table")
-    [ -z "$peak" ] || keep "$name, share of the peak in bf16" "$peak"
-    awk '$NF == "%" && $(NF - 3) == "%" && $(NF - 1) < 40 { print "  below 0.4: " $0 }' <<< "$table" | tr -s ' ' |
-      sort -u > "${out%.tsv}_$name.txt"
+    json=$("$echelon" bench step "$configs/$config.toml" --set device.kind=onednn --set device.dtype=bf16 \
+      --batch "$batch" --steps "$steps" --threads "$threads" --ops --json | tail -1)
+    peak=$(python3 -c '
+import json, sys
+ops = [op for op in json.loads(sys.argv[1])["ops"] if "of_peak" in op]
+print("%.3f" % (sum(op["seconds"] * op["of_peak"] for op in ops) / sum(op["seconds"] for op in ops)))
+for op in ops:
+    if op["of_peak"] < 0.4: print("%.2f %8.0f us  %s  %s" % (op["of_peak"], 1e6 * op["seconds"], op["op"], op["implementation"]))
+' "$json")
+    keep "$name, share of the peak in bf16" "$(head -1 <<< "$peak")"
+    tail -n +2 <<< "$peak" | sort -u > "${out%.tsv}_$name.txt"
   fi
 done
 
