@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <functional>
 
@@ -127,8 +128,13 @@ void sum_up(StudyVerdict& verdict) {
     return;
   }
   verdict.answer = count(Answer::undecided) > 0 ? Answer::undecided : count(Answer::yes) > 0 ? Answer::yes : Answer::no;
-  verdict.headline = fmt::format("Yes in {} of {} environments, no in {}, not decided in {}.", count(Answer::yes),
-                                 all.size(), count(Answer::no), count(Answer::undecided));
+  for (const auto& [answer, word] :
+       {std::pair{Answer::yes, "yes"}, {Answer::no, "no"}, {Answer::undecided, "not decided"}})
+    if (const auto n = count(answer); n > 0)
+      verdict.headline += verdict.headline.empty() ? fmt::format("{} in {} of {} environments", word, n, all.size())
+                                                   : fmt::format(", {} in {}", word, n);
+  verdict.headline.front() = static_cast<char>(std::toupper(verdict.headline.front()));
+  verdict.headline += '.';
 }
 
 }  // namespace

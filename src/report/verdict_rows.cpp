@@ -40,7 +40,7 @@ class Rows {
     if (field_.evidence.goal.deadline_h > 0)
       row("the lowest cost by the deadline", field_.cost, in_time(good), kAny, decides);
     if (field_.by_time) row("the fewest samples to " + goal_text(field_), field_.samples_to_goal, good, kAny, decides);
-    row("the most samples/s, whatever is learnt", field_.rate, members(), kAny, false);
+    row("the most samples/s, whatever is learned", field_.rate, members(), kAny, false);
     fewest_ranks();
     return std::move(rows_);
   }

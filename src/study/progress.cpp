@@ -12,24 +12,29 @@
 namespace echelon::inline study {
 namespace {
 
-constexpr std::size_t kNarrowest = 4, kWidest = 72;
+constexpr std::size_t kNarrowest = 4, kWidest = 34;  // lines of 120 columns
 
+// Names that share a beginning differ at their ends: the middle goes.
 std::string cut(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 2) + "..";
+  if (text.size() <= width) return text;
+  const std::size_t tail = (width - 2) / 2;
+  return text.substr(0, width - 2 - tail) + ".." + text.substr(text.size() - tail);
 }
 
-// "1,234 samples/s   91.2 %   loss 0.31"
+// "     1,234     0.912      0.310  goal met", in the columns of `heading`.
 std::string figures_text(const CellRecord& record) {
   if (record.state == CellState::finished && record.attempt.empty()) return name_of(record.state);
   if (record.state != CellState::finished && record.state != CellState::stopped)
     return fmt::format("{}: {}", name_of(record.state), record.reason);
   const RunRecord run = read_run(record.attempt);
-  std::string text = fmt::format("{:>10} samples/s", rate_text(run.samples_per_s.median));
-  if (std::isfinite(run.test_accuracy)) text += fmt::format("  accuracy {:.3f}", run.test_accuracy);
-  if (std::isfinite(run.test_loss)) text += fmt::format("  test loss {:.3f}", run.test_loss);
+  const auto known = [](double value) {
+    return std::isfinite(value) ? fmt::format("{:.3f}", value) : std::string("-");
+  };
+  std::string text = fmt::format("{:>9}  {:>8}  {:>9}", rate_text(run.samples_per_s.median), known(run.test_accuracy),
+                                 known(run.test_loss));
   if (record.state == CellState::stopped)
-    return text + fmt::format("  after {}", counted(record.rungs.back().epochs, "epoch"));
-  if (record.reason.starts_with("goal")) text += record.exit_code == kExitOk ? "  goal met" : "  goal missed";
+    return text + fmt::format("  {}", counted(record.rungs.back().epochs, "epoch"));
+  if (record.reason.starts_with("goal")) text += record.exit_code == kExitOk ? "  goal met" : "  missed";
   return text;
 }
 
@@ -64,8 +69,8 @@ std::string StudyProgress::begin_text(const std::vector<CellRecord>& records) co
 }
 
 std::string StudyProgress::heading() const {
-  return fmt::format("{:>9}  {:>5}  {:<{}}  {:>5}  {:>8}  {}", "cell", "ranks", "what", text_width(), "round", "took",
-                     "result");
+  return fmt::format("{:>9}  {:>5}  {:<{}}  {:>5}  {:>8}  samples/s  accuracy  test loss", "cell", "ranks", "what",
+                     text_width(), "round", "took");
 }
 
 std::string StudyProgress::line_text(const StudyCell& cell, const CellRecord& record,

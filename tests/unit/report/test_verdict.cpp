@@ -38,7 +38,7 @@ TEST_CASE("the verdict: whether, how, how few, how many, and the single worker",
                        Contains("at the price of 0.1 test accuracy"));
   CHECK_THAT(text, Contains("the fewest ranks that gain: 2 ranks, ring") && Contains("1.64x"));
   CHECK_THAT(text, Contains("Slower than one worker, or no faster, at their ranks' cost: 2 ranks, slow (0.60x)"));
-  CHECK_THAT(text, Contains("the most samples/s, whatever is learnt: 4 ranks, averaging"));
+  CHECK_THAT(text, Contains("the most samples/s, whatever is learned: 4 ranks, averaging"));
   CHECK_THAT(text,
              Contains("If you want the best test accuracy after 704 samples: 2 ranks, ring (0.9, not told apart from "
                       "one worker (95 % interval +0 to +0)); tied with 1 rank, ring; 1 rank, averaging; "));
