@@ -161,6 +161,7 @@ const std::vector<std::pair<std::string, Sets>> kTogether = {
 const std::vector<std::pair<std::string, Sets>> kByThemselves = {
     {"asynchronous", {"exchange.strategy=asynchronous"}},
     {"soft", {"exchange.strategy=asynchronous", "exchange.asynchronous.soft=2"}},
+    {"stale-synchronous", {"exchange.strategy=stale_synchronous"}},
     {"strom, asynchronous", {"exchange.strategy=strom", "exchange.strom.rounds=asynchronous"}}};
 
 bool all_of_them() { return std::getenv("ECHELON_TEST_ALL") != nullptr; }
@@ -250,7 +251,17 @@ TEST_CASE("the rate of a warm-up with few replicas counts the time in which the 
 }
 
 TEST_CASE("the rate of a split model counts each replica once", "[run][slow][rates]") {
-  // Two stages with m micro-batches take (m + 1) / m of a stage's passes, which are half of the model's.
+  // Two stages with m micro-batches take (m + 1) / m of a stage's passes.
+  constexpr int kMicros = 4;
+  for (const std::string schedule : {"gpipe", "1f1b"})
+    check({.name = "pipeline, " + schedule,
+           .ranks = 2,
+           .slow = -1,
+           .sets = {"parallel.pipeline=2", "parallel.schedule=" + schedule, fmt::format("batch.global={}", kBatch),
+                    fmt::format("batch.accumulation={}", kMicros)},
+           .samples_per_s = [](const std::vector<double>& paces) {
+             return kBatch * kMicros / ((kMicros + 1) * paces.front());
+           }});
   check({.name = "tensor",
          .ranks = 2,
          .slow = -1,
