@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "cli/foresee_launch.hpp"
+#include "cli/study_sharpness.hpp"
 #include "cli/study_verbs.hpp"
 #include "config/goal.hpp"
 #include "config/parse.hpp"
@@ -218,7 +219,7 @@ bool StudyLedger::begin_what_was_left() {
     if (!records_[i].over() && begin_cell(i)) return true;
     claimed_.reset();
   }
-  return false;
+  return !search_ && open_rounds() > rounds && begin_what_was_left();
 }
 
 // Of a search, once each cell that is not over is under way.
@@ -336,6 +337,8 @@ void StudyLedger::close(std::size_t i, CellState state, int code, const std::str
   record.state = state;
   record.exit_code = code;
   record.reason = reason;
+  if (study_.sharpness > 0 && state == CellState::finished && !record.attempt.empty())
+    record.sharpness = sharpness_of(record.attempt, study_.sharpness);
   save(i);
   if (study_.keep == CellKeep::records && state != CellState::stopped)
     remove_checkpoints(folder_of(study_, cells()[i]));

@@ -98,6 +98,23 @@ TEST_CASE("a study's cells carry environment, round, seed and outcome, and leave
   CHECK_THAT(again.out, Contains("20 done before"));
 }
 
+TEST_CASE("rounds go on where the last cell of one cannot be run", "[run][study]") {
+  // Whatever the order of cells in a round is: in the file's order each round ends with the cell that is left out.
+  const test::Trial trial;
+  add_study(trial, R"(
+[study]
+ranks = [1, 2]
+repeats = "until decided"
+max_repeats = 4
+order = "file"
+[study.axes]
+"batch.global" = [48, 7]
+)");
+  const test::Outcome study = trial.echelon(scale({"train.epochs=0", "train.steps=2", "checkpoint.every_steps=0"}), 2);
+  INFO(study.out << study.err);
+  CHECK_THAT(study.out, Contains("16/16"));
+}
+
 TEST_CASE("a study that is never decided runs its most rounds; --list tells why a cell cannot be run", "[run][study]") {
   const test::Trial trial;
   add_study(trial, R"(
