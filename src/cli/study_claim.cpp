@@ -106,6 +106,7 @@ std::map<std::string, double> figures_of(const StudyPlan& study, const std::vect
   std::map<std::string, double> figures = flat_figures(run);
   add_wire(run, figures);
   figures["cell_s"] = record.seconds;
+  figures["sharpness"] = record.sharpness;
   figures["price"] = price_of(base_config(study).cost, std::max(1, run.hosts), cell.ranks, record.seconds);
   if (into.claim.reference.empty()) return figures;
   const std::string reference = reference_of(study, cells, cell, into.claim);

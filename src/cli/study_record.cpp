@@ -46,6 +46,7 @@ std::vector<LabelledRun> runs_of(const std::vector<StudyCell>& cells, const std:
                      .seed = cells[i].seed,
                      .outcome = records[i].outcome(),
                      .code = records[i].exit_code,
+                     .sharpness = records[i].sharpness,
                      .ranks = cells[i].ranks};
     for (const std::string& environment : cells[i].environments) {
       made.environment = environment;

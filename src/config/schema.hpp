@@ -236,6 +236,7 @@ struct EvaluateConfig {
   std::int64_t batch = 256;          // samples a rank and pass
   EvaluateBy by = EvaluateBy::all;   // "all" replicas share the data | the "first" alone | "aside": another job
   std::vector<std::string> metrics;  // beside loss, accuracy, perplexity (train/class_counts.hpp)
+  double train_fraction = 0;         // share of the training data that is evaluated too; 0: none
 };
 
 struct CheckpointConfig {
@@ -262,6 +263,7 @@ struct GoalConfig {
 // What a run watches about itself while it trains (train/hooks/monitor.hpp).
 struct MonitorConfig {
   Watch divergence = Watch::stop;        // by train.divergence_factor; "off" | "warn" | "stop", as the others
+  bool noise_scale = false;              // the gradient noise scale is measured
   Watch plateau = Watch::off;            // the loss no longer falls
   std::int64_t plateau_evaluations = 5;  // so many in a row without ..
   double plateau_change = 0.001;         // .. a loss below the best by this fraction of it

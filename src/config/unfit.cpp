@@ -78,6 +78,10 @@ class Finder {
       used(path, config_.monitor.plateau != Watch::off, "monitor.plateau");
     for (const char* path : {"evaluate.by", "evaluate.metrics"})
       used(path, !config_.data.test.empty(), "evaluations, which need data.test");
+    used("evaluate.train_fraction", !config_.data.test.empty() && config_.evaluate.by != EvaluateBy::aside,
+         "evaluations by replicas, which need data.test");
+    used("monitor.noise_scale", sums_whole_gradients(),
+         "exchange.strategy = \"synchronous\" with gradients of whole models, summed on the host");
     used("data.stage_limit_gb", !config_.data.stage.empty(), "data.stage, which names a folder");
     used("fault.seed", !config_.fault.inject.empty(), "fault.inject");
     used("run.resume_weights_only", !config_.run.resume_from.empty(), "run.resume_from, which names a checkpoint");
@@ -91,6 +95,15 @@ class Finder {
     const Key<Config>& key = *find_key(path);
     if (key.get(config_) != key.get(defaults()))
       found_.push_back({path, fmt::format("{} is not used here: it is for {}", path, readers), "leave it out"});
+  }
+
+  bool sums_whole_gradients() const {
+    const ParallelConfig& parallel = config_.parallel;
+    const bool whole =
+        parallel.split != "auto" && parallel.pipeline == 1 && parallel.tensor == 1 && parallel.space == 1;
+    const ExchangeConfig& exchange = config_.exchange;
+    return whole && exchange.strategy == "synchronous" && exchange.reduction == Reduction::sum &&
+           !algorithm_traits(exchange.algorithm).on_devices;
   }
 
   bool is_among_kinds(std::string_view kind) const {

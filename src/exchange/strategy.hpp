@@ -58,6 +58,13 @@ struct CodecRecord {
   double residual_norm = 0;  // norm of the residual of this replica
 };
 
+// Squared norms of a step's gradients, where StrategyContext::noise_scale asks for them. Of this replica's mean over
+// its own samples, and of the mean over the samples of all; with the inverse of how many samples each is of.
+struct GradientSquares {
+  double own = 0, own_inverse = 0;
+  double mean = 0, mean_inverse = 0;
+};
+
 struct StepOutcome {
   std::int64_t next_step = 0;  // that this replica joins; more than one on: it came too late for those between
   bool contributed = true;     // this replica's gradient entered the update
@@ -74,6 +81,7 @@ struct StepOutcome {
   // Of this replica's weights before they were averaged in this step: |x - mean| / |mean|, running statistics left out;
   // -1: they were not averaged.
   double drift = -1;
+  GradientSquares squares = {};
 };
 
 // All calls are made by the rank's compute thread. Those that wait (wait_parameters, end_step, drain, gather_state)
@@ -148,6 +156,7 @@ struct StrategyContext {
   // By bucket: the order in which the servers on this rank are to take up what comes; empty: as it comes.
   std::vector<LedgerBytes> recorded = {};
   bool may_lose_workers = false;  // `rescue` may be called (run.on_lost_worker = "continue")
+  bool noise_scale = false;       // StepOutcome::squares are asked for
 };
 
 std::vector<std::string> strategy_names();

@@ -46,6 +46,7 @@ Repetition repetition_of(const LabelledRun& cell, const GoalConfig& goal) {
   out.samples_per_s = overall_rate(run);
   out.samples = static_cast<double>(run.steps * run.global_batch);
   out.bytes_per_step = run.wire_bytes_per_step;
+  out.warm_bytes_per_step = run.warm_wire_bytes_per_step;
   out.peak_rss_mb = largest(run.peak_rss_mb);
   out.device_peak_mb = largest(run.device_peak_mb);
   out.wall_s = seconds_of(run);
@@ -54,6 +55,10 @@ Repetition repetition_of(const LabelledRun& cell, const GoalConfig& goal) {
   out.train_loss = run.train_loss;
   out.test_loss = run.test_loss;
   out.test_accuracy = run.test_accuracy;
+  out.train_accuracy = run.train_accuracy;
+  out.drift = run.drift;
+  out.noise_scale = run.noise_scale;
+  out.sharpness = cell.sharpness;
   if (goal.metric == GoalMetric::none) return out;
   const Reach reach = reach_of(curve, goal);
   out.samples_to_target = reach.samples;

@@ -136,6 +136,7 @@ struct EpochFigures {
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
   double test_perplexity = kUnknown, test_top5_accuracy = kUnknown, test_macro_f1 = kUnknown;
   std::vector<double> test_recall = {}, test_precision = {};
+  double train_eval_loss = kUnknown, train_accuracy = kUnknown;
   double seconds = kUnknown;
 };
 
@@ -170,13 +171,15 @@ struct RunFigures {
   double samples_trained = kUnknown;
   StepTimes time_split_s;
   double wire_bytes_per_step = kUnknown, formula_bytes_per_step = kUnknown, messages_per_step = kUnknown,
-         library_bytes_per_step = kUnknown, split_bytes_per_step = kUnknown, halo_bytes_per_step = kUnknown;
+         warm_wire_bytes_per_step = kUnknown, library_bytes_per_step = kUnknown, split_bytes_per_step = kUnknown,
+         halo_bytes_per_step = kUnknown;
   double allocations_per_step = kUnknown, allocated_bytes_per_step = kUnknown;
   double exchange_exposed_s = kUnknown, exchange_hidden_s = kUnknown, codec_s = kUnknown;
   double arrival_skew_s = kUnknown, skew_wait_s = kUnknown;
   std::vector<std::string> slow_ranks;
   double bytes_read = kUnknown, bytes_used = kUnknown;
   double samples_never = kUnknown, samples_once = kUnknown, samples_repeated = kUnknown;
+  double drift = kUnknown, noise_scale = kUnknown, train_eval_loss = kUnknown, train_accuracy = kUnknown;
   double train_loss = kUnknown, loss_oscillation = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
   double test_top5_accuracy = kUnknown, test_macro_f1 = kUnknown;
   std::vector<double> test_recall, test_precision;

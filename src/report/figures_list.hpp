@@ -56,6 +56,8 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"test_macro_f1", "0..1", R::same, S::none, A::first, "F1, mean over the classes that are labels or predictions (likewise)", kLeftOut}, f.test_macro_f1);
   visit(Figure{"test_recall", "0..1", R::same, S::none, A::first, "by class, of its labels (likewise); null: no label", kLeftOut}, f.test_recall);
   visit(Figure{"test_precision", "0..1", R::same, S::none, A::first, "by class, of its predictions (likewise); null: no prediction", kLeftOut}, f.test_precision);
+  visit(Figure{"train_eval_loss", "", R::same, S::none, A::first, "of the share evaluate.train_fraction of the training data, with the same weights", kLeftOut}, f.train_eval_loss);
+  visit(Figure{"train_accuracy", "0..1", R::same, S::none, A::first, "likewise", kLeftOut}, f.train_accuracy);
   visit(Figure{"seconds", "s", R::rank0, S::sum, A::first, "evaluation included"}, f.seconds);
 }
 
@@ -109,6 +111,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"step_s", "s", R::rank0, S::quartiles, A::median, "without hooks; where replicas take steps of their own, of rank 0"}, f.step_s);
   visit(Figure{"time_split_s", "s", R::mean, S::sum, A::sum, "where the time went, waits of a rank that has done all its steps included"}, f.time_split_s);
   visit(Figure{"wire_bytes_per_step", "bytes", R::sum, S::mean, A::median, "sent for gradients, counted at the transport"}, f.wire_bytes_per_step);
+  visit(Figure{"warm_wire_bytes_per_step", "bytes", R::sum, S::none, A::median, "the same behind all warm-ups: of a study, of the codec (exchange.codec_warmup_steps), with few replicas (exchange.warmup_steps); null: no step is", kLeftOut}, f.warm_wire_bytes_per_step);
   visit(Figure{"formula_bytes_per_step", "bytes", R::sum, S::none, A::median, "the same by the price list, over all parts of the model; null where a codec's messages depend on the values"}, f.formula_bytes_per_step);
   visit(Figure{"messages_per_step", "", R::sum, S::mean, A::median, "sent for gradients"}, f.messages_per_step);
   visit(Figure{"library_bytes_per_step", "bytes", R::sum, S::mean, A::median, "given to a library that sends them uncounted"}, f.library_bytes_per_step);
@@ -129,6 +132,10 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"samples_repeated", "samples", R::same, S::none, A::first, "likewise: trained more than once", kLeftOut}, f.samples_repeated);
   visit(Figure{"train_loss", "", R::same, S::newest, A::median, "of the last epoch, else of the last step"}, f.train_loss);
   visit(Figure{"loss_oscillation", "", R::same, S::none, A::median, "root mean square of the training loss (of the i-th steps of all replicas) about its running mean over 51 steps, in the second half of the attempt", kLeftOut}, f.loss_oscillation);
+  visit(Figure{"drift", "", R::same, S::mean, A::median, "where weights are averaged: mean over the meetings of the largest distance of a replica from the mean, over the norm of the mean", kLeftOut}, f.drift);
+  visit(Figure{"noise_scale", "samples", R::same, S::none, A::median, "gradient noise scale in the second half of the attempt (monitor.noise_scale; McCandlish et al. 2018, appendix A)", kLeftOut}, f.noise_scale);
+  visit(Figure{"train_eval_loss", "", R::same, S::newest, A::median, "of the share evaluate.train_fraction of the training data, with the weights of the last evaluation", kLeftOut}, f.train_eval_loss);
+  visit(Figure{"train_accuracy", "0..1", R::same, S::newest, A::median, "likewise", kLeftOut}, f.train_accuracy);
   visit(Figure{"test_loss", "", R::same, S::newest, A::median, "of the last evaluation"}, f.test_loss);
   visit(Figure{"test_accuracy", "0..1", R::same, S::newest, A::median, "of the last evaluation"}, f.test_accuracy);
   visit(Figure{"test_top5_accuracy", "0..1", R::same, S::newest, A::median, "likewise: labels among the five largest outputs (evaluate.metrics)", kLeftOut}, f.test_top5_accuracy);

@@ -23,6 +23,7 @@ struct LabelledRun {
   std::uint64_t seed = 0;            // of the repetition: equal seeds are paired over settings
   std::string outcome = "finished";  // "finished" | "diverged" | "failed"
   int code = 0;                      // exit code of the cell
+  double sharpness = kUnknown;       // of its minimum (study.sharpness)
   int ranks = 0;                     // all that the cell takes, servers included; 0: as the run says
 };
 
@@ -51,8 +52,11 @@ struct Repetition {
   // repetition that reached it.
   double samples_to_target = kUnknown, seconds_to_target = kUnknown;
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;  // final
-  double bytes_per_step = kUnknown;                                              // on the wire, of all ranks
-  double peak_rss_mb = kUnknown, device_peak_mb = kUnknown;                      // of the rank that takes most
+  double train_accuracy = kUnknown;  // of evaluate.train_fraction, at the last evaluation
+  double drift = kUnknown, noise_scale = kUnknown, sharpness = kUnknown;  // as in RunFigures; study.sharpness
+  double bytes_per_step = kUnknown;                                       // on the wire, of all ranks
+  double warm_bytes_per_step = kUnknown;                                  // the same behind all warm-ups
+  double peak_rss_mb = kUnknown, device_peak_mb = kUnknown;               // of the rank that takes most
   double wall_s = kUnknown;            // of a whole run: start-up, training, evaluations
   double cpu_s = kUnknown;             // of processors, over all ranks
   std::vector<Evaluation> curve = {};  // thinned to kCurvePoints

@@ -160,7 +160,8 @@ void Attempt::build() {
                            .role = rank_groups_->role(),
                            .steps_per_epoch = plan_->steps_per_epoch,
                            .recorded = replay_.recorded,
-                           .may_lose_workers = goes_on()});
+                           .may_lose_workers = goes_on(),
+                           .noise_scale = config_.monitor.noise_scale});
     batch_norm_sum_ = std::make_unique<BatchNormSum>(*device_, rank_groups_->data_parallel_peers(), kSumsChannel,
                                                      *strategy_, config_.exchange);
     arenas_->initialise(config_.seed);

@@ -153,7 +153,8 @@ void Attempt::make_hooks() {
     hooks_.push_back(std::make_unique<BalanceHook>(*plan_, *runner_, group_, state_));
   const std::int64_t epoch = draws_ ? draws_->plan().first_epoch() : state_.epoch;
   const std::int64_t done = !draws_ && state_.at.epoch == epoch ? state_.at.step_in_epoch : 0;
-  auto statistics = std::make_unique<StatisticsHook>(options_.warmup_steps, TrainedBatches(epoch, done));
+  const std::int64_t uncoded = std::max(config_.exchange.codec_warmup_steps, config_.exchange.warmup_steps);
+  auto statistics = std::make_unique<StatisticsHook>(options_.warmup_steps, TrainedBatches(epoch, done), uncoded);
   statistics_ = statistics.get();
   hooks_.push_back(std::move(statistics));
   hooks_.push_back(std::make_unique<StatusHook>(board_));

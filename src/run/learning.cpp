@@ -9,6 +9,7 @@
 #include "base/checksum.hpp"
 #include "base/text.hpp"
 #include "checkpoint/run_state.hpp"
+#include "report/noise_scale.hpp"
 #include "report/oscillation.hpp"
 
 namespace echelon::inline run {
@@ -35,6 +36,21 @@ double chance_loss(const SummaryParts& parts) {
   const std::string& loss = parts.config.model.loss;
   const auto classes = static_cast<double>(parts.plan.train.classes);
   return classes > 1 && (loss == "auto" || loss == "softmax") ? std::log(classes) : 0;
+}
+
+// Over the second half of the attempt's steps, whose last sum may have come after the last of them.
+double measured_noise_scale(const SummaryParts& parts, Group& workers) {
+  const std::vector<GradientSquares>& steps = parts.statistics.squares();
+  std::vector<double> sums(5);
+  for (std::size_t i = steps.size() / 2; i + 1 < steps.size(); ++i) {
+    const GradientSquares& own = steps[i];
+    const GradientSquares& all = steps[i].mean_inverse > 0 ? steps[i] : steps[i + 1];
+    if (own.own_inverse <= 0) continue;
+    sums[0] += 1, sums[1] += own.own, sums[2] += own.own_inverse, sums[3] += all.mean, sums[4] += all.mean_inverse;
+  }
+  workers.sum(sums);
+  return noise_scale(
+      {.steps = sums[0], .own = sums[1], .own_inverse = sums[2], .mean = sums[3], .mean_inverse = sums[4]});
 }
 
 }  // namespace
@@ -65,6 +81,7 @@ void take_learning(const SummaryParts& parts, Group& workers, RunFigures& run) {
   std::vector<double> losses = mean_losses(parts, workers);
   run.loss_oscillation = loss_oscillation(losses);
   if (run.paced) return;
+  if (parts.config.monitor.noise_scale) run.noise_scale = measured_noise_scale(parts, workers);
   const bool moved = hex64(parts.arenas.checksum()) != parts.checksum_at_start;
   if (workers.max(moved ? 1 : 0) == 0 && !losses.empty()) {
     run.findings.push_back(

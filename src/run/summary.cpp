@@ -134,6 +134,7 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   // Meetings, whose share depends on the steps of each rank, are in the formula.
   const bool has_formula = parts.config.data.balance == Balance::fixed;
   own.formula_bytes_per_step = !has_formula ? kUnknown : counts ? known(parts.strategy.formula_bytes_per_step()) : 0;
+  own.warm_wire_bytes_per_step = known(stats.warm_wire_bytes());
   own.messages_per_step = static_cast<double>(wire.messages_sent) / steps;
   own.library_bytes_per_step = static_cast<double>(wire.library_bytes) / steps;
   own.split_bytes_per_step = static_cast<double>(parts.activation_exchange.sent().bytes_sent) / steps;
@@ -199,6 +200,9 @@ void take_learned(const SummaryParts& parts, RunFigures& run) {
   const EpochRecord& epoch = parts.statistics.newest_epoch();
   run.epochs = epoch.epoch;
   run.train_loss = known(epoch.epoch > 0 ? epoch.train_loss : parts.statistics.newest_loss());
+  run.drift = known(parts.statistics.drift());
+  run.train_eval_loss = known(epoch.train_eval_loss);
+  run.train_accuracy = known(epoch.train_accuracy);
   run.test_loss = known(epoch.test_loss);
   run.test_accuracy = known(epoch.test_accuracy);
   if (epoch.classes.any())

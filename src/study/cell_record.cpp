@@ -47,6 +47,7 @@ CellRecord read_cell(const std::string& folder) {
     record.before = from.value("before", "");
     record.launch = from.value("launch", "");
     record.memory_bytes = from.value("foretold_memory_bytes", 0.0);
+    if (from.contains("sharpness")) from.at("sharpness").get_to(record.sharpness);
     for (const nlohmann::json& rung : from.value("rungs", nlohmann::json::array()))
       record.rungs.push_back({.epochs = rung.at("epochs"),
                               .figure = rung.at("figure").is_null() ? std::nan("") : rung.at("figure").get<double>()});
@@ -76,6 +77,7 @@ void write_cell(const std::string& folder, const CellRecord& record) {
     object["control"] = record.control;
     object["outcome"] = record.outcome();
   }
+  if (!std::isnan(record.sharpness)) object["sharpness"] = record.sharpness;
   for (const RungFigure& rung : record.rungs)  // NaN is written as null
     object["rungs"].push_back({{"epochs", rung.epochs}, {"figure", rung.figure}});
   write_file_whole(path_in(folder),

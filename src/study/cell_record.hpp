@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,12 @@ struct CellRecord {
   std::string before = {};  // newest attempt when it began; "": none
   std::string launch = {};  // that runs it, or ran it last
   int exit_code = 0;
-  std::string reason;                  // of a cell that did not finish
-  std::string attempt;                 // folder of the attempt that ended the cell; "": none
-  double seconds = 0;                  // of the cell, all tries that came to an end
-  double memory_bytes = 0;             // foretold when it began, of the rank that takes most; 0: not known
-  std::vector<RungFigure> rungs = {};  // of a search
+  std::string reason;       // of a cell that did not finish
+  std::string attempt;      // folder of the attempt that ended the cell; "": none
+  double seconds = 0;       // of the cell, all tries that came to an end
+  double memory_bytes = 0;  // foretold when it began, of the rank that takes most; 0: not known
+  double sharpness = std::numeric_limits<double>::quiet_NaN();  // of its minimum; NaN: not measured
+  std::vector<RungFigure> rungs = {};                           // of a search
   // What it was, for whoever reads the folder: written by the ledger, never read back.
   std::string environment = {}, setting = {};
   int repeat = 0;  // 0: not known

@@ -25,9 +25,10 @@ class Reader : SectionReader {
 
   void section(const TomlNode& node) {
     static const std::vector<std::string> known = {
-        "ranks",  "mode",   "repeats", "warmup_steps", "placement",   "budget_hours", "network",      "slurm",
-        "search", "trials", "halving", "axes",         "ranges",      "variants",     "side_by_side", "grid_steps",
-        "order",  "keep",   "verb",    "args",         "max_repeats", "environments", "margin",       "least_gain"};
+        "ranks",        "mode",       "repeats",    "warmup_steps", "placement", "budget_hours", "network",
+        "slurm",        "search",     "trials",     "halving",      "axes",      "ranges",       "variants",
+        "side_by_side", "grid_steps", "order",      "keep",         "verb",      "args",         "max_repeats",
+        "environments", "margin",     "least_gain", "sharpness"};
     for (const TomlEntry& entry : node.entries) {
       if (entry.key == "ranks")
         study_.ranks = list(entry, {1, static_cast<double>(kMostRanks)});
@@ -55,6 +56,8 @@ class Reader : SectionReader {
         study_.rules.margin = std::get<double>(value(entry, 0.0, {0, 1}));
       else if (entry.key == "least_gain")
         study_.rules.least_gain = std::get<double>(value(entry, 0.0, {0, 10}));
+      else if (entry.key == "sharpness")
+        study_.sharpness = std::get<double>(value(entry, 0.0, {0, 1}));
       else if (entry.key == "network")
         study_.network = std::get<bool>(value(entry, false, {}));
       else if (entry.key == "slurm")

@@ -13,6 +13,7 @@
 //   network = false                         # true: the network of a launch is measured before its cells
 //   margin = 0.01                           # of the metric: how much worse still is of equal quality
 //   least_gain = 0.10                       # a gain below that is none
+//   sharpness = 1e-3                        # of each finished cell's minimum, in this box (inference/sharpness.hpp)
 //   slurm = ["--time=02:00:00"]             # options of sbatch for the jobs of `scale --slurm`
 //   verb = "bench allreduce"                # what a cell runs, with args = ["--sizes", "1MiB"]; default: train
 //   [study.axes]
@@ -88,7 +89,8 @@ struct StudyPlan {
   CellKeep keep = CellKeep::all;
   CellPlacement placement = CellPlacement::compact;
   double budget_hours = 0;
-  StudyRules rules;  // margin, least_gain
+  StudyRules rules;      // margin, least_gain
+  double sharpness = 0;  // half width of the box in which a finished cell's minimum is measured; 0: it is not
   bool network = false;
   std::vector<std::string> slurm;
   std::vector<StudyVariant> variants;  // empty: the experiment as it is

@@ -184,13 +184,15 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
 
 namespace {
 
-SamplePlan evaluation_in(const Dataset& dataset, const Config& config, std::vector<std::int64_t> batches) {
+SamplePlan evaluation_in(const Dataset& dataset, const Config& config, std::vector<std::int64_t> batches,
+                         double fraction = 1) {
   DataConfig whole;
+  whole.fraction = fraction;
   whole.sharding = Sharding::record;
   whole.ragged = Ragged::zero_weight;
   whole.shuffle = false;
   whole.order = config.data.order;
-  return SamplePlan(plan_request(dataset, whole, std::move(batches), 0));
+  return SamplePlan(plan_request(dataset, whole, std::move(batches), config.seed));
 }
 
 }  // namespace
@@ -202,6 +204,14 @@ SamplePlan evaluation_plan(const Dataset& dataset, const Config& config, int ran
 SamplePlan lone_evaluation_plan(const Dataset& dataset, const Config& config, int ranks) {
   const bool stream = config.data.order == Order::stream;
   return evaluation_in(dataset, config, {evaluation_batches(config, dataset.samples(), stream ? 1 : ranks).front()});
+}
+
+SamplePlan training_evaluation_plan(const Dataset& train, const Config& config, std::vector<std::int64_t> batches) {
+  DataConfig share = config.data;
+  share.fraction *= config.evaluate.train_fraction;
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, samples_used(train, share)));
+  batches.resize(std::min(batches.size(), most));
+  return evaluation_in(train, config, std::move(batches), share.fraction);
 }
 
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica) {

@@ -79,6 +79,9 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
 SamplePlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
 // The same by one rank alone, in batches as each of `ranks` takes; streams have all rows in one batch.
 SamplePlan lone_evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
+// The same over the share evaluate.train_fraction of the training data that is used, in `batches` by rank, or by fewer
+// ranks where it has fewer samples.
+SamplePlan training_evaluation_plan(const Dataset& train, const Config& config, std::vector<std::int64_t> batches);
 // How one of its replicas reads: everything once.
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica = 0);
 

@@ -74,6 +74,10 @@ void add_run(Table& all) {
   evaluate.key("metrics", &EvaluateConfig::metrics,
                words({"top5_accuracy", "macro_f1", "class_recall", "class_precision", "confusion"}),
                "figures of classes beside loss, accuracy and perplexity", kNeutral);
+  evaluate.key("train_fraction", &EvaluateConfig::train_fraction, range(0, 1),
+               "share of the training samples whose loss and accuracy, without augmentation, each evaluation of all "
+               "replicas measures beside those of data.test; 0: none",
+               kNeutral);
 
   auto checkpoint = part(all, "checkpoint", &Config::checkpoint, kNeutral);
   checkpoint.key("every_steps", &CheckpointConfig::every_steps, at_least(0), "0: off");
@@ -107,6 +111,9 @@ void add_run(Table& all) {
   const KeyLimits watch = words({"off", "warn", "stop"});
   monitor.key("divergence", &MonitorConfig::divergence, watch,
               "the loss is far above the first step's (train.divergence_factor); stop: exit 5");
+  monitor.key("noise_scale", &MonitorConfig::noise_scale, {},
+              "exchange.strategy synchronous: the gradient noise scale, from the norms of each replica's gradient and "
+              "of their mean; two more passes over the gradients");
   monitor.key("plateau", &MonitorConfig::plateau, watch,
               "the loss of evaluations no longer falls; stop: the run is finished");
   monitor.key("plateau_evaluations", &MonitorConfig::plateau_evaluations, range(1, 1e6),

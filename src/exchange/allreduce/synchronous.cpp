@@ -43,7 +43,7 @@ class Synchronous final : public Strategy {
         account_(context.optimiser) {
     if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
     // Residuals are in all rows, and so is what Adasum combines.
-    context.arenas.track_rows(config.codec == "none" && (!adasum_ || replicas() == 1));
+    context.arenas.track_rows(config.codec == "none" && (!adasum_ || replicas() == 1) && !context.noise_scale);
     std::vector<ArenaRange> ranges = make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()),
                                                   config.bucket_mb * 1024 * 1024, context.arenas.tracks_rows());
     for (const ArenaRange& range : ranges) buckets_.push_back({.range = range, .gradient = ReadyCount(range)});
@@ -77,6 +77,7 @@ class Synchronous final : public Strategy {
   }
 
   void gradient_ready(ArenaRange range) override {
+    if (context_.noise_scale) note_own_squares(range);
     rows_->ready(range, account_.info().step);
     for (std::size_t b = 0; b < buckets_.size(); ++b)
       if (buckets_[b].gradient.add(range, account_.info().step)) ready(b);
@@ -129,9 +130,26 @@ class Synchronous final : public Strategy {
   int replicas() const { return context_.engine.size(); }
   std::size_t index_of(const Bucket& bucket) const { return static_cast<std::size_t>(&bucket - buckets_.data()); }
 
+  // Gradients were divided by the weight of the whole step.
+  void note_own_squares(ArenaRange range) {
+    const StepInfo& info = account_.info();
+    if (info.local_weight <= 0) return;
+    const double to_own = info.weight / info.local_weight;
+    GradientSquares& squares = account_.outcome().squares;
+    squares.own += to_own * to_own * context_.optimiser.measure(range);
+    squares.own_inverse = 1 / info.local_weight;
+  }
+  // Of a bucket that is settled in the next step's forward pass they are in the next outcome.
+  void note_mean_squares(ArenaRange range) {
+    GradientSquares& squares = account_.outcome().squares;
+    squares.mean += context_.optimiser.measure(range);
+    squares.mean_inverse = 1 / account_.info().weight;
+  }
+
   // Waits for a bucket's sum and applies it, where that need not wait for the others.
   void settle(Bucket& bucket) {
     sums_->settle(index_of(bucket), account_);
+    if (context_.noise_scale) note_mean_squares(bucket.range);
     const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
     if (!context_.optimiser.waits()) context_.optimiser.apply(bucket.range);
     bucket.in_flight = false;

@@ -14,7 +14,7 @@ struct RepetitionNumber {
   const char* name;
   double Repetition::*value;
 };
-inline constexpr std::array<RepetitionNumber, 13> kRepetitionNumbers = {{
+inline constexpr std::array<RepetitionNumber, 18> kRepetitionNumbers = {{
     {"samples_per_s", &Repetition::samples_per_s},
     {"samples", &Repetition::samples},
     {"samples_to_target", &Repetition::samples_to_target},
@@ -22,7 +22,12 @@ inline constexpr std::array<RepetitionNumber, 13> kRepetitionNumbers = {{
     {"train_loss", &Repetition::train_loss},
     {"test_loss", &Repetition::test_loss},
     {"test_accuracy", &Repetition::test_accuracy},
+    {"train_accuracy", &Repetition::train_accuracy},
+    {"drift", &Repetition::drift},
+    {"noise_scale", &Repetition::noise_scale},
+    {"sharpness", &Repetition::sharpness},
     {"wire_bytes_per_step", &Repetition::bytes_per_step},
+    {"warm_wire_bytes_per_step", &Repetition::warm_bytes_per_step},
     {"peak_rss_mb", &Repetition::peak_rss_mb},
     {"device_peak_mb", &Repetition::device_peak_mb},
     {"wall_s", &Repetition::wall_s},

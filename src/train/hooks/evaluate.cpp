@@ -33,9 +33,15 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
       tell_(std::move(tell)) {
   if (!plan_.test || config.evaluate.by == EvaluateBy::aside) return;
   const bool first_alone = config.evaluate.by == EvaluateBy::first;
-  part_ = make_share(first_alone ? lone_evaluation_plan(*plan_.test, config, plan.replicas)
+  part_ = make_share(*plan_.test,
+                     first_alone ? lone_evaluation_plan(*plan_.test, config, plan.replicas)
                                  : evaluation_plan(*plan_.test, config, plan.replicas),
                      replica_);
+  if (config.evaluate.train_fraction > 0) {
+    std::vector<std::int64_t> batches;  // those of the test data, so that one program takes both
+    for (int r = 0; r < part_.shards->replicas(); ++r) batches.push_back(part_.shards->batch(r));
+    train_ = make_share(plan_.train, training_evaluation_plan(plan_.train, config, std::move(batches)), replica_);
+  }
   if (!config.evaluate.metrics.empty()) {
     const MeshCoord& coord = rank_groups.coord();
     const bool last_stage = coord.stage == rank_groups.mesh().pipeline() - 1;
@@ -46,11 +52,12 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
                                          .counts = has_loss_});
   }
   if (own_pace_ && config.evaluate.every_steps > 0 && trains_ && replica_ == 0)
-    whole_ = make_share(lone_evaluation_plan(*plan_.test, config, plan.replicas), 0);
+    whole_ = make_share(*plan_.test, lone_evaluation_plan(*plan_.test, config, plan.replicas), 0);
 }
 
-EvaluateHook::Share EvaluateHook::make_share(SamplePlan shards, int replica) const {
-  Share share{.shards = std::make_unique<SamplePlan>(std::move(shards)), .replica = replica, .program = nullptr};
+EvaluateHook::Share EvaluateHook::make_share(const Dataset& data, SamplePlan shards, int replica) const {
+  Share share{
+      .data = &data, .shards = std::make_unique<SamplePlan>(std::move(shards)), .replica = replica, .program = nullptr};
   if (!trains_ || replica >= share.shards->replicas()) return share;
   const std::int64_t batch = share.shards->batch(replica);
   if (part_.program && part_.program->batch() == batch) {
@@ -81,7 +88,7 @@ void EvaluateHook::add_over(Group& ranks, Sums& sums) {
 // Every batch's sums have places of their own, so that all are added in the order of batches on any number of ranks.
 void EvaluateHook::pass(const Share& share, Sums& sums) {
   const SamplePlan& shards = *share.shards;
-  Loader loader(*plan_.test, shards, evaluation_loading(config_, arenas_.dtype(), share.replica));
+  Loader loader(*share.data, shards, evaluation_loading(config_, arenas_.dtype(), share.replica));
   share.program->reset_states();
   activation_exchange_.begin(static_cast<int>(shards.steps_per_epoch()), share.program->batch(), false);
   LongWork work("evaluation", "batches", shards.steps_per_epoch(),
@@ -93,7 +100,8 @@ void EvaluateHook::pass(const Share& share, Sums& sums) {
     set_inputs(arenas_.device(), *share.program, given);
     share.program->reset_losses();
     share.program->forward({});
-    if (counter_ && arenas_.device().computes()) counter_->count(arenas_.device(), *share.program, given, sums.classes);
+    if (counter_ && sums.classes.any() && arenas_.device().computes())
+      counter_->count(arenas_.device(), *share.program, given, sums.classes);
     if (!has_loss_) continue;
     const LossSums batch = share.program->losses();
     const auto at = static_cast<std::size_t>(step * shards.replicas() + share.replica) * 3;
@@ -122,11 +130,17 @@ EvaluateHook::Figures EvaluateHook::meet() {
   phase_.enter(trains_ ? "evaluation" : kStandBy);
   const SpanScope span(SpanKind::evaluation);
   strategy_.drain();
-  Sums sums = no_sums(part_);
-  if (takes_part()) pass(part_, sums);
-  add_over(group_, sums);
+  const auto measure = [&](const Share& share, Sums sums) {
+    if (takes_part(share)) pass(share, sums);
+    add_over(group_, sums);
+    return figures_of(sums, true);
+  };
+  met_ = measure(part_, no_sums(part_));
+  if (train_.shards) {
+    const Figures train = measure(train_, {.batches = no_sums(train_).batches, .classes = {}});
+    met_->train_loss = train.loss, met_->train_accuracy = train.accuracy;
+  }
   phase_.enter("hooks");
-  met_ = figures_of(sums, true);
   return *met_;
 }
 
@@ -163,6 +177,8 @@ void EvaluateHook::step_end(const StepRecord& record) {
   row.epoch = record.epoch, row.step = record.step;
   row.test_loss = figures.loss;
   if (figures.accuracy >= 0) row.test_accuracy = figures.accuracy;
+  if (figures.train_loss >= 0) row.train_eval_loss = figures.train_loss;
+  if (figures.train_accuracy >= 0) row.train_accuracy = figures.train_accuracy;
   if (plan_.per_token()) row.test_perplexity = std::exp(figures.loss);
   if (figures.classes.any())
     take_class_figures(chosen_figures(figures.classes.figures(), config_.evaluate.metrics), row);
@@ -177,6 +193,8 @@ void EvaluateHook::epoch_end(EpochRecord& record) {
   const Figures figures = meet();
   record.test_loss = figures.loss;
   record.test_accuracy = figures.accuracy;
+  record.train_eval_loss = figures.train_loss;
+  record.train_accuracy = figures.train_accuracy;
   record.classes = figures.classes;
 }
 

@@ -2,8 +2,9 @@
 // (evaluate.metrics) from whole counts.
 //
 // At meetings (ends of epochs, and evaluate.every_steps of replicas that step together) every replica takes its part,
-// or with evaluate.by = "first" the first one takes all; ranks that do not train stand by, however long it takes. With
-// evaluate.by = "aside" nothing is evaluated here (cli/follow.cpp does).
+// or with evaluate.by = "first" the first one takes all; ranks that do not train stand by, however long it takes. A
+// share of the training data (evaluate.train_fraction) follows, by the same weights. With evaluate.by = "aside" nothing
+// is evaluated here (cli/follow.cpp does).
 //
 // Where replicas step at their own pace, evaluate.every_steps is a snapshot: after so many steps of its own the first
 // replica evaluates the whole set alone, with the weights that its last push was answered with, and nobody stops. Its
@@ -50,13 +51,15 @@ class EvaluateHook final : public Hook {
  private:
   // A part of the set on this rank: its batches, and the program that takes them.
   struct Share {
+    const Dataset* data;
     std::unique_ptr<SamplePlan> shards;
     int replica = 0;
     std::shared_ptr<Program> program;
   };
   struct Figures {
     double loss = -1, accuracy = -1;  // -1: the device computes nothing; there are no correct predictions
-    ClassCounts classes;
+    ClassCounts classes = {};
+    double train_loss = -1, train_accuracy = -1;  // of the share of the training data
   };
   // Of a pass: three sums a batch, and counts.
   struct Sums {
@@ -65,7 +68,7 @@ class EvaluateHook final : public Hook {
   };
 
   bool due(const StepRecord& record);
-  Share make_share(SamplePlan shards, int replica) const;
+  Share make_share(const Dataset& data, SamplePlan shards, int replica) const;
   Sums no_sums(const Share& share) const;
   void pass(const Share& share, Sums& sums);
   static void add_over(Group& ranks, Sums& sums);
@@ -74,7 +77,7 @@ class EvaluateHook final : public Hook {
   // `common`: all ranks have the same sums.
   Figures figures_of(Sums& sums, bool common) const;
   // No more replicas do than there are samples.
-  bool takes_part() const { return trains_ && replica_ < part_.shards->replicas(); }
+  bool takes_part(const Share& share) const { return trains_ && replica_ < share.shards->replicas(); }
 
   const Config& config_;
   const RunPlan& plan_;
@@ -91,6 +94,7 @@ class EvaluateHook final : public Hook {
   Tell tell_;
   Share part_;   // of this replica, at meetings
   Share whole_;  // of snapshots; on the first replica
+  Share train_;  // of the training data, at meetings; no shards: none
   std::optional<ClassCounter> counter_;
   std::optional<Figures> met_;   // of the present meeting
   std::int64_t seen_step_ = -1;  // the last one that an evaluation could have followed; -1: none yet

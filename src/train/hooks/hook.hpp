@@ -63,8 +63,9 @@ struct EpochRecord {
   double train_loss = std::numeric_limits<double>::quiet_NaN();  // mean over the epoch's samples; NaN: not known
   double test_loss = -1;                                         // -1: not evaluated
   double test_accuracy = -1;  // -1: not evaluated, or the loss has no notion of correct predictions
-  ClassCounts classes = {};   // counted by the newest evaluation, where evaluate.metrics asks for figures of classes
-  bool per_token = false;     // losses and accuracy are means over tokens
+  double train_eval_loss = -1, train_accuracy = -1;  // of evaluate.train_fraction, likewise
+  ClassCounts classes = {};  // counted by the newest evaluation, where evaluate.metrics asks for figures of classes
+  bool per_token = false;    // losses and accuracy are means over tokens
   double seconds = 0;
   bool last = false;    // the run is finished
   bool within = false;  // in the middle of the epoch after those

@@ -21,12 +21,15 @@ void StatisticsHook::epoch_end(EpochRecord& record) {
   if (!record.tested()) {
     epoch_.test_loss = before.test_loss;
     epoch_.test_accuracy = before.test_accuracy;
+    epoch_.train_eval_loss = before.train_eval_loss;
+    epoch_.train_accuracy = before.train_accuracy;
     epoch_.classes = before.classes;
   }
 }
 
 void StatisticsHook::step_recorded(const StepRecord& record) {
   rate_.add(record);
+  if (record.drift >= 0) drift_ += record.drift, ++drifts_;
   const StepTimes& t = record.times;
   if (!record.trained) {
     sums_.times += t;
@@ -47,7 +50,13 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
   sums_.busy_s += record.outcome.exchange_busy_s;
   sums_.skew_s += record.arrival_skew_s;
   sums_.skew_wait_s += record.skew_wait_s;
+  // A step may send what the one before has left.
+  if (steps_ > warmup_steps_ && record.step > uncoded_steps_ + 1) {
+    ++warm_steps_;
+    warm_wire_bytes_ += static_cast<double>(record.outcome.wire.bytes_sent);
+  }
   add(record.outcome.codec);
+  squares_.push_back(record.outcome.squares);
   loss_ = record.loss;
   own_losses_.push_back(record.own);
   const double busy_s = std::max(1e-12, t.training_s());

@@ -17,8 +17,10 @@ namespace echelon::inline train {
 // sums.
 class StatisticsHook final : public Hook {
  public:
-  explicit StatisticsHook(std::int64_t warmup_steps = 1, TrainedBatches batches = TrainedBatches())
-      : warmup_steps_(warmup_steps), batches_(std::move(batches)) {}
+  // `uncoded_steps`: of the run, behind which messages have their final form.
+  explicit StatisticsHook(std::int64_t warmup_steps = 1, TrainedBatches batches = TrainedBatches(),
+                          std::int64_t uncoded_steps = 0)
+      : warmup_steps_(warmup_steps), uncoded_steps_(uncoded_steps), batches_(std::move(batches)) {}
 
   void step_end(const StepRecord& record) override;
   void epoch_end(EpochRecord& record) override;
@@ -44,6 +46,11 @@ class StatisticsHook final : public Hook {
   const EpochRecord& newest_epoch() const { return epoch_; }  // with the newest test figures
   double newest_loss() const { return loss_; }
   const std::vector<LossSums>& own_losses() const { return own_losses_; }  // StepRecord::own by step
+
+  const std::vector<GradientSquares>& squares() const { return squares_; }  // StepOutcome::squares by step
+  double drift() const { return drifts_ > 0 ? drift_ / static_cast<double>(drifts_) : -1; }  // mean over meetings
+  // Sent for gradients in a step, behind all warm-ups: of caches, of the codec, with few replicas. -1: no such step.
+  double warm_wire_bytes() const { return warm_steps_ > 0 ? warm_wire_bytes_ / static_cast<double>(warm_steps_) : -1; }
 
   const RateRecord& rate() const { return rate_; }
   double warm_s() const { return rate_.warm_s(warmup_steps_); }
@@ -74,6 +81,11 @@ class StatisticsHook final : public Hook {
   double first_step_s_ = 0;
   double loss_ = 0;
   std::vector<LossSums> own_losses_;
+  std::vector<GradientSquares> squares_;
+  double drift_ = 0;  // sum
+  std::int64_t drifts_ = 0;
+  double warm_wire_bytes_ = 0;  // sum
+  std::int64_t uncoded_steps_, warm_steps_ = 0;
   EpochRecord epoch_;
   RateRecord rate_;
   TrainedBatches batches_;
