@@ -210,7 +210,12 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   toml.set("device", "threads", 1);
   if (row["memory"] == "64_mb") toml.set("device", "memory_limit_mb", 64);
   toml.set("train", "epochs", 2);
-  if (row["evaluate"] == "end") toml.set("evaluate", "every_epochs", 0);
+  if (row["evaluate"] == "end") {
+    toml.set("evaluate", "every_epochs", 0);
+    toml.set("evaluate", "train_fraction", 0.5);
+  }
+  const bool sums_whole = row["strategy"] == "synchronous" && row["split"] == "none" && row["reduction"] == "sum";
+  if (sums_whole) toml.set("monitor", "noise_scale", "true");
   if (row["checkpoint"] == "steps") toml.set("checkpoint", "every_steps", 2);
   toml.text("run", "progress", "none");
   toml.set("run", "hang_timeout_s", 20);
