@@ -173,6 +173,7 @@ void take_base(StudyPlan& study, const Config& base) {
   study.folder = base.run.results + "/" + base.name;
   require_within(base.run.results, study.folder);
   study.goal = base.goal;
+  study.on_gpus = base.device.kind == "cuda";
 }
 
 }  // namespace

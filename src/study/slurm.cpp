@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace echelon::inline study {
 namespace {
 
@@ -18,33 +20,67 @@ std::string command_of(const StudyPlan& study, const std::string& echelon) {
   return command;
 }
 
-std::string heading(const StudyPlan& study, const std::string& what, std::int64_t ranks, const std::string& log) {
+bool asks_for_gpus(const std::string& option) {
+  return option.starts_with("-G") || option.find("gpu") != std::string::npos || option.find("gres") != std::string::npos;
+}
+
+// The study's own options come last: of two values Slurm takes the later one.
+std::string heading(const StudyPlan& study, const std::string& what, std::int64_t ranks, const std::string& log,
+                    const std::string& more = "") {
   std::string text =
       fmt::format("#!/bin/bash\n#SBATCH --job-name={}-{}\n#SBATCH --ntasks={}\n", study.name, what, ranks);
   text += "#SBATCH --open-mode=append\n";
   text += fmt::format("#SBATCH --output={}\n", log);
+  text += more;
   for (const std::string& option : study.slurm) text += fmt::format("#SBATCH {}\n", option);
   return text;
 }
 
-// The step in the background, signals passed on to it; back into the queue where it was stopped early.
+// The step in the background, signals passed on to it; back into the queue where it may go on. The scripts in slurm/ end
+// with the same lines (tests/unit/study).
 constexpr const char* kRun = R"sh(&
 step=$!
-# A program that is only starting would be killed by a signal that it does not handle yet.
-trap 'until [ $SECONDS -ge 10 ]; do sleep 1; done; kill -USR1 $step' USR1
-trap 'kill -TERM $step' TERM
-wait $step
-code=$?
-while kill -0 $step 2> /dev/null; do
+asked=
+# srun passes USR1 on to the ranks; TERM would make it kill them.
+ask() {
+  asked=$1
+  again=1
+  # A program that is only starting would be killed by a signal that it does not handle yet.
+  until [ $SECONDS -ge 10 ]; do sleep 1; done
+  kill -USR1 $step 2> /dev/null
+}
+trap 'ask USR1' USR1 USR2
+trap 'ask TERM' TERM
+[ -z "${early:-}" ] || ask "$early"
+
+# A signal ends a wait early; the step's own end is what counts.
+again=1
+while [ $again ]; do
+  again=
   wait $step
   code=$?
 done
-# scancel, too, lets ranks leave with 75; its job is no longer running.
-if [ $code -eq 75 ] && [ "$(squeue -h -j "$SLURM_JOB_ID" -o %T)" = RUNNING ]; then
-  echo "stopped early; back into the queue"
-  scontrol requeue "$SLURM_JOB_ID"
+
+# In an array the job's number alone may mean every element.
+job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
+job=${job:-${SLURM_JOB_ID:-none}}
+restarts=${ECHELON_RESTARTS:-10}
+case $code:$asked in
+  75:*) back="stopped early with a good checkpoint" ;;
+  7:*) back="a rank was lost" ;;
+  137:TERM | 143:TERM) back="ended by TERM without a checkpoint of that moment" ;;
+  *) back= ;;
+esac
+if [ "$back" ] && [ "$code" -ne 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -ge "$restarts" ]; then
+  echo "$back, and Slurm has started this job again $SLURM_RESTART_COUNT times (ECHELON_RESTARTS=$restarts): it ends" >&2
+  back=
 fi
-exit $code
+# scancel, too, lets ranks leave with 75; its job is no longer running.
+if [ "$back" ] && [ "$(squeue -h -j "$job" -o %T)" = RUNNING ]; then
+  echo "$back; back into the queue"
+  scontrol requeue "$job" || echo "the job cannot go back into the queue: submit the same command again" >&2
+fi
+exit "$code"
 )sh";
 
 }  // namespace
@@ -52,14 +88,19 @@ exit $code
 std::vector<SlurmJob> slurm_jobs(const StudyPlan& study, const std::string& echelon, const std::string& folder,
                                  int elements) {
   const std::string jobs = study.folder + "/jobs/", enter = fmt::format("cd {} || exit 3\n", quoted(folder));
+  const bool gpus = study.on_gpus && std::none_of(study.slurm.begin(), study.slurm.end(), asks_for_gpus);
   std::vector<SlurmJob> all;
   for (const std::int64_t ranks : study.ranks) {
     const std::string what = fmt::format("k{}", ranks);
+    const std::string array = elements > 1 ? fmt::format("#SBATCH --array=1-{}\n", elements) : "";
     all.push_back({jobs + what + ".sbatch",
-                   heading(study, what, ranks, jobs + what + (elements > 1 ? "-%a.log" : ".log")) +
-                       (elements > 1 ? fmt::format("#SBATCH --array=1-{}\n", elements) : "") +
-                       "#SBATCH --signal=B:USR1@120\n#SBATCH --requeue\nset -u\n" + enter +
-                       fmt::format("srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 --ntasks={} {} --ranks {} ",
+                   heading(study, what, ranks, jobs + what + (elements > 1 ? "-%a.log" : ".log"),
+                           array + (gpus ? "#SBATCH --gpus-per-task=1\n" : "") +
+                               "#SBATCH --signal=B:USR1@120\n#SBATCH --requeue\n") +
+                       "set -u\n" + enter +
+                       fmt::format("srun --mpi=\"${{ECHELON_MPI:-pmix}}\" --cpu-bind=none --kill-on-bad-exit=1 "
+                                   "${{SLURM_CPUS_PER_TASK:+\"--cpus-per-task=$SLURM_CPUS_PER_TASK\"}} "
+                                   "--ntasks={} {} --ranks {} ",
                                    ranks, command_of(study, echelon), ranks) +
                        kRun});
   }

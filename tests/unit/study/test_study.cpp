@@ -166,8 +166,21 @@ TEST_CASE("a study has a Slurm job for each size, and one that reports after the
   const std::vector<SlurmJob> arrays = slurm_jobs(study, "/opt/echelon", "/home/a b", 5);
   CHECK_THAT(arrays[1].text, Contains("#SBATCH --array=1-5\n") && Contains("k4-%a.log"));
   CHECK_THAT(arrays[2].text, !Contains("--array"));
+  const std::string cuda = "[device]\nkind = \"cuda\"\n[study]\nranks = [1]\n";
+  CHECK_THAT(slurm_jobs(study_from(cuda), "e", "/").front().text, Contains("#SBATCH --gpus-per-task=1\n"));
+  CHECK_THAT(slurm_jobs(study_from(cuda + "slurm = [\"--gres=gpu:1\"]\n"), "e", "/").front().text,
+             !Contains("--gpus-per-task"));
   CHECK_THROWS_WITH(study_from("[study]\nranks = [1]\nslurm = [\"time=1\"]\n"), Contains("no option of sbatch"));
   CHECK_THROWS_WITH(study_from("[study]\nranks = [1, 2]\n", {"study.ranks=[2]"}), Contains("--ranks leaves out sizes"));
+}
+
+TEST_CASE("all batch scripts answer signals, and go back into the queue, with the same lines", "[study]") {
+  const std::vector<SlurmJob> jobs = slurm_jobs(study_from("[study]\nranks = [1]\n"), "e", "/");
+  const std::string& text = jobs.front().text;
+  const std::string lines = text.substr(text.find("step=$!\n"));
+  CHECK_THAT(lines, Contains("trap 'ask TERM' TERM") && Contains("scontrol requeue \"$job\""));
+  for (const std::string name : {"train", "scaling_array"})
+    CHECK_THAT(read_file_whole("slurm/" + name + ".sbatch"), Catch::EndsWith(lines));
 }
 
 TEST_CASE("a cell takes the ranks of as few hosts as hold them, or of as many", "[study]") {
