@@ -24,6 +24,7 @@ std::atomic<int> interrupted{0};
 std::atomic<int> hang_up{0};
 std::atomic<int> second{0};  // the signal that came twice
 std::atomic<bool> second_is_watched{false};
+std::atomic<bool> leaves{false};
 std::atomic<int> term_at{0};  // low bits of the clock's seconds, enough for differences
 
 int clock_seconds() {
@@ -42,6 +43,7 @@ void on_signal(int signal) {
     case SIGUSR1:
     case SIGUSR2: usr = 1; break;
     case SIGTERM:
+      if (term && (leaves || clock_seconds() - term_at < kTermApart_s)) return;
       if (term) return end_at_once(signal);
       term_at = clock_seconds();
       term = 1;
@@ -145,8 +147,13 @@ double left_of_job_s() {
 
 bool job_end_is_near(double margin_s) { return margin_s > 0 && left_of_job_s() <= margin_s; }
 
+void begin_to_leave() { leaves = true; }
+
 int second_signal() { return second; }
-void watch_for_second_signals(bool watched) { second_is_watched = watched; }
+void watch_for_second_signals(bool watched) {
+  if (watched) leaves = false;
+  second_is_watched = watched;
+}
 
 double since_term_s() { return term ? static_cast<double>(clock_seconds() - term_at) : 0.0; }
 

@@ -4,7 +4,9 @@
 //   TERM        the same, within kTermDeadline_s
 //   INT         checkpoint, exit 130
 //   a second TERM, or a second INT: ends at once with 143 or 130: by the watchdog where there is one, after it has
-//               written status.json; else, and at a third signal, by _exit in the handler.
+//               written status.json; else, and at a third signal, by _exit in the handler. A TERM within kTermApart_s
+//               of the first is none: Slurm and srun may each send one. Nor is one that comes when this rank leaves:
+//               srun --kill-on-bad-exit sends it to all others as soon as the first one has left with 75.
 //   HUP         checkpoint and continue
 //
 // Compute threads never run a handler: oneDNN's generated matrix kernels use the stack pointer as an ordinary register,
@@ -25,6 +27,7 @@ namespace echelon::inline job {
 
 inline constexpr std::array kRequestSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT, SIGHUP};
 inline constexpr double kTermDeadline_s = 20;  // Slurm kills 30 s after TERM
+inline constexpr int kTermApart_s = 5;
 
 // In a program that will have a SignalWatch: holds the signals back over the restart of prepare_process, then lets them
 // set their flags while MPI starts, so that a request of the first second is not lost and kills nothing.
@@ -57,6 +60,9 @@ double left_of_job_s();
 
 // True in the last `margin_s` seconds of a job, and after its end. False where `margin_s` is 0 or the end unknown.
 bool job_end_is_near(double margin_s);
+
+// How this run ends is decided: TERM changes nothing more, until a watchdog watches another run. Any thread.
+void begin_to_leave();
 
 // SIGTERM or SIGINT once it was received twice, else 0. Any thread.
 int second_signal();

@@ -59,6 +59,7 @@ int Attempt::run_and_report() {
 }
 
 int Attempt::fail(int exit_code, const std::string& text, bool common) {
+  begin_to_leave();
   if (checkpoints_) checkpoints_->settle();
   const bool logs = slot_.rank == 0 || !common;
   const std::string message = common || slot_.ranks == 1 ? text : fmt::format("rank {}: {}", slot_.rank, text);
@@ -82,6 +83,7 @@ int Attempt::fail(int exit_code, const std::string& text, bool common) {
 }
 
 int Attempt::finish(Ending ending) {
+  begin_to_leave();
   activation_exchange_->finish();
   if (draws_) draws_->close();
   const bool finished = ending == Ending::finished;

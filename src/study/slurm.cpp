@@ -21,7 +21,8 @@ std::string command_of(const StudyPlan& study, const std::string& echelon) {
 }
 
 bool asks_for_gpus(const std::string& option) {
-  return option.starts_with("-G") || option.find("gpu") != std::string::npos || option.find("gres") != std::string::npos;
+  const auto has = [&](const char* word) { return option.find(word) != std::string::npos; };
+  return option.starts_with("-G") || has("gpu") || has("gres");
 }
 
 // The study's own options come last: of two values Slurm takes the later one.
@@ -36,8 +37,8 @@ std::string heading(const StudyPlan& study, const std::string& what, std::int64_
   return text;
 }
 
-// The step in the background, signals passed on to it; back into the queue where it may go on. The scripts in slurm/ end
-// with the same lines (tests/unit/study).
+// The step in the background, signals passed on to it; back into the queue where it may go on. The scripts in slurm/
+// end with the same lines (tests/unit/study).
 constexpr const char* kRun = R"sh(&
 step=$!
 asked=
@@ -72,7 +73,7 @@ case $code:$asked in
   *) back= ;;
 esac
 if [ "$back" ] && [ "$code" -ne 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -ge "$restarts" ]; then
-  echo "$back, and Slurm has started this job again $SLURM_RESTART_COUNT times (ECHELON_RESTARTS=$restarts): it ends" >&2
+  echo "$back, and Slurm has restarted this job $SLURM_RESTART_COUNT times (ECHELON_RESTARTS=$restarts): it ends" >&2
   back=
 fi
 # scancel, too, lets ranks leave with 75; its job is no longer running.
