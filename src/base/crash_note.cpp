@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/stretch.hpp"
 
 namespace echelon::inline base {
 namespace {
@@ -36,10 +37,18 @@ void explain(int signal) {
       print(part);
     ::_exit(kExitData);
   }
+  std::array<void*, 64> frames{};
+  if (current_stretch().name.load(std::memory_order_relaxed) == kStartOfMpi) {
+    for (const char* part : {"echelon: error: ", name_of_signal(signal),
+                             " in MPI_Init: the MPI library crashed while this rank met the others, before echelon "
+                             "began; the same command may succeed. At\n"})
+      print(part);
+    ::backtrace_symbols_fd(frames.data(), ::backtrace(frames.data(), frames.size()), STDERR_FILENO);
+    ::_exit(kExitLostRank);
+  }
   print("echelon: error: crashed by ");
   print(name_of_signal(signal));
   print(", at\n");
-  std::array<void*, 64> frames{};
   ::backtrace_symbols_fd(frames.data(), ::backtrace(frames.data(), frames.size()), STDERR_FILENO);
   print(kReportIt);
   std::raise(signal);  // SA_RESETHAND: now as if there were no handler

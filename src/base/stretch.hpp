@@ -8,6 +8,9 @@
 
 namespace echelon::inline base {
 
+// In it the process is in the hands of the MPI library.
+inline constexpr const char* kStartOfMpi = "MPI_Init";
+
 struct Stretch {
   std::atomic<const char*> name{nullptr};  // null: another watchdog is on duty
   std::atomic<std::int64_t> number{0};     // how many have begun

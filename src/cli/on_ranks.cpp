@@ -1,7 +1,6 @@
 #include "cli/on_ranks.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <new>
 
 #include "base/error.hpp"
@@ -13,10 +12,10 @@
 namespace echelon::cli {
 namespace {
 
-// srun started this process as one of several; MpiWorld refuses them where they cannot see each other.
+// Of a launch, or of a job with several tasks: MpiWorld refuses a process that cannot see the others.
 bool one_of_several_tasks() {
-  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
-  return under_launcher() || (tasks != nullptr && std::atoi(tasks) > 1);
+  const SlurmTasks tasks = slurm_tasks();
+  return under_launcher() || tasks.step > 1 || tasks.lone();
 }
 
 int print(int code, const char* text) {

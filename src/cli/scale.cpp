@@ -22,6 +22,7 @@
 #include "comm/mpi/world.hpp"
 #include "config/parse.hpp"
 #include "job/agree.hpp"
+#include "job/job_end.hpp"
 #include "job/launch.hpp"
 #include "job/signals.hpp"
 #include "study/study.hpp"
@@ -103,7 +104,8 @@ int run_scale(const ScaleOptions& options) {
   }
   prepare_process();
   if (!under_launcher()) (void)study_for(options, 1);  // refused before MPI is touched
-  std::optional<SetUpLimit> limit;                     // a blocked link may hold up already how ranks meet
+  find_job_end();
+  std::optional<SetUpLimit> limit;  // a blocked link may hold up already how ranks meet
   MpiWorld world([&](int rank) {
     if (asks_for_network(options)) limit.emplace(rank, kSetUp_s);
   });

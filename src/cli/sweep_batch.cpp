@@ -17,6 +17,7 @@
 #include "config/parse.hpp"
 #include "config/traits/rules.hpp"
 #include "job/agree.hpp"
+#include "job/job_end.hpp"
 #include "job/launch.hpp"
 #include "job/signals.hpp"
 #include "report/batch_sweep.hpp"
@@ -117,6 +118,7 @@ int run_sweep(const SweepBatchOptions& options, Engine& launch) {
 int run_sweep_batch(const SweepBatchOptions& options) {
   prepare_process();
   if (!under_launcher()) (void)sweep_of(options, 1);  // refused before MPI is touched
+  find_job_end();
   MpiWorld world;
   const SignalWatch signals;
   set_log_level(LogLevel::warning);

@@ -13,6 +13,7 @@
 #include "config/batch_plan.hpp"
 #include "config/parse.hpp"
 #include "fault/injector.hpp"
+#include "job/job_end.hpp"
 #include "job/launch.hpp"
 #include "job/launch_watch.hpp"
 #include "job/shaped_network.hpp"
@@ -70,6 +71,7 @@ int run_train(const TrainOptions& options) {
   hold_signals();
   prepare_process();
   take_early_signals();
+  find_job_end();
   const auto load = [&](std::vector<std::string>& notes) { return load_config(options.config, options.sets, &notes); };
   if (options.local_ranks > 0) return train_on_threads(options, load);
   // A lone process is refused before MPI is touched.

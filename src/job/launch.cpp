@@ -75,6 +75,12 @@ bool under_launcher() {
   return is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMIX_RANK") || is_set("PMI_RANK") || is_set("PMIX_NAMESPACE");
 }
 
+const char* rank_in_environment() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(name)) return rank;
+  return nullptr;
+}
+
 HostSlot host_slot_of(const Transport& transport) {
   const std::vector<int>& hosts = transport.hosts();
   HostSlot slot;

@@ -18,6 +18,8 @@ void prepare_process();
 
 // True where mpirun, or srun with PMI, started this process (by its environment; MPI need not be started).
 bool under_launcher();
+// This process's rank by the launcher's environment, before MPI is started; null where it has none.
+const char* rank_in_environment();
 // The position of a rank on its host.
 struct HostSlot {
   int rank = 0;

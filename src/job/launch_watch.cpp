@@ -3,25 +3,30 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
-#include <cstdlib>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/stretch.hpp"
+#include "job/launch.hpp"
+#include "job/signals.hpp"
 
 namespace echelon::inline job {
 namespace {
 
+// Of MPI_Init after a TERM, which srun --kill-on-bad-exit sends where another rank has failed in it.
+constexpr double kAfterTerm_s = 5;
+
 // "rank 3", by the launcher's environment, since MPI may not be there yet.
 std::string rank_text() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
-    if (const char* rank = std::getenv(name)) return fmt::format("rank {}", rank);
-  return "this process";
+  const char* rank = rank_in_environment();
+  return rank != nullptr ? fmt::format("rank {}", rank) : "this process";
 }
 
 }  // namespace
@@ -49,7 +54,9 @@ struct LaunchWatch::Body {
       const std::int64_t now = current_stretch().number.load(std::memory_order_acquire);
       passed_s = now == stretch ? passed_s + options_.look_every_s : 0;
       stretch = now;
-      if (name == nullptr || passed_s < options_.limit_s) continue;
+      const bool start = name != nullptr && std::string_view(name) == kStartOfMpi;
+      const double limit_s = start && since_term_s() > 0 ? std::min(kAfterTerm_s, options_.limit_s) : options_.limit_s;
+      if (name == nullptr || passed_s < limit_s) continue;
       end(name, passed_s);
       return;
     }

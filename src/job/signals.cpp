@@ -7,9 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
-#include <cstdlib>
 #include <ctime>
-#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -55,16 +53,6 @@ void on_signal(int signal) {
     case SIGHUP: hang_up = 1; break;
     default: break;
   }
-}
-
-// Seconds since 1970 at which the scheduler ends the job; 0 where it is not known.
-double job_end_s() {
-  static const double end = [] {
-    for (const char* name : {"ECHELON_JOB_END_TIME", "SLURM_JOB_END_TIME"})
-      if (const char* text = std::getenv(name)) return std::atof(text);
-    return 0.0;
-  }();
-  return end;
 }
 
 sigset_t our_signals() {
@@ -139,13 +127,6 @@ SignalWishes take_signal_wishes() {
   wishes.checkpoint = hang_up.exchange(0) != 0;
   return wishes;
 }
-
-double left_of_job_s() {
-  if (job_end_s() <= 0) return std::numeric_limits<double>::infinity();
-  return job_end_s() - static_cast<double>(std::time(nullptr));
-}
-
-bool job_end_is_near(double margin_s) { return margin_s > 0 && left_of_job_s() <= margin_s; }
 
 void begin_to_leave() { leaves = true; }
 

@@ -13,9 +13,8 @@
 // and the frame that a signal pushes there lands in the heap. The signals are blocked in the compute thread, and in all
 // threads started from it afterwards, and unblocked in one thread that does nothing else.
 //
-// The end of the job (ECHELON_JOB_END_TIME, else SLURM_JOB_END_TIME, seconds since 1970) counts as a USR1
-// run.stop_before_end_s before it; without a variable the end is unknown. Each rank sees its own signals: ranks agree
-// on them once a step (train/control).
+// The end of the job counts as a USR1 before it (job_end.hpp). Each rank sees its own signals: ranks agree on them once
+// a step (train/control).
 #pragma once
 
 #include <array>
@@ -54,12 +53,6 @@ struct SignalWishes {
 };
 // Requests since the start; any thread, lock-free.
 SignalWishes take_signal_wishes();
-
-// Seconds until the scheduler ends the job, negative after its end; infinity where it is not known.
-double left_of_job_s();
-
-// True in the last `margin_s` seconds of a job, and after its end. False where `margin_s` is 0 or the end unknown.
-bool job_end_is_near(double margin_s);
 
 // How this run ends is decided: TERM changes nothing more, until a watchdog watches another run. Any thread.
 void begin_to_leave();

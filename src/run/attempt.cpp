@@ -15,6 +15,7 @@
 #include "config/parse.hpp"
 #include "config/refuse.hpp"
 #include "job/agree.hpp"
+#include "job/job_end.hpp"
 #include "run/banner.hpp"
 #include "run/initial_weights.hpp"
 #include "run/restore.hpp"
@@ -72,7 +73,10 @@ void Attempt::read_config() {
     const int launched = options_.crew ? options_.crew->ranks_of_launch() : slot_.ranks;
     check_soft(config_, launched);
     check_faults(config_, launched, options_.threads);
+    require_job_end();
   });
+  if (slot_.rank != 0) return;
+  if (const std::string note = job_end_note(config_.run.stop_before_end_s); !note.empty()) log_warning("{}", note);
 }
 
 // Only `echelon train` has a launch for one run alone, whose transport it wraps; cells of a study have the network too.

@@ -11,6 +11,7 @@
 #include "comm/checked.hpp"
 #include "config/goal.hpp"
 #include "job/agree.hpp"
+#include "job/job_end.hpp"
 #include "job/signals.hpp"
 #include "run/attempt.hpp"
 #include "run/staleness.hpp"

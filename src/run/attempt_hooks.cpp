@@ -12,6 +12,7 @@
 #include "config/parse.hpp"
 #include "data/describe.hpp"
 #include "job/agree.hpp"
+#include "job/job_end.hpp"
 #include "job/signals.hpp"
 #include "run/attempt.hpp"
 #include "run/banner.hpp"

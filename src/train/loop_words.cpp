@@ -6,6 +6,7 @@
 
 #include "base/process.hpp"
 #include "job/agree.hpp"
+#include "job/job_end.hpp"
 #include "job/signals.hpp"
 #include "train/hooks/divergence.hpp"
 #include "train/loop.hpp"

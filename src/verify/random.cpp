@@ -6,12 +6,14 @@
 #include <numeric>
 #include <random>
 
+#include "base/environment.hpp"
+
 namespace echelon::verify {
 
 std::uint64_t test_seed() {
   static const std::uint64_t seed = [] {
-    if (const char* fixed = std::getenv("ECHELON_TEST_SEED"))
-      return static_cast<std::uint64_t>(std::strtoull(fixed, nullptr, 10));
+    if (const auto fixed = whole_in_environment("ECHELON_TEST_SEED", "a seed", 0, INT64_MAX))
+      return static_cast<std::uint64_t>(*fixed);
     return static_cast<std::uint64_t>(std::random_device{}());
   }();
   return seed;

@@ -87,8 +87,13 @@ TEST_CASE("a message may be larger than 2 GiB", "[comm][slow][pair]") {
 }
 
 TEST_CASE("the launch that would leave every rank alone is refused with its cure", "[comm]") {
-  CHECK_THROWS_WITH(refuse_lone_ranks(4, false), Catch::Contains("srun --mpi=pmix"));
-  CHECK_NOTHROW(refuse_lone_ranks(4, true));
-  CHECK_NOTHROW(refuse_lone_ranks(1, false));
+  CHECK_THROWS_WITH(refuse_lone_ranks({.step = 4, .job = 4}, false),
+                    Catch::Contains("srun --mpi=pmix") && Catch::Contains("Slurm started 4 tasks"));
+  CHECK_THROWS_WITH(refuse_lone_ranks({.step = 0, .job = 4}, false),
+                    Catch::Contains("srun --mpi=pmix") && Catch::Contains("one process that was started without srun"));
+  CHECK_NOTHROW(refuse_lone_ranks({.step = 4, .job = 4}, true));
+  CHECK_NOTHROW(refuse_lone_ranks({.step = 1, .job = 4}, false));
+  CHECK_NOTHROW(refuse_lone_ranks({.step = 0, .job = 1}, false));
+  CHECK_NOTHROW(refuse_lone_ranks({}, false));
   CHECK_THAT(mpi_version(), Catch::Contains("."));
 }

@@ -118,7 +118,17 @@ TEST_CASE("a file in the way of the results ends with 3", "[run][slow]") {
 
 TEST_CASE("one process of several Slurm tasks ends with 3 and says how to start it", "[run]") {
   const test::Trial trial;
-  check_refused(trial, trial.train(0, {}, {{"SLURM_NTASKS", "2"}}), 3, "srun --mpi=pmix");
+  const test::Outcome outcome = trial.train(0, {}, {{"SLURM_NTASKS", "2"}});  // as in the shell of a batch job
+  check_refused(trial, outcome, 3, "srun --mpi=pmix");
+  CHECK_THAT(outcome.err, Catch::Contains("one process that was started without srun"));
+}
+
+TEST_CASE("an end of the job that is no time to come is refused with its cure", "[run]") {
+  const test::Trial trial;
+  for (const char* end : {"2026-12-01T10:00", "4:00:00", "1e9", "0", "-5"})
+    check_refused(trial, trial.train(0, {}, {{"ECHELON_JOB_END_TIME", end}}), 2, "date +%s");
+  const std::string passed = std::to_string(std::time(nullptr) - 60);
+  check_refused(trial, trial.train(2, {}, {{"ECHELON_JOB_END_TIME", passed}}), 2, "passed 60");
 }
 
 TEST_CASE("a loss that is no number ends with 5 and names step and rank", "[run][slow]") {

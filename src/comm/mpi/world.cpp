@@ -1,10 +1,14 @@
 #include "comm/mpi/world.hpp"
 
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <limits>
+#include <string_view>
 
 #include "base/check.hpp"
+#include "base/environment.hpp"
 #include "base/stretch.hpp"
 #include "comm/mpi/calls.hpp"
 #include "comm/mpi/transport.hpp"
@@ -12,19 +16,26 @@
 namespace echelon::inline comm {
 namespace {
 
-int slurm_tasks() {
-  for (const char* name : {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"})
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  return 1;
+std::int64_t tasks_in(const char* name) {
+  return whole_in_environment(name, "tasks", 1, std::numeric_limits<int>::max()).value_or(0);
 }
-
-bool started_by_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 
 bool has_pmi() {
   for (const char* name : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD"})
     if (std::getenv(name)) return true;
   return false;
 }
+
+// Open MPI then ends the process inside MPI_Init, with 1 and a page about how to build it; another library may start.
+void hint_at_other_pmi() {
+  const char* rank = std::getenv("PMI_RANK");
+  if (std::getenv("PMIX_RANK") != nullptr || rank == nullptr || std::string_view(rank) != "0") return;
+  if (!mpi_version().starts_with("Open MPI")) return;
+  std::fputs("echelon: srun has started this rank without PMIx. Where MPI cannot start now: srun --mpi=pmix echelon ...\n",
+             stderr);
+}
+
+bool started_by_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 
 }  // namespace
 
@@ -38,20 +49,30 @@ std::string mpi_version() {
   return version;
 }
 
-void refuse_lone_ranks(int tasks, bool launched) {
-  if (tasks <= 1 || launched) return;
-  throw EnvironmentError(
-      fmt::format("Slurm started {} tasks, but MPI would see one rank in each: they would train alone, {} times.\n"
-                  "Start it with: srun --mpi=pmix echelon ...   (or mpirun echelon ... inside the allocation)",
-                  tasks, tasks));
+SlurmTasks slurm_tasks() { return {.step = tasks_in("SLURM_STEP_NUM_TASKS"), .job = tasks_in("SLURM_NTASKS")}; }
+
+void refuse_lone_ranks(const SlurmTasks& tasks, bool launched) {
+  constexpr const char* kCure =
+      "Start it with: srun --mpi=pmix echelon ...   (or mpirun echelon ... inside the allocation)";
+  if (launched) return;
+  if (tasks.step > 1)
+    throw EnvironmentError(
+        fmt::format("Slurm started {} tasks, but MPI would see one rank in each: they would run alone, {} times.\n{}",
+                    tasks.step, tasks.step, kCure));
+  if (tasks.lone())
+    throw EnvironmentError(
+        fmt::format("this job has {} tasks (SLURM_NTASKS), but this is one process that was started without srun: it "
+                    "would run alone.\n{}; for one rank: srun --mpi=pmix --ntasks=1",
+                    tasks.job, kCure));
 }
 
 MpiWorld::MpiWorld(const std::function<void(int rank)>& initialised) : unwinding_(std::uncaught_exceptions()) {
-  const int tasks = slurm_tasks();
+  const SlurmTasks tasks = slurm_tasks();
   const bool mpirun = started_by_mpirun();
   refuse_lone_ranks(tasks, mpirun || has_pmi());
+  if (!mpirun) hint_at_other_pmi();
   int level = 0;
-  enter_stretch("MPI_Init");
+  enter_stretch(kStartOfMpi);
   mpi::check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);

@@ -1,6 +1,7 @@
 // One start and one end of MPI in a process, and the refusal of launches that would leave every rank alone.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -41,8 +42,17 @@ class MpiWorld {
   int unwinding_ = 0;
 };
 
-// The check of the launch, separate so that it can be tested without MPI: EnvironmentError where `tasks` > 1 tasks
-// would each be a world of one rank. `launched`: mpirun or a PMI server started this process.
-void refuse_lone_ranks(int tasks, bool launched);
+// Tasks of Slurm by the environment: of the step that srun started this process in, 0 outside one (the shell of a job),
+// and of the whole job, 0 outside one. ConfigError where they are no numbers.
+struct SlurmTasks {
+  std::int64_t step = 0, job = 0;
+  bool lone() const { return step == 0 && job > 1; }  // one process where several were asked for
+};
+SlurmTasks slurm_tasks();
+
+// The check of the launch, separate so that it can be tested without MPI: EnvironmentError where several tasks would
+// each be a world of one rank, or where one process was started for them. `launched`: mpirun or a PMI server started
+// this process.
+void refuse_lone_ranks(const SlurmTasks& tasks, bool launched);
 
 }  // namespace echelon::inline comm

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/environment.hpp"
 #include "base/progress.hpp"
 
 namespace echelon::inline data {
@@ -22,8 +23,7 @@ class ImportWork : public LongWork {
     return value != nullptr ? value : "auto";
   }
   static double seconds() {
-    const double wanted = std::atof(asked("ECHELON_RUN_HEARTBEAT_S").c_str());
-    return wanted > 0 ? wanted : kHeartbeat_s;
+    return positive_in_environment("ECHELON_RUN_HEARTBEAT_S", "seconds").value_or(kHeartbeat_s);
   }
 };
 

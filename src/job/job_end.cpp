@@ -1,0 +1,109 @@
+#include "job/job_end.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <limits>
+#include <string_view>
+
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "job/launch.hpp"
+
+namespace echelon::inline job {
+namespace {
+
+constexpr const char* kOurs = "ECHELON_JOB_END_TIME";
+constexpr const char* kSlurms = "SLURM_JOB_END_TIME";
+constexpr const char* kMeaning = "seconds since 1970 (date +%s)";
+constexpr int kLate = 124;  // of timeout
+constexpr std::int64_t kLatest = 253402300799;  // the last second of the year 9999
+
+struct JobEnd {
+  double at_s = 0;  // 0: not known
+  std::string refusal, note;
+};
+JobEnd end;
+
+std::string value_of(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+double now() { return static_cast<double>(std::time(nullptr)); }
+
+// Of an array, its own number alone names all elements.
+std::string slurm_job() {
+  const std::string array = value_of("SLURM_ARRAY_JOB_ID"), element = value_of("SLURM_ARRAY_TASK_ID");
+  return array.empty() || element.empty() ? value_of("SLURM_JOB_ID") : array + "_" + element;
+}
+
+bool is_job_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789_") == std::string::npos;
+}
+
+// "1795910000", or "NONE" and the like where the job has no limit.
+void ask_slurm() {
+  const std::string job = slurm_job();
+  if (!is_job_number(job)) return;
+  const std::string command = fmt::format("SLURM_TIME_FORMAT=%s timeout 5 squeue -h -j {} -o %e 2>&1", job);
+  std::string answer;
+  std::FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe != nullptr)
+    for (int c; (c = std::fgetc(pipe)) != EOF && answer.size() < 200;) answer += static_cast<char>(c);
+  const int status = pipe != nullptr ? ::pclose(pipe) : -1;
+  const bool late = status > 0 && WIFEXITED(status) && WEXITSTATUS(status) == kLate;
+  answer = answer.substr(0, answer.find('\n'));
+  if (status == 0 && !answer.empty() && answer.find_first_not_of("0123456789") == std::string::npos)
+    end.at_s = std::strtod(answer.c_str(), nullptr);
+  else if (status != 0 || answer.find(':') != std::string::npos)
+    end.note = fmt::format(
+        "the end of job {} is not known, so that run.stop_before_end_s has no effect: squeue {}; {} may name it", job,
+        late ? "has not answered in 5 s" : answer.empty() ? "cannot be started" : "says " + answer, kOurs);
+}
+
+}  // namespace
+
+void find_job_end() try {
+  end = {};
+  if (const auto ours = whole_in_environment(kOurs, kMeaning, 1, kLatest)) {
+    end.at_s = static_cast<double>(*ours);
+    if (end.at_s <= now())
+      end.refusal = fmt::format(
+          "{}={}: this time passed {} ago, so that each start would stop after one step; set it anew in each job, e.g. "
+          "{}=$(($(date +%s) + 3600))",
+          kOurs, *ours, seconds_text(now() - end.at_s), kOurs);
+  } else if (const auto slurms = whole_in_environment(kSlurms, kMeaning, 0, kLatest))
+    end.at_s = static_cast<double>(*slurms);
+  else if (const char* rank = rank_in_environment(); rank == nullptr || std::string_view(rank) == "0")
+    ask_slurm();
+} catch (const ConfigError& error) {
+  end.refusal = error.what();
+}
+
+void require_job_end() {
+  if (!end.refusal.empty()) throw ConfigError(end.refusal);
+}
+
+std::string job_end_note(double stop_before_end_s) {
+  static std::atomic<bool> told{false};
+  if (stop_before_end_s <= 0 || told.exchange(true)) return {};
+  if (!job_end_is_near(stop_before_end_s)) return end.note;
+  return fmt::format("the job ends in {}, and run.stop_before_end_s = {:g}: the run stops after its first step",
+                     seconds_text(std::max(0.0, left_of_job_s())), stop_before_end_s);
+}
+
+double left_of_job_s() {
+  if (end.at_s <= 0) return std::numeric_limits<double>::infinity();
+  return end.at_s - now();
+}
+
+bool job_end_is_near(double margin_s) { return margin_s > 0 && left_of_job_s() <= margin_s; }
+
+}  // namespace echelon::inline job
