@@ -19,6 +19,7 @@
 #include "run/banner.hpp"
 #include "run/initial_weights.hpp"
 #include "run/restore.hpp"
+#include "run/shared_results.hpp"
 #include "run/stage_data.hpp"
 #include "train/stepper.hpp"
 
@@ -239,6 +240,7 @@ int Attempt::run_or_throw() {
     write_attempt_config(start_.folder, config_);
     board_.start_beating();
   });
+  if (const std::string text = unshared_results(start_.folder, slot_, group_); !text.empty()) log_warning("{}", text);
   if (options_.faults) options_.faults->begin(start_.folder, slot_.host, phase_, config_.run.restart == Restart::never);
   build();
   log_banner();
