@@ -41,17 +41,22 @@ std::string heading(const StudyPlan& study, const std::string& what, std::int64_
 // end with the same lines (tests/unit/study).
 constexpr const char* kRun = R"sh(&
 step=$!
+# In an array the job's number alone may mean every element.
+job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
+job=${job:-${SLURM_JOB_ID:-none}}
 asked=
-# srun passes USR1 on to the ranks; TERM would make it kill them.
+# srun passes USR1 on to the ranks; TERM and HUP would make it kill them, INT would stay with it.
 ask() {
-  asked=$1
+  [ "$asked" = INT ] || asked=$1
   again=1
   # A program that is only starting would be killed by a signal that it does not handle yet.
   until [ $SECONDS -ge 10 ]; do sleep 1; done
-  kill -USR1 $step 2> /dev/null
+  if [ "$1" = HUP ]; then scancel --signal=HUP "$job"; else kill -USR1 $step 2> /dev/null; fi
 }
 trap 'ask USR1' USR1 USR2
 trap 'ask TERM' TERM
+trap 'ask INT' INT
+trap 'ask HUP' HUP
 [ -z "${early:-}" ] || ask "$early"
 
 # A signal ends a wait early; the step's own end is what counts.
@@ -62,14 +67,12 @@ while [ $again ]; do
   code=$?
 done
 
-# In an array the job's number alone may mean every element.
-job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}
-job=${job:-${SLURM_JOB_ID:-none}}
 restarts=${ECHELON_RESTARTS:-10}
 case $code:$asked in
+  *:INT) back= ;;
   75:*) back="stopped early with a good checkpoint" ;;
   7:*) back="a rank was lost" ;;
-  137:TERM | 143:TERM) back="ended by TERM without a checkpoint of that moment" ;;
+  137:?* | 143:?*) back="srun has killed the ranks" ;;
   *) back= ;;
 esac
 if [ "$back" ] && [ "$code" -ne 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -ge "$restarts" ]; then

@@ -1,0 +1,54 @@
+# shellcheck shell=bash disable=SC2154
+# Every signal that asks a job to stop, to its step, its batch script and all of its processes, before, in and after a
+# checkpoint: part of run.sh, which has the functions and variables used here. All jobs run at once, of ranks that sleep
+# most of the time; signals_sent submits and signals, signals_judged waits. Each job is to end with the weights of a run
+# that nobody disturbed.
+declare -A number=() every=([before]=1000000 [in]=1 [after]=20) option=([step]="" [batch]="--batch" [full]="--full")
+wishes=()
+for signal in USR1 TERM; do
+  for target in step batch full; do
+    for moment in before in after; do wishes+=("$signal-$target-$moment"); done
+  done
+done
+wishes+=(INT-step-after INT-batch-after HUP-step-after HUP-batch-after)
+
+submit_signalled() { # SIGNAL-TARGET-MOMENT
+  number[$1]=$(ECHELON=$work/echelon sbatch --parsable --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/$1.log" \
+    train.sbatch "${paced[@]:1}" --set "checkpoint.every_steps=${every[${1##*-}]}" --set "run.results=$work/$1")
+}
+steps() { compgen -G "$work/$1/*/run-*/01/metrics.jsonl" > /dev/null; }
+send() { # SIGNAL-TARGET-MOMENT
+  local signal target moment
+  IFS=- read -r signal target moment <<< "$1"
+  if [ "$moment" = before ]; then within 60 steps "$1"; else within 60 has_checkpoint "$1"; fi
+  # shellcheck disable=SC2086
+  scancel ${option[$target]} --signal="$signal" "${number[$1]}"
+}
+signals_sent() {
+  for wish in "${wishes[@]}"; do submit_signalled "$wish"; done
+  for wish in "${wishes[@]}"; do send "$wish"; done
+}
+
+# first_end FOLDER: how its first attempt ended; then how many attempts there were, and the weights of the last one
+told() {
+  local all=("$work/$1"/*/run-*/[0-9][0-9])
+  echo "$(sed -n 's/.*"exit_code": \([0-9]*\),.*/\1/p' "${all[0]}/status.json" 2> /dev/null) in ${#all[@]} $(checksum "$work/$1")"
+}
+signals_judged() {
+  local expected='' found='' want
+  for wish in "${wishes[@]}"; do
+    within 150 is_over "${number[$wish]}"
+    # srun takes a TERM to all processes for itself, and kills the ranks.
+    case $wish in
+      TERM-full-*) want=" in 2 $whole" ;;
+      INT-step-*) want="130 in 1 $(checksum "$work/$wish")" ;;
+      INT-*) want="75 in 1 $(checksum "$work/$wish")" ;;
+      HUP-*) want="0 in 1 $whole" ;;
+      *) want="75 in 2 $whole" ;;
+    esac
+    expected+="$wish $want, " found+="$wish $(told "$wish"), "
+    [ "$want" = "$(told "$wish")" ] || tail -n 8 "$work/$wish.log" >> "$work/signals.log"
+  done
+  echo "$expected" > "$work/signals.expected"; echo "$found" > "$work/signals.found"
+  verdict "$1" "$expected" "$found" "$work/signals.log"
+}
