@@ -20,6 +20,7 @@
 #include "config/parse.hpp"
 #include "data/describe.hpp"
 #include "device/device.hpp"
+#include "job/launch.hpp"
 #include "job/shaped_network.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
@@ -232,6 +233,8 @@ void warn_of_config(Check& check) {
     check.warn(
         fmt::format("network.rate: messages between hosts are slowed down to {}; times are those of that network",
                     shape_of(config.network).text()));
+  if (config.device.kind == "cuda" && slurm_job_without_gpus())
+    check.warn("device.kind = \"cuda\" in a job that asked Slurm for no GPU: sbatch --gpus-per-task=1");
   if (check.ranks % check.hosts != 0)
     check.warn(fmt::format("{} ranks do not divide evenly over {} hosts", check.ranks, check.hosts));
 }

@@ -22,11 +22,12 @@ namespace {
 constexpr const char* kOurs = "ECHELON_JOB_END_TIME";
 constexpr const char* kSlurms = "SLURM_JOB_END_TIME";
 constexpr const char* kMeaning = "seconds since 1970 (date +%s)";
-constexpr int kLate = 124;  // of timeout
+constexpr int kLate = 124;                      // of timeout
 constexpr std::int64_t kLatest = 253402300799;  // the last second of the year 9999
 
 struct JobEnd {
-  double at_s = 0;  // 0: not known
+  double at_s = 0;    // 0: not known
+  double most_s = 0;  // half of what was left at the start
   std::string refusal, note;
 };
 JobEnd end;
@@ -65,7 +66,10 @@ void ask_slurm() {
   else if (status != 0 || answer.find(':') != std::string::npos)
     end.note = fmt::format(
         "the end of job {} is not known, so that run.stop_before_end_s has no effect: squeue {}; {} may name it", job,
-        late ? "has not answered in 5 s" : answer.empty() ? "cannot be started" : "says " + answer, kOurs);
+        late             ? "has not answered in 5 s"
+        : answer.empty() ? "cannot be started"
+                         : "says " + answer,
+        kOurs);
 }
 
 }  // namespace
@@ -83,6 +87,7 @@ void find_job_end() try {
     end.at_s = static_cast<double>(*slurms);
   else if (const char* rank = rank_in_environment(); rank == nullptr || std::string_view(rank) == "0")
     ask_slurm();
+  end.most_s = std::max(0.0, left_of_job_s() / 2);
 } catch (const ConfigError& error) {
   end.refusal = error.what();
 }
@@ -94,9 +99,9 @@ void require_job_end() {
 std::string job_end_note(double stop_before_end_s) {
   static std::atomic<bool> told{false};
   if (stop_before_end_s <= 0 || told.exchange(true)) return {};
-  if (!job_end_is_near(stop_before_end_s)) return end.note;
-  return fmt::format("the job ends in {}, and run.stop_before_end_s = {:g}: the run stops after its first step",
-                     seconds_text(std::max(0.0, left_of_job_s())), stop_before_end_s);
+  if (stop_before_end_s <= end.most_s || end.at_s <= 0) return end.note;
+  return fmt::format("the job ends in {}: the run stops {} before, not run.stop_before_end_s = {:g}",
+                     seconds_text(std::max(0.0, left_of_job_s())), seconds_text(end.most_s), stop_before_end_s);
 }
 
 double left_of_job_s() {
@@ -104,6 +109,8 @@ double left_of_job_s() {
   return end.at_s - now();
 }
 
-bool job_end_is_near(double margin_s) { return margin_s > 0 && left_of_job_s() <= margin_s; }
+bool job_end_is_near(double margin_s) {
+  return margin_s > 0 && end.at_s > 0 && left_of_job_s() <= std::min(margin_s, end.most_s);
+}
 
 }  // namespace echelon::inline job

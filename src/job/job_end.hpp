@@ -1,7 +1,7 @@
 // When the scheduler ends this process's job: ECHELON_JOB_END_TIME, else SLURM_JOB_END_TIME (seconds since 1970), else,
-// in a job of Slurm, what its controller says, which the first rank asks once: Slurm sets no such variable before 23.02.
-// That end counts as a USR1 run.stop_before_end_s before it. Ranks agree on it once a step (train/control), so that it
-// is enough that one of them knows it.
+// in a job of Slurm, what its controller says, which the first rank asks once: Slurm sets no such variable
+// before 23.02. That end counts as a USR1 run.stop_before_end_s before it. Ranks agree on it once a step
+// (train/control), so that it is enough that one of them knows it.
 #pragma once
 
 #include <string>
@@ -22,7 +22,8 @@ std::string job_end_note(double stop_before_end_s);
 // Seconds until the scheduler ends the job, negative after its end; infinity where it is not known.
 double left_of_job_s();
 
-// True in the last `margin_s` seconds of a job, and after its end. False where `margin_s` is 0 or the end unknown.
+// True in the last `margin_s` seconds of a job, but of no more than half of what was left of it when this process
+// began, so that short jobs, too, get on; and after its end. False where `margin_s` is 0 or the end unknown.
 bool job_end_is_near(double margin_s);
 
 }  // namespace echelon::inline job

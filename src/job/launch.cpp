@@ -175,6 +175,13 @@ std::string job_id() {
   return "";
 }
 
+bool slurm_job_without_gpus() {
+  if (!is_set("SLURM_JOB_ID")) return false;
+  const auto names = {"SLURM_GPUS",          "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_TASK",
+                      "SLURM_GPUS_PER_NODE", "SLURM_JOB_GPUS",     "SLURM_STEP_GPUS"};
+  return std::none_of(names.begin(), names.end(), is_set);
+}
+
 std::string now_utc_text() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 std::string now_utc_minute_text() { return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(std::time(nullptr))); }
 

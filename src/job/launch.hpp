@@ -55,6 +55,7 @@ void begin_run();
 double since_run_start_s();         // of a process's start by the kernel's clock, in ticks of 10 ms; execv keeps it
 std::string command_line();         // of this process, words with special characters quoted
 std::string job_id();               // of Slurm, PBS or LSF, "" outside
+bool slurm_job_without_gpus();      // in a job that asked for none, as far as its environment tells
 std::string now_utc_text();         // "2025-01-31T12:34:56Z"
 std::string now_utc_minute_text();  // "2025-01-31 12:34"
 

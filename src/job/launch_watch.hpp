@@ -3,8 +3,8 @@
 //
 // A thread counts its own ticks within one stretch (base/stretch.hpp), so that time in which the whole job was
 // suspended does not count. Above the limit it writes to the log which stretch it is and which processes of this
-// launch on this host are stopped, and ends the process by _exit(7); the launcher ends the others. In MPI_Init the limit
-// is 5 s once this rank has received TERM: a launcher ends the others so where one has failed.
+// launch on this host are stopped, and ends the process by _exit(7); the launcher ends the others. In MPI_Init the
+// limit is 5 s once this rank has received TERM: a launcher ends the others so where one has failed.
 #pragma once
 
 #include <functional>

@@ -34,9 +34,10 @@ std::string unshared_results(const RunFolder& folder, const HostSlot& slot, Grou
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (!all[rank].empty()) hosts += (hosts.empty() ? "" : ", ") + all[rank];
   if (slot.rank != 0) return {};
-  return fmt::format("{}: {} {} not see what rank 0 on {} writes there, so that this run could not go on where another "
-                     "host has rank 0: run.results must be a folder that all hosts share",
-                     folder.run, hosts, missed > 1 ? "do" : "does", slot.host);
+  return fmt::format(
+      "{}: {} {} not see what rank 0 on {} writes there, so that this run could not go on where another "
+      "host has rank 0: run.results must be a folder that all hosts share",
+      folder.run, hosts, missed > 1 ? "do" : "does", slot.host);
 }
 
 }  // namespace echelon::inline run

@@ -72,7 +72,7 @@ case $code:$asked in
   *:INT) back= ;;
   75:*) back="stopped early with a good checkpoint" ;;
   7:*) back="a rank was lost" ;;
-  137:?* | 143:?*) back="srun has killed the ranks" ;;
+  137:?* | 143:?* | 255:?*) back="srun has killed the ranks" ;;
   *) back= ;;
 esac
 if [ "$back" ] && [ "$code" -ne 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -ge "$restarts" ]; then

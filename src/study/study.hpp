@@ -93,7 +93,7 @@ struct StudyPlan {
   double sharpness = 0;  // half width of the box in which a finished cell's minimum is measured; 0: it is not
   bool network = false;
   std::vector<std::string> slurm;
-  bool on_gpus = false;        // device.kind of the experiment is "cuda"
+  bool on_gpus = false;                // device.kind of the experiment is "cuda"
   std::vector<StudyVariant> variants;  // empty: the experiment as it is
   std::vector<StudyAxis> axes;
   std::vector<StudyEnvironment> environments;  // empty: one without a name

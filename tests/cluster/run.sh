@@ -9,7 +9,7 @@ work=$(mktemp -d /var/tmp/echelon-cluster.XXXXXX)
 # What the hosts need, in a place that all of them see: each has a /tmp of its own.
 mkdir "$work/data"
 cp "$1/bin/echelon" configs/smoke/digits.toml configs/scaling/study_digits.toml slurm/*.sbatch "$work"
-cp tests/cluster/jobs.sh tests/cluster/studies.sh tests/cluster/shaped_pairs.sh "$work"
+cp tests/cluster/jobs.sh tests/cluster/signals.sh tests/cluster/studies.sh tests/cluster/shaped_pairs.sh "$work"
 cp -r data/digits "$work/data"
 cd "$work" || exit 1
 passed=0 failed=0 skipped=0
@@ -48,16 +48,19 @@ names=("weights over four hosts are those of four ranks on one"
   "the jobs of a study that were submitted together run its cells, and the last one reports"
   "a job whose time is over goes on from its checkpoint"
   "a job that was suspended for longer than run.hang_timeout_s goes on"
-  "a job that another one preempts goes on from its checkpoint"
+  "jobs that another one preempts go on from their checkpoints"
   "scancel ends a job with a checkpoint, and the same command goes on from it"
-  "each element of an array trains on its number of ranks"
+  "each element of an array trains on its number of ranks, and goes on after a signal"
   "tasks that do not find each other are refused, with the launch that would do"
   "a study that measures its network runs no cell over a blocked link, which it names"
   "a study whose ranks cannot meet over a blocked link says so, by host, and ends"
   "cells of a study run side by side, each on as few hosts as hold it"
   "arrays of jobs share the cells of a study: each runs once, and the last job reports"
   "verify passes under srun"
-  "messages that are slowed down take what shaped links take, within 5 %")
+  "messages that are slowed down take what shaped links take, within 5 %"
+  "signals to step, script or all of a job, before, in and after a checkpoint, lose nothing"
+  "a job ends with a checkpoint before its time limit, and where the limit strikes"
+  "ranks without PMIx, and results that only one host has, are named with the cure")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
   for name in "${names[@]}"; do skip "$name" right "needs root, iproute2 and network namespaces"; done
   finish; exit

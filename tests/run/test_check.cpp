@@ -62,6 +62,18 @@ TEST_CASE("the plan counts shards, batch, steps, parameters, memory and bytes on
                "replica 2: 50 samples: a1.h5", "replica 3: 50 samples: a1.h5"});
 }
 
+TEST_CASE("a job of Slurm without a GPU is told of device.kind = cuda", "[config]") {
+  const Setup setup;
+  const std::string warning = "asked Slurm for no GPU";
+  const auto warns = [&](const Environment& env) {
+    return run_echelon({"check", setup.config, "--set", "device.kind=cuda"}, {.env = env}).out.find(warning) !=
+           std::string::npos;
+  };
+  CHECK(warns({{"SLURM_JOB_ID", "4711"}}));
+  CHECK_FALSE(warns({{"SLURM_JOB_ID", "4711"}, {"SLURM_JOB_GPUS", "0"}}));
+  CHECK_FALSE(warns({}));
+}
+
 TEST_CASE("one replica exchanges nothing; many small buckets cost the same bytes", "[config]") {
   const Setup setup;
   says(setup.check({}), {"none: one replica", "7 an epoch"});

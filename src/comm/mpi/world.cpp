@@ -31,8 +31,9 @@ void hint_at_other_pmi() {
   const char* rank = std::getenv("PMI_RANK");
   if (std::getenv("PMIX_RANK") != nullptr || rank == nullptr || std::string_view(rank) != "0") return;
   if (!mpi_version().starts_with("Open MPI")) return;
-  std::fputs("echelon: srun has started this rank without PMIx. Where MPI cannot start now: srun --mpi=pmix echelon ...\n",
-             stderr);
+  std::fputs(
+      "echelon: srun has started this rank without PMIx. Where MPI cannot start now: srun --mpi=pmix echelon ...\n",
+      stderr);
 }
 
 bool started_by_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }

@@ -158,7 +158,8 @@ void add_run(Table& all) {
           "hang_timeout_s");
   run.key("allow_faults", &RunConfig::allow_faults, {}, "[fault] and ECHELON_FAULT may break this run on purpose");
   run.key("stop_before_end_s", &RunConfig::stop_before_end_s, range(0, 604800),
-          "write a checkpoint and exit with 75 this long before the job's time limit; 0: off");
+          "write a checkpoint and exit with 75 this long before the job's time limit, or half of what is left of it at "
+          "the start, where that is less; 0: off");
   run.key("progress", &RunConfig::progress, words({"auto", "bar", "lines", "none"}), "");
   run.key("log_every_steps", &RunConfig::log_every_steps, range(1, 1e9), "interval of rows of metrics.jsonl");
   run.key(

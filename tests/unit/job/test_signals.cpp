@@ -1,4 +1,5 @@
-// Which TERM ends a process at once. Each case has a process of its own, because flags of signals stay set.
+// Which signals end a process, and with which code. Each case has a process of its own, because flags of signals stay
+// set.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -6,6 +7,10 @@
 #include <csignal>
 #include <functional>
 
+#include "base/crash_note.hpp"
+#include "base/error.hpp"
+#include "base/stretch.hpp"
+#include "job/launch_watch.hpp"
 #include "job/signals.hpp"
 
 namespace echelon {
@@ -45,6 +50,37 @@ TEST_CASE("a second TERM ends a process at once, unless it follows the first at 
   CHECK(code_of(leaving) == 75);
   CHECK(code_of(later) == 143);
   CHECK(code_of(next_run) == 143);
+}
+
+// srun --kill-on-bad-exit sends TERM to the other ranks, which would wait for the lost one until run.hang_timeout_s.
+TEST_CASE("a rank that gets a TERM in MPI_Init and comes no further ends with 7", "[job]") {
+  const auto child_in = [](const char* stretch) {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    take_early_signals();
+    enter_stretch(stretch);
+    const LaunchWatch watch({.limit_s = 300, .end = {}});
+    std::raise(SIGTERM);
+    ::sleep(7);  // the limit is 5 s
+    ::_exit(75);
+  };
+  const pid_t start = child_in(kStartOfMpi), end = child_in("MPI_Finalize");
+  CHECK(code_of(start) == kExitLostRank);
+  CHECK(code_of(end) == 75);
+}
+
+TEST_CASE("a crash in MPI_Init is a lost rank, not a defect of echelon", "[job]") {
+  if (!explain_crashes()) return;  // under a sanitizer, which has handlers of its own
+  const auto child_in = [](const char* stretch) {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    explain_crashes();
+    enter_stretch(stretch);
+    std::raise(SIGSEGV);
+    ::_exit(0);
+  };
+  CHECK(code_of(child_in(kStartOfMpi)) == kExitLostRank);
+  CHECK(code_of(child_in(nullptr)) == 128 + SIGSEGV);
 }
 
 }  // namespace
