@@ -9,9 +9,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -126,6 +128,15 @@ class Supervisor {
     return found;
   }
 
+  // At a TERM srun kills its ranks at once and mpirun a second later; both pass USR1 on, which asks for the same. A
+  // second TERM is one.
+  int passed_on(int number) {
+    const bool again = std::exchange(told_to_end_, told_to_end_ || number == SIGTERM);
+    const std::string name = std::filesystem::path(options_.command.front()).filename();
+    const bool kills = name == "srun" || name == "mpirun" || name == "mpiexec";
+    return number == SIGTERM && kills && !again ? SIGUSR1 : number;
+  }
+
   // One launch to its end; the exit code of the run.
   int watch_launch() {
     file_.clear();
@@ -133,7 +144,7 @@ class Supervisor {
     double ended_s = -1, probed_s = now_s();
     for (;; std::this_thread::sleep_for(std::chrono::duration<double>(kLook_s))) {
       if (const int number = asked.exchange(0); number != 0) {
-        launcher.signal(number);
+        launcher.signal(passed_on(number));
         stopping_ = stopping_ || number != SIGHUP;
       }
       if (const std::optional<int> code = launcher.poll()) {
@@ -185,7 +196,7 @@ class Supervisor {
   const SuperviseOptions& options_;
   std::vector<std::string> hosts_;
   AttemptFile file_;
-  bool grows_ = false, stopping_ = false;
+  bool grows_ = false, stopping_ = false, told_to_end_ = false;
 };
 
 }  // namespace

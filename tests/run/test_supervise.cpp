@@ -43,6 +43,19 @@ std::string mpirun_text(const std::string& ranks) {
 
 }  // namespace
 
+TEST_CASE("a TERM to echelon run stops the ranks of mpirun with a checkpoint", "[run]") {
+  const Trial trial;
+  const std::string launch = train_text("mpirun --oversubscribe --allow-run-as-root --bind-to none -n 2", kSlow);
+  const Outcome outcome = trial.in_background(
+      fmt::format("{} run -- {} ", test::echelon_binary(), launch),
+      "for i in $(seq 500); do ls results/*/run-*/checkpoints/step-*.h5 && break; sleep 0.02; done; kill -TERM $pid; "
+      "wait $pid");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == kExitRequeue);
+  CHECK(trial.status()["exit_code"] == kExitRequeue);
+  CHECK_THAT(trial.status()["reason"].get<std::string>(), Contains("checkpoint of step"));
+}
+
 TEST_CASE("run returns what the run under it returns", "[run][supervise]") {
   const Trial trial;
   const auto code = [&](const std::string& options, const std::string& command) {
