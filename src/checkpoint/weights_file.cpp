@@ -10,9 +10,10 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "base/error.hpp"
+#include "checkpoint/safetensors_header.hpp"
 #include "checkpoint/saved_model.hpp"
 #include "h5/file.hpp"
 
@@ -20,7 +21,6 @@ namespace echelon::inline checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr std::string_view kWeights = "weights/";
 constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // as the format's own library has it
@@ -117,36 +117,16 @@ class Safetensors final : public WeightsFile {
   void take_header(const std::string& text, std::uint64_t value_bytes) {
     static const std::map<std::string, Coding> codings = {
         {"F64", Coding::f64}, {"F32", Coding::f32}, {"F16", Coding::f16}, {"BF16", Coding::bf16}};
-    const json header = json::parse(text, nullptr, false);
-    if (!header.is_object()) damaged("its header is no JSON object");
-    for (const auto& [name, entry] : header.items()) {
-      if (name == "__metadata__") continue;
-      try {
-        const auto coding = codings.find(entry.at("dtype").get<std::string>());
-        if (coding == codings.end()) continue;
-        const auto extents = entry.at("shape").get<std::vector<std::int64_t>>();
-        const auto offsets = entry.at("data_offsets").get<std::vector<std::uint64_t>>();
-        add(name, extents, offsets, coding->second, value_bytes);
-      } catch (const json::exception& error) {
-        damaged(fmt::format("'{}': {}", name, error.what()));
+    try {
+      for (const SafeTensor& tensor : safetensors_header(text, value_bytes)) {
+        const auto coding = codings.find(tensor.dtype);
+        if (coding == codings.end() || tensor.begin == tensor.end || tensor.shape.size() > Shape::kMaxRank) continue;
+        tensors_.push_back({tensor.name, Shape(std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end()))});
+        places_[tensor.name] = {tensor.begin, tensor.end - tensor.begin, coding->second};
       }
+    } catch (const std::invalid_argument& error) {
+      damaged(error.what());
     }
-  }
-
-  void add(const std::string& name, const std::vector<std::int64_t>& extents, const std::vector<std::uint64_t>& offsets,
-           Coding coding, std::uint64_t value_bytes) {
-    std::uint64_t elems = 1;
-    for (const std::int64_t extent : extents) {
-      if (extent < 0 || (extent > 0 && elems > value_bytes / static_cast<std::uint64_t>(extent)))
-        damaged(fmt::format("'{}' is larger than the file", name));
-      elems *= static_cast<std::uint64_t>(extent);
-    }
-    if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > value_bytes ||
-        offsets[1] - offsets[0] != elems * bytes_of(coding))
-      damaged(fmt::format("the place of '{}' does not fit its shape and the file", name));
-    if (elems == 0 || extents.size() > Shape::kMaxRank) return;
-    tensors_.push_back({name, Shape(extents)});
-    places_[name] = {offsets[0], offsets[1] - offsets[0], coding};
   }
 
   std::string path_;

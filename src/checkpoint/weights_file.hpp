@@ -26,7 +26,7 @@ class WeightsFile {
 
 // `location`: a *.safetensors file (F64, F32, F16, BF16; tensors of integers are left out), or what find_saved takes: a
 // run's folder or a checkpoint, which is verified. Throws ConfigError where nothing is there, EnvironmentError where it
-// cannot be read, DataError where the file is damaged: sizes or places that do not fit the file or each other.
+// cannot be read, DataError where the file is damaged or is one that the format's own library refuses.
 std::unique_ptr<WeightsFile> open_weights(const std::string& location);
 
 }  // namespace echelon::inline checkpoint

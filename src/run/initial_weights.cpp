@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/error.hpp"
@@ -53,6 +54,18 @@ std::unique_ptr<WeightsFile> open_for(const Config& config) {
   } catch (const ConfigError& error) {
     refuse(config, kKey, fmt::format("{}: {}", kKey, error.what()));
   }
+}
+
+void require_finite(const WeightsFile& file, const StoredTensor& tensor, DType dtype) {
+  std::vector<std::byte> all(static_cast<std::size_t>(tensor.shape.elems()) * size_of(dtype));
+  file.read(tensor, all.data(), dtype);
+  with_float(dtype, [&]<class T>(T) {
+    const T* values = reinterpret_cast<const T*>(all.data());
+    for (std::int64_t i = 0; i < tensor.shape.elems(); ++i)
+      if (!std::isfinite(values[i]))
+        throw DataError(fmt::format("{}: {}: value {} of '{}' is {:g}; weights are finite numbers of {}", kKey,
+                                    file.path(), i, tensor.name, values[i], name_of(dtype)));
+  });
 }
 
 // Reads into what it is shown the tensors of that name and whole shape.
@@ -118,6 +131,7 @@ InitialWeights foresee_weights(const Config& config, const Graph& graph) {
                    fmt::format("holds '{}', which this model does not have; model.weights_partial = "
                                "true leaves it out",
                                found.left.front()));
+  for (const std::string& name : found.loaded) require_finite(*file, there.at(name), wide_of(config.device.dtype));
   if (found.loaded.empty())
     refuse_weights(config, *file, fmt::format("holds no tensor of this model; it holds {}", listed(found.left)));
   return found;

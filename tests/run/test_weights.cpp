@@ -258,6 +258,26 @@ TEST_CASE("damaged files of weights are refused without a crash", "[run][weights
   std::string text = good;
   text.replace(text.find("data_offsets"), 12, "data_ofsfets");
   refused(text);
+  // What the format's own library refuses, too: values that nobody names, or values elsewhere.
+  refused(good + "four");
+  std::uint64_t length = 0;
+  std::memcpy(&length, good.data(), sizeof length);
+  refused(good.substr(0, sizeof length + length) + "four" + good.substr(sizeof length + length));
+}
+
+TEST_CASE("weights that are no numbers are refused by name before training", "[run][weights][slow]") {
+  const Source trial;
+  for (const float value : {std::nanf(""), -HUGE_VALF}) {
+    Weights bad = trial.weights;
+    bad["conv2.weight"].values[3] = value;
+    write_safetensors(trial / "bad.safetensors", bad);
+    const Sets sets = {"model.weights=bad.safetensors"};
+    for (const test::Outcome& outcome : {trial.check(sets), trial.on_threads(2, sets)}) {
+      INFO(outcome.err);
+      CHECK(outcome.code == kExitData);
+      CHECK_THAT(outcome.err, Contains("bad.safetensors: value 3 of 'conv2.weight' is ") && !Contains("data.train"));
+    }
+  }
 }
 
 }  // namespace echelon
