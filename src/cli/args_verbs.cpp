@@ -186,6 +186,8 @@ Run declare_data_import(CLI::App& app) {
                  "class and one sequence a line; pairs: a file of source<TAB>target lines; also gzipped")
       ->required();
   add_shards(app, *o);
+  app.add_flag("--keep-order", o->keep_order,
+               "write samples in the order of the input; else those that are not held out are mixed, in two passes");
   app.add_option("--samples-per-shard", o->samples_per_shard, "instead of --shards; default 10000");
   app.add_option("--label-column", o->label_column, "csv: column of the class, counted from 0; -1: the last")
       ->capture_default_str();

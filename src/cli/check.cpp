@@ -18,6 +18,7 @@
 #include "config/batch_plan.hpp"
 #include "config/combinations.hpp"
 #include "config/parse.hpp"
+#include "data/class_mix.hpp"
 #include "data/describe.hpp"
 #include "device/device.hpp"
 #include "job/launch.hpp"
@@ -163,8 +164,13 @@ void print_shards(Check& check) {
   const SamplePlan::Coverage seen = plan.coverage(0);
   if (seen.never > 0) check.warn(fmt::format("{} samples are not seen in an epoch", count_text(seen.never)));
   if (seen.more > 0 && !plan.rereads())
-    check.warn(
-        fmt::format("{} samples are seen more than once in an epoch (data.ragged = \"wrap\")", count_text(seen.more)));
+    check.warn(fmt::format("{} samples are seen more than once in an epoch, up to {} times (data.ragged = \"wrap\"{})",
+                           count_text(seen.more), seen.most,
+                           plan.sharding() == Sharding::file ? "; data.sharding = \"record\" deals them evenly" : ""));
+  if (!data.label_sample) return;
+  const ClassMix mix = class_mix(*data.label_sample, &plan);
+  if (mix.known) line("classes", mix_text(mix));
+  for (const std::string& warning : mix_warnings(mix, plan, data, config.data)) check.warn(warning);
 }
 
 // From which checkpoint the run would go on.

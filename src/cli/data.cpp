@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <span>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
+#include "data/class_mix.hpp"
 #include "data/dataset.hpp"
 #include "data/describe.hpp"
 #include "data/format.hpp"
@@ -104,6 +106,7 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
   config.sharding = sharding;
   std::vector<std::int64_t> batch(static_cast<std::size_t>(options.replicas), options.batch / options.replicas);
   for (std::int64_t r = 0; r < options.batch % options.replicas; ++r) ++batch[static_cast<std::size_t>(r)];
+  config.train = options.location;
   const SamplePlan plan(plan_request(dataset, config, batch, 1));
 
   fmt::print("{} replica{}, sharding {}{}, global batch {}: {} steps an epoch\n", options.replicas,
@@ -117,12 +120,17 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
                   runs_text(dataset, plan.runs(r))});
   print_table(replicas, static_cast<std::size_t>(plan.replicas()));
   const SamplePlan::Coverage coverage = plan.coverage(0);
-  fmt::print("in an epoch: {} samples once, {} more often, {} never\n", count_text(coverage.once),
-             count_text(coverage.more), count_text(coverage.never));
+  fmt::print("in an epoch: {} samples once, {} more often{}, {} never\n", count_text(coverage.once),
+             count_text(coverage.more), coverage.most > 1 ? fmt::format(" (up to {} times)", coverage.most) : "",
+             count_text(coverage.never));
   const std::int64_t even = (dataset.samples() + options.batch - 1) / options.batch;
   if (plan.sharding() == Sharding::file && plan.steps_per_epoch() > even + even / 20)
     fmt::print("the files do not share out evenly: sharding record would take {} steps instead of {}\n",
                count_text(even), count_text(plan.steps_per_epoch()));
+  if (dataset.label_sample == nullptr) return;
+  const ClassMix mix = class_mix(*dataset.label_sample, &plan);
+  if (mix.known) fmt::print("classes: {}\n", mix_text(mix));
+  for (const std::string& warning : mix_warnings(mix, plan, dataset, config)) fmt::print("warning: {}\n", warning);
 }
 
 // What the data are, one or two lines.
@@ -155,13 +163,14 @@ int run_data_inspect(const InspectOptions& options) {
   if (options.batch < options.replicas)
     throw ConfigError(
         fmt::format("--batch {} gives {} replicas less than a sample each", options.batch, options.replicas));
-  const Dataset dataset = open_dataset(options.location);
+  Dataset dataset = open_dataset(options.location, 0, Labels::optional);
+  dataset.label_sample = std::make_shared<const LabelSample>(dataset);
   std::uint64_t bytes = 0;
   for (const Shard& shard : dataset.shards) bytes += shard.bytes;
   print_head(dataset, options.location, bytes_text(static_cast<double>(bytes)));
   print_files(dataset);
   const bool labelled = dataset.kind == DataKind::samples || dataset.kind == DataKind::sequences;
-  if (labelled && !dataset.has_numbers()) print_classes(dataset);
+  if (labelled && dataset.labelled && !dataset.has_numbers()) print_classes(dataset);
   if (dataset.vocabulary.size() > 0) print_vocabulary("tokens", dataset.vocabulary);
   if (dataset.target_vocabulary.size() > 0) print_vocabulary("target tokens", dataset.target_vocabulary);
   print_plan(dataset, options, sharding);

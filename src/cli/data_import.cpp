@@ -192,6 +192,7 @@ int run_data_synth(const SynthOptions& options) {
                         .chunk = options.chunk,
                         .compress = options.compress,
                         .checksums = !options.no_checksums,
+                        .keep_order = true,  // its classes take turns
                         .hold_out = 0},
                        options.verify);
 }

@@ -15,6 +15,7 @@ ShardOptions shard_options(const ImportOptions& options) {
           .chunk = options.chunk,
           .compress = options.compress,
           .checksums = !options.no_checksums,
+          .keep_order = options.keep_order,
           .hold_out = options.hold_out,
           .hold_out_part = options.hold_out_part};
 }

@@ -145,6 +145,7 @@ struct ImportOptions {              // echelon data import FORMAT INPUT... --out
   std::int64_t chunk = 128;            // records of a chunk, 64 to 256
   int compress = 0;                    // gzip level, 0 to 9
   bool no_checksums = false;           // without Fletcher32 of each chunk
+  bool keep_order = false;             // of the input; else samples for training are mixed
   bool verify = false;                 // read back what was written
   std::vector<std::int64_t> shape;     // csv: C,H,W of a sample
   int label_column = -1;               // csv: counted from 0; -1: the last

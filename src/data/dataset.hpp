@@ -42,6 +42,8 @@ struct Shard {
   std::int64_t tokens = 0;      // of a text
 };
 
+class LabelSample;
+
 // Prefix sums of the stored lengths, samples + 1 entries: sequence i is rows [starts[i], starts[i + 1]) of the
 // concatenation of all files.
 using Starts = std::shared_ptr<const std::vector<std::int64_t>>;
@@ -61,10 +63,11 @@ struct Dataset {
   std::vector<double> std;               // likewise, > 0
   double scale = 1.0;                    // u8 pixels: 1/255; x = (value * scale - mean[c]) / std[c]
 
-  Vocabulary vocabulary;           // of tokens; empty: none is stored
-  Starts starts, target_starts;    // of sequences and pairs; of pairs; else null
-  Vocabulary target_vocabulary;    // of pairs
-  bool stream = false;             // text: each row of a batch continues in the next step (data.order = "stream")
+  Vocabulary vocabulary;         // of tokens; empty: none is stored
+  Starts starts, target_starts;  // of sequences and pairs; of pairs; else null
+  Vocabulary target_vocabulary;  // of pairs
+  bool stream = false;           // text: each row of a batch continues in the next step (data.order = "stream")
+  std::shared_ptr<const LabelSample> label_sample;  // class_mix.hpp; null: not looked at
   std::int64_t target_length = 0;  // U: the longest input of a decoder, the start token included; 0: not pairs
 
   // Decoded bytes of one sample and its label as stored; of sequences the mean.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "data/class_mix.hpp"
 #include "data/dataset.hpp"
 #include "data/sample_plan.hpp"
 
@@ -72,8 +73,10 @@ SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config,
   request.seed = seed;
   const double chunk_bytes = static_cast<double>(longest) * static_cast<double>(dataset.record_bytes());
   const double fitting = config.buffer_mb * (1 << 20) / chunk_bytes;
-  request.window_chunks =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fitting, 1e9)), 1, config.window_chunks);
+  request.label_sample = dataset.label_sample;
+  const double sorted = dataset.label_sample ? class_mix(*dataset.label_sample).chunks : 0;
+  request.window_chunks = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fitting, 1e9)), 1,
+                                                   window_for(sorted, longest, config.window_chunks));
   request.fraction = config.fraction;
   request.stream = config.order == Order::stream;
   if (!config.buckets.empty()) put_into_buckets(request, dataset, config.buckets);

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/numbered.hpp"
 #include "base/text.hpp"
+#include "data/class_mix.hpp"
 #include "data/file_shares.hpp"
 #include "data/plan_orders.hpp"
 
@@ -96,7 +97,7 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
   if (request_.stream || !request_.buckets.empty() || request_.warmup.replicas > 0)
     sharding_ = Sharding::record;
   else if (sharding_ == Sharding::automatic)
-    sharding_ = request_.file_samples.size() >= request_.batch.size() ? Sharding::file : Sharding::record;
+    sharding_ = choose_sharding();
   if (samples_ < replicas() && !request_.queue)
     throw ConfigError(fmt::format("{} replicas need at least {} samples, the data hold {}: start at most {} ranks",
                                   replicas(), replicas(), count_text(samples_), samples_));
@@ -111,6 +112,24 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
           "data.sharding = \"record\" or more equal shares",
           sharding_ == Sharding::node ? "node" : "replica", i, share_batch[i], global_batch_, count_text(samples_)));
   count_steps();
+}
+
+Sharding SamplePlan::choose_sharding() const {
+  constexpr double kMostSteps = 1.05;
+  if (request_.file_samples.size() < request_.batch.size()) return Sharding::record;
+  const std::vector<std::vector<Run>> dealt = runs_by_file(request_, request_.batch, samples_);
+  const bool drop = request_.ragged == Ragged::drop;
+  std::int64_t by_file = 0;
+  for (std::size_t r = 0; r < dealt.size(); ++r) {
+    const std::int64_t own = steps_of(total(dealt[r]), request_.batch[r]);
+    by_file = r == 0 ? own : drop ? std::min(by_file, own) : std::max(by_file, own);
+  }
+  const auto by_record = static_cast<double>(steps_of(samples_, global_batch_)), file = static_cast<double>(by_file);
+  // A step more is no reason: what is left of an epoch never fills all batches.
+  const bool uneven = drop ? file * kMostSteps + 1 < by_record : file > by_record * kMostSteps + 1;
+  if (uneven) return Sharding::record;
+  if (request_.label_sample && replica_mix(*request_.label_sample, dealt) > 0) return Sharding::record;
+  return Sharding::file;
 }
 
 SamplePlan SamplePlan::with_batches(std::vector<std::int64_t> batch) const {
@@ -314,10 +333,13 @@ SamplePlan::Coverage SamplePlan::coverage(std::int64_t epoch) const {
     for (std::int64_t step = 0; step < steps_in(epoch); ++step)
       for (const SampleSlot& slot : ids(epoch, step, r)) {
         std::uint8_t& times = seen[static_cast<std::size_t>(slot.id)];
-        if (slot.counts && times < 2) ++times;
+        if (slot.counts && times < 255) ++times;
       }
   Coverage coverage;
-  for (const std::uint8_t times : seen) ++(times == 0 ? coverage.never : times == 1 ? coverage.once : coverage.more);
+  for (const std::uint8_t times : seen) {
+    ++(times == 0 ? coverage.never : times == 1 ? coverage.once : coverage.more);
+    coverage.most = std::max<int>(coverage.most, times);
+  }
   coverage.never -= ids_end_ - samples_;
   return coverage;
 }

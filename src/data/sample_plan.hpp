@@ -11,7 +11,8 @@
 //   node
 //               in an order of its own; an epoch is as many passes over the data as a node has replicas
 //   replicated  every replica reads all samples in an order of its own; an epoch is k passes over the data
-//   automatic   file where files >= replicas, else record
+//   automatic   record where there are fewer files than replicas, where files are so uneven that an epoch would take
+//               more than 1.05 times the steps, or where classes would differ between replicas; else file
 //
 // Shuffling permutes chunks, then records inside a window of chunks (sample_order.hpp). The order is a hash of (seed,
 // epoch, [replica]).
@@ -53,6 +54,9 @@ struct WarmUp {
 // Of a file, or of a stream, with so many samples.
 std::int64_t kept_of(std::int64_t samples, double fraction);
 
+struct Dataset;
+class LabelSample;
+
 struct SamplePlanRequest {
   std::vector<std::int64_t> file_samples;
   std::vector<std::int64_t> file_chunk_rows;  // by file: records of a chunk
@@ -71,17 +75,17 @@ struct SamplePlanRequest {
   using ById = std::shared_ptr<const std::vector<std::int32_t>>;  // one entry for each sample id, shared by copies
   ById lengths;                                                   // of sequences; null without buckets
   std::vector<std::int64_t> buckets;                              // greatest length of each, increasing; empty: none
+  std::shared_ptr<const LabelSample> label_sample = {};           // null: classes are taken to be mixed
   ById weights;             // labels of a sample that count (tokens of a target); null: `weight` for all
   std::int64_t weight = 1;  // labels of every sample
 };
 
-struct Dataset;
 class SampleOrder;
 struct PlanOrders;
 
-// The request for a data set and [data]. `batch` by replica. `window_chunks` is that of the config, reduced to the
-// chunks that fit into data.buffer_mb, so that none is read more than once. ConfigError for data.buckets without
-// sequences.
+// The request for a data set and [data]. `batch` by replica. `window_chunks` is that of the config, or as many as mix
+// as well where chunks are sorted by class, reduced to the chunks that fit into data.buffer_mb, so that none is read
+// more than once. ConfigError for data.buckets without sequences.
 SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config, std::vector<std::int64_t> batch,
                                std::uint64_t seed);
 
@@ -122,6 +126,9 @@ class SamplePlan {
     std::int64_t first = 0;  // inside the file
     std::int64_t count = 0;
   };
+  std::int64_t window_chunks() const { return request_.window_chunks; }
+  // By share of the data; all samples are one for `record` and `replicated`.
+  const std::vector<std::vector<Run>>& all_runs() const { return runs_; }
   const std::vector<Run>& runs(int replica) const { return runs_[static_cast<std::size_t>(share_of(replica))]; }
 
   // The same samples in every step, divided into other batches with the same sum. For `record` alone.
@@ -159,6 +166,7 @@ class SamplePlan {
   // The number of samples that occur in an epoch never, once, and more than once. O(samples).
   struct Coverage {
     std::int64_t never = 0, once = 0, more = 0;
+    int most = 0;  // times that the most frequent one occurs; 255: or more
   };
   Coverage coverage(std::int64_t epoch) const;
 
@@ -174,6 +182,7 @@ class SamplePlan {
   std::int64_t steps_of(std::int64_t samples, std::int64_t batch) const;
   std::int64_t stream_samples(int replica) const;
   int share_of(int replica) const { return share_[static_cast<std::size_t>(replica)]; }
+  Sharding choose_sharding() const;
   void keep_fraction();
   std::int64_t id_of(std::int64_t kept) const { return kept_ ? (*kept_)[static_cast<std::size_t>(kept)] : kept; }
   SampleSlot in_data(SampleSlot slot) const { return {.id = id_of(slot.id), .counts = slot.counts}; }

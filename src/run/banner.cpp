@@ -9,6 +9,7 @@
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
 #include "config/parse.hpp"
+#include "data/class_mix.hpp"
 #include "data/describe.hpp"
 #include "job/shaped_network.hpp"
 #include "model/build.hpp"
@@ -102,6 +103,17 @@ std::string chunks_line(const RunPlan& plan, std::int64_t chunks) {
                      uncut.empty() ? "" : whole);
 }
 
+// Where they are not mixed.
+std::vector<std::string> class_lines(const RunPlan& plan, const DataConfig& config) {
+  if (!plan.train.label_sample) return {};
+  const ClassMix mix = class_mix(*plan.train.label_sample, &plan.shards);
+  std::vector<std::string> lines;
+  if (mix.chunks > 0 || mix.files > 0 || mix.replicas > 0) lines.push_back("classes   " + mix_text(mix));
+  for (const std::string& warning : mix_warnings(mix, plan.shards, plan.train, config))
+    lines.push_back("warning   " + warning);
+  return lines;
+}
+
 }  // namespace
 
 std::string by_rank_text(const std::vector<std::string>& entries) {
@@ -132,6 +144,7 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
                   by_rank_text(made.devices)),
       fmt::format("results   {}", p.start.folder.attempt),
   };
+  for (const std::string& line : class_lines(p.plan, p.config.data)) lines.push_back(line);
   for (const std::string& note : p.notes) lines.push_back("note      " + note);
   if (p.config.exchange.warmup_replicas > 0) lines.push_back(warmup_line(p.config.exchange, p.plan));
   if (p.mesh.pipeline() > 1) lines.push_back(stages_line(p.config, p.plan, p.mesh));

@@ -10,6 +10,7 @@
 #include "config/trace_steps.hpp"
 #include "config/traits/algorithms.hpp"
 #include "config/traits/strategies.hpp"
+#include "data/class_mix.hpp"
 #include "model/build.hpp"
 #include "train/class_counter.hpp"
 
@@ -104,6 +105,7 @@ RunInputs open_inputs(const Config& config) {
     see_alike(*test, train);
   }
   demand_labels(train, config.model.loss);
+  train.label_sample = std::make_shared<const LabelSample>(train);
   if (test) demand_labels(*test, config.model.loss);
   Graph graph = build_model(config.model, train.form());
   check_sparse(config, graph.parameters());

@@ -34,7 +34,7 @@ std::vector<std::int64_t> batches_in(const std::string& text) {
 
 namespace {
 
-// Times that each sample was trained in an epoch; 2 stands for more.
+// Times that each sample was trained in an epoch; 255 stands for more.
 class Seen {
  public:
   explicit Seen(std::int64_t samples) : times_(static_cast<std::size_t>(samples)) {}
@@ -43,12 +43,14 @@ class Seen {
   }
   void add(std::int64_t id, bool counts = true) {
     std::uint8_t& times = times_[static_cast<std::size_t>(id)];
-    if (counts && times < 2) ++times;
+    if (counts && times < 255) ++times;
   }
   SamplePlan::Coverage coverage() const {
     SamplePlan::Coverage coverage;
-    for (const std::uint8_t times : times_)
+    for (const std::uint8_t times : times_) {
       ++(times == 0 ? coverage.never : times == 1 ? coverage.once : coverage.more);
+      coverage.most = std::max<int>(coverage.most, times);
+    }
     return coverage;
   }
 

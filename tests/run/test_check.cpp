@@ -50,12 +50,17 @@ TEST_CASE("the plan counts shards, batch, steps, parameters, memory and bytes on
   // LeNet: 320 + 18,496 + 401,536 + 1,290 parameters; ring: 2 (k - 1) gradients of 4 bytes.
   const double gradients = 4.0 * 421642;
   says(plan, {"100 samples of (1, 28, 28), 10 classes, u8 in 4 files", "4 on 2 hosts (at most 2 a host)",
-              "16 = micro-batch 2 x accumulation 2 x 4 replicas", "by file (auto), 4 files for 4 replicas",
-              "replica 0: 40 samples: a0.h5", "10 an epoch, 30 in all", "421,642 parameters",
+              "16 = micro-batch 2 x accumulation 2 x 4 replicas", "by record (auto), 4 files for 4 replicas",
+              "7 an epoch, 21 in all", "classes     mixed, by chunk, file and replica", "421,642 parameters",
               fmt::format("weights {:.2f} MiB, gradients {:.2f} MiB, optimiser {:.2f} MiB", gradients / 1048576,
                           gradients / 1048576, gradients / 1048576),
               fmt::format("ring all-reduce in 1 bucket: {:.2f} MiB a step over all ranks", 6 * gradients / 1048576),
               "conv1", "warning: no data.test"});
+  // Files of 40, 30, 20 and 10 samples.
+  const Outcome files = setup.check({"--replicas", "4", "--hosts", "2", "--set", "data.sharding=file"});
+  says(files, {"by file, 4 files for 4 replicas", "replica 0: 40 samples: a0.h5", "10 an epoch, 30 in all",
+               "50 samples are seen more than once in an epoch, up to 4 times (data.ragged = \"wrap\"; data.sharding = "
+               "\"record\" deals them evenly)"});
   const Outcome nodes = setup.check({"--replicas", "4", "--hosts", "2", "--set", "data.sharding=node"});
   CHECK(nodes.code == kExitOk);
   says(nodes, {"by node, 4 files for 4 replicas", "replica 0: 50 samples: a0.h5", "replica 1: 50 samples: a0.h5",

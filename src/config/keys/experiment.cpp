@@ -35,7 +35,7 @@ void add_experiment(Table& all) {
   data.key("sharding", &DataConfig::sharding, words({"auto", "file", "record", "node", "replicated"}),
            "who reads what: file: each replica files of its own; record: all share one order of all records; node: the "
            "replicas of a host read the files of that host, each in an order of its own; replicated: each reads all; "
-           "auto: file where files >= replicas, else record");
+           "auto: file where there are enough files, about equal and with the same classes, else record");
   data.key("ragged", &DataConfig::ragged, words({"wrap", "drop", "zero_weight"}),
            "the incomplete last step of an epoch: wrap around, drop it, or fill it with samples of weight 0");
   data.key("balance", &DataConfig::balance, words({"static", "queue", "speed"}),
@@ -60,7 +60,9 @@ void add_experiment(Table& all) {
   data.key("prefetch", &DataConfig::prefetch, range(1, 64), "batches read ahead");
   data.key("buffer_mb", &DataConfig::buffer_mb, range(1, 65536), "buffer for decoded records on each rank");
   data.key("window_chunks", &DataConfig::window_chunks, range(1, 4096),
-           "number of chunks whose records are shuffled together");
+           "number of chunks whose records are shuffled together; more, as far as buffer_mb goes, where chunks are "
+           "sorted by "
+           "class");
   data.key("stage", &DataConfig::stage, text(),
            "folder on a disk of each host: shards are copied there once and read there; \"\": they are read in place",
            kNeutral);

@@ -165,11 +165,12 @@ class Listing {
 class ImageArchives final : public ImageInput {
  public:
   explicit ImageArchives(const ImageRequest& request) : paths_(request.inputs), skip_damaged_(request.skip_damaged) {
-    for (const std::string& path : paths_) ByteStream{path};  // all there, before the first is read
+    for (const std::string& path : paths_)  // all there, before the first is read
+      if (!ByteStream{path}.plain()) plain_ = false;
   }
 
   const std::vector<std::string>& units() const override { return paths_; }
-  bool is_sorted() const override { return false; }
+  bool reads_anywhere() const override { return plain_; }
   ImageUnit list(std::size_t unit) override {
     return Listing(paths_[unit], static_cast<std::int32_t>(unit), skip_damaged_).run();
   }
@@ -191,7 +192,7 @@ class ImageArchives final : public ImageInput {
 
  private:
   std::vector<std::string> paths_;
-  bool skip_damaged_;
+  bool skip_damaged_, plain_ = true;  // none is compressed
   std::int32_t open_ = 0;
   std::unique_ptr<ByteStream> stream_;
 };

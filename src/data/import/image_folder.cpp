@@ -34,7 +34,7 @@ class ImageFolder final : public ImageInput {
   }
 
   const std::vector<std::string>& units() const override { return classes_; }
-  bool is_sorted() const override { return true; }
+  bool reads_anywhere() const override { return true; }
 
   ImageUnit list(std::size_t unit) override {
     const fs::path root = fs::path(folder_) / classes_[unit];

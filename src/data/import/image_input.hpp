@@ -31,8 +31,8 @@ class ImageInput {
   // What a unit holds, in a fixed order. What cannot be used is a DataError with its place, or, where damage is
   // skipped, a line of `damaged`.
   virtual ImageUnit list(std::size_t unit) = 0;
-  // Whether the order means nothing, so that samples are mixed before they are written.
-  virtual bool is_sorted() const = 0;
+  // Whether read() takes about as long in any order, so that samples can be mixed before they are written.
+  virtual bool reads_anywhere() const = 0;
   virtual std::string read(const ImageItem& item) = 0;  // its bytes. DataError
   virtual std::string place(const ImageItem& item) const = 0;
 };

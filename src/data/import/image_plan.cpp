@@ -44,7 +44,8 @@ void number_labels(ImageUnit& unit, const std::vector<std::string>& classes) {
   for (ImageItem& item : unit.items) item.label = numbers[static_cast<std::size_t>(item.label)];
 }
 
-// In a fixed random order: the shuffle of training mixes only samples that are close to each other.
+// In a fixed random order: the shuffle of training mixes only samples that are close to each other. Items are in
+// memory.
 void mix(std::vector<ImageItem>& items) {
   const HashRng draws(1, "images");
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[draws.below(i, i)]);
@@ -118,7 +119,7 @@ ImagePlan plan_images(std::vector<ImageUnit> units, const ImageInput& input, con
 }
 
 void plan_shards(ImagePlan& plan, const ImageInput& input, const ShardOptions& options) {
-  const std::size_t held = hold_out(plan.items, options, input.is_sorted());
+  const std::size_t held = hold_out(plan.items, options, input.reads_anywhere() && !options.keep_order);
   const std::size_t train = plan.items.size() - held;
   const std::string folder = held > 0 ? "train/" : "";
   std::size_t first = 0, index = 0;

@@ -26,6 +26,12 @@ class Packing {
     put(std::uint64_t{texts.size()});
     for (const std::string& text : texts) put(std::string_view(text));
   }
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void put(const std::vector<T>& values) {
+    put(std::uint64_t{values.size()});
+    bytes_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  }
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -51,6 +57,15 @@ class Unpacking {
     get(count);
     texts.resize(count);
     for (std::string& text : texts) get(text);
+  }
+  template <class T>
+  requires std::is_arithmetic_v<T>
+  void get(std::vector<T>& values) {
+    std::uint64_t count = 0;
+    get(count);
+    const std::string_view bytes = take(count * sizeof(T));
+    values.resize(count);
+    if (count > 0) std::memcpy(values.data(), bytes.data(), bytes.size());
   }
 
  private:

@@ -4,12 +4,16 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "data/format.hpp"
 #include "data/import/fresh_folder.hpp"
 #include "data/import/hold_out.hpp"
 #include "data/import/import_work.hpp"
+#include "data/import/mixer.hpp"
+#include "data/import/packed.hpp"
 #include "data/import/row_buffer.hpp"
 
 namespace echelon::inline data {
@@ -185,6 +189,37 @@ class SequenceShards {
   std::uint64_t bytes_ = 0;
 };
 
+// The values at these places.
+std::vector<std::int64_t> in_order(const std::vector<std::int64_t>& values, std::vector<std::int64_t> places) {
+  for (std::int64_t& place : places) place = values[static_cast<std::size_t>(place)];
+  return places;
+}
+
+std::string packed(const SequenceRecord& record) {
+  Packing packing;
+  packing.put(record.tokens);
+  packing.put(record.values);
+  packing.put(record.target);
+  packing.put(record.label);
+  return packing.bytes();
+}
+
+void unpack(std::string_view bytes, SequenceRecord& record) {
+  Unpacking packed(bytes);
+  packed.get(record.tokens);
+  packed.get(record.values);
+  packed.get(record.target);
+  packed.get(record.label);
+}
+
+// Of all records, about.
+std::int64_t packed_bytes(const Measured& measured, std::int64_t features) {
+  std::int64_t numbers = 0;
+  for (const std::int32_t length : measured.lengths) numbers += length * std::max<std::int64_t>(1, features);
+  for (const std::int32_t length : measured.target_lengths) numbers += length;
+  return 4 * numbers + 32 * std::ssize(measured.lengths);
+}
+
 }  // namespace
 
 SequencesWritten write_sequences(SequenceSource& source, const ShardOptions& options) {
@@ -209,19 +244,41 @@ SequencesWritten write_sequences(SequenceSource& source, const ShardOptions& opt
     test = std::make_unique<SequenceShards>(folders.test, std::vector<std::int64_t>{measured.held}, source.info(),
                                             measured, options);
   const HoldOut held_out(samples, measured.held);
-  const auto part = [&](std::int64_t index) -> SequenceShards& { return held_out(index) ? *test : train; };
+  const auto announce = [&](SequenceShards& shards, std::int64_t index) {
+    const auto at = static_cast<std::size_t>(index);
+    shards.announce(measured.lengths[at], measured.target_lengths[at]);
+  };
+  std::optional<Mixer> mixer;
+  std::vector<std::int64_t> training;  // those that are not held out
   for (std::int64_t i = 0; i < samples; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    part(i).announce(measured.lengths[at], measured.target_lengths[at]);
+    if (held_out(i))
+      announce(*test, i);
+    else
+      training.push_back(i);
   }
+  if (!options.keep_order) {
+    mixer.emplace(folders.train, packed_bytes(measured, source.info().features));
+    training = in_order(training, mixer->order(written.samples));
+  }
+  for (const std::int64_t i : training) announce(train, i);
   SequenceRecord record;
   ImportWork writing("sequences", samples);
   source.rewind();
   for (std::int64_t index = 0; source.next(record); ++index) {
     writing.at(index);
     if (index == samples) throw DataError("the input became longer while it was read");
-    part(index).append(record);
+    if (held_out(index))
+      test->append(record);
+    else if (mixer)
+      mixer->add(packed(record));
+    else
+      train.append(record);
   }
+  if (mixer)
+    mixer->each([&](std::int64_t, std::string_view mixed) {
+      unpack(mixed, record);
+      train.append(record);
+    });
   if (test) test->publish(written);
   train.publish(written);
   return written;

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/error.hpp"
@@ -15,6 +17,7 @@
 #include "data/import/fresh_folder.hpp"
 #include "data/import/hold_out.hpp"
 #include "data/import/import_work.hpp"
+#include "data/import/mixer.hpp"
 #include "data/import/shard_file.hpp"
 #include "data/import/statistics.hpp"
 #include "data/text_list.hpp"
@@ -229,10 +232,24 @@ ShardsWritten write_shards(SampleSource& source, const ShardOptions& options) {
     test = std::make_unique<SetWriter>(folders.test, std::vector<std::int64_t>{measured.held}, source.info(),
                                        measured.header, options);
   const HoldOut held_out(measured.samples, measured.held);
+  const std::size_t sample_size = sample_bytes(source.info()), label_size = label_bytes(source.info());
+  std::optional<Mixer> mixer;
+  if (!options.keep_order)
+    mixer.emplace(folders.train, written.samples * static_cast<std::int64_t>(sample_size + label_size));
+  std::string record(sample_size + label_size, '\0');
   for_samples(source, options.chunk, measured.samples,
               [&](std::int64_t index, const std::uint8_t* sample, const std::uint8_t* label) {
-                (held_out(index) ? *test : train).append(sample, label);
+                if (held_out(index)) return test->append(sample, label);
+                if (!mixer) return train.append(sample, label);
+                std::memcpy(record.data(), sample, sample_size);
+                std::memcpy(record.data() + sample_size, label, label_size);
+                mixer->add(record);
               });
+  if (mixer)
+    mixer->each([&](std::int64_t, std::string_view mixed) {
+      const auto* sample = reinterpret_cast<const std::uint8_t*>(mixed.data());
+      train.append(sample, sample + sample_size);
+    });
   if (test) test->publish(written);
   train.publish(written);
   return written;

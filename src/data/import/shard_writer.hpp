@@ -22,6 +22,7 @@ struct ShardOptions {
   std::int64_t chunk = 128;             // records of a chunk, 64 to 256
   int compress = 0;                     // gzip level, 0 to 9
   bool checksums = true;                // Fletcher32 of each chunk
+  bool keep_order = false;              // of the input; else samples for training are mixed (mixer.hpp)
   std::int64_t hold_out = 0;  // this many, evenly spread (of a text: the last), go to <out>/test in one file, the rest
                               // to <out>/train
   double hold_out_part = 0;   // the same as a part of all, in [0, 1)

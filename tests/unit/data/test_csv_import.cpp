@@ -46,7 +46,7 @@ class Importer {
     table.heading = source->info().heading;
     if (!like.empty()) source = source_like(std::move(source), like);
     place = fresh();
-    write_shards(*source, {.out = place});
+    write_shards(*source, {.out = place, .keep_order = true});
     const Dataset dataset = open_dataset(place);
     table.class_names = dataset.class_names;
     table.samples.resize(static_cast<std::size_t>(2 * dataset.samples()));
@@ -60,7 +60,7 @@ class Importer {
   Dataset series(const std::string& file, const std::string& text, const std::string& like = "") {
     const auto source = open_sequences({.format = "sequences", .inputs = {put(file, text)}, .like = like});
     place = fresh();
-    write_sequences(*source, {.out = place});
+    write_sequences(*source, {.out = place, .keep_order = true});
     return open_dataset(place);
   }
 

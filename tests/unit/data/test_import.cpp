@@ -51,7 +51,9 @@ std::string idx_images(std::uint32_t n, const std::string& pixels) {
 }
 std::string idx_labels(std::uint32_t n, const std::string& labels) { return be32(0x801) + be32(n) + labels; }
 
-ShardsWritten convert(const ImportRequest& request, const ShardOptions& options) {
+// In the order of the input.
+ShardsWritten convert(const ImportRequest& request, ShardOptions options) {
+  options.keep_order = true;
   return write_shards(*open_source(request), options);
 }
 
@@ -266,7 +268,7 @@ TEST_CASE("made-up data have the asked size, are the same each time and tell the
   const auto stored = GENERATE(DType::u8, DType::f32);
   const SynthRequest request{.samples = 210, .shape = {2, 6, 7}, .classes = 7, .stored = stored, .noise = 0.1};
   const auto make = [&](const std::string& name, SynthRequest with) {
-    write_shards(*make_synth(with), {.out = folder / name, .shards = 3});
+    write_shards(*make_synth(with), {.out = folder / name, .shards = 3, .keep_order = true});
     return content_of(folder / name);
   };
   const Content first = make("a", request);

@@ -42,7 +42,9 @@ std::string spelt(const Ids& ids, const Vocabulary& vocabulary, const std::strin
   return text;
 }
 
-SequencesWritten convert(const TextRequest& request, const ShardOptions& options) {
+// In the order of the input.
+SequencesWritten convert(const TextRequest& request, ShardOptions options) {
+  options.keep_order = true;
   return write_sequences(*open_sequences(request), options);
 }
 
