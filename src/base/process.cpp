@@ -87,7 +87,9 @@ std::uint64_t start_ticks(const std::string& id) {
   return fields ? ticks : 0;
 }
 
-std::vector<std::string> stopped_siblings() {
+namespace {
+
+std::vector<pid_t> stopped_sibling_pids() {
   std::vector<pid_t> found;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
@@ -100,8 +102,18 @@ std::vector<std::string> stopped_siblings() {
     if (std::istringstream(stat) >> state >> parent && parent == ::getppid() && shows_stop(stat)) found.push_back(pid);
   }
   std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+void continue_siblings() {
+  for (const pid_t pid : stopped_sibling_pids()) ::kill(pid, SIGCONT);
+}
+
+std::vector<std::string> stopped_siblings() {
   std::vector<std::string> texts;
-  for (const pid_t pid : found) {
+  for (const pid_t pid : stopped_sibling_pids()) {
     std::ifstream environment("/proc/" + std::to_string(pid) + "/environ");
     std::string text = fmt::format("PID {}", pid);
     for (std::string word; std::getline(environment, word, '\0');)

@@ -34,5 +34,7 @@ bool is_stopped(const std::string& id);
 // Processes of this one's parent (ranks of a launcher on this host) that are stopped, in order of PID: "rank 3 (PID
 // 4711)" where its environment tells the rank, else "PID 4711". Reads all of /proc.
 std::vector<std::string> stopped_siblings();
+// Continues them (SIGCONT).
+void continue_siblings();
 
 }  // namespace echelon::inline base

@@ -14,6 +14,7 @@ inline constexpr const char* kStartOfMpi = "MPI_Init";
 struct Stretch {
   std::atomic<const char*> name{nullptr};  // null: another watchdog is on duty
   std::atomic<std::int64_t> number{0};     // how many have begun
+  std::atomic<bool> run_has_ended{false};  // what is left is MPI's end
 };
 inline Stretch& current_stretch() {
   static Stretch stretch;

@@ -13,7 +13,7 @@ Run declare_run(CLI::App& app) {
   app.add_option("--restarts", o->restarts, "starts again so often after lost ranks (exit 7); a run resumes by itself")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
-  app.add_option("--hosts", o->hosts, "start again on those that answer, and on all once they are back")
+  app.add_option("--hosts", o->hosts, "start on those that answer, and on all once they are back")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("HOST,..");

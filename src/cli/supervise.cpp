@@ -1,14 +1,16 @@
-// echelon run: keeps a launcher and its run company: ends a launcher that does not return after its run has ended,
-// writes the end of a run whose ranks were all killed, and starts a run again after lost ranks, on the hosts that are
-// left, and on all of them once they are back.
+// echelon run: keeps a launcher and its run company: ends a launcher that does not return after its run has ended or
+// that takes no notice of the end of a rank, writes the end of a run whose ranks were all killed, and starts a run
+// again after lost ranks, on the hosts that are left, and on all of them once they are back.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -20,6 +22,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
+#include "job/launched.hpp"
 #include "job/launcher.hpp"
 #include "job/signals.hpp"
 #include "report/status.hpp"
@@ -28,6 +31,8 @@ namespace echelon::cli {
 namespace {
 
 constexpr double kLook_s = 0.2;
+constexpr double kLookAtProcesses_s = 1;  // reads all of /proc
+constexpr double kPause_s = 1;            // before a launcher is started again that has not come to start a run
 constexpr double kTermPatience_s = 5;
 constexpr double kProbeLimit_s = 10;
 
@@ -41,7 +46,7 @@ class AttemptFile {
     const char* folder = std::getenv("TMPDIR");
     path_ = fmt::format("{}/echelon-run-XXXXXX", folder && *folder ? folder : "/tmp");
     const int fd = ::mkstemp(path_.data());
-    if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be made", path_));
+    if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be made: {}", path_, std::strerror(errno)));
     ::close(fd);
   }
   ~AttemptFile() { ::unlink(path_.c_str()); }
@@ -76,12 +81,17 @@ class Supervisor {
   }
 
   int run() {
+    if (!find_hosts()) return kExitEnvironment;
     for (int restarts = 0;; ++restarts) {
       grows_ = false;
       const int code = watch_launch();
-      const bool lost = code == kExitLostRank;
+      // The command has started a run before: a launcher that fails has met the next loss.
+      const bool fails = restarts > 0 && !read_attempt() && code != kExitOk && code != kExitConfig;
+      const bool lost = code == kExitLostRank || fails;
       const bool again = (lost && restarts < options_.restarts) || (grows_ && code == kExitRequeue);
-      if (!again || stopping_ || !find_hosts()) return code;
+      if (!again || stopping_) return code;
+      if (fails) std::this_thread::sleep_for(std::chrono::duration<double>(kPause_s));
+      if (!find_hosts()) return code;
       log_info("run: starts again{}", hosts_text());
     }
   }
@@ -141,24 +151,37 @@ class Supervisor {
   int watch_launch() {
     file_.clear();
     Launcher launcher(words(), {{"ECHELON_ATTEMPT_FILE", file_.path()}});
-    double ended_s = -1, probed_s = now_s();
+    UnnoticedEnds unnoticed;
+    double ended_s = -1, probed_s = now_s(), looked_s = now_s();
     for (;; std::this_thread::sleep_for(std::chrono::duration<double>(kLook_s))) {
       if (const int number = asked.exchange(0); number != 0) {
         launcher.signal(passed_on(number));
         stopping_ = stopping_ || number != SIGHUP;
       }
       if (const std::optional<int> code = launcher.poll()) {
+        (void)launcher.ranks_leave(options_.grace_s);  // the next launch needs their lock
         launcher.end(kTermPatience_s);
         return settle(*code);
       }
       const std::optional<Status> status = read_attempt();
       const bool ended = status && status->state != "running";
+      if (!ended) ended_s = -1;  // an attempt that lost workers has ended, and its run goes on
       if (ended && ended_s < 0) ended_s = now_s();
       if (ended && now_s() - ended_s > options_.grace_s) {
         log_warning("run: {} has not returned {:.0f} s after its run ended: it is ended", options_.command.front(),
                     now_s() - ended_s);
         launcher.end(kTermPatience_s);
         return settle(status->exit_code.value_or(kExitLostRank));
+      }
+      if (const double passed_s = now_s() - looked_s; passed_s > kLookAtProcesses_s) {
+        looked_s = now_s();
+        const double s = unnoticed.look(launcher.processes(), std::min(passed_s, 2 * kLookAtProcesses_s));
+        if (s > options_.grace_s) {
+          log_warning("run: {} has taken no notice of the end of a rank for {:.0f} s: it is ended",
+                      options_.command.front(), s);
+          launcher.end(0);
+          return settle(128 + SIGKILL);
+        }
       }
       if (!ended && hosts_.size() < options_.hosts.size() && now_s() - probed_s > options_.look_s) {
         probed_s = now_s();
@@ -180,7 +203,10 @@ class Supervisor {
   // into the status of a run that could not do it.
   int settle(int launcher_code) {
     std::optional<Status> status = read_attempt();
-    if (status && status->exit_code) return *status->exit_code;
+    if (status && status->exit_code) {
+      settle_status(file_.attempt());  // whoever wrote the verdict may have been killed before the second file
+      return *status->exit_code;
+    }
     if (!status) return launcher_code > 128 ? static_cast<int>(kExitLostRank) : launcher_code;
     const std::string reason =
         fmt::format("all ranks are gone without a word; {} returned {}{}", options_.command.front(), launcher_code,

@@ -9,6 +9,7 @@
 #include "cli/options.hpp"
 #include "comm/checked.hpp"
 #include "comm/engine.hpp"
+#include "comm/mpi/fabric_settings.hpp"
 #include "comm/mpi/world.hpp"
 #include "config/batch_plan.hpp"
 #include "config/parse.hpp"
@@ -76,11 +77,13 @@ int run_train(const TrainOptions& options) {
   if (options.local_ranks > 0) return train_on_threads(options, load);
   // A lone process is refused before MPI is touched.
   const Config config = under_launcher() ? own_config(options) : load_config(options.config, options.sets);
+  if (config.run.on_lost_worker == OnLostWorker::go_on) copy_through_shared_memory();
   const LaunchWatch watch({.limit_s = config.run.hang_timeout_s, .end = {}});
   MpiWorld world;
   const SignalWatch signals;
   const std::unique_ptr<FaultInjector> faults = make_fault_injector(config, world.rank(), world.size());
-  const AttemptOptions attempt_options{.load_config = load, .end_world = &MpiWorld::abort, .faults = faults.get()};
+  const AttemptOptions attempt_options{
+      .load_config = load, .end_world = &MpiWorld::abort, .faults = faults.get(), .launch_watched = true};
   if (config.run.on_lost_worker == OnLostWorker::go_on) {
     const std::shared_ptr<Transport> launch = wrapped(world.transport(), config, faults.get());
     bool lost = false;

@@ -50,6 +50,7 @@ void conclude_died(const RunFolder& folder) {
   for (const std::string& attempt : attempts_of(folder.run)) {
     if (attempt == folder.attempt) continue;
     auto status = read_status(attempt);
+    if (!status_is_verdict(attempt)) settle_status(attempt);  // killed between the two files
     if (!status || (status->state != "running" && status->state != "died")) continue;
     status->state = "died";
     status->reason = "it was killed or crashed before it could write a reason";

@@ -1,6 +1,7 @@
 #include "job/launch_watch.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -48,27 +50,35 @@ struct LaunchWatch::Body {
   void watch() {
     std::int64_t stretch = -1;
     double passed_s = 0;
+    bool continued = false;
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::duration<double>(options_.look_every_s), [this] { return stop_; })) {
       const char* name = current_stretch().name.load(std::memory_order_relaxed);
       const std::int64_t now = current_stretch().number.load(std::memory_order_acquire);
       passed_s = now == stretch ? passed_s + options_.look_every_s : 0;
       stretch = now;
-      const bool start = name != nullptr && std::string_view(name) == kStartOfMpi;
-      const double limit_s = start && since_term_s() > 0 ? std::min(kAfterTerm_s, options_.limit_s) : options_.limit_s;
+      const bool closing = current_stretch().run_has_ended.load(std::memory_order_relaxed);
+      const bool ended_start = name != nullptr && std::string_view(name) == kStartOfMpi && since_term_s() > 0;
+      const double limit_s = closing       ? std::min(options_.limit_s / 2, options_.closing_s)
+                             : ended_start ? std::min(kAfterTerm_s, options_.limit_s)
+                                           : options_.limit_s;
       if (name == nullptr || passed_s < limit_s) continue;
-      end(name, passed_s);
+      const std::vector<std::string> stopped = stopped_siblings();
+      const std::string text = fmt::format(
+          "{} on {} has been waiting {:.1f} s in {}: a rank does not come to it{}", rank_text(), host_name(), passed_s,
+          name, stopped.empty() ? "" : fmt::format("; stopped: {}", fmt::join(stopped, ", ")));
+      if (closing && !stopped.empty() && !continued) {
+        log_warning("{}; the run has ended: continued, so that its launcher returns", text);
+        continue_siblings();
+        continued = true;
+        passed_s = 0;
+        continue;
+      }
+      log_error("{}", text);
+      flush_log();
+      options_.end(kExitLostRank);
       return;
     }
-  }
-
-  void end(const char* stretch, double passed_s) {
-    std::string stopped;
-    for (const std::string& process : stopped_siblings()) stopped += fmt::format("; {} is stopped", process);
-    log_error("{} on {} has been waiting {:.1f} s in {}: a rank does not come to it{}", rank_text(), host_name(),
-              passed_s, stretch, stopped);
-    flush_log();
-    options_.end(kExitLostRank);
   }
 
   LaunchWatchOptions options_;

@@ -4,7 +4,9 @@
 // A thread counts its own ticks within one stretch (base/stretch.hpp), so that time in which the whole job was
 // suspended does not count. Above the limit it writes to the log which stretch it is and which processes of this
 // launch on this host are stopped, and ends the process by _exit(7); the launcher ends the others. In MPI_Init the
-// limit is 5 s once this rank has received TERM: a launcher ends the others so where one has failed.
+// limit is 5 s once this rank has received TERM: a launcher ends the others so where one has failed. Once the run has
+// ended, and its status is written, only MPI is left to be closed: then the stopped processes are continued first, so
+// that the launcher returns what the status says.
 #pragma once
 
 #include <functional>
@@ -13,7 +15,8 @@
 namespace echelon::inline job {
 
 struct LaunchWatchOptions {
-  double limit_s = 300;  // of one stretch: run.hang_timeout_s
+  double limit_s = 300;   // of one stretch: run.hang_timeout_s
+  double closing_s = 30;  // the same once the run has ended; at most half of limit_s, which others may still wait by
   double look_every_s = 0.2;
   std::function<void(int exit_code)> end;  // tests replace it; default: _exit
 };

@@ -21,6 +21,7 @@ namespace echelon::inline job {
 namespace {
 
 constexpr int kNotStarted = 127;
+constexpr double kKilled_s = 5;  // until the kernel has ended a process, if it can
 
 void rest() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
@@ -40,6 +41,7 @@ void rest() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 }  // namespace
 
 Launcher::Launcher(const std::vector<std::string>& argv, const EnvironmentWords& environment) {
+  if (!environment.empty()) mark_ = environment.front().first + "=" + environment.front().second;
   std::vector<char*> words;
   for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
@@ -47,9 +49,13 @@ Launcher::Launcher(const std::vector<std::string>& argv, const EnvironmentWords&
   if (pid_ < 0) throw EnvironmentError(fmt::format("{}: cannot be started: {}", argv.front(), std::strerror(errno)));
   if (pid_ == 0) become(words, environment);
   ::setpgid(pid_, pid_);
+  if (!mark_.empty()) open_mpi_.insert(pid_);  // what it will become, if it is killed before a look
 }
 
-Launcher::~Launcher() { end(0); }
+Launcher::~Launcher() {
+  end(0);
+  for (const pid_t pid : open_mpi_) remove_session_folder(pid);
+}
 
 std::optional<int> Launcher::poll() {
   int status = 0;
@@ -62,13 +68,47 @@ void Launcher::signal(int number) const {
   if (!status_) ::kill(pid_, number);
 }
 
+std::vector<Launched> Launcher::processes() {
+  if (mark_.empty()) return {};
+  std::vector<Launched> all = launched_with(mark_);
+  for (const Launched& one : all)
+    if (is_open_mpi_launcher(one)) open_mpi_.insert(one.pid);
+  return all;
+}
+
+// What lives of it beside the launcher itself.
+std::vector<pid_t> Launcher::left(bool ranks_alone) {
+  std::vector<pid_t> pids;
+  for (const Launched& one : processes())
+    if (one.pid != pid_ && one.state != 'Z' && (one.rank || (!ranks_alone && ::getpgid(one.pid) == pid_)))
+      pids.push_back(one.pid);
+  return pids;
+}
+
+bool Launcher::wait_for_all(double patience_s) {
+  for (const double until_s = now_s() + patience_s;; rest())
+    if (poll() && left(false).empty())
+      return true;
+    else if (now_s() >= until_s)
+      return false;
+}
+
+bool Launcher::ranks_leave(double patience_s) {
+  for (const double until_s = now_s() + patience_s; !left(true).empty(); rest())
+    if (now_s() >= until_s) return false;
+  return true;
+}
+
 void Launcher::end(double patience_s) {
-  const auto there = [this] { return !poll() || ::kill(-pid_, 0) == 0; };
-  if (!there()) return;
+  if (wait_for_all(0)) return;
+  const bool left_behind = poll().has_value();
   ::kill(-pid_, SIGTERM);
-  for (const double until_s = now_s() + patience_s; there() && now_s() < until_s;) rest();
+  if (left_behind)
+    for (const pid_t rank : left(true)) ::kill(rank, SIGTERM);
+  if (patience_s > 0 && wait_for_all(patience_s)) return;
   ::kill(-pid_, SIGKILL);
-  while (!poll()) rest();
+  for (const pid_t pid : left(false)) ::kill(pid, SIGKILL);
+  (void)wait_for_all(kKilled_s);
 }
 
 std::vector<bool> succeed(const std::vector<std::string>& commands, double limit_s) {

@@ -1,11 +1,15 @@
 // A launcher (mpirun, srun) as a child process: started in a process group of its own, asked for its end, signalled,
-// ended.
+// ended, together with the ranks of this host, which are known by the first word of `environment`: mpirun gives each
+// rank a process group of its own, and one that is killed leaves them behind.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "job/launched.hpp"
 
 namespace echelon::inline job {
 
@@ -16,7 +20,7 @@ class Launcher {
   // argv[0] is looked up on PATH. Standard input is empty, outputs are this process's. EnvironmentError where it cannot
   // be started.
   Launcher(const std::vector<std::string>& argv, const EnvironmentWords& environment);
-  // Kills what is left of the group.
+  // Kills what is left, and removes temporary files of Open MPI's launchers that were killed.
   ~Launcher();
   Launcher(const Launcher&) = delete;
 
@@ -24,12 +28,22 @@ class Launcher {
   std::optional<int> poll();
   // To the launcher alone, which passes it on to its ranks as it does.
   void signal(int number) const;
-  // TERM to the whole group, KILL after `patience_s`; returns once it is gone. Also of a group whose first process has
-  // ended: ranks that it left behind.
+  // TERM to the whole group, KILL to it and to all ranks after `patience_s`; returns once they are gone, or a few
+  // seconds after KILL. Also after the launcher has ended: what it left behind, which gets the TERM that no launcher
+  // passes on any more.
   void end(double patience_s);
+  // Waits for the ranks that are left to end by themselves; false where some have not within `patience_s`.
+  bool ranks_leave(double patience_s);
+  // Its processes on this host (launched.hpp); none where no word of the environment was given.
+  std::vector<Launched> processes();
 
  private:
+  std::vector<pid_t> left(bool ranks_alone);
+  bool wait_for_all(double patience_s);
+
   int pid_ = -1;
+  std::string mark_;          // NAME=value
+  std::set<pid_t> open_mpi_;  // launchers that may leave a folder
   std::optional<int> status_;
 };
 

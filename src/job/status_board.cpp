@@ -37,6 +37,7 @@ StatusBoard::~StatusBoard() {
 void StatusBoard::open(const RunFolder& folder, const Provenance& provenance) {
   const std::lock_guard lock(mutex_);
   attempt_ = folder.attempt;
+  folder_ = folder;
   provenance_ = provenance;
 }
 
@@ -92,6 +93,25 @@ void StatusBoard::set_damaged(const std::vector<std::string>& damaged) {
 std::string StatusBoard::checkpoint() const {
   const std::lock_guard lock(mutex_);
   return checkpoint_;
+}
+
+RunFolder StatusBoard::folder() const {
+  const std::lock_guard lock(mutex_);
+  return folder_;
+}
+
+Provenance StatusBoard::provenance() const {
+  const std::lock_guard lock(mutex_);
+  return provenance_;
+}
+
+void StatusBoard::pass_to(const std::string& process, bool writes) {
+  if (!is_open()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    provenance_.process = process;
+  }
+  if (writes) write_running(attempt_, running_now());
 }
 
 bool StatusBoard::is_open() const {

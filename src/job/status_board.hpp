@@ -32,7 +32,12 @@ class StatusBoard {
   void set_best(const std::string& best);
   void set_damaged(const std::vector<std::string>& damaged);
   std::string checkpoint() const;
+  RunFolder folder() const;
+  Provenance provenance() const;
   bool is_open() const;
+  // The run goes on under another rank 0, of this process_id_text, since the one before was lost. `writes`: this rank
+  // writes it into status.json. EnvironmentError.
+  void pass_to(const std::string& process, bool writes);
 
   // Records the end of the attempt (verdict.json, status.json), unless any rank has recorded it already: then false,
   // and nothing changes. `step` < 0: that of `at_step`. Throws EnvironmentError where the file cannot be written.
@@ -49,7 +54,8 @@ class StatusBoard {
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::string attempt_;
+  std::string attempt_;  // of folder_
+  RunFolder folder_;
   Provenance provenance_;
   std::string checkpoint_, best_;
   std::vector<std::string> damaged_;

@@ -50,6 +50,10 @@ Attempt::Attempt(Engine& engine, AttemptOptions options)
       group_(engine, kControlChannel),
       slot_(host_slot_of(engine.transport())),
       phase_(engine.clock()) {
+  if (options_.before) {
+    board_.open(options_.before->folder, options_.before->provenance);
+    board_.set_checkpoint(options_.before->checkpoint);
+  }
   if (!options_.local) return;
   slot_.local_rank = options_.local->rank;
   slot_.local_ranks = options_.local->ranks;
@@ -217,6 +221,7 @@ int Attempt::run_or_throw() {
   });
   replay_ = open_replay(config_, *plan_, rank_groups_->roles(), group_);
   start_ = decide_start(config_, *plan_, group_, lock_);
+  conclude_before();
   if (start_.finished) {
     const std::string where = start_.ranks > 0 ? " on " + counted(start_.ranks, "rank") : "";
     log_info("already finished{}: {}, in {}", where, counted(start_.step, "step"), start_.folder.attempt);

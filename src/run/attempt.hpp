@@ -55,6 +55,14 @@
 
 namespace echelon::inline run {
 
+// An attempt that has lost workers, until the next one has begun: only then its end is known to be true.
+struct HandedOver {
+  RunFolder folder;
+  Provenance provenance;
+  std::string checkpoint, reason;
+  std::int64_t step = 0;
+};
+
 struct AttemptOptions {
   // Called on every rank; adds a note for each key of the file that was left out. Throws ConfigError.
   std::function<Config(std::vector<std::string>& notes)> load_config;
@@ -62,11 +70,13 @@ struct AttemptOptions {
   bool threads = false;                          // ranks are threads of one process
   Crew* crew = nullptr;                          // whose engine this is, of a run that goes on without lost workers
   std::vector<std::string> lost = {};            // workers, before this attempt
+  std::optional<HandedOver> before = {};         // the attempt that was handed over to this one
   FaultInjector* faults = nullptr;               // of this rank, where the config has any
   // Opens the device of this rank; tests replace it.
   std::function<std::unique_ptr<Device>(std::string_view kind, const DeviceOptions& options)> open_device = {};
   std::optional<LocalPlace> local = {};  // where other attempts run beside this one: among all their ranks
   std::int64_t warmup_steps = 1;         // that rates leave out (StatisticsHook)
+  bool launch_watched = false;           // by a LaunchWatch, which takes over once the run has ended
 };
 
 class Attempt {
@@ -81,13 +91,15 @@ class Attempt {
   const std::optional<LostRankError>& loss() const { return loss_; }
 
   // After a loss, collective over those that are left; `lost` are ranks of this attempt's engine. The weights that are
-  // left, and the position of the furthest worker, are saved as at a meeting, and the attempt is concluded: 0, and the
-  // next one resumes from there. Where nothing was trained yet, 0 too. Another exit code, printed and recorded, where
+  // left, and the position of the furthest worker, are saved as at a meeting: 0, and the next one resumes from there,
+  // and concludes this one. Where nothing was trained yet, 0 too. Another exit code, printed and recorded, where
   // the run cannot go on: weights are lost, or the checkpoint cannot be written. Throws LostRankError where `left`
   // loses a rank; may then be called again with the next crew.
   int hand_over(Crew& left, const std::vector<int>& lost);
   // Of a loss after which nobody goes on. Returns its exit code.
   int fail(const LostRankError& loss);
+  // What the next attempt concludes; none where no attempt of the run has a folder yet.
+  const std::optional<HandedOver>& handed_over() const { return options_.before; }
   // Whether hand_over has saved anything; its last step.
   bool saved() const { return saved_; }
   std::int64_t last_step() const { return std::max({state_.step, state_.at.step, start_.step}); }
@@ -116,6 +128,8 @@ class Attempt {
   void log_banner();
   std::unique_ptr<Hook> make_checkpoint_hook(MetricsHook* metrics);
   int finish(Ending ending);
+  void enter_end_of_run();
+  void conclude_before();
   void visit_state(StateVisitor& visitor);
   GatheredTensors gather_for_checkpoint();
   bool goes_on() const { return options_.crew && config_.run.on_lost_worker == OnLostWorker::go_on; }

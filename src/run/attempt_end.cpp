@@ -8,6 +8,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/stretch.hpp"
 #include "comm/checked.hpp"
 #include "config/goal.hpp"
 #include "job/agree.hpp"
@@ -83,6 +84,13 @@ int Attempt::fail(int exit_code, const std::string& text, bool common) {
   return exit_code;
 }
 
+// From here on a rank that does not come changes nothing about the run's end, so that it must not end with 7.
+void Attempt::enter_end_of_run() {
+  if (!options_.launch_watched) return;
+  watchdog_.reset();
+  current_stretch().run_has_ended = true;
+}
+
 int Attempt::finish(Ending ending) {
   begin_to_leave();
   activation_exchange_->finish();
@@ -130,6 +138,7 @@ int Attempt::finish(Ending ending) {
                                    (monitor_->ends_run() ? monitor_->why() : "")
                              : fmt::format("{}; checkpoint of step {}", why, state_.step),
                     state_.step);
+    enter_end_of_run();
     log_info("{}", summary_text(summary, parts, board_.checkpoint()));
     if (const std::string late = pace_warning(summary, statistics_->steps()); !late.empty()) log_warning("{}", late);
     for (const std::string& finding : summary.findings) log_warning("{}", finding);
@@ -137,6 +146,7 @@ int Attempt::finish(Ending ending) {
     if (!finished) log_info("stopped early, {}: the same command continues from step {}", why, state_.step);
     flush_log();
   });
+  enter_end_of_run();
   group_.barrier();
   return code;
 }

@@ -9,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "checkpoint/trained_data.hpp"
 #include "job/agree.hpp"
@@ -108,6 +109,8 @@ int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
   const bool first = living.rank() == 0;
   leave_trace(fmt::format("{} lost", fmt::join(names, " and ")), lost, kTracePatience_s, first);
   try {
+    const std::string process = living.of_first(process_id_text());
+    all_or_none(living, [&] { board_.pass_to(process, first); });
     const bool trained = living.max(control_ ? 0 : 1) == 0;
     if (trained && !strategy_->rescue(living, lost))
       return fail({lost, false,
@@ -121,8 +124,9 @@ int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
       if (!first) return;
       log_warning("{}", text);
       flush_log();
-      board_.conclude("stopped", kExitRequeue, text, last_step());
     });
+    if (board_.is_open())
+      options_.before = HandedOver{board_.folder(), board_.provenance(), board_.checkpoint(), text, last_step()};
     lock_.release();
     return kExitOk;
   } catch (const LostRankError&) {
@@ -132,6 +136,13 @@ int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
   } catch (const std::exception& error) {
     return fail(kExitInternal, error.what(), false);
   }
+}
+
+void Attempt::conclude_before() {
+  if (!options_.before) return;
+  all_or_none(group_, [&] {
+    if (slot_.rank == 0) board_.conclude("stopped", kExitRequeue, options_.before->reason, options_.before->step);
+  });
 }
 
 int Attempt::fail(const LostRankError& loss) {

@@ -21,8 +21,10 @@ void add_lost(const Crew& own, const Crew& crew, const std::vector<int>& newly, 
 }
 
 // The later attempts resume from what was saved, also where the first one was to begin anew.
-AttemptOptions options_for(const AttemptOptions& given, Crew& crew, const std::vector<std::string>& lost, bool saved) {
+AttemptOptions options_for(const AttemptOptions& given, Crew& crew, const std::vector<std::string>& lost, bool saved,
+                           const std::optional<HandedOver>& before) {
   AttemptOptions options = given;
+  options.before = before;
   options.crew = &crew;
   options.lost = lost;
   options.load_config = [load = given.load_config, some_lost = !lost.empty(), saved](std::vector<std::string>& notes) {
@@ -59,10 +61,11 @@ int run_with_survivors(std::shared_ptr<Transport> launch, const AttemptOptions& 
   Crews crews;  // that of the attempt, and those that it is handed over to
   crews.push_back(std::make_unique<Crew>(std::move(launch)));
   std::vector<std::string> lost_names;
+  std::optional<HandedOver> before;
   bool saved = false;
   for (;;) {
-    auto attempt =
-        std::make_unique<Attempt>(crews.front()->engine(), options_for(options, *crews.front(), lost_names, saved));
+    auto attempt = std::make_unique<Attempt>(crews.front()->engine(),
+                                             options_for(options, *crews.front(), lost_names, saved, before));
     int code = attempt->run();
     std::vector<int> lost;
     if (attempt->loss()) {
@@ -76,6 +79,7 @@ int run_with_survivors(std::shared_ptr<Transport> launch, const AttemptOptions& 
     for (const int rank : lost)
       lost_names.push_back(fmt::format("{}, at step {}", crews.front()->name(rank), attempt->last_step()));
     saved |= attempt->saved();
+    before = attempt->handed_over();
     const bool quiet = crews.back()->let_messages_end();
     if (!quiet) {  // what they hold may still be written to
       (void)attempt.release();

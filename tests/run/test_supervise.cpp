@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <fstream>
 
 #include "base/error.hpp"
 #include "tests/run/trial.hpp"
@@ -41,6 +42,11 @@ std::string mpirun_text(const std::string& ranks) {
   return "exec mpirun --oversubscribe --allow-run-as-root --bind-to none -n " + ranks;
 }
 
+// A host answers where its file is there; its ranks are processes of this machine.
+void touch(const Trial& trial, const std::vector<std::string>& names) {
+  for (const std::string& name : names) std::ofstream(trial / name) << "";
+}
+
 }  // namespace
 
 TEST_CASE("a TERM to echelon run stops the ranks of mpirun with a checkpoint", "[run]") {
@@ -54,6 +60,19 @@ TEST_CASE("a TERM to echelon run stops the ranks of mpirun with a checkpoint", "
   CHECK(outcome.code == kExitRequeue);
   CHECK(trial.status()["exit_code"] == kExitRequeue);
   CHECK_THAT(trial.status()["reason"].get<std::string>(), Contains("checkpoint of step"));
+}
+
+TEST_CASE("the first launch is on those hosts alone that answer", "[run][supervise]") {
+  const Trial trial;
+  touch(trial, {"up-b"});
+  const auto code = [&](const std::string& least) {
+    return run_and(trial, "--hosts a,b,c --min-hosts " + least + " --probe \"test -e up-{host}\"",
+                   "test {hosts} = b && " + train_text("exec", {"train.steps=3"}), "wait $pid");
+  };
+  CHECK(code("1").code == kExitOk);
+  const Outcome few = code("2");
+  CHECK(few.code == kExitEnvironment);
+  CHECK_THAT(few.err, Contains("1 of 3 hosts answer, fewer than --min-hosts 2"));
 }
 
 TEST_CASE("run returns what the run under it returns", "[run][supervise]") {
@@ -81,6 +100,75 @@ TEST_CASE("a launcher that does not return after its run is ended, with the run'
   CHECK_THAT(outcome.err, Contains("has not returned"));
 }
 
+// Open MPI 4.1's mpirun hangs so where a rank is killed while it starts others (tests/tools/start_kills.py has it about
+// once in 100 kills): a process of this name that leaves an ended child unwaited for.
+TEST_CASE("a launcher that takes no notice of the end of a rank is ended, and the run started again",
+          "[run][supervise]") {
+  const Trial trial;
+  const std::string stuck = "cp $(command -v sleep) mpirun; touch once; sleep 0.1 & exec ./mpirun 1000";
+  const Outcome given_up = run_and(trial, "--grace 1", stuck, "wait $pid");
+  INFO(given_up.out << given_up.err);
+  CHECK_FALSE(given_up.timed_out);
+  CHECK(given_up.code == kExitLostRank);
+  CHECK_THAT(given_up.err, Contains("has taken no notice of the end of a rank"));
+  const Outcome again =
+      run_and(trial, "--grace 1 --restarts 1",
+              "if [ -e once ]; then rm once; " + stuck.substr(0, stuck.find("touch")) +
+                  stuck.substr(stuck.find("sleep 0.1")) + "; fi; " + train_text("exec", {"train.steps=3"}),
+              "wait $pid");
+  INFO(again.out << again.err);
+  CHECK(again.code == kExitOk);
+  CHECK(trial.status()["state"] == "finished");
+}
+
+TEST_CASE("ranks whose launcher was killed have left before the run is started again", "[run][supervise]") {
+  const Trial trial;
+  const Outcome outcome = run_and(trial, "--restarts 1", train_text(mpirun_text("2"), kSlow),
+                                  "reached 20; kill -9 $(pgrep -P $pid); wait $pid");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == kExitOk);
+  CHECK(trial.attempts() == 2);
+  CHECK(trial.status()["state"] == "finished");
+}
+
+// A rank that is stopped once the run has ended, so that the others wait for it or the launcher does.
+TEST_CASE("a rank that is stopped in shut-down keeps neither the launcher nor the code", "[run][supervise]") {
+  const Trial trial;
+  const Outcome outcome = run_and(trial, "--grace 1", train_text(mpirun_text("2"), {"train.steps=60"}),
+                                  "all=$(running; ranks); until grep -qs finished results/trial/run-*/01/verdict.json; "
+                                  "do sleep 0.002; done; kill -STOP ${all#* }; wait $pid; code=$?; "
+                                  "[ -z \"$(ranks)\" ] || echo left; exit $code");
+  INFO(outcome.out << outcome.err);
+  CHECK_FALSE(outcome.timed_out);
+  CHECK(outcome.code == kExitOk);
+  CHECK_THAT(outcome.out, !Contains("left"));
+  CHECK(trial.status()["exit_code"] == kExitOk);
+}
+
+TEST_CASE("a launcher that fails at a restart is started again", "[run][supervise]") {
+  const Trial trial;
+  const Outcome outcome = run_and(trial, "--restarts 3",
+                                  "if [ -e lost ]; then if [ ! -e failed ]; then touch failed; exit 1; fi; fi; " +
+                                      train_text(mpirun_text("2"), kSlow),
+                                  "reached 20; touch lost; kill -9 $(ranks); wait $pid");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == kExitOk);
+  CHECK(trial.attempts() == 2);
+}
+
+TEST_CASE("a run that goes on without lost workers is left alone after each loss", "[run][supervise]") {
+  const Trial trial;
+  const Sets sets = test::with(kSlow, {"exchange.strategy=gossip", "run.on_lost_worker=continue"});
+  const Outcome outcome =
+      run_and(trial, "--grace 1", "export OMPI_MCA_orte_enable_recovery=1; " + train_text(mpirun_text("3"), sets),
+              "reached 20; kill -9 $(ranks | tail -1); sleep 2; kill -9 $(ranks | tail -1); wait $pid");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == kExitOk);
+  CHECK_THAT(outcome.err, !Contains("has not returned"));
+  CHECK(trial.attempts() == 3);
+  CHECK(trial.summary()["ranks"] == 1);
+}
+
 TEST_CASE("a run whose ranks are all killed has its end written, and goes on", "[run][supervise]") {
   const Trial trial;
   const Outcome killed =
@@ -100,11 +188,11 @@ TEST_CASE("a run whose ranks are all killed has its end written, and goes on", "
 
 TEST_CASE("hosts that are lost are left out, and taken in again when they are back", "[run][supervise][slow]") {
   const Trial trial;
-  // A host answers where its file is there; its ranks are processes of this machine.
-  const Outcome outcome = run_and(
-      trial, "--hosts a,b,c --min-hosts 2 --restarts 3 --look 0.3 --probe \"test -e up-{host}\"",
-      "echo on {hosts} {slots} {nodes}; " + train_text(mpirun_text("{ranks}"), kSlow),
-      "touch up-a up-b up-c; reached 20; rm up-b; kill -9 $(ranks | tail -1); reached 60; touch up-b; wait $pid");
+  touch(trial, {"up-a", "up-b", "up-c"});
+  const Outcome outcome =
+      run_and(trial, "--hosts a,b,c --min-hosts 2 --restarts 3 --look 0.3 --probe \"test -e up-{host}\"",
+              "echo on {hosts} {slots} {nodes}; " + train_text(mpirun_text("{ranks}"), kSlow),
+              "reached 20; rm up-b; kill -9 $(ranks | tail -1); reached 60; touch up-b; wait $pid");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == kExitOk);
   CHECK_THAT(outcome.out, Contains("on a,b,c a:1,b:1,c:1 3") && Contains("on a,c a:1,c:1 2"));
@@ -115,9 +203,10 @@ TEST_CASE("hosts that are lost are left out, and taken in again when they are ba
   CHECK(trial.summary()["ranks"] == 3);
 
   const Trial other;
+  touch(other, {"up-a", "up-b", "up-c"});
   const Outcome few = run_and(other, "--hosts a,b,c --min-hosts 3 --restarts 3 --probe \"test -e up-{host}\"",
                               "true {hosts}; " + train_text(mpirun_text("{ranks}"), kSlow),
-                              "touch up-a up-b up-c; reached 20; rm up-b; kill -9 $(ranks | tail -1); wait $pid");
+                              "reached 20; rm up-b; kill -9 $(ranks | tail -1); wait $pid");
   INFO(few.out << few.err);
   CHECK(few.code == kExitLostRank);
   CHECK_THAT(few.err, Contains("2 of 3 hosts answer, fewer than --min-hosts 3"));

@@ -27,6 +27,8 @@ bool has_fabric_card(const std::string& root) {
   return false;
 }
 
+void copy_through_shared_memory() { ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0); }
+
 void set_fabric_defaults() {
   if (std::getenv("OMPI_MCA_pml") != nullptr || std::getenv(kMatching) != nullptr || has_fabric_card()) return;
   ::setenv(kMatching, "^ofi,psm,psm2", 1);

@@ -11,6 +11,11 @@ namespace echelon::inline comm {
 // Before MPI is started.
 void set_fabric_defaults();
 
+// Before MPI is started, for runs that go on without lost ranks: within a host, messages are copied through memory that
+// both ranks have, and never read from the memory of the other process, which may be gone (Open MPI 4.1: "Read -1,
+// expected 38280", and an error of MPI). OMPI_MCA_btl_vader_single_copy_mechanism, unless the user has set it.
+void copy_through_shared_memory();
+
 // Whether the host whose files lie below `root` has a card of InfiniBand, RoCE, EFA, Omni-Path, Slingshot or Aries.
 bool has_fabric_card(const std::string& root = "/");
 

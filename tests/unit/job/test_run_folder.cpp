@@ -126,6 +126,19 @@ TEST_CASE("what a process killed after its verdict has left of a finished run is
   CHECK(read_file_whole(run.attempt + "/status.json") == finished);
 }
 
+TEST_CASE("the status of an attempt whose ranks were killed after its verdict is put right by the next", "[train]") {
+  const test::TempFolder folder;
+  const RunFolder first = make_attempt(config_in(folder)), second = make_attempt(config_in(folder));
+  Status status;
+  write_running(first.attempt, status);
+  const std::string running = read_file_whole(first.attempt + "/status.json");
+  status.state = "failed", status.exit_code = kExitLostRank;
+  CHECK(conclude(first.attempt, status));
+  std::ofstream(first.attempt + "/status.json", std::ios::trunc) << running;
+  conclude_died(second);
+  CHECK(read_file_whole(first.attempt + "/status.json") == read_file_whole(first.attempt + "/verdict.json"));
+}
+
 TEST_CASE("a verdict that a killed process has left incomplete is replaced by the next attempt", "[train]") {
   const test::TempFolder folder;
   const RunFolder first = make_attempt(config_in(folder)), second = make_attempt(config_in(folder));
