@@ -22,8 +22,11 @@ void int8_encode(std::uint64_t key, std::int64_t first, const float* values, flo
                  std::int64_t n, cudaStream_t stream);
 void int8_decode(const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream);
 
-void onebit_encode(const float* values, float* residual, std::byte* wire, std::int64_t n, cudaStream_t stream);
-void onebit_decode(const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream);
+// `blocks`, `count` of them, are in device memory.
+void onebit_encode(const DeviceCodecBlock* blocks, std::int64_t count, const float* values, float* residual,
+                   std::byte* wire, cudaStream_t stream);
+void onebit_decode(const DeviceCodecBlock* blocks, std::int64_t count, const std::byte* wire, float* values, bool add,
+                   cudaStream_t stream);
 
 // From the partial results of vector.hpp.
 void finish_residual_norms(const double* squares, const std::uint64_t* most, ResidualNorms* residual_norms,

@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kThreads) int8_kernel(Draws draws, std::int64_
   }
 }
 
-constexpr int kBitBlock = 2048, kBitMeans = 8, kBitBytes = kBitMeans + kBitBlock / 8;
+constexpr int kBitBlock = 2048, kBitMeans = 8;
 
 // ((0+4) + (2+6)) + ((1+5) + (3+7)), as comm/codec/lanes.hpp adds.
 __device__ float sum_lanes(const float* lane) {
@@ -103,19 +103,27 @@ __device__ float sum_lanes(const float* lane) {
 // One block of threads for each block of values. The host sums in eight lanes, place i in lane i mod 8, one after
 // another: so do sixteen threads, eight for each side.
 __global__ void __launch_bounds__(kThreads)
-    onebit_kernel(const float* values, float* residual, std::byte* wire, std::int64_t n) {
+    onebit_kernel(const DeviceCodecBlock* blocks, const float* values, float* residual, std::byte* wire) {
   __shared__ float wanted[kBitBlock];
   __shared__ float lanes[16];
   __shared__ float means[2];
-  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kBitBlock;
-  const int size = static_cast<int>(n - begin < kBitBlock ? n - begin : kBitBlock), thread = threadIdx.x;
-  std::byte* message = wire + static_cast<std::int64_t>(blockIdx.x) * kBitBytes;
+  const DeviceCodecBlock block = blocks[blockIdx.x];
+  const std::int64_t begin = block.begin;
+  const int size = static_cast<int>(block.elems), thread = threadIdx.x;
+  std::byte* message = wire + block.at;
+  if (!block.coded) {
+    for (int i = thread; i < size; i += kThreads) {
+      reinterpret_cast<float*>(message)[i] = __fadd_rn(values[begin + i], residual[begin + i]);
+      residual[begin + i] = 0;
+    }
+    return;
+  }
   for (int i = thread; i < kBitBlock; i += kThreads)
     wanted[i] = i < size ? __fadd_rn(values[begin + i], residual[begin + i]) : -1.0f;
   __syncthreads();
   unsigned bits = 0;
   for (int bit = 0; bit < 8; ++bit) bits |= (wanted[8 * thread + bit] >= 0 ? 1u : 0u) << bit;
-  if (8 * thread < size) message[kBitMeans + thread] = static_cast<std::byte>(bits);
+  if (8 * thread < (size + 31) / 32 * 32) message[kBitMeans + thread] = static_cast<std::byte>(bits);
   const int uppers = block_reduce(__popc(bits), Plus{}), lowers = size - uppers;
   if (thread < 16) {
     float sum = 0;
@@ -133,6 +141,18 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   for (int i = thread; i < size; i += kThreads)
     residual[begin + i] = residual_after(wanted[i], means[wanted[i] >= 0 ? 0 : 1]);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    onebit_decode_kernel(const DeviceCodecBlock* blocks, const std::byte* wire, float* values, bool add) {
+  const DeviceCodecBlock block = blocks[blockIdx.x];
+  const std::byte* message = wire + block.at;
+  const auto* singles = reinterpret_cast<const float*>(message);  // a coded block begins with its means
+  for (int i = threadIdx.x; i < static_cast<int>(block.elems); i += kThreads) {
+    int at = i;
+    if (block.coded) at = (static_cast<unsigned>(message[kBitMeans + i / 8]) >> (i % 8) & 1u) != 0 ? 0 : 1;
+    put_value(values + block.begin + i, singles[at], add);
+  }
 }
 
 __global__ void __launch_bounds__(kThreads) residual_norms_kernel(const double* squares, const std::uint64_t* most,
@@ -183,18 +203,15 @@ void int8_decode(const std::byte* wire, float* values, std::int64_t n, bool add,
   });
 }
 
-void onebit_encode(const float* values, float* residual, std::byte* wire, std::int64_t n, cudaStream_t stream) {
-  if (n > 0) launch(onebit_kernel, blocks_of(n, kBitBlock), kThreads, stream, values, residual, wire, n);
+void onebit_encode(const DeviceCodecBlock* blocks, std::int64_t count, const float* values, float* residual,
+                   std::byte* wire, cudaStream_t stream) {
+  if (count > 0) launch(onebit_kernel, static_cast<unsigned>(count), kThreads, stream, blocks, values, residual, wire);
 }
 
-void onebit_decode(const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream) {
-  each(n, stream, [=] __device__(std::int64_t i) {
-    const std::byte* message = wire + i / kBitBlock * kBitBytes;
-    const auto* means = reinterpret_cast<const float*>(message);
-    const auto inside = static_cast<int>(i % kBitBlock);
-    const unsigned bits = static_cast<unsigned>(message[kBitMeans + inside / 8]);
-    put_value(values + i, means[(bits >> (inside % 8) & 1u) != 0 ? 0 : 1], add);
-  });
+void onebit_decode(const DeviceCodecBlock* blocks, std::int64_t count, const std::byte* wire, float* values, bool add,
+                   cudaStream_t stream) {
+  if (count > 0)
+    launch(onebit_decode_kernel, static_cast<unsigned>(count), kThreads, stream, blocks, wire, values, add);
 }
 
 void finish_residual_norms(const double* squares, const std::uint64_t* most, ResidualNorms* residual_norms,

@@ -114,15 +114,25 @@ class Int8 final : public CudaCodec {
 
 class OneBit final : public CudaCodec {
  public:
-  using CudaCodec::CudaCodec;
+  OneBit(const Context& context, const DeviceCodecSpec& made_for)
+      : CudaCodec(context, made_for),
+        blocks_(context.allocate(spec().blocks.size() * sizeof(DeviceCodecBlock), "codec blocks")) {
+    ECHELON_CUDA(
+        cudaMemcpyAsync(blocks_.data(), spec().blocks.data(), blocks_.bytes(), cudaMemcpyHostToDevice, stream()));
+    ECHELON_CUDA(cudaStreamSynchronize(stream()));
+  }
 
  private:
+  const DeviceCodecBlock* blocks() const { return static_cast<const DeviceCodecBlock*>(blocks_.data()); }
+  std::int64_t count() const { return static_cast<std::int64_t>(spec().blocks.size()); }
   void write(const DeviceEncoding& bucket, const DeviceCodecPart& part, std::byte* wire) override {
-    onebit_encode(bucket.values + part.begin, bucket.residual + part.begin, wire, part.elems, stream());
+    onebit_encode(blocks(), count(), bucket.values + part.begin, bucket.residual + part.begin, wire, stream());
   }
-  void read(const std::byte*, float* values, std::int64_t n, bool add) override {
-    onebit_decode(heard(), values, n, add, stream());
+  void read(const std::byte*, float* values, std::int64_t, bool add) override {
+    onebit_decode(blocks(), count(), heard(), values, add, stream());
   }
+
+  Memory blocks_;
 };
 
 class Sparse : public CudaCodec {

@@ -11,8 +11,10 @@
 #include "comm/collective/adasum.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/neighbours.hpp"
+#include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/coded_rows.hpp"
 #include "exchange/gossip/topology.hpp"
 #include "exchange/server/form.hpp"
 #include "exchange/server/partition.hpp"
@@ -60,21 +62,28 @@ std::string interval_text(const ExchangeConfig& exchange) {
 std::string coded_text(const Config& config, const ParameterSet& parameters, const ExchangeRanks& ranks,
                        const Traffic& buckets) {
   const ExchangeConfig& exchange = config.exchange;
-  const auto codec = make_codec(exchange.codec, {.dtype = wide_of(config.device.dtype),
-                                                 .ranks = ranks.workers(),
-                                                 .density = exchange.density,
-                                                 .tau = exchange.tau,
-                                                 .index_coding = exchange.index_coding});
+  const DType dtype = wide_of(config.device.dtype);
+  const CodecRoute sent = codec_info(exchange.codec).route;
   const bool serves = !strategy_traits(exchange.strategy).all_reduces();
   double bytes = 0;
   for (const auto& [bucket, request] : buckets) {
-    bytes += serves ? coded_server_bytes(*codec, statistics_in(parameters, bucket), request)
-                    : coded_bytes(*codec, exchange.algorithm, request);
+    if (serves) {
+      const auto form = ServerForm::make(exchange, parameters, dtype, bucket, server_parts(request), {}, false);
+      bytes += coded_server_bytes(*form, request);
+      continue;
+    }
+    const auto codec = make_codec(exchange.codec, {.dtype = dtype,
+                                                   .ranks = ranks.workers(),
+                                                   .density = exchange.density,
+                                                   .tau = exchange.tau,
+                                                   .index_coding = exchange.index_coding,
+                                                   .rows = coded_rows(parameters, bucket)});
+    bytes += coded_bytes(*codec, exchange.algorithm, request);
   }
-  const char* route = serves                                      ? "gradients pushed, weights pulled,"
-                      : codec->info().route == CodecRoute::any    ? "all-reduce"
-                      : codec->info().route == CodecRoute::direct ? "reduce-scatter and all-gather"
-                                                                  : "all-gather";
+  const char* route = serves                       ? "gradients pushed, weights pulled,"
+                      : sent == CodecRoute::any    ? "all-reduce"
+                      : sent == CodecRoute::direct ? "reduce-scatter and all-gather"
+                                                   : "all-gather";
   std::string text = fmt::format(
       "{}, {} coded as {} in {}: {} {} over all ranks", exchange.strategy, route, exchange.codec, buckets_text(buckets),
       std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values", interval_text(exchange));

@@ -20,11 +20,20 @@ struct DeviceCodecPart {
   std::size_t bytes = 0;  // of the message, at most
 };
 
+// Values of a part that are encoded together; onebit.
+struct DeviceCodecBlock {
+  std::int64_t begin = 0;  // in the part
+  std::int64_t elems = 0;
+  std::int64_t at = 0;  // in the part's message, a multiple of 4
+  bool coded = true;    // else as they are
+};
+
 struct DeviceCodecSpec {
   std::string name;
   int ranks = 1;
   std::int64_t chosen = 0;  // topk: number of encoded values; threshold: number of values above the first tau
   std::vector<DeviceCodecPart> parts;
+  std::vector<DeviceCodecBlock> blocks = {};  // of the only part, in rising order; no codec but onebit has any
 };
 
 // Norms of a bucket's residual after an encoding; stored in front of the messages.

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "comm/codec/indices.hpp"
 #include "tests/support/codec_oracle.hpp"
@@ -65,6 +66,26 @@ TEST_CASE("every codec has the encoded values and residuals of its plain loops",
   for (const std::string& name : codec_names())
     for (const std::size_t n : {1, 2, 7, 8, 9, 63, 511, 513, 2047, 2050, 6007, 20011})
       for (const double scale : {1.0, 1e-3, 1e-39, 3.0}) check_codec(name, n, static_cast<std::int64_t>(5 * n), scale);
+}
+
+TEST_CASE("onebit has a scale for each row, and values without rows as they are", "[contract][codec]") {
+  const std::vector<CodedRun> rows = {{3, 0}, {9 * 25, 25}, {40, 0}, {2 * 5000, 5000}, {17, 17}, {300 * 16, 16}};
+  std::int64_t n = 0;
+  for (const CodedRun& run : rows) n += run.elems;
+  for (const double scale : {1.0, 1e-39, 3.0}) {
+    CAPTURE(scale);
+    std::vector<float> values = gradients(static_cast<std::size_t>(n), "rows");
+    for (float& value : values) value = static_cast<float>(value * scale);
+    if (scale == 3) values[1] = values[50] = values[4000] = std::nanf("");
+    check_against_oracle("onebit", values, gradients(static_cast<std::size_t>(n), "owed rows"), 0, {.rows = rows});
+  }
+  // Rows of other sizes by far: one scale for all would leave nothing of the small one.
+  std::vector<float> two(2 * 4096, 1e-4f);
+  std::fill_n(two.begin(), 4096, 1.0f);
+  const auto codec = make_codec("onebit", {.rows = {{2 * 4096, 4096}}});
+  std::vector<std::byte> wire(codec->most_bytes(2 * 4096));
+  codec->encode({.values = two.data(), .elems = 2 * 4096}, wire.data());
+  CHECK((two[0] == 1.0f && two[4095] == 1.0f && two[4096] == Approx(1e-4f)));
 }
 
 TEST_CASE("topk: a misleading sample of the values costs time, not correctness", "[contract][codec]") {

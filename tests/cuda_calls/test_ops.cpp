@@ -208,8 +208,10 @@ TEST_CASE("codecs on the device keep the runtime's rules", "[cuda_calls]") {
         if (!codec_info(name).lossy) continue;
         for (const std::int64_t n : {std::int64_t{1}, std::int64_t{2050}}) {
           const CodecOptions options{.ranks = 3, .density = 0.3, .index_coding = "raw"};
-          const std::size_t most = make_codec(name, options)->most_bytes(n);
-          DeviceCodecSpec spec{.name = name, .ranks = 3, .chosen = make_codec(name, options)->chosen(n), .parts = {}};
+          const auto on_host = make_codec(name, options);
+          const std::size_t most = on_host->most_bytes(n);
+          DeviceCodecSpec spec{
+              .name = name, .ranks = 3, .chosen = on_host->chosen(n), .parts = {}, .blocks = on_host->blocks(n)};
           spec.parts.push_back({.begin = 0, .elems = n, .at = 64, .bytes = most});
           const Memory host = device->allocate_host(64 + most);
           const Memory values = device->allocate(static_cast<std::size_t>(n) * 4, "values");

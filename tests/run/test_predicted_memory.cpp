@@ -130,6 +130,7 @@ TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
   const std::vector<std::pair<std::string, test::Sets>> ways = {
       {"fp16", {"exchange.codec=fp16"}},
       {"int8", {"exchange.codec=int8"}},
+      {"onebit", {"exchange.codec=onebit"}},
       {"topk", {"exchange.codec=topk"}},
       {"naive", {"exchange.algorithm=naive"}},
       {"coded-servers", {"exchange.strategy=server", "exchange.codec=fp16"}},

@@ -76,23 +76,37 @@ Values int8(const Values& wanted, std::uint64_t key, std::int64_t first) {
   return encoded;
 }
 
-Values onebit(const Values& wanted) {
+// Appends what a row of up to 2048 values decodes to.
+void onebit_block(const Values& wanted, std::size_t begin, std::size_t end, Values& encoded) {
+  float lanes[2][8] = {}, counts[2] = {};
+  for (std::size_t i = begin; i < end; ++i) {
+    const int side = wanted[i] >= 0 ? 1 : 0;
+    lanes[side][(i - begin) % 8] += wanted[i];
+    ++counts[side];
+  }
+  float means[2];
+  for (int side : {0, 1}) {
+    const float* l = lanes[side];
+    const float sum = ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
+    means[side] = counts[side] > 0 ? sum / counts[side] : 0;
+  }
+  for (std::size_t i = begin; i < end; ++i) encoded.push_back(means[wanted[i] >= 0 ? 1 : 0]);
+}
+
+Values onebit(const Values& wanted, std::vector<CodedRun> rows) {
+  if (rows.empty()) rows = {{static_cast<std::int64_t>(wanted.size()), static_cast<std::int64_t>(wanted.size())}};
   Values encoded;
-  for (std::size_t begin = 0; begin < wanted.size(); begin += 2048) {
-    const std::size_t end = std::min(begin + 2048, wanted.size());
-    float lanes[2][8] = {}, counts[2] = {};
-    for (std::size_t i = begin; i < end; ++i) {
-      const int side = wanted[i] >= 0 ? 1 : 0;
-      lanes[side][(i - begin) % 8] += wanted[i];
-      ++counts[side];
+  for (const CodedRun& run : rows) {
+    const std::size_t end = encoded.size() + static_cast<std::size_t>(run.elems);
+    while (encoded.size() < end) {
+      if (run.row == 0) {
+        encoded.push_back(wanted[encoded.size()]);
+        continue;
+      }
+      const std::size_t row_end = encoded.size() + static_cast<std::size_t>(run.row);
+      while (encoded.size() < row_end)
+        onebit_block(wanted, encoded.size(), std::min(encoded.size() + 2048, row_end), encoded);
     }
-    float means[2];
-    for (int side : {0, 1}) {
-      const float* l = lanes[side];
-      const float sum = ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]));
-      means[side] = counts[side] > 0 ? sum / counts[side] : 0;
-    }
-    for (std::size_t i = begin; i < end; ++i) encoded.push_back(means[wanted[i] >= 0 ? 1 : 0]);
   }
   return encoded;
 }
@@ -131,7 +145,7 @@ OracleEncoding oracle_of(const std::string& codec, const Values& values, const V
   else if (codec == "int8")
     out.encoded = int8(wanted, key, first);
   else if (codec == "onebit")
-    out.encoded = onebit(wanted);
+    out.encoded = onebit(wanted, options.rows);
   else if (codec == "topk")
     out.encoded = topk(wanted, options.density);
   else if (codec == "threshold")

@@ -41,7 +41,8 @@ class Pair {
         options_(options),
         gradients_(memory("gradients")),
         residual_(memory("owed")) {
-    spec_ = {.name = name, .ranks = options.ranks, .chosen = make_codec(name, options)->chosen(n), .parts = {}};
+    const auto codec = make_codec(name, options);
+    spec_ = {.name = name, .ranks = options.ranks, .chosen = codec->chosen(n), .parts = {}, .blocks = codec->blocks(n)};
     const int parts = codec_info(name).route == CodecRoute::direct ? 3 : 1;
     for (int r = 0; r < parts; ++r) {
       const std::int64_t begin = n * r / parts, elems = n * (r + 1) / parts - begin;

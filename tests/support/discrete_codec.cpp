@@ -43,7 +43,11 @@ class DiscreteCodec final : public DeviceCodec {
  private:
   std::unique_ptr<Codec> codec(std::int64_t elems, float tau) const {
     const double density = (static_cast<double>(spec_.chosen) - 0.5) / static_cast<double>(elems);
-    return make_codec(spec_.name, {.ranks = spec_.ranks, .density = density, .tau = tau, .index_coding = "raw"});
+    std::vector<CodedRun> rows;
+    for (const DeviceCodecBlock& block : spec_.blocks) rows.push_back({block.elems, block.coded ? block.elems : 0});
+    return make_codec(
+        spec_.name,
+        {.ranks = spec_.ranks, .density = density, .tau = tau, .index_coding = "raw", .rows = std::move(rows)});
   }
 
   DeviceCodecSpec spec_;

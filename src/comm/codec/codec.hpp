@@ -19,10 +19,19 @@
 
 #include "base/dtype.hpp"
 #include "config/traits/codecs.hpp"
+#include "device/device_codec.hpp"
 
 namespace echelon::inline comm {
 
 using CodecInfo = CodecTraits;
+
+// Values that follow one another: rows of equal length, a multiple of which they are; or (row 0) values to be sent as
+// they are.
+struct CodedRun {
+  std::int64_t elems = 0;
+  std::int64_t row = 0;
+  friend bool operator==(const CodedRun&, const CodedRun&) = default;
+};
 
 struct CodecOptions {
   DType dtype = DType::f32;
@@ -30,6 +39,7 @@ struct CodecOptions {
   double density = 0.01;                // topk, and threshold where it adapts: fraction of the values that is sent
   double tau = 0;                       // threshold; 0: adapts
   std::string index_coding = "golomb";  // topk, threshold: raw | golomb | gamma
+  std::vector<CodedRun> rows = {};      // onebit: what its messages consist of; empty: one row, of any length
 };
 
 // A range to encode.
@@ -70,7 +80,11 @@ class Codec {
   //               by which tau adapts
   //   from_wire   wire message -> device message; a failed check where it is damaged
   // The two return the length of what they wrote, at most most_bytes(elems).
+  //   blocks      of a message: values that are encoded together (onebit)
   virtual std::int64_t chosen(std::int64_t elems) const { return (void)elems, 0; }
+  virtual std::vector<DeviceCodecBlock> blocks(std::int64_t elems) const {
+    return (void)elems, std::vector<DeviceCodecBlock>();
+  }
   virtual std::size_t to_wire(const std::byte* raw, std::int64_t elems, double largest_residual, std::byte* wire);
   virtual std::size_t from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw);
 

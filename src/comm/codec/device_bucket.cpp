@@ -36,7 +36,8 @@ std::shared_ptr<DeviceBucket> DeviceBucket::make(Device& device, std::unique_ptr
   auto on_device = device.make_codec({.name = std::string(codec->info().name),
                                       .ranks = request.ranks,
                                       .chosen = codec->chosen(request.elems),
-                                      .parts = parts});
+                                      .parts = parts,
+                                      .blocks = codec->blocks(request.elems)});
   if (!on_device) return nullptr;
   return std::make_shared<DeviceBucket>(device, std::move(on_device), parts, std::move(codec), request, residual,
                                         sum_residual);

@@ -31,7 +31,7 @@ struct CodecTraits {
   X(fp16, .route = CodecRoute::any)                                                                \
   X(bf16, .route = CodecRoute::any)                                                                \
   X(int8, .route = CodecRoute::direct, .coded = 0.26)                                              \
-  X(onebit, .route = CodecRoute::direct, .coded = 0.04)                                            \
+  X(onebit, .route = CodecRoute::gather, .coded = 0.04)                                            \
   X(topk, .route = CodecRoute::gather, .coded = 0, .reads = {"density", "index_coding"})           \
   X(threshold, .route = CodecRoute::gather, .coded = 0,                                            \
     .reads = {"density", "tau", "index_coding"})                                                   \

@@ -13,6 +13,7 @@
 #include "device/vector.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/coded_rows.hpp"
 #include "exchange/residual_state.hpp"
 
 namespace echelon::inline exchange {
@@ -93,7 +94,8 @@ void GradientCodec::add_form(const ExchangeConfig& config, ArenaRange range, con
                                   .ranks = ranks(),
                                   .density = config.density,
                                   .tau = config.tau,
-                                  .index_coding = config.index_coding});
+                                  .index_coding = config.index_coding,
+                                  .rows = coded_rows(context_.arenas.parameters(), range)});
   formula_bytes_ += coded_bytes(*codec, algorithm_, request);
   const ElemRange own = even_part(range.elems(), request.ranks, request.rank);
   std::span<float> residual, sum_residual;

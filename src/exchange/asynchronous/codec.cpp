@@ -51,14 +51,12 @@ ArenaRange AsyncCodec::place(int b, int server) const {
 }
 
 std::size_t AsyncCodec::most_bytes(int b, int server) const {
-  return pushes_[index(b)].form->most_bytes(part(b, server).elems());
+  return pushes_[index(b)].form->most_bytes(part(b, server));
 }
 
 double AsyncCodec::formula_bytes(int b, const AllreduceRequest& request) const {
   if (warmup_steps_ > 0) return std::numeric_limits<double>::quiet_NaN();
-  const std::vector<ElemRange> statistics =
-      lossy_ ? statistics_in(parameters_, layout_.buckets[index(b)]) : std::vector<ElemRange>();
-  return coded_server_bytes(*pushes_[index(b)].form->parts().front().codec, statistics, request);
+  return coded_server_bytes(*pushes_[index(b)].form, request);
 }
 
 std::uint64_t AsyncCodec::key(const char* way, std::int64_t step, int worker, int b) const {

@@ -41,7 +41,7 @@ ServerCodec::ServerCodec(const ExchangeConfig& config, const StrategyContext& co
     const ElemRange own = parts[index(request.rank)];
     own_.push_back({bucket.begin + own.begin, bucket.begin + own.end});
     forms_.push_back({make_form(config, bucket, parts, true), make_form(config, bucket, parts, false)});
-    formula_bytes_ += coded_server_bytes(*forms_.back().push->parts().front().codec, statistics_of(bucket), request);
+    formula_bytes_ += coded_server_bytes(*forms_.back().push, request);
   }
   if (warmup_steps_ > 0) formula_bytes_ = std::numeric_limits<double>::quiet_NaN();
 }

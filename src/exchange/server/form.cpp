@@ -13,6 +13,7 @@
 #include "base/spans.hpp"
 #include "base/text.hpp"
 #include "comm/collective/server.hpp"
+#include "exchange/coded_rows.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -42,19 +43,16 @@ std::string coded_text(const ExchangeConfig& config) {
   return fmt::format(", coded as {}{}{}", config.codec, config.error_feedback ? "" : " without error feedback", start);
 }
 
-double coded_server_bytes(const Codec& codec, const std::vector<ElemRange>& statistics,
-                          const AllreduceRequest& request) {
+double coded_server_bytes(const ServerForm& form, const AllreduceRequest& request) {
   if (request.ranks == 1) return 0;
-  if (!codec.exact_size()) return std::numeric_limits<double>::quiet_NaN();
+  if (!form.exact_codec()) return std::numeric_limits<double>::quiet_NaN();
   const Parts parts = server_parts(request);
   const int workers = server_workers(request);
   double bytes = 0;
   for (int r = 0; r < request.ranks; ++r) {
     const ElemRange part = parts[static_cast<std::size_t>(r)];
     if (part.empty()) continue;
-    const std::size_t message =
-        codec.most_bytes(part.elems()) + static_cast<std::size_t>(count_in(statistics, part)) * sizeof(float);
-    bytes += 2.0 * (workers - (r < workers ? 1 : 0)) * static_cast<double>(message);
+    bytes += 2.0 * (workers - (r < workers ? 1 : 0)) * static_cast<double>(form.most_bytes(part));
   }
   return bytes;
 }
@@ -78,7 +76,9 @@ std::unique_ptr<ServerForm> ServerForm::make(const ExchangeConfig& config, const
       coded.push_back({part, make_codec(config.codec, {.dtype = dtype,
                                                        .density = config.density,
                                                        .tau = pull ? 0 : config.tau,
-                                                       .index_coding = config.index_coding})});
+                                                       .index_coding = config.index_coding,
+                                                       .rows = coded_rows(parameters, {bucket.begin + part.begin,
+                                                                                       bucket.begin + part.end})})});
   return std::make_unique<ServerForm>(bucket.elems(), std::move(coded),
                                       lossy ? statistics_in(parameters, bucket) : std::vector<ElemRange>(), residual);
 }
@@ -86,7 +86,14 @@ std::unique_ptr<ServerForm> ServerForm::make(const ExchangeConfig& config, const
 void ServerForm::begin_step(std::uint64_t key) { key_ = key; }
 
 std::size_t ServerForm::most_bytes(std::int64_t n) const {
-  return parts_.front().codec->most_bytes(n) + static_cast<std::size_t>(count({0, elems_})) * sizeof(float);
+  std::size_t most = 0;
+  for (const Part& part : parts_)
+    if (part.range.elems() >= n) most = std::max(most, part.codec->most_bytes(part.range.elems()));
+  return most + static_cast<std::size_t>(count({0, elems_})) * sizeof(float);
+}
+
+std::size_t ServerForm::most_bytes(ElemRange part) const {
+  return codec_of(part).most_bytes(part.elems()) + static_cast<std::size_t>(count(part)) * sizeof(float);
 }
 
 std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byte* wire) {
@@ -121,7 +128,7 @@ std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byt
 void ServerForm::decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) {
   const SpanTimer timer(encoded_.seconds, SpanKind::decode);
   const std::size_t coded = coded_bytes(bytes, range);
-  parts_.front().codec->decode(wire, coded, values, range.elems());
+  codec_of(range).decode(wire, coded, values, range.elems());
   kept_.resize((bytes - coded) / sizeof(float));
   if (kept_.empty()) return;
   std::memcpy(kept_.data(), wire + coded, bytes - coded);
@@ -132,7 +139,7 @@ void ServerForm::decode_add(const std::byte* wire, std::size_t bytes, void* valu
   const SpanTimer timer(encoded_.seconds, SpanKind::decode);
   const std::size_t coded = coded_bytes(bytes, range);
   keep(static_cast<float*>(values), range);
-  parts_.front().codec->decode_add(wire, coded, values, range.elems());
+  codec_of(range).decode_add(wire, coded, values, range.elems());
   if (kept_.empty()) return;
   for (std::size_t i = 0; i < kept_.size(); ++i) {
     float value = 0;
@@ -142,8 +149,8 @@ void ServerForm::decode_add(const std::byte* wire, std::size_t bytes, void* valu
   put(static_cast<float*>(values), range);
 }
 
-Codec& ServerForm::codec_of(ElemRange range) {
-  for (Part& part : parts_)
+Codec& ServerForm::codec_of(ElemRange range) const {
+  for (const Part& part : parts_)
     if (part.range == range) return *part.codec;
   ECHELON_CHECK(false, "[{}, {}) is no server's part", range.begin, range.end);
   return *parts_.front().codec;

@@ -26,10 +26,6 @@ std::vector<ElemRange> statistics_in(const ParameterSet& parameters, ArenaRange 
 // ", coded as fp16 from step 100 on"; "" where nothing is.
 std::string coded_text(const ExchangeConfig& config);
 
-// Bytes that all ranks together send for a bucket of `request`, pushed and pulled; NaN where they depend on the values.
-double coded_server_bytes(const Codec& codec, const std::vector<ElemRange>& statistics,
-                          const AllreduceRequest& request);
-
 class ServerForm final : public WireForm {
  public:
   // A codec for each server's part of the bucket, since some remember; places and parts are elements of the bucket.
@@ -54,7 +50,9 @@ class ServerForm final : public WireForm {
   std::string_view name() const override { return parts_.front().codec->info().name; }
   std::int64_t elems() const override { return elems_; }
   std::size_t most_bytes(std::int64_t n) const override;
+  std::size_t most_bytes(ElemRange part) const;  // of a server's part
   bool exact_size() const override { return statistics_.empty() && parts_.front().codec->exact_size(); }
+  bool exact_codec() const { return parts_.front().codec->exact_size(); }
   bool in_place() const override { return false; }
 
   void begin(void*) override {}
@@ -64,7 +62,7 @@ class ServerForm final : public WireForm {
   void decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) override;
 
  private:
-  Codec& codec_of(ElemRange range);
+  Codec& codec_of(ElemRange range) const;
   // The statistics of n values of the bucket: into `kept_`, and back; how many there are.
   void keep(float* values, ElemRange range);
   void put(float* values, ElemRange range) const;
@@ -80,5 +78,9 @@ class ServerForm final : public WireForm {
   std::vector<float> kept_;
   EncodedTotals encoded_;
 };
+
+// Bytes that all ranks together send for a bucket of `request`, pushed and pulled; NaN where they depend on the values.
+// `form` has the parts of all servers.
+double coded_server_bytes(const ServerForm& form, const AllreduceRequest& request);
 
 }  // namespace echelon::inline exchange

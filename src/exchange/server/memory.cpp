@@ -56,13 +56,13 @@ void ServerBuffers::give_back(const Key& key) {
 ServerMemory::Bytes ServerBuffers::push(int b, int server, ElemRange piece) {
   if (!codec_.codes(static_cast<std::size_t>(b))) return {gradient(b, piece), bytes_of(piece)};
   ServerForm& form = *codec_.push_form(static_cast<std::size_t>(b));
-  std::vector<std::byte>& wire = buffer({Use::push, b, server, 0}, form.most_bytes(piece.elems()));
+  std::vector<std::byte>& wire = buffer({Use::push, b, server, 0}, form.most_bytes(piece));
   return {wire.data(), form.encode(gradient(b, piece), piece, false, wire.data())};
 }
 
 ServerMemory::Bytes ServerBuffers::push_room(int b, int worker, int slot, ElemRange piece) {
   const auto bucket = static_cast<std::size_t>(b);
-  const std::size_t room = codec_.codes(bucket) ? codec_.push_form(bucket)->most_bytes(piece.elems()) : bytes_of(piece);
+  const std::size_t room = codec_.codes(bucket) ? codec_.push_form(bucket)->most_bytes(piece) : bytes_of(piece);
   return {buffer({Use::push_came, b, worker, slot}, room).data(), room};
 }
 
@@ -87,14 +87,14 @@ void ServerBuffers::add(int b, int worker, int slot, ElemRange piece, std::size_
 ServerMemory::Bytes ServerBuffers::pull(int b, ElemRange piece) {
   if (!codec_.codes(static_cast<std::size_t>(b))) return {pulled(b, piece), bytes_of(piece)};
   ServerForm& form = *codec_.pull_form(static_cast<std::size_t>(b));
-  std::vector<std::byte>& wire = buffer({Use::pull, b, 0, 0}, form.most_bytes(piece.elems()));
+  std::vector<std::byte>& wire = buffer({Use::pull, b, 0, 0}, form.most_bytes(piece));
   return {wire.data(), form.encode(pulled(b, piece), piece, true, wire.data())};
 }
 
 ServerMemory::Bytes ServerBuffers::pull_room(int b, int server, ElemRange piece) {
   const auto bucket = static_cast<std::size_t>(b);
   if (!codec_.codes(bucket)) return {pulled(b, piece), bytes_of(piece)};
-  const std::size_t room = codec_.pull_form(bucket)->most_bytes(piece.elems());
+  const std::size_t room = codec_.pull_form(bucket)->most_bytes(piece);
   return {buffer({Use::pull_came, b, server, 0}, room).data(), room};
 }
 

@@ -12,6 +12,7 @@
 #include "comm/codec/codec.hpp"
 #include "exchange/asynchronous/memory.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/coded_rows.hpp"
 #include "tests/support/async_setting.hpp"
 #include "tests/support/far_device.hpp"
 #include "tests/support/random.hpp"
@@ -131,7 +132,8 @@ class PlainLoop {
           worker.residual.resize(worker.has.size());
           const CodecOptions options{.density = setting.exchange.density,
                                      .tau = setting.exchange.tau,
-                                     .index_coding = setting.exchange.index_coding};
+                                     .index_coding = setting.exchange.index_coding,
+                                     .rows = coded_rows(setting.parameters, piece.range)};
           worker.push = make_codec(setting.exchange.codec, options);
           CodecOptions of_answers = options;
           of_answers.tau = 0;  // adapts
