@@ -50,6 +50,13 @@ std::string config_file_of(const fs::path& run) {
   throw ConfigError(fmt::format("{}: no attempt of the run has a config.toml", run.string()));
 }
 
+// Checkpoints of a version whose "lenet" was today's cnn_32_64.
+bool holds_cnn_32_64(const std::string& checkpoint) {
+  const h5::Reader reader(checkpoint);
+  const std::string first = "weights/conv1.weight";
+  return reader.has(first) && reader.info(first).shape[0] == 32;
+}
+
 }  // namespace
 
 std::string run_in(const std::string& folder) { return run_at(folder).string(); }
@@ -91,7 +98,9 @@ SavedCheckpoint find_saved(const std::string& location) {
 
 SavedModel find_model(const std::string& location) {
   const SavedCheckpoint found = find_saved(location);
-  return {load_config(found.config_file), found.path, found.step, found.run, found.config_file};
+  SavedModel saved{load_config(found.config_file), found.path, found.step, found.run, found.config_file};
+  if (saved.config.model.zoo == "lenet" && holds_cnn_32_64(found.path)) saved.config.model.zoo = "cnn_32_64";
+  return saved;
 }
 
 // The number of tokens is that of the embedding that reads them: the graph is built twice where samples are tokens.

@@ -146,6 +146,11 @@ ordered_json to_json(const CheckpointFigures& figures) { return write(figures); 
 ordered_json to_json(const RunFigures& figures) { return write(figures); }
 void take_figures(const json& from, StepFigures& to) { read(from, to); }
 void take_figures(const json& from, EpochFigures& to) { read(from, to); }
-void take_figures(const json& from, RunFigures& to) { read(from, to); }
+void take_figures(const json& from, RunFigures& to) {
+  read(from, to);
+  constexpr std::int64_t kOfCnn =
+      421642;  // what versions before 2026-11-29 called lenet, on (1, 28, 28) and 10 classes
+  if (to.model == "lenet" && to.parameters == kOfCnn) to.model = "cnn_32_64";
+}
 
 }  // namespace echelon::inline report

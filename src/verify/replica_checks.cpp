@@ -70,7 +70,7 @@ std::vector<VerifyCheck> replica_checks() {
     checks.push_back({"k replicas equal one", "synchronous, " + name,
                       [name](VerifyContext& context) {
                         needs(!algorithm_traits(name).in_memory || context.one_host(), "ranks are on several hosts");
-                        ReplicaRun run = run_on(context, context.quick ? small_digits_cnn() : small_lenet());
+                        ReplicaRun run = run_on(context, context.quick ? small_digits_cnn() : small_cnn());
                         run.algorithm = name;
                         return equals_one(context, run);
                       },

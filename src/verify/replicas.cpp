@@ -299,7 +299,7 @@ Graph shrunken(const std::string& zoo, const SampleForm& form, std::int64_t fact
 }  // namespace
 
 Graph small_digits_cnn() { return shrunken("digits_cnn", labelled({1, 6, 6}, 5)); }
-Graph small_lenet() { return shrunken("lenet", labelled({1, 8, 8}, 5)); }
+Graph small_cnn() { return shrunken("cnn_32_64", labelled({1, 8, 8}, 5)); }
 Graph small_resnet20() { return shrunken("resnet20", labelled({3, 8, 8}, 5)); }
 
 std::vector<NamedGraph> small_sequence_models() {

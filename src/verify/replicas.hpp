@@ -125,7 +125,7 @@ struct NamedGraph {
 // Shrunken siblings: the same graph on a small input.
 std::vector<NamedGraph> small_sequence_models();  // every model of sequences in the zoo
 Graph small_digits_cnn();
-Graph small_lenet();
+Graph small_cnn();
 Graph small_resnet20();
 Graph small_dropout_net();  // dropout of an image and of features
 Graph small_batch_norm_net(const ModelConfig& norms = {},

@@ -84,7 +84,7 @@ Values simulate(const ReplicaRun& run) {
 
 TEST_CASE("gradients reduced by Adasum have the weights of a plain tree, the same bits and the bytes of the formula",
           "[contract][adasum]") {
-  for (const NamedGraph& model : {NamedGraph{"lenet", small_lenet()}, {"batch_norm", small_batch_norm_net()}})
+  for (const NamedGraph& model : {NamedGraph{"cnn_32_64", small_cnn()}, {"batch_norm", small_batch_norm_net()}})
     for (const std::vector<std::int64_t>& shares :
          {std::vector<std::int64_t>{4}, {2, 2}, {1, 3, 2}, {2, 2, 2, 2}, {2, 1, 1, 3, 2}})
       for (const bool holes : {false, true}) {
@@ -117,11 +117,11 @@ TEST_CASE("Adasum: the same bits for every overlap, staged from a device of its 
 }
 
 TEST_CASE("Adasum of one replica is one replica; of several it is no sum", "[contract][adasum]") {
-  ReplicaRun alone{.graph = small_lenet(), .shares = {4}};
+  ReplicaRun alone{.graph = small_cnn(), .shares = {4}};
   const Values one = train_replicas(alone).weights;
   alone.reduction = Reduction::adasum;
   CHECK(train_replicas(alone).weights == one);
-  ReplicaRun two{.graph = small_lenet(), .shares = {2, 2}};
+  ReplicaRun two{.graph = small_cnn(), .shares = {2, 2}};
   const Values summed = train_replicas(two).weights;
   two.reduction = Reduction::adasum;
   CHECK(tensor_distance(two.graph.parameters(), train_replicas(two).weights, summed) > 1e-3);

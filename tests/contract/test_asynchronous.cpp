@@ -17,7 +17,7 @@ using namespace test;
 constexpr double kDouble = 1e-8;
 
 ReplicaRun run_of(std::vector<std::int64_t> shares) {
-  ReplicaRun run{.graph = small_lenet(), .shares = std::move(shares)};
+  ReplicaRun run{.graph = small_cnn(), .shares = std::move(shares)};
   run.strategy = "asynchronous";
   return run;
 }
@@ -39,7 +39,7 @@ TEST_CASE("one asynchronous worker is one replica, by every rule", "[contract][a
 TEST_CASE("in lock-step, with shares of plain SGD, asynchronous training is synchronous", "[contract][asynchronous]") {
   std::vector<NamedGraph> models = small_sequence_models();
   models.insert(models.end(), {{"digits_cnn", small_digits_cnn()},
-                               {"lenet", small_lenet()},
+                               {"cnn_32_64", small_cnn()},
                                {"batch_norm", small_batch_norm_net()},
                                {"dropout", small_dropout_net()}});
   for (const NamedGraph& model : models)
@@ -65,7 +65,7 @@ TEST_CASE(
     "training is synchronous by any rule",
     "[contract][asynchronous]") {
   for (const std::string rule : {"sgd", "adam", "adamw", "rmsprop"})
-    for (const Graph& graph : {small_lenet(), small_batch_norm_net()})
+    for (const Graph& graph : {small_cnn(), small_batch_norm_net()})
       for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{2, 2}, {1, 3, 2}})
         for (const auto& [servers, dedicated] : {std::pair{0, 0}, {1, 0}, {0, 1}, {0, 2}}) {
           CAPTURE(rule, shares.size(), servers, dedicated);

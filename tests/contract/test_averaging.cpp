@@ -17,7 +17,7 @@ using namespace test;
 constexpr double kDouble = 1e-8;
 
 ReplicaRun run_of(const std::string& strategy, std::vector<std::int64_t> shares) {
-  ReplicaRun run{.graph = small_lenet(), .shares = std::move(shares)};
+  ReplicaRun run{.graph = small_cnn(), .shares = std::move(shares)};
   run.strategy = strategy;
   return run;
 }
@@ -40,7 +40,7 @@ bool exchanges(const ReplicaRun& run, std::int64_t period, int step) {
 TEST_CASE("averaging at every step under plain SGD is synchronous training", "[contract][averaging]") {
   std::vector<NamedGraph> models = small_sequence_models();
   models.insert(models.end(), {{"digits_cnn", small_digits_cnn()},
-                               {"lenet", small_lenet()},
+                               {"cnn_32_64", small_cnn()},
                                {"batch_norm", small_batch_norm_net()},
                                {"dropout", small_dropout_net()}});
   for (const NamedGraph& model : models)

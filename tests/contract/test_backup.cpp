@@ -19,7 +19,7 @@ using namespace test;
 constexpr double kDouble = 1e-8;
 
 ReplicaRun run_of(std::vector<std::int64_t> shares, std::int64_t backups) {
-  ReplicaRun run{.graph = small_lenet(), .shares = std::move(shares)};
+  ReplicaRun run{.graph = small_cnn(), .shares = std::move(shares)};
   run.strategy = "backup", run.backup.replicas = backups;
   return run;
 }
@@ -74,7 +74,7 @@ std::vector<double> replay(const ReplicaRun& run, const std::vector<std::vector<
 TEST_CASE("without backup workers the strategy is synchronous training", "[contract][backup]") {
   std::vector<NamedGraph> models = small_sequence_models();
   models.insert(models.end(), {{"digits_cnn", small_digits_cnn()},
-                               {"lenet", small_lenet()},
+                               {"cnn_32_64", small_cnn()},
                                {"batch_norm", small_batch_norm_net()},
                                {"dropout", small_dropout_net()}});
   for (const NamedGraph& model : models)
@@ -114,9 +114,9 @@ TEST_CASE("every step is the mean over the samples of the replicas that entered 
     int servers, server_ranks = 0;
   };
   const std::vector<Case> cases = {
-      {small_lenet(), {2, 2, 2, 2}, 1, 0},       {small_digits_cnn(), {1, 3, 2}, 2, 1},
+      {small_cnn(), {2, 2, 2, 2}, 1, 0},         {small_digits_cnn(), {1, 3, 2}, 2, 1},
       {small_batch_norm_net(), {2, 3, 2}, 1, 2}, {small_sequence_models()[0].graph, {2, 2, 2, 1}, 2, 0},
-      {small_lenet(), {2, 1, 2}, 1, 0, 1},       {small_batch_norm_net(), {2, 2, 3}, 1, 0, 2}};
+      {small_cnn(), {2, 1, 2}, 1, 0, 1},         {small_batch_norm_net(), {2, 2, 3}, 1, 0, 2}};
   for (std::size_t i = 0; i < cases.size(); ++i)
     for (const std::string device : {"reference", "discrete"}) {
       CAPTURE(i, device, test_seed());

@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 
 ReplicaRun coded_run(const std::string& codec, int k, int servers, int steps) {
-  ReplicaRun run{.graph = small_lenet(),
+  ReplicaRun run{.graph = small_cnn(),
                  .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 24 / k),
                  .strategy = "server",
                  .servers = servers,

@@ -13,7 +13,7 @@ namespace {
 using namespace test;
 
 ReplicaRun small_run(const std::string& codec) {
-  return {.graph = small_lenet(),
+  return {.graph = small_cnn(),
           .shares = {8, 8, 8},
           .codec = codec,
           .dtype = DType::f32,

@@ -23,7 +23,7 @@ constexpr double kDouble = 1e-8;
 using Model = NamedGraph;
 
 std::vector<Model> models() {
-  return {{"digits_cnn", small_digits_cnn()}, {"lenet", small_lenet()}, {"dropout", small_dropout_net()}};
+  return {{"digits_cnn", small_digits_cnn()}, {"cnn_32_64", small_cnn()}, {"dropout", small_dropout_net()}};
 }
 
 void check_equal(const ReplicaRun& run, bool groups, double bound) {
@@ -48,7 +48,7 @@ TEST_CASE("k workers around servers that take the steps have the weights of one,
   for (const char* rule : {"sgd", "adam", "rmsprop"})
     for (int k = 1; k <= 4; ++k)
       for (int servers = 0; servers <= k; ++servers) DYNAMIC_SECTION(rule << " k=" << k << " servers=" << servers) {
-          ReplicaRun run{.graph = small_lenet(), .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 2)};
+          ReplicaRun run{.graph = small_cnn(), .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 2)};
           run.strategy = "server";
           run.servers = servers;
           run.partition = servers % 2 == 0 ? ServerPartition::variables : ServerPartition::ranges;
@@ -67,7 +67,7 @@ TEST_CASE("k workers around servers that take the steps have the weights of one,
     CHECK(tensor_distance(run.graph.parameters(), split.weights, whole.weights) <= kDouble);
   }
   DYNAMIC_SECTION("a device of its own memory") {
-    ReplicaRun run{.graph = small_lenet(), .shares = {2, 2, 2}};
+    ReplicaRun run{.graph = small_cnn(), .shares = {2, 2, 2}};
     run.strategy = "server";
     run.device = "discrete";
     const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, false));
@@ -82,7 +82,7 @@ TEST_CASE("servers on ranks of their own: workers have the weights of one replic
       for (int servers = 1; servers <= 3; ++servers)
         DYNAMIC_SECTION(rule << " workers=" << k << " servers=" << servers) {
           const auto partition = (k + servers) % 2 == 0 ? ServerPartition::ranges : ServerPartition::variables;
-          ReplicaRun run{.graph = small_lenet(), .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 2)};
+          ReplicaRun run{.graph = small_cnn(), .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 2)};
           run.strategy = "server";
           run.server_ranks = servers;
           run.partition = partition;
@@ -98,7 +98,7 @@ TEST_CASE("servers on ranks of their own: workers have the weights of one replic
           CHECK(train_replicas(run).weights == split.weights);
         }
   DYNAMIC_SECTION("a device of its own memory") {
-    ReplicaRun run{.graph = small_lenet(), .shares = {2, 2}};
+    ReplicaRun run{.graph = small_cnn(), .shares = {2, 2}};
     run.strategy = "server";
     run.server_ranks = 2;
     const ReplicaResult near = train_replicas(run);
@@ -110,7 +110,7 @@ TEST_CASE("servers on ranks of their own: workers have the weights of one replic
 TEST_CASE("norms over the parts of servers: every rule, clipped or not, is one replica's, in double", "[equality]") {
   for (const std::string& rule : rule_names())
     for (const double clip_norm : {0.0, 0.1}) DYNAMIC_SECTION(rule << " clip " << clip_norm) {
-        ReplicaRun run{.graph = clip_norm > 0 ? small_batch_norm_net() : small_lenet(),
+        ReplicaRun run{.graph = clip_norm > 0 ? small_batch_norm_net() : small_cnn(),
                        .shares = {2, 2, 2},
                        .steps = 10,
                        .bucket_kb = 0.7,
@@ -213,7 +213,7 @@ TEST_CASE("every rule, and clipping: k replicas are one", "[equality]") {
   for (const std::string& rule : rule_names())
     for (const double clip_norm : {0.0, 0.1}) DYNAMIC_SECTION(rule << " clip " << clip_norm) {
         const double rate = rule == "lars" ? 5 : 0.01;
-        const ReplicaRun lenet{.graph = small_lenet(),
+        const ReplicaRun lenet{.graph = small_cnn(),
                                .shares = {1, 3, 2},
                                .steps = 10,
                                .learning_rate = rate,
@@ -253,7 +253,7 @@ TEST_CASE("renorm over micro-batches: k replicas have the weights of one with th
 
 TEST_CASE("a device out of the host's reach: gradients are staged, in time and back", "[equality]") {
   for (const std::string& algorithm : allreduce_names()) DYNAMIC_SECTION(algorithm) {
-      const ReplicaRun far{.graph = small_lenet(), .shares = {2, 2, 2}, .algorithm = algorithm, .device = "discrete"};
+      const ReplicaRun far{.graph = small_cnn(), .shares = {2, 2, 2}, .algorithm = algorithm, .device = "discrete"};
       ReplicaRun near = far;
       near.device = "reference";
       const ReplicaResult staged = train_replicas(far), direct = train_replicas(near);

@@ -34,7 +34,7 @@ const std::vector<Form> kForms = {{kRing, false},     {kRing, true},     {kExpon
                                   {kComplete, false}, {kComplete, true}, {kRandom, true}};
 
 ReplicaRun run_of(std::vector<std::int64_t> shares) {
-  ReplicaRun run{.graph = small_lenet(), .shares = std::move(shares)};
+  ReplicaRun run{.graph = small_cnn(), .shares = std::move(shares)};
   run.strategy = "gossip";
   return run;
 }
@@ -132,7 +132,7 @@ TEST_CASE("gossip on a complete graph after every update under plain SGD is sync
           "[contract][gossip]") {
   std::vector<NamedGraph> models = small_sequence_models();
   models.insert(models.end(),
-                {{"lenet", small_lenet()}, {"batch_norm", small_batch_norm_net()}, {"dropout", small_dropout_net()}});
+                {{"cnn_32_64", small_cnn()}, {"batch_norm", small_batch_norm_net()}, {"dropout", small_dropout_net()}});
   for (const NamedGraph& model : models)
     for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{4}, {2, 2}, {1, 3, 2}, {2, 2, 2, 2}})
       for (const bool holes : {false, true}) {
@@ -185,7 +185,7 @@ TEST_CASE("one replica that gossips is one replica, by every rule", "[contract][
     for (const double clip_norm : {0.0, 0.1})
       for (const MixingOrder order : {MixingOrder::mix_after, MixingOrder::mix_before}) {
         CAPTURE(rule, clip_norm, static_cast<int>(order));
-        ReplicaRun run{.graph = small_lenet(), .shares = {4}};
+        ReplicaRun run{.graph = small_cnn(), .shares = {4}};
         run.rule = rule, run.clip_norm = clip_norm, run.steps = 6;
         const ReplicaResult alone = train_replicas(run);
         run.strategy = "gossip";
@@ -260,7 +260,7 @@ TEST_CASE("a replica waits for its neighbours of the round alone", "[contract][g
     Engine engine(std::move(transport));
     ReplicaRun run = run_of({1, 1, 1, 1, 1});
     const SampleForm form{.shape = {1, 8, 8}, .classes = 10};
-    run.graph = build_layers(zoo_layers("lenet", form), form);
+    run.graph = build_layers(zoo_layers("cnn_32_64", form), form);
     run.gossip = {.topology = kRing, .push_sum = true};
     Trainer trainer(run.graph, 1);
     const OptimiserConfig rule = optimiser_of(run);

@@ -15,7 +15,7 @@ using namespace test;
 
 // Three replicas; under asynchronous one worker beside two servers, so that the order of arrivals is known.
 ReplicaRun local_run(const std::string& strategy) {
-  ReplicaRun run{.graph = small_lenet(), .shares = {2, 2, 2}, .strategy = strategy, .steps = 9, .rule = "adam"};
+  ReplicaRun run{.graph = small_cnn(), .shares = {2, 2, 2}, .strategy = strategy, .steps = 9, .rule = "adam"};
   run.learning_rate = 0.002, run.weight_decay = 0;
   run.averaging = {.period = 3, .states = AveragedStates::local};
   run.elastic.period = 3;

@@ -240,7 +240,7 @@ TEST_CASE("mixed precision on onednn: convolutions keep their layouts, with few 
 }
 
 TEST_CASE("mixed precision on onednn: k replicas have the weights of one", "[equality][onednn][halves]") {
-  for (const NamedGraph& model : {NamedGraph{"lenet", small_lenet()}, NamedGraph{"dropout", small_dropout_net()}})
+  for (const NamedGraph& model : {NamedGraph{"cnn_32_64", small_cnn()}, NamedGraph{"dropout", small_dropout_net()}})
     DYNAMIC_SECTION(model.name) {
       const ReplicaRun run = run_of(model.graph);
       const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, true));
@@ -252,7 +252,7 @@ TEST_CASE("mixed precision on onednn: k replicas have the weights of one", "[equ
 
 TEST_CASE("mixed precision on onednn: resumed runs end with the same bits, coded ones are one model",
           "[onednn][halves]") {
-  ReplicaRun run = run_of(small_lenet());
+  ReplicaRun run = run_of(small_cnn());
   const ReplicaResult straight = train_replicas(run);
   run.resume_at = 7;
   CHECK(train_replicas(run).weights == straight.weights);
@@ -284,10 +284,10 @@ TEST_CASE("mixed precision on onednn: parts of a model have the gradients of the
       }
     }
   DYNAMIC_SECTION("carried states") { check_parts(small_carrying_stack(), tensor); }
-  DYNAMIC_SECTION("images, pipeline") { check_parts(small_lenet(), pipeline); }
+  DYNAMIC_SECTION("images, pipeline") { check_parts(small_cnn(), pipeline); }
   // Parts are rounded before they are summed, or summed elsewhere: where that moves a maximum, gradients differ by
   // more.
-  DYNAMIC_SECTION("images, tensor") { check_parts(small_lenet(), tensor, 0.2); }
+  DYNAMIC_SECTION("images, tensor") { check_parts(small_cnn(), tensor, 0.2); }
   DYNAMIC_SECTION("images, space") { check_parts(small_tall_net(), space, 0.2); }
 }
 

@@ -37,7 +37,7 @@ Graph whole(const std::string& zoo, const SampleForm& form) { return build_layer
 std::vector<NamedGraph> models_for(const std::string& device) {
   const bool small = device == "reference";
   const SampleForm image{.shape = {3, 16, 16}, .classes = 10}, letter{.shape = {1, 28, 28}, .classes = 10};
-  return {{"lenet", small ? small_lenet() : whole("lenet", letter)},
+  return {{"cnn_32_64", small ? small_cnn() : whole("cnn_32_64", letter)},
           {"resnet20", small ? small_resnet20() : whole("resnet20", image)},
           {"dropout", small_dropout_net()},
           {"charlstm", small_sequence_models().front().graph},
@@ -71,13 +71,13 @@ TEST_CASE("reproducible on onednn, whole models too", "[equality][onednn][slow][
 
 TEST_CASE("reproducible on onednn with every algorithm that fits", "[equality][onednn]") {
   for (const std::string& algorithm : tree_algorithms()) {
-    check_all({"lenet", small_lenet()}, "onednn", algorithm);
+    check_all({"cnn_32_64", small_cnn()}, "onednn", algorithm);
     check_all({"batch_norm", small_batch_norm_net()}, "onednn", algorithm);
   }
 }
 
 TEST_CASE("without micro-shards, or with another number of them, the bits differ", "[equality][onednn]") {
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   const ReplicaRun two = run_of(graph, "onednn", 2, tree_algorithms().front());
   const ReplicaResult eighths = train_replicas(two);
   ReplicaRun other = two;

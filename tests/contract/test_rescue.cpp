@@ -72,7 +72,7 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
     std::iota(everybody.begin(), everybody.end(), 0);
     Engine engine(make_part_transport(whole, everybody));
     const int rank = engine.rank();
-    test::Trainer trainer(test::small_lenet(), 2, {},
+    test::Trainer trainer(test::small_cnn(), 2, {},
                           discrete ? test::make_discrete_device() : open_device("reference", {}));
     Optimiser optimiser({}, trainer.arenas());
     ExchangeConfig config;

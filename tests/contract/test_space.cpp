@@ -13,7 +13,7 @@ namespace {
 using namespace test;
 
 std::vector<NamedGraph> image_models() {
-  return {{"lenet", tall_lenet()},          {"resnet20", tall_resnet20()},
+  return {{"cnn_32_64", tall_cnn()},        {"resnet20", tall_resnet20()},
           {"inception", small_inception()}, {"batch_norm", tall_batch_norm_net()},
           {"dropout", tall_dropout_net()},  {"windows", small_windows()},
           {"torn rows", small_torn_rows()}};
@@ -69,7 +69,7 @@ TEST_CASE("rows: every way of summing gradients", "[split][space]") {
 TEST_CASE("rows: norms over the model, of stages too", "[split][space]") {
   for (const int stages : {1, 2})
     for (const char* rule : {"sgd", "lars", "lamb"}) DYNAMIC_SECTION(rule << " p=" << stages) {
-        SplitRun run = space_of(tall_lenet(), 2, {4, 4}, 2);
+        SplitRun run = space_of(tall_cnn(), 2, {4, 4}, 2);
         run.parallel.pipeline = stages;
         run.replicas.rule = rule;
         if (run.replicas.rule == "sgd") run.replicas.clip_norm = 0.05;
@@ -78,7 +78,7 @@ TEST_CASE("rows: norms over the model, of stages too", "[split][space]") {
 }
 
 TEST_CASE("rows: unequal shares, samples of weight 0", "[split][space]") {
-  SplitRun run = space_of(tall_lenet(), 3, {4, 2}, 2);
+  SplitRun run = space_of(tall_cnn(), 3, {4, 2}, 2);
   run.replicas.holes = true;
   check_split(run, false);
   run = space_of(tall_batch_norm_net(), 2, {6, 6}, 3);

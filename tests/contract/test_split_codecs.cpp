@@ -28,7 +28,7 @@ SplitRun small_run(const Graph& graph, int pipeline, int tensor) {
 
 // Replicas' gradients are rounded, or picked, elsewhere than unsplit: the same loss about.
 TEST_CASE("split models learn with every codec as unsplit ones do", "[split][codec]") {
-  const SplitRun first = small_run(small_lenet(), 2, 2);
+  const SplitRun first = small_run(small_cnn(), 2, 2);
   ReplicaRun whole = first.replicas;
   whole.accumulation = 1;
   ReplicaRun short_run = whole;

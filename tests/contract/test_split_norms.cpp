@@ -40,7 +40,7 @@ void check_split_norms(const Graph& graph, const Change& change) {
     }
 }
 
-std::vector<NamedGraph> models() { return {{"lenet", small_lenet()}, {"batch_norm", small_batch_norm_net()}}; }
+std::vector<NamedGraph> models() { return {{"cnn_32_64", small_cnn()}, {"batch_norm", small_batch_norm_net()}}; }
 
 TEST_CASE("split models: gradients clipped by their norm over all parts", "[split]") {
   for (const NamedGraph& model : models()) DYNAMIC_SECTION(model.name) {

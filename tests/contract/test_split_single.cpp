@@ -56,7 +56,7 @@ TEST_CASE("split models against the unsplit one in fp32 on onednn, beside the ro
                                         {"chunks 2, 3", [](ParallelConfig& p) { p.pipeline = 2, p.time_chunks = 3; }}};
   for (const int replicas : {1, 2}) {
     for (const Split& split : images) DYNAMIC_SECTION(split.name << " k=" << replicas) {
-        check({"lenet", small_lenet()}, split, replicas, true);
+        check({"cnn_32_64", small_cnn()}, split, replicas, true);
         check({"resnet20", small_resnet20()}, split, replicas, false);
       }
     for (const Split& split : sequences) DYNAMIC_SECTION("charlstm " << split.name << " k=" << replicas) {

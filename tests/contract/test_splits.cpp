@@ -18,7 +18,7 @@ namespace {
 using namespace test;
 
 std::vector<NamedGraph> pipeline_models() {
-  std::vector<NamedGraph> all = {{"lenet", small_lenet()},
+  std::vector<NamedGraph> all = {{"cnn_32_64", small_cnn()},
                                  {"resnet20", small_resnet20()},
                                  {"dropout", small_dropout_net()},
                                  {"batch_norm", small_batch_norm_net()},
@@ -48,10 +48,10 @@ TEST_CASE("pipelines have the weights of the unsplit model, in double", "[split]
 
 TEST_CASE("pipelines: samples of weight 0, unequal shares, one micro-batch, memory out of the host's reach",
           "[split]") {
-  SplitRun run = pipeline_of(small_lenet(), 3, {4, 2}, 2);
+  SplitRun run = pipeline_of(small_cnn(), 3, {4, 2}, 2);
   run.replicas.holes = true;
   check_split(run, false);
-  check_split(pipeline_of(small_lenet(), 2, {4}, 1));
+  check_split(pipeline_of(small_cnn(), 2, {4}, 1));
   run = pipeline_of(small_batch_norm_net(), 2, {6, 6}, 3);
   run.replicas.device = "discrete";
   check_split(run);
@@ -59,7 +59,7 @@ TEST_CASE("pipelines: samples of weight 0, unequal shares, one micro-batch, memo
 
 TEST_CASE("pipelines: rules that keep states, and whole parameters' norms", "[split]") {
   for (const char* rule : {"adam", "lars", "lamb"}) DYNAMIC_SECTION(rule) {
-      SplitRun run = pipeline_of(small_lenet(), 2, {4, 4}, 2);
+      SplitRun run = pipeline_of(small_cnn(), 2, {4, 4}, 2);
       run.replicas.rule = rule;
       check_split(run);
     }
@@ -69,7 +69,7 @@ TEST_CASE("split models between replicas: every algorithm, parameter servers, a 
           "[split]") {
   const auto check = [](const std::string& what, const std::function<void(ReplicaRun&)>& change) {
     DYNAMIC_SECTION(what) {
-      SplitRun run = pipeline_of(small_lenet(), 2, {4, 4, 4}, 2);
+      SplitRun run = pipeline_of(small_cnn(), 2, {4, 4, 4}, 2);
       run.parallel.tensor = 2;
       run.replicas.steps = 8;
       change(run.replicas);
@@ -91,7 +91,7 @@ TEST_CASE("stages of asynchronous replicas: one replica is the unsplit model, lo
       run.replicas.strategy = "asynchronous", run.replicas.rule = rule;
       check_split(run);
     }
-  for (const NamedGraph& model : {NamedGraph{"lenet", small_lenet()}, NamedGraph{"dropout", small_dropout_net()}})
+  for (const NamedGraph& model : {NamedGraph{"cnn_32_64", small_cnn()}, NamedGraph{"dropout", small_dropout_net()}})
     for (const int stages : {2, 3})
       for (const int servers : {0, 1}) DYNAMIC_SECTION(model.name << " p=" << stages << " servers=" << servers) {
           SplitRun run = pipeline_of(model.graph, stages, {4, 2}, 2);
@@ -127,7 +127,7 @@ TEST_CASE("1f1b holds fewer activations than gpipe, the first stage most", "[spl
 }
 
 std::vector<NamedGraph> tensor_models() {
-  return {{"digits_cnn", small_digits_cnn()},     {"lenet", small_lenet()},
+  return {{"digits_cnn", small_digits_cnn()},     {"cnn_32_64", small_cnn()},
           {"resnet20", small_resnet20()},         {"dropout", small_dropout_net()},
           {"batch_norm", small_batch_norm_net()}, {"inception", small_inception()}};
 }
@@ -169,7 +169,7 @@ TEST_CASE("split models whose ranks lie on several hosts exchange messages", "[s
       }
   };
   check("pipeline", small_resnet20(), [](ParallelConfig& split) { split.pipeline = 3; });
-  check("tensor", small_lenet(), [](ParallelConfig& split) { split.tensor = 2; });
+  check("tensor", small_cnn(), [](ParallelConfig& split) { split.tensor = 2; });
   check("both", small_batch_norm_net(), [](ParallelConfig& split) { split.pipeline = 2, split.tensor = 2; });
   check("space", small_batch_norm_net(), [](ParallelConfig& split) { split.space = 2; });
   check("stages of rows", small_resnet20(), [](ParallelConfig& split) { split.pipeline = 2, split.space = 2; });

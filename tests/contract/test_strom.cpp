@@ -20,7 +20,7 @@ constexpr double kDouble = 1e-8;
 constexpr std::int64_t kAlways = 1'000'000;
 
 ReplicaRun run_of(std::vector<std::int64_t> shares, const StromKeys& keys) {
-  ReplicaRun run{.graph = small_lenet(), .shares = std::move(shares)};
+  ReplicaRun run{.graph = small_cnn(), .shares = std::move(shares)};
   run.strategy = "strom";
   run.strom = keys;
   return run;
@@ -79,7 +79,7 @@ TEST_CASE("synchronous decentralised exchange has the weights of simulated repli
 TEST_CASE("where whole updates are sent, synchronous decentralised exchange of plain SGD is synchronous training",
           "[contract][strom]") {
   for (const NamedGraph& model :
-       {NamedGraph{"lenet", small_lenet()}, {"batch_norm", small_batch_norm_net()}, {"dropout", small_dropout_net()}})
+       {NamedGraph{"cnn_32_64", small_cnn()}, {"batch_norm", small_batch_norm_net()}, {"dropout", small_dropout_net()}})
     for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{2, 2}, {1, 3, 2}})
       for (const bool holes : {false, true}) {
         CAPTURE(model.name, shares.size(), holes);

@@ -111,7 +111,7 @@ TEST_CASE("convolutions name what runs them", "[cuda]") {
 TEST_CASE("no convolution of the zoo runs as a plain loop", "[cuda]") {
   if (without_gpu()) return;
   const auto device = open_with_fallback();
-  for (const char* model : {"resnet50", "resnet20", "lenet", "vgg16"})
+  for (const char* model : {"resnet50", "resnet20", "cnn_32_64", "vgg16"})
     for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
       INFO(model << " " << name_of(dtype));
       const Graph graph = build_zoo(model, zoo_form(model));

@@ -21,7 +21,7 @@ TrainerOptions on_gpu(DType activations, bool replay) {
 
 std::vector<NamedGraph> models() {
   std::vector<NamedGraph> all = small_sequence_models();
-  all.push_back({"lenet", small_lenet()});
+  all.push_back({"cnn_32_64", small_cnn()});
   all.push_back({"dropout", small_dropout_net()});
   all.push_back({"batch norm", small_batch_norm_net()});
   return all;

@@ -60,7 +60,7 @@ TEST_CASE("training in halves follows training in f32", "[cuda]") {
 
 TEST_CASE("what overflows in f16 is seen, skipped and scaled away", "[cuda]") {
   if (without_gpu()) return;
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   Trainer trainer = mixed_trainer(graph, kGpu, DType::f16);
   OptimiserConfig config;
   Optimiser optimiser(config, trainer.arenas(), {.dynamic = true, .start = 0x1p24});

@@ -85,7 +85,7 @@ Graph small_zoo_model(const std::string& name) {
   SampleForm form = zoo_form(name);
   if (form.shape.rank() == 3) {
     const std::map<std::string, std::int64_t> sides{
-        {"digits_cnn", 8}, {"lenet", 12}, {"alexnet", 63}, {"inception_v3", 75}};
+        {"digits_cnn", 8}, {"cnn_32_64", 12}, {"alexnet", 63}, {"inception_v3", 75}};
     const std::int64_t side = sides.count(name) == 1 ? sides.at(name) : 32;
     form.shape = {form.shape[0], side, side};
     form.classes = 10;

@@ -90,10 +90,10 @@ inline void encode_all() {
 
 inline std::vector<Scenario> scenarios() {
   std::vector<Scenario> all{{"sums by NCCL", sum_alone}, {"copies", copy_about}, {"codecs", encode_all}};
-  all.push_back(training_of("lenet", small_lenet(), {}));
+  all.push_back(training_of("cnn_32_64", small_cnn(), {}));
   all.push_back(training_of("batch norm in bf16", small_batch_norm_net(), {.activations = DType::bf16}));
   all.push_back(training_of("dropout in f16", small_dropout_net(), {.activations = DType::f16}));
-  all.push_back(training_of("graphs", small_lenet(), {.activations = DType::bf16, .replay = true}, 4));
+  all.push_back(training_of("graphs", small_cnn(), {.activations = DType::bf16, .replay = true}, 4));
   for (const NamedGraph& model : small_sequence_models()) all.push_back(training_of(model.name, model.graph, {}));
   return all;
 }

@@ -155,7 +155,7 @@ TEST_CASE("a call that fails ends what was done with its words, and leaves nothi
 
 // An error of a kernel that ran before is found by whatever is called next, and stays.
 TEST_CASE("a card whose context is lost ends the run, and all that can be given back is", "[cuda_calls][errors]") {
-  for (const Scenario& scenario : {training_of("lenet", small_lenet(), {}),
+  for (const Scenario& scenario : {training_of("cnn_32_64", small_cnn(), {}),
                                    training_of("batch norm", small_batch_norm_net(), {.activations = DType::bf16})}) {
     ledger().begin({});
     scenario.run();

@@ -26,7 +26,7 @@ void train(const Graph& graph, const Training::Options& options, const calls::Se
 
 std::vector<NamedGraph> small_models() {
   std::vector<NamedGraph> all = small_sequence_models();
-  all.push_back({"lenet", small_lenet()});
+  all.push_back({"cnn_32_64", small_cnn()});
   all.push_back({"dropout", small_dropout_net()});
   all.push_back({"batch norm", small_batch_norm_net()});
   return all;
@@ -72,7 +72,7 @@ TEST_CASE("every optimiser's rule keeps the libraries' rules", "[cuda_calls]") {
     INFO(rule);
     OptimiserConfig config;
     config.rule = rule;
-    train(small_lenet(), {.optimiser = config}, {});
+    train(small_cnn(), {.optimiser = config}, {});
   }
 }
 

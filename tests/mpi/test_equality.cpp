@@ -34,8 +34,7 @@ TEST_CASE("replicas under MPI have the weights of one, in double", "[equality]")
   for (const std::string& algorithm : allreduce_names())
     for (bool equal : {true, false}) {
       INFO(algorithm << (equal ? ", equal shares" : ", shares 1:3"));
-      check_equal({.graph = small_lenet(), .shares = shares_of_the_ring(equal), .algorithm = algorithm}, false,
-                  kDouble);
+      check_equal({.graph = small_cnn(), .shares = shares_of_the_ring(equal), .algorithm = algorithm}, false, kDouble);
     }
 }
 

@@ -21,7 +21,7 @@ struct Setup {
     ShardSpec spec;
     spec.sample = Shape{1, 28, 28};
     write_shards(folder / "data", {40, 30, 20, 10}, spec);
-    write_file_whole(config, fmt::format("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"{}\"\n[batch]\nglobal = 16\n"
+    write_file_whole(config, fmt::format("[model]\nzoo = \"cnn_32_64\"\n[data]\ntrain = \"{}\"\n[batch]\nglobal = 16\n"
                                          "accumulation = 2\n[train]\nepochs = 3\n[device]\nkind = \"reference\"\n"
                                          "[exchange]\nbucket_mb = 100\n",
                                          folder / "data"));

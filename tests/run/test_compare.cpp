@@ -125,7 +125,7 @@ TEST_CASE("weights of runs are compared by tensor: replicas beside one, other se
   INFO(file.out << file.err);
   CHECK(file.code == kExitOk);  // in f32
 
-  train(1, "larger", {"model.zoo=lenet"});
+  train(1, "larger", {"model.zoo=cnn_32_64"});
   const Outcome refused = compare("one", "larger", {});
   CHECK(refused.code == kExitConfig);
   CHECK_THAT(refused.err, Catch::Contains("they are of different models"));

@@ -41,12 +41,12 @@ void make_data(const test::Trial& trial, const std::string& model) {
     return;
   }
   for (const char* part : {"train", "test"})
-    trial.make_data({"synth", "--samples", "256", "--shape", model == "lenet" ? "1,28,28" : "3,32,32", "--shards", "1",
-                     "--out", std::string("data/") + part});
+    trial.make_data({"synth", "--samples", "256", "--shape", model == "cnn_32_64" ? "1,28,28" : "3,32,32", "--shards",
+                     "1", "--out", std::string("data/") + part});
 }
 
 TEST_CASE("check predicts the memory of a run with evaluation to 2 %, and refuses what would not fit", "[run]") {
-  for (const std::string model : {"lenet", "resnet20", "charlstm"}) {
+  for (const std::string model : {"cnn_32_64", "resnet20", "charlstm"}) {
     const test::Trial trial(config_of(model));
     make_data(trial, model);
     const test::Outcome plan = trial.check();
@@ -58,7 +58,7 @@ TEST_CASE("check predicts the memory of a run with evaluation to 2 %, and refuse
     REQUIRE(run.code == 0);
     const double predicted = predicted_mb(plan.out), held = trial.summary()["device_peak_mb"][0];
     CHECK(predicted == Approx(held).epsilon(0.02));
-    if (model != "lenet") continue;
+    if (model != "cnn_32_64") continue;
     const test::Sets plain = {"name=plain", "optimizer.momentum=0"};  // no velocity
     const double less = predicted_mb(trial.check({plain[1]}).out);
     REQUIRE(trial.train(0, plain).code == 0);
@@ -149,8 +149,8 @@ TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
 }
 
 TEST_CASE("a split chosen under a memory limit leaves room for evaluation", "[run]") {
-  const test::Trial trial(config_of("lenet"));
-  make_data(trial, "lenet");
+  const test::Trial trial(config_of("cnn_32_64"));
+  make_data(trial, "cnn_32_64");
   // Evaluation is most of it: 64 samples on each of two replicas, 8 in training.
   const test::Outcome plan = trial.check({"evaluate.batch=64"}, {"--ranks", "2"});
   const double replica = predicted_mb(plan.out);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kStudy = R"(name = "trial"
 [model]
-zoo = "lenet"
+zoo = "cnn_32_64"
 [data]
 train = "data/train"
 [train]

@@ -115,7 +115,7 @@ Graph small_torn_rows() {
             Shape{2, 17, 7});
 }
 
-Graph tall_lenet() { return shrunken("lenet", {1, 17, 8}); }
+Graph tall_cnn() { return shrunken("cnn_32_64", {1, 17, 8}); }
 Graph tall_resnet20() { return shrunken("resnet20", {3, 16, 8}); }
 
 Graph tall_dropout_net() {

@@ -12,7 +12,7 @@ Graph small_inception();  // branches of several windows, pools among them, join
 Graph small_windows();    // strides, dilation, groups, odd heights, pools that overlap and are padded; no padding
 // Readers of one value that like their rows cut in different places.
 Graph small_torn_rows();
-Graph tall_lenet();     // 4 rows in the end, and an odd one below
+Graph tall_cnn();       // 4 rows in the end, and an odd one below
 Graph tall_resnet20();  // 4 rows in front of the last pool
 Graph tall_dropout_net();
 // A window between a convolution with ReLU and the head, random but for what is given: the image has as many rows as

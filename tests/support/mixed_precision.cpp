@@ -51,7 +51,7 @@ void check_mixed_gradients(const Graph& graph, const OpenDevice& open, Half half
 }
 
 void check_mixed_images(const OpenDevice& open, Half half) {
-  for (const Graph& graph : {small_lenet(), small_batch_norm_net(), small_dropout_net()}) {
+  for (const Graph& graph : {small_cnn(), small_batch_norm_net(), small_dropout_net()}) {
     INFO(name_of(half.dtype));
     check_mixed_gradients(graph, open, half);
     Trainer mixed = mixed_trainer(graph, open, half.dtype);

@@ -37,7 +37,7 @@ def hashed(stream, shape):
     return (hashed_bits(stream, n).to(torch.float64) / 2**31 - 1).reshape(shape)
 
 
-def lenet():
+def cnn_32_64():
     return nn.Sequential(
         nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
         nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
@@ -93,7 +93,7 @@ def in_order(net):
 
 
 MODELS = {  # name: (build, a step's samples and labels, the parameters in canonical order)
-    "lenet": (lenet, images((1, 12, 12)), in_order),
+    "cnn_32_64": (cnn_32_64, images((1, 12, 12)), in_order),
     "resnet20": (resnet20, images((3, 8, 8)), in_order),
     "lstm": (lambda: LanguageModel(nn.LSTM), texts, in_order),
     "gru": (lambda: LanguageModel(nn.GRU), texts, in_order),

@@ -26,7 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 HOSTS = os.path.join(HERE, "..", "cluster", "hosts.sh")
 BASE = """name = "planner"
 [model]
-zoo = "lenet"
+zoo = "cnn_32_64"
 [data]
 train = "{work}/data"
 sharding = "record"

@@ -24,7 +24,7 @@ std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& for
 
 SampleForm zoo_form(std::string_view name) {
   if (name == "digits_cnn") return labelled({1, 8, 8}, 10);
-  if (name == "lenet") return labelled({1, 28, 28}, 10);
+  if (name == "lenet" || name == "cnn_32_64") return labelled({1, 28, 28}, 10);
   for (std::string_view small : {"resnet20", "resnet32", "resnet44", "resnet56"})
     if (name == small) return labelled({3, 32, 32}, 10);
   if (name == "inception_v3") return labelled({3, 299, 299}, 1000);

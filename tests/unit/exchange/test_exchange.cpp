@@ -30,7 +30,7 @@ struct OneRank {
   }
   std::int64_t elems() { return trainer.arenas().elems(); }
 
-  test::Trainer trainer{test::small_lenet(), 2};
+  test::Trainer trainer{test::small_cnn(), 2};
   Optimiser optimiser;
   Engine engine{std::move(make_local_world(1).front())};
   std::unique_ptr<Strategy> strategy;
@@ -181,7 +181,7 @@ TEST_CASE("gathered for a checkpoint, every worker has the optimiser's states of
     test::run_ranks(3, [&](std::unique_ptr<Transport> transport) {
       Engine engine(std::move(transport));
       const auto rank = static_cast<std::size_t>(engine.rank());
-      test::Trainer trainer(test::small_lenet(), 2);
+      test::Trainer trainer(test::small_cnn(), 2);
       Optimiser optimiser({}, trainer.arenas());  // sgd with momentum
       ExchangeConfig config;
       config.strategy = name;
@@ -213,7 +213,7 @@ TEST_CASE("gathered for a checkpoint, every worker has the optimiser's states of
 TEST_CASE("a step that does not wait for its weights is a defect", "[exchange]") {
   const auto body = [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
-    test::Trainer trainer(test::small_lenet(), 2);
+    test::Trainer trainer(test::small_cnn(), 2);
     Optimiser optimiser({}, trainer.arenas());
     const auto strategy = make_strategy({}, {trainer.arenas(), optimiser, engine, 0});
     const auto step = [&](std::int64_t number) {
@@ -237,7 +237,7 @@ TEST_CASE("a step that does not wait for its weights is a defect", "[exchange]")
 TEST_CASE("with overlap by layers, weights change when they are waited for", "[exchange]") {
   CHECK_NOTHROW(test::run_ranks(2, [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
-    test::Trainer trainer(test::small_lenet(), 2);
+    test::Trainer trainer(test::small_cnn(), 2);
     Optimiser optimiser({}, trainer.arenas());
     ExchangeConfig config;
     config.bucket_mb = 1e-4;

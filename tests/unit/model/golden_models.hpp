@@ -12,7 +12,7 @@ struct ModelCase {
 };
 
 inline const std::vector<ModelCase> kModels = {
-    {"lenet", {
+    {"cnn_32_64", {
         2.2281300392644376,
         2.316375254759877,
         2.289857684696411,

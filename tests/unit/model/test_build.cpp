@@ -109,12 +109,16 @@ TEST_CASE("pools refuse padding as large as the kernel", "[model]") {
 }
 
 TEST_CASE("the zoo's models have their published sizes", "[model]") {
-  const Graph lenet = build_zoo("lenet", labelled({1, 28, 28}, 10));
-  CHECK(lenet.parameters().weight_elems() == 421642);
-  CHECK(lenet.values()[static_cast<std::size_t>(lenet.find("max_pool2"))].shape == Shape{64, 7, 7});
+  const Graph cnn = build_zoo("cnn_32_64", labelled({1, 28, 28}, 10));
+  CHECK(cnn.parameters().weight_elems() == 421642);
+  CHECK(cnn.values()[static_cast<std::size_t>(cnn.find("max_pool2"))].shape == Shape{64, 7, 7});
+  const Graph lenet = build_zoo("lenet", labelled({1, 28, 28}, 10));  // LeNet-5
+  CHECK(lenet.parameters().weight_elems() == 61706);
+  CHECK(lenet.values()[static_cast<std::size_t>(lenet.find("avg_pool2"))].shape == Shape{16, 5, 5});
   CHECK(build_zoo("digits_cnn", labelled({1, 8, 8}, 10)).parameters().weight_elems() == 38282);
   CHECK_THROWS_WITH(build_zoo("lennet", labelled({1, 28, 28}, 10)), Contains("did you mean 'lenet'"));
-  CHECK_THROWS_WITH(build_zoo("lenet", labelled({1, 3, 28}, 10)), Contains("at least 4 x 4") && Contains("(1, 3, 28)"));
+  CHECK_THROWS_WITH(build_zoo("cnn_32_64", labelled({1, 3, 28}, 10)),
+                    Contains("at least 4 x 4") && Contains("(1, 3, 28)"));
   struct Row {
     const char* name;
     std::int64_t parameters;
@@ -145,7 +149,7 @@ TEST_CASE("the zoo's models have their published sizes", "[model]") {
   CHECK(build_zoo("googlenet", labelled({1, 1, 1}, 3)).loss() > 0);
   CHECK(build_zoo("resnet50", labelled({1, 1, 1}, 3)).loss() > 0);
   ModelConfig both;
-  both.zoo = "lenet";
+  both.zoo = "cnn_32_64";
   both.layers = {dense(3)};
   CHECK_THROWS_WITH(build_model(both, labelled({1, 28, 28}, 10)), Contains("exclude each other"));
 }
@@ -176,7 +180,7 @@ TEST_CASE("transformer and ranking: weights by formula, and what they cannot tak
 }
 
 TEST_CASE("the table counts parameters, FLOPs and bytes", "[model]") {
-  const Graph graph = build_zoo("lenet", labelled({1, 28, 28}, 10));
+  const Graph graph = build_zoo("cnn_32_64", labelled({1, 28, 28}, 10));
   const ModelCosts costs = model_costs(graph, DType::f32);
   CHECK(costs.parameters == 421642);
   // Convolutions and dense layers, two an inner product's term; the rest is at most a hundredth.

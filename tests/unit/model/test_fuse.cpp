@@ -106,7 +106,7 @@ TEST_CASE("a relu behind batch norm runs inside it and changes nothing", "[model
 }
 
 TEST_CASE("a relu before a max pool runs inside it and changes nothing", "[model]") {
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   Trainer fused(graph, 6), apart(graph, 6, {.keep_values = true});
   int pools = 0, relus = 0;
   for (const OpReport& op : fused.program().ops()) {

@@ -48,7 +48,7 @@ Graph language_model(const std::string& cell) {
 
 Graph graph_of(const std::string& name) {
   if (name == "lstm" || name == "gru") return language_model(name);
-  const Shape sample = name == "lenet" ? Shape{1, 12, 12} : Shape{3, 8, 8};
+  const Shape sample = name == "cnn_32_64" ? Shape{1, 12, 12} : Shape{3, 8, 8};
   return build_zoo(name, labelled(sample, kClasses));
 }
 

@@ -24,7 +24,7 @@ PlainBatch batch_of(const Graph& graph, std::int64_t n, std::int64_t first = 0) 
 }  // namespace
 
 TEST_CASE("losses sum over forward passes until they are reset", "[model]") {
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   Trainer trainer(graph, 4);
   PlainBatch batch = batch_of(graph, 4);
   batch.weights[2] = 0;
@@ -39,7 +39,7 @@ TEST_CASE("losses sum over forward passes until they are reset", "[model]") {
 }
 
 TEST_CASE("values are read after a forward pass: logits always, others when kept", "[model]") {
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   Trainer plain(graph, 3), kept(graph, 3, {.keep_values = true});
   const PlainBatch batch = batch_of(graph, 3);
   plain.loss(batch);
@@ -53,7 +53,7 @@ TEST_CASE("values are read after a forward pass: logits always, others when kept
 }
 
 TEST_CASE("activations write over what nobody reads again", "[model]") {
-  Trainer trainer(small_lenet(), 64);
+  Trainer trainer(small_cnn(), 64);
   // Values and gradients of a sample: after conv1 (8 x 8x8), pool1 (8 x 4x4), conv2 (16 x 4x4), pool2 (16 x 2x2), the
   // dense layers (32, 5), and the sample. With a ReLU beside each convolution they would be twice the first and third.
   const double values = 8 * 64 + 8 * 16 + 16 * 16 + 16 * 4 + 32 + 5 + 5 + 64;
@@ -92,7 +92,7 @@ TEST_CASE("a gradient that was announced does not change any more", "[model]") {
 }
 
 TEST_CASE("a forward pass asks for each node's parameters before it reads them", "[model]") {
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   Trainer trainer(graph, 2);
   std::vector<ArenaRange> ranges;
   trainer.program().set_wait_parameters([&](ArenaRange range) { ranges.push_back(range); });
@@ -171,7 +171,7 @@ TEST_CASE("sparse gradients are those of a dense table, step after step and micr
   CHECK(dense.arenas().parameters().elems() == sparse.arenas().parameters().elems());
   CHECK_FALSE(dense.arenas().parameters()[0].sparse);
   CHECK(sparse.arenas().parameters()[0].sparse);
-  model.zoo = "lenet";
+  model.zoo = "cnn_32_64";
   CHECK_THROWS_WITH(build_model(model, labelled({1, 8, 8}, 5)), Contains("no embedding of the model is sparse"));
 }
 
@@ -199,7 +199,7 @@ std::uint64_t allocations_of_a_step(const Graph& graph, const TrainerOptions& op
 TEST_CASE("forward, backward and update allocate nothing", "[model]") {
   OptimiserConfig adam, clipped;
   adam.rule = "adam", clipped.clip_norm = 1;
-  for (const Graph& graph : {small_lenet(), small_batch_norm_net()})
+  for (const Graph& graph : {small_cnn(), small_batch_norm_net()})
     for (const OptimiserConfig& config : {OptimiserConfig{}, adam, clipped})
       CHECK(allocations_of_a_step(graph, {}, config) == 0);
 }
@@ -213,7 +213,7 @@ TEST_CASE("a step of a model of sequences on onednn allocates nothing of ours", 
 
 TEST_CASE("a step of LeNet and of ResNet-20 on onednn allocates nothing of ours", "[model][onednn]") {
   const std::uint64_t library = allocations_of_onednn();
-  for (const char* name : {"lenet", "resnet20"}) {
+  for (const char* name : {"cnn_32_64", "resnet20"}) {
     CAPTURE(name);
     const Graph graph = build_zoo(name, labelled({zoo_form(name).shape[0], 12, 12}, 10));
     CHECK(allocations_of_a_step(graph, {}, {}) == 0);
@@ -223,7 +223,7 @@ TEST_CASE("a step of LeNet and of ResNet-20 on onednn allocates nothing of ours"
 }
 
 TEST_CASE("the op reports name node, pass and body; profile times each", "[model]") {
-  Trainer trainer(small_lenet(), 2);
+  Trainer trainer(small_cnn(), 2);
   const std::vector<OpReport> ops = trainer.program().profile();
   REQUIRE(ops.size() == trainer.program().ops().size());
   CHECK(ops.front().node == "conv1");
@@ -241,7 +241,7 @@ TEST_CASE("mixed precision: activations in halves, weights, gradients, inputs an
     DType dtype;
     double tolerance;
   };
-  for (const Graph& graph : {small_lenet(), small_batch_norm_net(), small_dropout_net()})
+  for (const Graph& graph : {small_cnn(), small_batch_norm_net(), small_dropout_net()})
     for (const Half half : {Half{DType::f16, 0.02}, Half{DType::bf16, 0.2}})
       for (std::uint64_t layouts : {1, 2, 3}) {
         INFO(name_of(half.dtype) << " layouts " << layouts);
@@ -271,7 +271,7 @@ TEST_CASE("mixed precision: activations in halves, weights, gradients, inputs an
 }
 
 TEST_CASE("mixed precision: micro-batches add up, and losses of any kind compute in f32", "[model]") {
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   const PlainBatch batch = batch_of(graph, 6);
   const TrainerOptions options{.dtype = DType::f32, .activations = DType::bf16};
   Trainer whole(graph, 6, options, make_random_layout_device(5)),

@@ -17,7 +17,7 @@ const TrainerOptions kPlain{.dtype = DType::f32};
 
 std::vector<NamedGraph> graphs() {
   std::vector<NamedGraph> all = small_sequence_models();
-  all.push_back({"lenet", small_lenet()});
+  all.push_back({"cnn_32_64", small_cnn()});
   all.push_back({"dropout", small_dropout_net()});
   all.push_back({"batch norm", small_batch_norm_net()});
   return all;
@@ -48,7 +48,7 @@ TEST_CASE("a program from recordings gives the same bits as one op by op", "[mod
 }
 
 TEST_CASE("a scalar that changes is a recording of its own, one that always changes is none", "[model]") {
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   RecordingCounts counts;
   Trainer replayed(graph, kBatch, kReplay, make_recording_device(counts)), plain(graph, kBatch, kPlain);
   const auto same_with_scale = [&](std::int64_t number, double scale) {
@@ -93,7 +93,7 @@ TEST_CASE("recordings are cut where gradients are announced, and hold for any or
 
 TEST_CASE("a profile times ops from recordings, each made once", "[model]") {
   RecordingCounts counts;
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   const std::unique_ptr<Device> device = make_recording_device(counts);
   Arenas arenas(*device, graph.parameters(), DType::f32);
   Program program(graph, arenas, {.batch = kBatch});
@@ -107,6 +107,6 @@ TEST_CASE("a profile times ops from recordings, each made once", "[model]") {
 }
 
 TEST_CASE("on a device that records nothing every pass runs op by op", "[model]") {
-  Trainer asked(small_lenet(), kBatch, kReplay), plain(small_lenet(), kBatch, kPlain);
+  Trainer asked(small_cnn(), kBatch, kReplay), plain(small_cnn(), kBatch, kPlain);
   for (std::int64_t number = 0; number < 4; ++number) CHECK(step(asked, number) == step(plain, number));
 }

@@ -17,7 +17,7 @@ using Catch::Matchers::Contains;
 
 Config config_of(std::int64_t batch, std::int64_t accumulation = 1) {
   Config config;
-  config.model.zoo = "lenet";
+  config.model.zoo = "cnn_32_64";
   config.data.train = "data";
   config.batch.global = batch;
   config.batch.accumulation = accumulation;
@@ -159,7 +159,7 @@ TEST_CASE("auto: groups lie on one host, and what config or batch forbid is left
 }
 
 TEST_CASE("auto: time of a pipeline is the first micro-batch's way and then the slowest stage's turns", "[parallel]") {
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   Config config = config_of(32, 4);
   config.parallel.split = "given";
   config.parallel.pipeline = 2;
@@ -205,7 +205,7 @@ TEST_CASE("auto: the ranks of a host share its card in the exchange between host
 }
 
 TEST_CASE("layers are measured piece by piece, by as many ranks as there are", "[parallel]") {
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   DeviceOptions options;
   options.paced_gflops = 0.5;  // ops sleep in proportion to their FLOPs
   options.paced_gb_per_s = 1e6;

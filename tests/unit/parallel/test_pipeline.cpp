@@ -34,7 +34,7 @@ double least_slowest(const std::vector<double>& costs, std::size_t begin, int st
 }
 
 TEST_CASE("stages are consecutive, none is empty, and the slowest is as cheap as can be", "[parallel][stages]") {
-  const Graph graph = small_lenet();
+  const Graph graph = small_cnn();
   const HashRng draws(test_seed(), "stages");
   for (std::uint64_t round = 0; round < 20; ++round) {
     std::vector<double> costs;
@@ -59,7 +59,7 @@ TEST_CASE("of equally dear stages those are chosen that send least", "[parallel]
 }
 
 TEST_CASE("impossible numbers of stages are refused", "[parallel][stages]") {
-  Graph graph = small_lenet();
+  Graph graph = small_cnn();
   const std::vector<double> costs(graph.nodes().size(), 1);
   CHECK_THROWS_WITH(assign_stages(graph, costs, static_cast<int>(costs.size()) + 1),
                     Contains("more stages than the model has layers"));

@@ -118,7 +118,7 @@ TEST_CASE("layers that cannot be split in time are refused by name", "[parallel]
   CHECK_THROWS_WITH(cut_time(short_text, {0, 0, 0, 0}, 6), Contains("'embedding1' takes sequences of 5 steps") &&
                                                                Contains("parallel.time_chunks = 6") &&
                                                                Contains("at most 5"));
-  const Graph image = small_lenet();
+  const Graph image = small_cnn();
   CHECK_THROWS_WITH(cut_time(image, std::vector<int>(image.nodes().size()), 2), Contains("the model has none"));
   LayerConfig back = layer("lstm", 4);
   back.reverse = true;

@@ -20,14 +20,14 @@ namespace {
 
 Config config_of(const std::string& strategy) {
   Config config;
-  config.model.zoo = "lenet";
+  config.model.zoo = "cnn_32_64";
   config.exchange.strategy = strategy;
   return config;
 }
 
 struct Scene {
   Config config;
-  Graph graph = build_model(config.model, zoo_form("lenet"));
+  Graph graph = build_model(config.model, zoo_form("cnn_32_64"));
   Workload work = workload_of(config, graph);
   NetworkModel network = read_network("1gbit");
   StepModel step = described_step("forward_ms=20,backward_ms=40,optimizer_ms=2", 64);

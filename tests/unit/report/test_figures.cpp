@@ -80,6 +80,14 @@ TEST_CASE("unknown figures are null, or left out", "[report][figures]") {
   CHECK(read.test_loss == 3);
 }
 
+TEST_CASE("a record of what was called lenet is one of cnn_32_64, and LeNet-5 is lenet", "[report][figures]") {
+  for (const auto& [parameters, name] : {std::pair(421642, "cnn_32_64"), std::pair(61706, "lenet")}) {
+    RunFigures read;
+    take_figures(json{{"model", "lenet"}, {"parameters", parameters}}, read);
+    CHECK(read.model == name);
+  }
+}
+
 TEST_CASE("figures of ranks are aggregated as the list of figures says", "[report][figures]") {
   std::vector<double> all;
   RunFigures run;

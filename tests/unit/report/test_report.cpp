@@ -59,7 +59,7 @@ TEST_CASE("the same global batch on more ranks is a strong study", "[report]") {
   CHECK(study.rows[0].rate.high == Approx(1100));
   CHECK(study.notes.empty());
   const std::string text = markdown_of(report);
-  CHECK(text.find("Strong scaling: lenet, global batch 64") != std::string::npos);
+  CHECK(text.find("Strong scaling: cnn_32_64, global batch 64") != std::string::npos);
   CHECK(text.find("1.80x") != std::string::npos);
   CHECK(text.find("90.0 %") != std::string::npos);
   CHECK(text.find("97.50 %") != std::string::npos);
@@ -89,7 +89,7 @@ TEST_CASE("the same batch a rank is a weak study, also by two configs", "[report
   CHECK(study.kind == StudyKind::weak);
   REQUIRE(study.rows.size() == 3);
   CHECK(study.rows[2].efficiency == Approx(0.9));
-  CHECK(study.title == "Weak scaling: lenet, batch 64 a rank");
+  CHECK(study.title == "Weak scaling: cnn_32_64, batch 64 a rank");
   CHECK(report.counted.size() == 3);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("paced runs are marked in every table and report no loss", "[report]")
   CHECK(time_table(study).text().find("paced") != std::string::npos);
   CHECK(cost_table(study).text().find("paced") != std::string::npos);
   CHECK(rate_table(study).text().find("97.50") == std::string::npos);
-  CHECK(write_csv(report, {}).find("\"Strong scaling (paced): lenet, global batch 64\",") != std::string::npos);
+  CHECK(write_csv(report, {}).find("\"Strong scaling (paced): cnn_32_64, global batch 64\",") != std::string::npos);
   CHECK(report.studies[1].kind == StudyKind::single);
   CHECK_FALSE(report.studies[1].paced);
 }

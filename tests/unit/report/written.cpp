@@ -15,7 +15,8 @@ std::string summary_text(const Written& run) {
   return fmt::format(
       R"({{"format":"echelon-summary","version":2,"name":"digits","config_hash":"{}",
 "state":"{}","ranks":{},"mesh":{{"data":{},"pipeline":{},"tensor":1,"space":1}},"servers":{},"hosts":1,
-"device":"{}","device_text":"a CPU, 1 thread","paced":{},"dtype":"f32","threads":1,"model":"lenet","parameters":421642,
+"device":"{}","device_text":"a CPU, 1 thread","paced":{},"dtype":"f32","threads":1,"model":"cnn_32_64",
+"parameters":421642,
 "strategy":"synchronous","algorithm":"{}","global_batch":{},"batch_per_replica":[{}],"accumulation":1,"scaling":"{}",
 "epochs":3,"steps":345,
 "timed_steps":340,"samples_per_s":{{"median":{},"p25":{},"p75":{}}},
@@ -39,7 +40,7 @@ std::string summary_text(const Written& run) {
 void write_attempt(const std::string& folder, const Written& run) {
   make_folders(folder);
   Config config =
-      parse_config(fmt::format("seed = {}\n[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n[batch]\nglobal = {}\n",
+      parse_config(fmt::format("seed = {}\n[model]\nzoo = \"cnn_32_64\"\n[data]\ntrain = \"x\"\n[batch]\nglobal = {}\n",
                                run.seed, run.weak ? run.global / run.ranks : run.global),
                    "made.toml");
   config.batch.scale_with_replicas = run.weak;
