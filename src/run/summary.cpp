@@ -18,6 +18,7 @@
 #include "model/build.hpp"
 #include "report/figures_json.hpp"
 #include "run/learning.hpp"
+#include "run/model_checksum.hpp"
 #include "run/rate.hpp"
 #include "run/staleness.hpp"
 #include "train/codec_record.hpp"
@@ -69,15 +70,16 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
   return message;
 }
 
-// Of all parts of the first replica, in the order of parts.
+// Of the model of the first replica, however it is cut.
 std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
   const Mesh& mesh = parts.rank_groups.mesh();
-  const std::string own = hex64(parts.arenas.checksum());
-  if (mesh.parts() == 1) return own;
-  const std::vector<std::string> all = group.gather(own);
-  std::string together;
-  for (int part = 0; part < mesh.parts(); ++part) together += all[static_cast<std::size_t>(mesh.holders(part).front())];
-  return hex64(checksum64(together.data(), together.size()));
+  if (mesh.parts() == 1) return hex64(model_checksum(parts.arenas, true));
+  const bool first = mesh.coord(parts.slot.rank).shard == 0;
+  const std::vector<std::string> all = group.gather(hex64(model_checksum(parts.arenas, first)));
+  std::uint64_t sum = 0;
+  for (int part = 0; part < mesh.parts(); ++part)
+    sum += std::stoull(all[static_cast<std::size_t>(mesh.holders(part).front())], nullptr, 16);
+  return hex64(sum);
 }
 
 // What all ranks have in common.

@@ -88,7 +88,7 @@ void add_experiment(Table& all) {
   train.key("divergence_factor", &TrainConfig::divergence_factor, range(0, 1e9),
             "exit 5 after 20 losses above this x the first step's (at least 1); 0: off", kNeutral);
   train.key("reproducible", &TrainConfig::reproducible, {},
-            "bitwise identical results on 1, 2, 4, .. replicas (a fixed summation tree)");
+            "bitwise identical results on 1, 2, 4, .. replicas of one split (a fixed summation tree)");
   train.key("micro_shards", &TrainConfig::micro_shards, range(1, 65536),
             "reproducible: number of parts of the batch, a power of two and at least the number of replicas");
 }
