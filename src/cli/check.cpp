@@ -21,13 +21,13 @@
 #include "data/class_mix.hpp"
 #include "data/describe.hpp"
 #include "device/device.hpp"
-#include "job/launch.hpp"
-#include "job/shaped_network.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
+#include "run/banner.hpp"
 #include "run/replay.hpp"
 #include "run/resolve_split.hpp"
 #include "run/resume.hpp"
+#include "run/warnings.hpp"
 #include "train/run_plan.hpp"
 
 namespace echelon::cli {
@@ -84,7 +84,6 @@ void open_data(Check& check) {
   const DataConfig& data = check.config.data;
   const bool train = is_here(check, data.train, "data.train");
   const bool test = !data.test.empty() && is_here(check, data.test, "data.test");
-  if (data.test.empty()) check.warn("no data.test: accuracy will not be reported");
   if (train) {
     Config here = check.config;
     if (!test) here.data.test.clear();
@@ -95,10 +94,6 @@ void open_data(Check& check) {
     line("test data", !test   ? data.test + ": not found"
                       : train ? data_text(data.test, *check.inputs->test)
                               : data_text(data.test, open_dataset(data.test, data)));
-  if (train && check.inputs->train.cut() > 0)
-    check.warn(fmt::format("{} of {} training sequences are truncated to {} steps (data.sequence_length)",
-                           count_text(check.inputs->train.cut()), count_text(check.inputs->train.samples()),
-                           check.inputs->train.length()));
 }
 
 // The plan that each rank of the launch makes; without data the batch alone.
@@ -122,9 +117,9 @@ void print_batch(Check& check) {
                             counted(check.hosts, "host"), check.ranks_a_host(),
                             mesh.splits() ? mesh.text() : counted(mesh.replicas(), "data-parallel replica")));
   if (config.train.reproducible)
-    return line("batch", fmt::format("{} = {} micro-shards of {}, {} on each of {}; the same bits on 1, 2, 4, .. {}",
-                                     batch.global, config.train.micro_shards, batch.micro.front(), batch.accumulation,
-                                     counted(mesh.replicas(), "replica"), config.train.micro_shards));
+    return line("batch", fmt::format("{} = {} micro-shards of {}, {} on each of {}; the same bits on {}", batch.global,
+                                     config.train.micro_shards, batch.micro.front(), batch.accumulation,
+                                     counted(mesh.replicas(), "replica"), same_bits_text(config, mesh)));
   const std::string where = config.data.as_replicas > 0 ? " processed one after another (data.as_replicas)" : "";
   line("batch",
        fmt::format("{} = micro-batch {} x accumulation {} x {}{}, {} scaling", batch.global, list_text(batch.micro),
@@ -161,16 +156,8 @@ void print_shards(Check& check) {
       line("", fmt::format("replica {}: {}", r, owned_text(data, plan, r)));
   line("steps", fmt::format("{} an epoch, {} in all", count_text(check.plan->steps_per_epoch),
                             count_text(check.plan->total_steps)));
-  const SamplePlan::Coverage seen = plan.coverage(0);
-  if (seen.never > 0) check.warn(fmt::format("{} samples are not seen in an epoch", count_text(seen.never)));
-  if (seen.more > 0 && !plan.rereads())
-    check.warn(fmt::format("{} samples are seen more than once in an epoch, up to {} times (data.ragged = \"wrap\"{})",
-                           count_text(seen.more), seen.most,
-                           plan.sharding() == Sharding::file ? "; data.sharding = \"record\" deals them evenly" : ""));
   if (!data.label_sample) return;
-  const ClassMix mix = class_mix(*data.label_sample, &plan);
-  if (mix.known) line("classes", mix_text(mix));
-  for (const std::string& warning : mix_warnings(mix, plan, data, config.data)) check.warn(warning);
+  if (const ClassMix mix = class_mix(*data.label_sample, &plan); mix.known) line("classes", mix_text(mix));
 }
 
 // From which checkpoint the run would go on.
@@ -212,10 +199,6 @@ void print_model(Check& check) {
   const std::vector<std::string> tables = sparse_lines(check.config, graph, check.hosts_of_replicas(), of_rank);
   for (const std::string& text : tables) line(&text == &tables.front() ? "sparse" : "", text);
   const ModelCosts costs = model_costs(graph, check.config.device.dtype);
-  const bool normalises = std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                                      [](const Node& node) { return node.layer->kind() == "batch_norm"; });
-  if (normalises && largest(plan.batch.micro) == 1)
-    check.warn("batch_norm with one sample a micro-batch has no variance");
   line("model",
        fmt::format("{}: {} parameters, {} FLOPs forward and {} backward a sample",
                    check.config.model.zoo.empty() ? "layers of the file" : check.config.model.zoo,
@@ -225,24 +208,12 @@ void print_model(Check& check) {
   require_memory(check.config, fullest_host(check, table.memory));
 }
 
-void warn_of_config(Check& check) {
+void warn_of_run(Check& check) {
   const Config& config = check.config;
-  const CheckpointConfig& checkpoint = config.checkpoint;
   if (!check.plan && !config.run.resume_from.empty()) check.warn("run.resume_from is not read without data.train");
-  if (checkpoint.every_steps == 0 && checkpoint.every_minutes == 0 && checkpoint.every_epochs == 0)
-    check.warn(
-        "no regular checkpoints (checkpoint.every_*): a run that crashes starts over; a run that is stopped by a "
-        "signal writes one");
-  if (config.device.kind == "paced")
-    check.warn("device.kind = \"paced\" sleeps instead of computing: losses are meaningless");
-  if (!config.network.rate.empty())
-    check.warn(
-        fmt::format("network.rate: messages between hosts are slowed down to {}; times are those of that network",
-                    shape_of(config.network).text()));
-  if (config.device.kind == "cuda" && slurm_job_without_gpus())
-    check.warn("device.kind = \"cuda\" in a job that asked Slurm for no GPU: sbatch --gpus-per-task=1");
-  if (check.ranks % check.hosts != 0)
-    check.warn(fmt::format("{} ranks do not divide evenly over {} hosts", check.ranks, check.hosts));
+  for (std::string& text : warnings_of_config(config, check.ranks, check.hosts)) check.warn(std::move(text));
+  if (!check.plan) return;
+  for (std::string& text : warnings_of_plan(config, *check.plan)) check.warn(std::move(text));
 }
 
 void print_warnings(const Check& check) {
@@ -259,7 +230,7 @@ void print_plan(Check& check) {
   print_batch(check);
   if (check.plan) print_shards(check);
   if (check.plan) print_start(check);
-  warn_of_config(check);
+  warn_of_run(check);
   try {
     if (check.plan) print_model(check);
   } catch (const MemoryError&) {  // of a plan that is printed whole

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "base/atomic_file.hpp"
 #include "base/text.hpp"
@@ -16,15 +17,16 @@
 #include "parallel/pipeline.hpp"
 #include "parallel/stages.hpp"
 #include "parallel/time_chunk_pipeline.hpp"
+#include "run/warnings.hpp"
 
 namespace echelon::inline run {
 namespace {
 
-std::string batch_line(const Config& config, const BatchPlan& batch, int replicas) {
+std::string batch_line(const Config& config, const BatchPlan& batch, const Mesh& mesh, int replicas) {
   if (config.train.reproducible)
-    return fmt::format("batch     {} a step = {} micro-shards of {}, {} on each of {}; reproducible", batch.global,
-                       config.train.micro_shards, batch.micro.front(), batch.accumulation,
-                       counted(replicas, "replica"));
+    return fmt::format("batch     {} a step = {} micro-shards of {}, {} on each of {}; reproducible on {}",
+                       batch.global, config.train.micro_shards, batch.micro.front(), batch.accumulation,
+                       counted(replicas, "replica"), same_bits_text(config, mesh));
   const bool even =
       std::adjacent_find(batch.micro.begin(), batch.micro.end(), std::not_equal_to<>()) == batch.micro.end();
   const std::string micro =
@@ -104,14 +106,11 @@ std::string chunks_line(const RunPlan& plan, std::int64_t chunks) {
 }
 
 // Where they are not mixed.
-std::vector<std::string> class_lines(const RunPlan& plan, const DataConfig& config) {
+std::optional<std::string> class_line(const RunPlan& plan) {
   if (!plan.train.label_sample) return {};
   const ClassMix mix = class_mix(*plan.train.label_sample, &plan.shards);
-  std::vector<std::string> lines;
-  if (mix.chunks > 0 || mix.files > 0 || mix.replicas > 0) lines.push_back("classes   " + mix_text(mix));
-  for (const std::string& warning : mix_warnings(mix, plan.shards, plan.train, config))
-    lines.push_back("warning   " + warning);
-  return lines;
+  if (mix.chunks == 0 && mix.files == 0 && mix.replicas == 0) return {};
+  return "classes   " + mix_text(mix);
 }
 
 }  // namespace
@@ -129,6 +128,12 @@ std::string by_rank_text(const std::vector<std::string>& entries) {
   return text;
 }
 
+std::string same_bits_text(const Config& config, const Mesh& mesh) {
+  const std::string replicas = fmt::format("1, 2, 4, .. {}", counted(config.train.micro_shards, "replica"));
+  if (mesh.parts() == 1) return replicas;
+  return fmt::format("{} of this mesh (other splits may round in other places)", replicas);
+}
+
 std::vector<std::string> banner_lines(const BannerParts& p) {
   const Provenance& made = p.provenance;
   std::vector<std::string> lines = {
@@ -137,14 +142,14 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
       fmt::format("ranks     {} on {}; {}", ranks_text(p), counted(p.slot.hosts, "host"), by_rank_text(made.hosts)),
       fmt::format("mesh      {}", p.mesh.text()),
       model_line(p.config, p.plan),
-      batch_line(p.config, p.plan.batch, p.plan.shards.replicas()),
+      batch_line(p.config, p.plan.batch, p.mesh, p.plan.shards.replicas()),
       data_line(p.plan),
       fmt::format("exchange  {}", p.strategy.describe()),
       fmt::format("device    {} ({} a rank): {}", p.device.name(), counted(p.threads, "thread"),
                   by_rank_text(made.devices)),
       fmt::format("results   {}", p.start.folder.attempt),
   };
-  for (const std::string& line : class_lines(p.plan, p.config.data)) lines.push_back(line);
+  if (const auto line = class_line(p.plan)) lines.push_back(*line);
   for (const std::string& note : p.notes) lines.push_back("note      " + note);
   if (p.config.exchange.warmup_replicas > 0) lines.push_back(warmup_line(p.config.exchange, p.plan));
   if (p.mesh.pipeline() > 1) lines.push_back(stages_line(p.config, p.plan, p.mesh));
@@ -152,9 +157,6 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
     lines.push_back(
         fmt::format("tensor    {}{}", p.plan.part.shards, p.mesh.pipeline() > 1 ? " (of the first stage)" : ""));
   if (p.config.parallel.time_chunks > 1) lines.push_back(chunks_line(p.plan, p.config.parallel.time_chunks));
-  if (const std::int64_t cut = p.plan.train.cut(); cut > 0)
-    lines.push_back(fmt::format("truncated {} of {} training sequences are longer than {} steps (data.sequence_length)",
-                                count_text(cut), count_text(p.plan.train.samples()), p.plan.train.length()));
   if (p.plan.replicas != p.plan.shards.replicas())
     lines.push_back(
         fmt::format("samples   those of {} replicas, processed by one (data.as_replicas)", p.plan.shards.replicas()));
@@ -177,6 +179,9 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
                      : p.start.first_step()   ? "hint      "
                                               : "resuming  ") +
                     p.start.told);
+  for (const std::string& text : warnings_of_config(p.config, p.slot.ranks, p.slot.hosts))
+    lines.push_back("warning   " + text);
+  for (const std::string& text : warnings_of_plan(p.config, p.plan)) lines.push_back("warning   " + text);
   return lines;
 }
 

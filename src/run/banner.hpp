@@ -32,6 +32,9 @@ struct BannerParts {
 // the graph.
 std::vector<std::string> banner_lines(const BannerParts& parts);
 
+// Of train.reproducible, which launches end with the same bits: "1, 2, 4, .. 8 replicas".
+std::string same_bits_text(const Config& config, const Mesh& mesh);
+
 // "0-2: a; 3: b": equal entries of neighbouring ranks together; of one rank its entry alone.
 std::string by_rank_text(const std::vector<std::string>& entries);
 

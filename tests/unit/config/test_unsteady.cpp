@@ -1,0 +1,36 @@
+// Settings that are valid and of which a run is warned.
+#include "config/unsteady.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "config/parse.hpp"
+
+namespace echelon {
+namespace {
+
+std::vector<std::string> of(const std::vector<std::string>& sets, int ranks = 4) {
+  return unsteady(parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml", sets), ranks);
+}
+
+TEST_CASE("adasum is said to lengthen the steps of rules that grow with the gradient", "[config]") {
+  const std::string adasum = "exchange.reduction=adasum", rate = "optimizer.learning_rate=0.08";
+  REQUIRE(of({adasum, rate}).size() == 1);
+  CHECK_THAT(of({adasum, rate}).front(), Catch::Contains("4 replicas") && Catch::Contains("a rate of 0.02 to 0.08"));
+  CHECK(of({adasum, rate}, 1).empty());
+  CHECK(of({rate}).empty());
+  for (const char* rule : {"adam", "adamw", "lamb", "lars", "rmsprop"})
+    CHECK(of({adasum, std::string("optimizer.rule=") + rule}).empty());
+}
+
+TEST_CASE("large momentum and the delays of asynchronous rounds are said to add up", "[config]") {
+  const std::string strom = "exchange.strategy=strom", rounds = "exchange.strom.rounds=asynchronous";
+  REQUIRE(of({strom, rounds, "optimizer.momentum=0.9"}).size() == 1);
+  CHECK_THAT(of({strom, rounds, "optimizer.momentum=0.9"}).front(), Catch::Contains("optimizer.momentum = 0.9"));
+  CHECK(of({strom, rounds, "optimizer.momentum=0.5"}).empty());
+  CHECK(of({strom, rounds, "optimizer.rule=adam"}).empty());
+  CHECK(of({strom, "optimizer.momentum=0.9"}).empty());
+  CHECK(of({"exchange.codec=onebit", "optimizer.momentum=0.9"}).empty());
+}
+
+}  // namespace
+}  // namespace echelon
