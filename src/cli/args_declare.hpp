@@ -24,6 +24,7 @@ std::shared_ptr<Options> held() {
 }
 
 Run declare_run(CLI::App& app);
+Run declare_completion(CLI::App& app);
 
 // Verbs that read runs or foretell them.
 Run declare_report(CLI::App& app);

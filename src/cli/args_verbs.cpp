@@ -303,6 +303,8 @@ constexpr Verb kVerbs[] = {
      "  echelon compare base/results results --only counts,memory --allow device_text\n"
      "  echelon compare results/one results/four --weights --tolerance 1e-4",
      declare_compare},
+    {"completion", "print a script that completes command lines in bash", "  source <(echelon completion bash)",
+     declare_completion},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
     {"verify", "try what the program promises on this machine, build, launch and file system; code 8 where it fails",
      "  mpirun -n 2 --bind-to none echelon verify --quick\n"
