@@ -47,7 +47,7 @@ Opened open(const PredictOptions& options, const HostSlot& slot, Labels labels) 
 
 void print_origin(const Opened& opened, const InferenceSummary& summary, int ranks) {
   fmt::print("model    {} at step {}\n", opened.saved.checkpoint, opened.saved.step);
-  fmt::print("data     {} samples\n", count_text(summary.samples));
+  fmt::print("data     {}\n", counted(summary.samples, "sample"));
   if (ranks > 1)
     fmt::print("ranks    {} of {}{}\n", summary.ranks, ranks,
                summary.ranks == ranks ? ""

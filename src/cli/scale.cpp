@@ -47,9 +47,9 @@ StudyPlan study_for(const ScaleOptions& options, int ranks) {
   StudyPlan study = study_of(options);
   if (study.ranks.back() > ranks)
     throw ConfigError(fmt::format(
-        "{}: the study goes up to {} ranks and this launch has {}; start it with mpirun -n {} (or srun), or name sizes "
+        "{}: the study goes up to {} and this launch has {}; start it with mpirun -n {} (or srun), or name sizes "
         "that fit: --ranks 1,2",
-        study.file, study.ranks.back(), ranks, study.ranks.back()));
+        study.file, counted(study.ranks.back(), "rank"), ranks, study.ranks.back()));
   return study;
 }
 

@@ -118,9 +118,12 @@ int run_search(const StudyPlan& search, const Lane& lane) {
 int lanes_of(const StudyPlan& study, int ranks) {
   const int fit = ranks / static_cast<int>(study.ranks.back());
   if (study.side_by_side > fit)
-    throw ConfigError(fmt::format("{}: study.side_by_side = {} cells of {} need {} ranks and this launch has {}",
-                                  study.file, study.side_by_side, counted(study.ranks.back(), "rank"),
-                                  study.side_by_side * study.ranks.back(), ranks));
+    throw ConfigError(fmt::format(
+        "{}: study.side_by_side = {} of {} {} and this launch has {}", study.file, counted(study.side_by_side, "cell"),
+        counted(study.ranks.back(), "rank"),
+        study.side_by_side == 1 ? fmt::format("needs {}", counted(study.ranks.back(), "rank"))
+                                : fmt::format("need {}", counted(study.side_by_side * study.ranks.back(), "rank")),
+        ranks));
   if (study.side_by_side > 0) return static_cast<int>(study.side_by_side);
   return study.search ? static_cast<int>(std::min<std::int64_t>(fit, study.trials)) : 1;
 }

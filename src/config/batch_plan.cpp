@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/text.hpp"
 #include "config/refuse.hpp"
 
 namespace echelon::inline config {
@@ -72,11 +73,13 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
   const std::int64_t parts = as_replicas > 0 ? as_replicas : replicas;
   if (parts > samples && config.data.balance == Balance::fixed)
     refuse(config, as_replicas > 0 ? "data.as_replicas" : "data.train",
-           fmt::format("{} replicas, but only {} samples; at most {} replicas", parts, samples, samples));
+           fmt::format("{}, but only {}; at most {}", counted(parts, "replica"), counted(samples, "sample"),
+                       counted(samples, "replica")));
   if (!batch.shares.empty() && static_cast<std::int64_t>(batch.shares.size()) != parts)
     refuse(config, "batch.shares",
-           fmt::format("batch.shares has {} entries for {} replicas; give one share for each replica or leave it out",
-                       batch.shares.size(), parts));
+           fmt::format("batch.shares has {} for {}; give one share for each replica or leave it out",
+                       batch.shares.size() == 1 ? "1 entry" : fmt::format("{} entries", batch.shares.size()),
+                       counted(parts, "replica")));
 
   BatchPlan plan;
   plan.accumulation = accumulation_of(config, parts);
@@ -86,7 +89,7 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
   const std::int64_t unit = batch.nearly_equal ? plan.accumulation : batch_unit(shares, plan.accumulation);
   const char* passes = config.train.reproducible ? "micro-shards" : "accumulation";
   const std::string divisor = batch.shares.empty()
-                                  ? fmt::format("{} replicas x {} {}", parts, passes, plan.accumulation)
+                                  ? fmt::format("{} x {} {}", counted(parts, "replica"), passes, plan.accumulation)
                                   : fmt::format("the shares (sum {}) x accumulation {}", sum, plan.accumulation);
   if (batch.global == 0) {
     plan.global = everything(config, samples, unit, divisor);
@@ -97,9 +100,9 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
   }
   if (config.data.ragged == Ragged::drop && plan.global > samples)
     refuse(config, "batch.global",
-           fmt::format("a step takes {} samples but the data holds {}, and data.ragged = \"drop\" would leave no step; "
+           fmt::format("a step takes {} but the data holds {}, and data.ragged = \"drop\" would leave no step; "
                        "at most {}",
-                       plan.global, samples, samples));
+                       counted(plan.global, "sample"), samples, samples));
   batch.nearly_equal ? share_out_nearly(plan, parts) : share_out(plan, shares);
   if (as_replicas > 0) {  // one replica takes them all
     plan.per_replica = {plan.global};

@@ -14,7 +14,7 @@ namespace {
 
 std::string labels_text(const Dataset& dataset) {
   if (dataset.has_numbers()) return counted(dataset.label_shape.elems(), "regression target");
-  return fmt::format("{} classes", dataset.classes);
+  return dataset.classes == 1 ? "1 class" : fmt::format("{} classes", dataset.classes);
 }
 
 }  // namespace

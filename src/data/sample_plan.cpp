@@ -99,18 +99,19 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
   else if (sharding_ == Sharding::automatic)
     sharding_ = choose_sharding();
   if (samples_ < replicas() && !request_.queue)
-    throw ConfigError(fmt::format("{} replicas need at least {} samples, the data hold {}: start at most {} ranks",
-                                  replicas(), replicas(), count_text(samples_), samples_));
+    throw ConfigError(fmt::format("{} replicas need at least {} samples, the data hold {}: start at most {}",
+                                  replicas(), replicas(), count_text(samples_), counted(samples_, "rank")));
   share_ = shares(request_, sharding_);
   std::vector<std::int64_t> share_batch(static_cast<std::size_t>(*std::max_element(share_.begin(), share_.end())) + 1);
   for (int r = 0; r < replicas(); ++r) share_batch[static_cast<std::size_t>(share_of(r))] += batch(r);
   runs_ = runs_by_file(request_, share_batch, samples_);
   for (std::size_t i = 0; i < runs_.size(); ++i)
     if (runs_[i].empty())
-      throw ConfigError(fmt::format(
-          "{} {} would have no sample: its share is {} of {}, the data hold {} samples; use "
-          "data.sharding = \"record\" or more equal shares",
-          sharding_ == Sharding::node ? "node" : "replica", i, share_batch[i], global_batch_, count_text(samples_)));
+      throw ConfigError(
+          fmt::format("{} {} would have no sample: its share is {} of {}, the data hold {}; use "
+                      "data.sharding = \"record\" or more equal shares",
+                      sharding_ == Sharding::node ? "node" : "replica", i, share_batch[i], global_batch_,
+                      counted(samples_, "sample")));
   count_steps();
 }
 

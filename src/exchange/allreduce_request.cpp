@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -18,8 +19,8 @@ std::int64_t servers_of(const ExchangeConfig& config, std::int64_t ranks) {
 AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vector<int>& hosts, DType dtype) {
   const auto ranks = static_cast<std::int64_t>(hosts.size());
   if (servers_of(config, ranks) > ranks)
-    throw ConfigError(fmt::format("exchange.servers = {}, but there are {} ranks; at most {}, or 0 for all",
-                                  config.servers, ranks, ranks));
+    throw ConfigError(fmt::format("exchange.servers = {}, but there {}; at most {}, or 0 for all", config.servers,
+                                  ranks == 1 ? "is 1 rank" : fmt::format("are {} ranks", ranks), ranks));
   AllreduceRequest request;
   request.ranks = static_cast<int>(ranks);
   request.segment_elems = std::max<std::int64_t>(

@@ -106,8 +106,8 @@ int gpu_index(const HostSlot& slot, int visible, std::string* warning) {
   // A launcher that shows each task one GPU of its own leaves nothing to choose; one GPU seen by all is shared.
   if (warning && slot.local_rank == 0) {
     if (visible > slot.local_ranks)
-      *warning = fmt::format("{} of {} GPUs on {} stay idle: {} there", visible - slot.local_ranks, visible, slot.host,
-                             counted(slot.local_ranks, "rank"));
+      *warning = fmt::format("{} of {} GPUs on {} {} idle: {} there", visible - slot.local_ranks, visible, slot.host,
+                             visible - slot.local_ranks == 1 ? "stays" : "stay", counted(slot.local_ranks, "rank"));
     if (visible > 1 && visible < slot.local_ranks)
       *warning = fmt::format("{} ranks share {} GPUs on {}", slot.local_ranks, visible, slot.host);
     if (visible == 1 && slot.local_ranks > 1)

@@ -8,6 +8,7 @@
 #include "base/atomic_file.hpp"
 #include "base/checksum.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "config/parse.hpp"
 #include "config/traits/codecs.hpp"
 #include "report/aside.hpp"
@@ -48,7 +49,7 @@ std::string codec_text(const ExchangeConfig& exchange) {
   else if (codec && codec->reads.contains("density"))
     add(fmt::format("density {}", exchange.density));
   if (!exchange.error_feedback) add("no error feedback");
-  if (exchange.codec_warmup_steps > 0) add(fmt::format("after {} steps", exchange.codec_warmup_steps));
+  if (exchange.codec_warmup_steps > 0) add(fmt::format("after {}", counted(exchange.codec_warmup_steps, "step")));
   return exchange.codec + (more.empty() ? "" : more + ")");
 }
 

@@ -90,18 +90,18 @@ void fit_state(RunState& state, const Config& config, const RunPlan& plan, const
                                 state.step, state.step_in_epoch, state.epoch, start.step));
   if (state.global_batch != plan.batch.global)
     throw ConfigError(
-        fmt::format("{} was trained in steps of {} samples, this run would take {}: give it another name, "
+        fmt::format("{} was trained in steps of {}, this run would take {}: give it another name, "
                     "or set run.restart = \"never\"",
-                    checkpoint, state.global_batch, plan.batch.global));
+                    checkpoint, counted(state.global_batch, "sample"), plan.batch.global));
   const TrainedData here = trained_data_of(plan.train), there = trained_data_in(checkpoint);
   if (here.fingerprint != there.fingerprint)
-    log_warning("{} was trained on other data ({} samples; data.train has {}): the position in the data is kept",
-                checkpoint, count_text(there.samples), count_text(here.samples));
+    log_warning("{} was trained on other data ({}; data.train has {}): the position in the data is kept", checkpoint,
+                counted(there.samples, "sample"), count_text(here.samples));
   const std::int64_t replicas = plan.shards.replicas();
   if (state.replicas != replicas)
     log_info("resuming on {} a run of {}", counted(replicas, "replica"), counted(state.replicas, "replica"));
   if (state.steps_per_epoch != plan.steps_per_epoch) {
-    log_warning("an epoch has {} steps now, it had {} when the checkpoint was written", plan.steps_per_epoch,
+    log_warning("an epoch has {} now, it had {} when the checkpoint was written", counted(plan.steps_per_epoch, "step"),
                 state.steps_per_epoch);
     if (state.step_in_epoch >= plan.shards.steps_in(state.epoch)) {
       state.step_in_epoch = 0;

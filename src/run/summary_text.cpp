@@ -115,9 +115,9 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
                         count_text(static_cast<std::int64_t>(s.updates_applied + s.updates_dropped)));
   for (std::size_t r = 0; r < s.gradients_dropped.size(); ++r)
     if (s.gradients_dropped[r] > 0)
-      text += fmt::format("rank {} came too late {} times: {} samples dropped\n", r,
-                          count_text(static_cast<std::int64_t>(s.gradients_dropped[r])),
-                          count_text(static_cast<std::int64_t>(s.samples_dropped[r])));
+      text += fmt::format("rank {} came too late {}: {} dropped\n", r,
+                          counted(static_cast<std::int64_t>(s.gradients_dropped[r]), "time"),
+                          counted(static_cast<std::int64_t>(s.samples_dropped[r]), "sample"));
   if (s.staleness_by_worker && largest(s.staleness_by_worker->waited_s) > 0)
     text += fmt::format("waits for the slowest worker: up to {} of a worker\n",
                         seconds_text(largest(s.staleness_by_worker->waited_s)));

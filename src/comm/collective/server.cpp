@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -28,8 +29,9 @@ std::vector<int> server_numbers(const AllreduceRequest& request) {
   const int servers = server_count(request);
   const int most = request.dedicated_servers ? request.ranks - 1 : request.ranks;
   if (servers > most)
-    throw ConfigError(fmt::format("{} {}servers of {} ranks; at most {}", servers,
-                                  request.dedicated_servers ? "dedicated " : "", request.ranks, most));
+    throw ConfigError(fmt::format("{} of {}; at most {}",
+                                  counted(servers, request.dedicated_servers ? "dedicated server" : "server"),
+                                  counted(request.ranks, "rank"), most));
   std::vector<int> numbers(static_cast<std::size_t>(request.ranks), -1);
   const std::vector<int> order = request.dedicated_servers ? std::vector<int>{} : spread_over_hosts(request);
   for (int i = 0; i < servers; ++i) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "model/lowering.hpp"
 #include "model/splits/layer_split.hpp"
 #include "model/splits/softmax_part.hpp"
@@ -32,8 +33,9 @@ class SoftmaxLoss final : public SplittableLayer {
                                     classes_, labels.rank() == 0 ? ", after a flatten" : " over a sequence"));
     const std::int64_t given = logits[logits.rank() - 1];
     if (given != classes_)
-      throw ConfigError(fmt::format("the last layer gives {} values but the data has {} classes; units = {} fits",
-                                    given, classes_, classes_));
+      throw ConfigError(fmt::format("the last layer gives {} but the data has {}; units = {} fits",
+                                    counted(given, "value"),
+                                    classes_ == 1 ? "1 class" : fmt::format("{} classes", classes_), classes_));
     if (logits.elems() != labels.elems() * classes_)
       throw ConfigError(fmt::format("the last layer gives {} but the labels are {}", logits.text(), labels.text()));
     return {logits};

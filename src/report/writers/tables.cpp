@@ -106,8 +106,8 @@ std::string dropped_text(const RunFigures& run) {
   const double gradients = largest(run.gradients_dropped);
   if (std::isnan(gradients)) return "-";
   if (gradients == 0) return "0";
-  return fmt::format("{} of a rank, {} samples", counted(static_cast<std::int64_t>(gradients), "gradient"),
-                     count(largest(run.samples_dropped)));
+  return fmt::format("{} of a rank, {}", counted(static_cast<std::int64_t>(gradients), "gradient"),
+                     counted(static_cast<std::int64_t>(largest(run.samples_dropped)), "sample"));
 }
 
 Table rate_table(const Study& study) {
