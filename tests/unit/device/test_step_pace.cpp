@@ -113,7 +113,7 @@ TEST_CASE("factors of ranks and steps are those given and those drawn by the see
 
 TEST_CASE("a program at a pace gives the same bits, and its gradients one after another over the step",
           "[device][pace][model]") {
-  const Graph graph = test::small_lenet();
+  const Graph graph = test::small_cnn();
   constexpr std::int64_t kBatch = 3;
   test::Trainer plain(graph, kBatch), paced(graph, kBatch);
   FakeTime time;
