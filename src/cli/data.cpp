@@ -127,6 +127,7 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
   if (plan.sharding() == Sharding::file && plan.steps_per_epoch() > even + even / 20)
     fmt::print("the files do not share out evenly: sharding record would take {} steps instead of {}\n",
                count_text(even), count_text(plan.steps_per_epoch()));
+  for (const std::string& hint : layout_hints(dataset, config.buffer_mb)) fmt::print("warning: {}\n", hint);
   if (dataset.label_sample == nullptr) return;
   const ClassMix mix = class_mix(*dataset.label_sample, &plan);
   if (mix.known) fmt::print("classes: {}\n", mix_text(mix));

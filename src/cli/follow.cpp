@@ -121,10 +121,16 @@ class Follower {
   bool ended_ = false;
 };
 
-using Opened = OpenedModel;
+// All that is read of a checkpoint, which the run may remove at any time.
+struct Opened : OpenedModel {
+  std::int64_t epoch = 0;
+};
 
 Opened open(const FollowOptions& options, const std::string& path, const HostSlot& slot) {
-  return open_model({.model = path, .data = options.data, .device = options.device, .threads = options.threads}, slot);
+  Opened opened{open_model(
+      {.model = path, .data = options.data, .device = options.device, .threads = options.threads}, slot)};
+  opened.epoch = h5::Reader(path).attribute_int("epoch");
+  return opened;
 }
 
 EpochFigures evaluate(Opened& opened, Engine* ranks) {
@@ -133,7 +139,7 @@ EpochFigures evaluate(Opened& opened, Engine* ranks) {
   const InferenceSummary summary = infer(opened.model, opened.data, opened.saved.config, {.ranks = ranks});
   EpochFigures f;
   f.step = opened.saved.step;
-  f.epoch = h5::Reader(opened.saved.checkpoint).attribute_int("epoch");
+  f.epoch = opened.epoch;
   f.test_loss = summary.sums.loss / summary.sums.weight;
   if (!std::isfinite(f.test_loss)) throw NumericError(opened.saved.checkpoint + ": the loss is not a finite number");
   if (opened.model.graph().counts_correct()) f.test_accuracy = summary.sums.correct / summary.sums.weight;
@@ -177,7 +183,8 @@ int follow(const FollowOptions& options, Engine* ranks) {
     try {
       together([&] { opened.emplace(open(options, path, slot)); });
     } catch (const Error& error) {
-      const bool gone = error.code() == kExitData && !fs::exists(manifest_path(path));  // first to be removed
+      std::error_code ignored;  // files of a checkpoint go one after another
+      const bool gone = !fs::exists(path, ignored) || !fs::exists(manifest_path(path), ignored);
       if (!(ranks == nullptr ? gone : Group(*ranks, kTurnsChannel).max(gone ? 1 : 0) > 0)) throw;
       if (slot.rank == 0) fmt::print("{}: removed by the run before it was read\n", path);
       continue;

@@ -13,6 +13,7 @@
 namespace echelon::inline data {
 namespace {
 
+constexpr std::int64_t kMostClasses = 1 << 16;  // with more there are too few samples of each
 constexpr double kDeviations = 4, kLeast = 0.02;
 
 using Chunk = LabelSample::Chunk;
@@ -73,7 +74,7 @@ std::string percent(double part) { return fmt::format("{:.0f} %", 100 * part); }
 
 LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t most_files) {
   const bool labels = dataset.labelled && (dataset.kind == DataKind::samples || dataset.kind == DataKind::sequences);
-  if (!labels || dataset.has_numbers() || dataset.classes < 2) return;
+  if (!labels || dataset.has_numbers() || dataset.classes < 2 || dataset.classes > kMostClasses) return;
   classes_ = dataset.classes;
   const std::size_t files = std::min(dataset.shards.size(), most_files);
   const std::int64_t stride =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "data/dataset.hpp"
 
@@ -10,6 +11,10 @@ namespace echelon::inline data {
 // "1,500 samples of (1, 8, 8), 10 classes, u8", "a text of 1,003,855 tokens, 65 kinds, as 15,685 windows of 64",
 // "270 sequences of up to 26 steps, 12 features, 9 classes", ..
 std::string content_text(const Dataset& dataset);
+
+// What looks as if something else was meant, a line each: axes in another order than (C, H, W), chunks that take more
+// memory to decode than data.buffer_mb.
+std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb);
 
 // "all", "none", "of 3 of 8 files"
 std::string checksums_text(const Dataset& dataset);

@@ -5,6 +5,7 @@
 
 namespace echelon::inline data::sample_format {
 
+inline constexpr std::int64_t kMostClasses = 1 << 24;
 inline constexpr const char* kName = "echelon-samples";
 inline constexpr std::int64_t kVersion = 1;
 

@@ -70,7 +70,8 @@ void check_format(const h5::Reader& reader) {
 void read_classes(const h5::Reader& reader, Dataset& dataset) {
   const std::string& path = reader.path();
   dataset.classes = reader.attribute_int(format::kClasses);
-  if (dataset.classes < 1) fail(path, fmt::format("attribute 'classes' is {}, must be 1 or more", dataset.classes));
+  if (dataset.classes < 1 || dataset.classes > format::kMostClasses)
+    fail(path, fmt::format("attribute 'classes' is {}, must be 1 to {}", dataset.classes, format::kMostClasses));
   if (reader.has_attribute(format::kClassNames))
     dataset.class_names = reader.attribute_texts(format::kClassNames);
   else if (reader.has(format::kClassNames))

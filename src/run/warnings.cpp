@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "config/unsteady.hpp"
 #include "data/class_mix.hpp"
+#include "data/describe.hpp"
 #include "job/launch.hpp"
 #include "job/shaped_network.hpp"
 #include "model/graph.hpp"
@@ -52,6 +53,7 @@ std::vector<std::string> warnings_of_plan(const Config& config, const RunPlan& p
         fmt::format("{} seen more than once in an epoch, up to {} times (data.ragged = \"wrap\"{})",
                     seen.more == 1 ? "1 sample is" : count_text(seen.more) + " samples are", seen.most,
                     plan.shards.sharding() == Sharding::file ? "; data.sharding = \"record\" deals them evenly" : ""));
+  for (std::string& text : layout_hints(plan.train, config.data.buffer_mb)) warnings.push_back(std::move(text));
   if (plan.train.label_sample) {
     const ClassMix mix = class_mix(*plan.train.label_sample, &plan.shards);
     for (std::string& text : mix_warnings(mix, plan.shards, plan.train, config.data))

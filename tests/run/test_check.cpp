@@ -59,7 +59,7 @@ TEST_CASE("the plan counts shards, batch, steps, parameters, memory and bytes on
   // Files of 40, 30, 20 and 10 samples.
   const Outcome files = setup.check({"--replicas", "4", "--hosts", "2", "--set", "data.sharding=file"});
   says(files, {"by file, 4 files for 4 replicas", "replica 0: 40 samples: a0.h5", "10 an epoch, 30 in all",
-               "50 samples are seen more than once in an epoch, up to 4 times (data.ragged = \"wrap\"; data.sharding = "
+               "40 samples are seen more than once in an epoch, up to 4 times (data.ragged = \"wrap\"; data.sharding = "
                "\"record\" deals them evenly)"});
   const Outcome nodes = setup.check({"--replicas", "4", "--hosts", "2", "--set", "data.sharding=node"});
   CHECK(nodes.code == kExitOk);

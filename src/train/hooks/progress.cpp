@@ -88,8 +88,15 @@ void ProgressHook::step_recorded(const StepRecord& record) {
   window_steps_ = 0;
 }
 
+// A resumed run counts the steps of all epochs by the data as they are now.
+std::string ProgressHook::within_text(std::int64_t epoch) const {
+  if (total_epochs_ == 0 || epoch < total_epochs_) return fmt::format("within epoch {}", epoch + 1);
+  return fmt::format("beyond epoch {}, in as many steps as {} take of the data, which have grown", epoch,
+                     counted(total_epochs_, "epoch"));
+}
+
 void ProgressHook::epoch_end(EpochRecord& record) {
-  epoch_line_ = (record.within ? fmt::format("within epoch {}", record.epoch + 1) : epoch_text(record.epoch)) +
+  epoch_line_ = (record.within ? within_text(record.epoch) : epoch_text(record.epoch)) +
                 loss_text("train loss", record.train_loss);
   if (record.tested())
     epoch_line_ += fmt::format("  test loss {:.4f}{}", record.test_loss,

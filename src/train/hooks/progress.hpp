@@ -23,6 +23,7 @@ class ProgressHook final : public Hook {
  private:
   std::string line(const StepRecord& record) const;
   std::string epoch_text(std::int64_t epoch) const;  // counted from 1; "epoch 2/3", "epoch 2" where steps end the run
+  std::string within_text(std::int64_t epoch) const;
   void draw(const StepRecord& record);
   void wipe();
 
