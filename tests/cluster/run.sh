@@ -96,8 +96,10 @@ within() {
   until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done
 }
 has_checkpoint() { compgen -G "$work/$1/*/run-*/checkpoints/step-*.h5" > /dev/null; }
-# Not where squeue fails, but for a job that Slurm has forgotten.
-is_over() { local state; state=$(squeue -h -j "$1" -o %T 2>&1) && [ -z "$state" ] || [[ $state = *"Invalid job id"* ]]; }
+# Not where squeue fails, but for a job that Slurm has forgotten; twice, because squeue may not show a job that is just
+# going back into the queue.
+is_away() { local state; state=$(squeue -h -j "$1" -o %T 2>&1) && [ -z "$state" ] || [[ $state = *"Invalid job id"* ]]; }
+is_over() { is_away "$1" && sleep 0.5 && is_away "$1"; }
 submit_paced() { # FOLDER SBATCH-OPTIONS..: the job's number
   local folder=$1; shift
   ECHELON=$work/echelon sbatch --parsable --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/$folder.log" "$@" \
