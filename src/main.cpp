@@ -1,21 +1,23 @@
 // Exceptions become exit codes here, and nothing else happens.
 #include <cstdio>
 #include <exception>
-#include <filesystem>
-#include <new>
+#include <string>
 #include <system_error>
 
 #include "base/crash_note.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/failure.hpp"
 #include "base/log.hpp"
 #include "cli/options.hpp"
 #include "h5/file.hpp"
 
 namespace {
 
-int fail(int code, const char* text) {
+int fail(int code, const std::string& text) {
   echelon::flush_log();
-  std::fprintf(stderr, "echelon: error: %s\n%s", text, code == echelon::kExitInternal ? echelon::kReportIt : "");
+  std::fprintf(stderr, "echelon: error: %s\n%s", text.c_str(),
+               code == echelon::kExitInternal ? echelon::kReportIt : "");
   return code;
 }
 
@@ -26,16 +28,11 @@ int main(int argc, char** argv) {
     echelon::explain_crashes();
     echelon::h5::initialise();
     return echelon::cli::main_of_cli(argc, argv);
-  } catch (const echelon::Error& error) {
-    return fail(error.code(), error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(echelon::kExitMemory, "out of memory");
-  } catch (const std::filesystem::filesystem_error& error) {  // a loop of links, a name that is too long, no permission
-    return fail(echelon::kExitEnvironment, (error.path1().string() + ": " + error.code().message()).c_str());
-  } catch (const std::system_error& error) {  // fmt::print throws it where standard output is full
-    if (std::ferror(stdout) == 0) return fail(echelon::kExitInternal, error.what());
-    return fail(echelon::kExitEnvironment, ("standard output cannot be written: " + error.code().message()).c_str());
   } catch (const std::exception& error) {
-    return fail(echelon::kExitInternal, error.what());
+    if (std::ferror(stdout) != 0)  // fmt::print throws where standard output is full
+      if (const auto* system = dynamic_cast<const std::system_error*>(&error))
+        return fail(echelon::kExitEnvironment, "standard output cannot be written: " + system->code().message());
+    const echelon::Failure failure = echelon::failure_of(error);
+    return fail(failure.code, failure.text);
   }
 }

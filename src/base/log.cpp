@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 
 namespace echelon::inline base {
 namespace {
@@ -67,7 +68,7 @@ void log_line(LogLevel level, std::string_view text) {
   if (rank > 0) line += fmt::format("[rank {}] ", rank);
   if (level == LogLevel::warning) line += "warning: ";
   if (level == LogLevel::error) line += "error: ";
-  line += text;
+  line += escaped_for_terminal(std::string(text));
   (aloud ? s.err : s.out)->log(Sinks::of(level), line);
   const std::lock_guard lock(s.mutex);
   if (s.file) s.file->log(Sinks::of(level), line);

@@ -1,9 +1,10 @@
 #include "cli/on_ranks.hpp"
 
 #include <cstdio>
-#include <new>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/failure.hpp"
 #include "base/log.hpp"
 #include "comm/mpi/world.hpp"
 #include "job/agree.hpp"
@@ -20,7 +21,7 @@ bool one_of_several_tasks() {
 
 int print(int code, const char* text) {
   flush_log();
-  std::fprintf(stderr, "echelon: error: %s\n", text);
+  std::fprintf(stderr, "echelon: error: %s\n", escaped_for_terminal(text).c_str());
   return code;
 }
 
@@ -38,12 +39,9 @@ int ending_world(const MpiWorld& world, const std::function<int()>& verb) {
     return verb();
   } catch (const CommonError& error) {
     return world.rank() == 0 ? print(error.code(), error.what()) : static_cast<int>(error.code());
-  } catch (const Error& error) {
-    return end_world(world, error.code(), error.what());
-  } catch (const std::bad_alloc&) {
-    return end_world(world, kExitMemory, "out of memory");
   } catch (const std::exception& error) {
-    return end_world(world, kExitInternal, error.what());
+    const Failure failure = failure_of(error);
+    return end_world(world, failure.code, failure.text.c_str());
   }
 }
 

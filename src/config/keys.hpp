@@ -75,8 +75,10 @@ void apply_entry(Config& config, const std::string& section, const TomlEntry& en
 
 // ECHELON_<SECTION>_<KEY> of the environment first (and ECHELON_FAULT, faults between semicolons, for fault.inject),
 // then the --set flags ("section.key=value"). An empty value resets the key to its default. ConfigError for unknown
-// names (also of variables that begin with ECHELON_<SECTION>_) and invalid values.
-void apply_environment(Config& config, const std::vector<std::pair<std::string, std::string>>& environment);
+// names (also of variables that begin with ECHELON_<SECTION>_) and invalid values. `notes` gets a line for each other
+// variable that is nearly one that is read.
+void apply_environment(Config& config, const std::vector<std::pair<std::string, std::string>>& environment,
+                       std::vector<std::string>* notes = nullptr);
 void apply_sets(Config& config, const std::vector<std::string>& sets);
 
 }  // namespace echelon::inline config

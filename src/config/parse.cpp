@@ -148,7 +148,7 @@ Config parse_config(const std::string& text, const std::string& path, const std:
   apply_document(config, document, {path, true});
   Config file_alone = config;
   settle_defaults(file_alone);
-  apply_environment(config, environment);
+  apply_environment(config, environment, notes);
   apply_sets(config, sets);
   settle_defaults(config);
   const std::vector<std::string> left_out = give_way_to_overrides(config, file_alone);

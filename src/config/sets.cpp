@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -55,7 +57,32 @@ void apply_sets(Config& config, const std::vector<std::string>& sets) {
   }
 }
 
-void apply_environment(Config& config, const std::vector<std::pair<std::string, std::string>>& environment) {
+namespace {
+
+// The program's own variables beside the keys.
+constexpr std::array kOwnVariables = {"ECHELON_LOG",          "ECHELON_MAX_ISA",   "ECHELON_FAULT",
+                                      "ECHELON_ATTEMPT_FILE", "ECHELON_RESTARTED", "ECHELON_JOB_END_TIME",
+                                      "ECHELON_MPI"};
+
+std::string without_start(const std::string& variable) { return variable.substr(std::string_view("ECHELON_").size()); }
+
+// Of a variable that names no key: a note where it is near to a name that is read; others are somebody else's.
+void note_unknown(const std::string& name, const std::vector<std::string>& keys, std::vector<std::string>* notes) {
+  if (notes == nullptr || !name.starts_with("ECHELON_")) return;
+  std::vector<std::string> known;
+  for (const std::string& key : keys) known.push_back(without_start(key));
+  for (const char* own : kOwnVariables) known.push_back(without_start(own));
+  const std::string near = nearest_name(without_start(name), known);
+  constexpr int kShare = 3;  // of a name's letters that may differ: one in so many
+  if (near.empty() || edit_distance(without_start(name), near) * kShare > static_cast<int>(near.size())) return;
+  if (near == without_start(name)) return;
+  notes->push_back(fmt::format("environment variable {} is not read (did you mean ECHELON_{}?)", name, near));
+}
+
+}  // namespace
+
+void apply_environment(Config& config, const std::vector<std::pair<std::string, std::string>>& environment,
+                       std::vector<std::string>* notes) {
   std::vector<std::string> known;
   for (const auto& key : config_keys()) known.push_back(environment_name(key.section, key.name));
   for (const auto& [name, value] : environment) {
@@ -79,6 +106,7 @@ void apply_environment(Config& config, const std::vector<std::pair<std::string, 
                      [&](const std::string& other) { return other.starts_with(start); });
         throw ConfigError(fmt::format("{}: {}", origin.name, unknown_name("variable", name, of_section)));
       }
+    note_unknown(name, known, notes);
   }
 }
 

@@ -280,26 +280,34 @@ SampleSlot SamplePlan::slot(std::int64_t position) const {
 }
 
 std::vector<SampleSlot> SamplePlan::ids(std::int64_t epoch, std::int64_t step, int replica) const {
-  const Span at = span(epoch, step, replica);
   std::vector<SampleSlot> slots;
   if (!takes(epoch, step, replica)) return slots;
   slots.reserve(static_cast<std::size_t>(batch(replica)));
-  const std::int64_t first_row = row_of(replica), rows = first_row + batch(replica);
+  visit(epoch, step, replica, batch(replica), [&](const SampleSlot& slot) { slots.push_back(slot); });
+  return slots;
+}
+
+// Of the first `rows` of the replica's batch.
+template <class Visit>
+void SamplePlan::visit(std::int64_t epoch, std::int64_t step, int replica, std::int64_t rows,
+                       const Visit& visitor) const {
+  if (!takes(epoch, step, replica)) return;
+  const Span at = span(epoch, step, replica);
+  const std::int64_t first_row = row_of(replica), end_row = first_row + rows;
   if (request_.stream) {
-    for (std::int64_t row = first_row; row < rows; ++row) slots.push_back(slot(row * steps_ + step));
-    return slots;
+    for (std::int64_t row = first_row; row < end_row; ++row) visitor(slot(row * steps_ + step));
+    return;
   }
   const std::lock_guard lock(orders_->mutex);
   if (!request_.buckets.empty()) {
     const LengthBucketSteps& steps = bucket_steps(epoch);
-    for (std::int64_t row = first_row; row < rows; ++row) slots.push_back(in_data(steps.at(step, row)));
-    return slots;
+    for (std::int64_t row = first_row; row < end_row; ++row) visitor(in_data(steps.at(step, row)));
+    return;
   }
   SampleOrder& order = orders_->of_stream(at.stream).get(epoch, [&] { return make_order(epoch, at.stream); });
-  for (std::int64_t position = at.first; position < at.first + batch(replica); ++position)
-    slots.push_back({.id = id_of(order.at(position % at.total)),
-                     .counts = position < at.total || request_.ragged != Ragged::zero_weight});
-  return slots;
+  for (std::int64_t position = at.first; position < at.first + rows; ++position)
+    visitor(SampleSlot{.id = id_of(order.at(position % at.total)),
+                       .counts = position < at.total || request_.ragged != Ragged::zero_weight});
 }
 
 std::int64_t SamplePlan::length(std::int64_t epoch, std::int64_t step) const {
@@ -328,14 +336,15 @@ std::vector<std::int64_t> SamplePlan::ids_at(std::int64_t epoch, const std::vect
   return ids;
 }
 
+// Rows of a batch beyond twice the data bring nothing new: each sample is seen more than once already.
 SamplePlan::Coverage SamplePlan::coverage(std::int64_t epoch) const {
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(ids_end_), 0);
   for (int r = 0; r < replicas(); ++r)
     for (std::int64_t step = 0; step < steps_in(epoch); ++step)
-      for (const SampleSlot& slot : ids(epoch, step, r)) {
+      visit(epoch, step, r, std::min(batch(r), 2 * ids_end_), [&](const SampleSlot& slot) {
         std::uint8_t& times = seen[static_cast<std::size_t>(slot.id)];
         if (slot.counts && times < 255) ++times;
-      }
+      });
   Coverage coverage;
   for (const std::uint8_t times : seen) {
     ++(times == 0 ? coverage.never : times == 1 ? coverage.once : coverage.more);

@@ -179,6 +179,8 @@ class SamplePlan {
     std::int64_t total = 0;
   };
   Span span(std::int64_t epoch, std::int64_t step, int replica) const;
+  template <class Visit>
+  void visit(std::int64_t epoch, std::int64_t step, int replica, std::int64_t rows, const Visit& visitor) const;
   std::int64_t steps_of(std::int64_t samples, std::int64_t batch) const;
   std::int64_t stream_samples(int replica) const;
   int share_of(int replica) const { return share_[static_cast<std::size_t>(replica)]; }

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <new>
+#include "base/failure.hpp"
 
 namespace echelon::inline job {
 
@@ -13,14 +12,9 @@ void all_or_none(Group& group, const std::function<void()>& body) {
     body();
   } catch (const CommonError&) {
     throw;
-  } catch (const Error& error) {
-    trouble = fmt::format("{} {}", static_cast<int>(error.code()), error.what());
-  } catch (const std::filesystem::filesystem_error& error) {
-    trouble = fmt::format("{} {}", static_cast<int>(kExitEnvironment), error.what());
-  } catch (const std::bad_alloc&) {
-    trouble = fmt::format("{} out of memory", static_cast<int>(kExitMemory));
   } catch (const std::exception& error) {
-    trouble = fmt::format("{} {}", static_cast<int>(kExitInternal), error.what());
+    const Failure failure = failure_of(error);
+    trouble = fmt::format("{} {}", static_cast<int>(failure.code), failure.text);
   }
   double troubles = trouble.empty() ? 0 : 1;
   group.sum({&troubles, 1});

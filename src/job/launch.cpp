@@ -17,6 +17,7 @@
 #include "base/cores.hpp"
 #include "base/cpu_time.hpp"
 #include "base/error.hpp"
+#include "base/limits.hpp"
 #include "base/peak_memory.hpp"
 #include "base/processor.hpp"
 #include "base/text.hpp"
@@ -51,10 +52,19 @@ void require_cpu() {
       "CXXFLAGS, or use a newer node");
 }
 
+// Those of the engine, of MPI and of a run, and a share of the cores.
+int threads_of_rank() {
+  constexpr int kHelpers = 10;
+  int ranks = 1;  // of this host, as far as the launcher tells
+  if (const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE")) ranks = std::max(1, std::atoi(text));
+  return kHelpers + usable_cores() / ranks;
+}
+
 }  // namespace
 
 void prepare_process() {
   require_cpu();
+  if (!is_set(kRestarted)) require_limits(threads_of_rank());
   std::vector<std::string> words = words_of_this_process();
   if (is_set(kRestarted) && !words.empty())  // else top, ps and pkill would know it as "exe"
     ::prctl(PR_SET_NAME, std::filesystem::path(words.front()).filename().c_str());

@@ -168,9 +168,9 @@ void RunLock::take_over(const std::string& path, bool locked) {
     wait_for_death(path, before);
   }
   if (holder.known) log_info("{} was held by {}, which has ended", run_, holder.text());
-  const auto bytes = static_cast<ssize_t>(own_.size());
-  if (::ftruncate(fd_, 0) != 0 || ::pwrite(fd_, own_.data(), own_.size(), 0) != bytes || ::fsync(fd_) != 0)
-    fail(path, "cannot be written");
+  if (::ftruncate(fd_, 0) != 0) fail(path, "cannot be written");
+  write_at(fd_, path, own_.data(), own_.size(), 0);
+  if (::fsync(fd_) != 0) fail(path, "cannot be written");
 }
 
 // Returns once the file has stood still for dead_s; refuses where it is renewed meanwhile.

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <new>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/failure.hpp"
 #include "base/log.hpp"
 #include "base/stretch.hpp"
 #include "comm/checked.hpp"
@@ -49,14 +49,9 @@ int Attempt::run_and_report() {
     return fail(error.code(), error.what(), true);
   } catch (const MessageError& error) {
     return fail(error.code(), fmt::format("{}, at step {}, in {}", error.what(), phase_.step(), phase_.name()), false);
-  } catch (const Error& error) {
-    return fail(error.code(), error.what(), false);
-  } catch (const std::filesystem::filesystem_error& error) {
-    return fail(kExitEnvironment, error.what(), false);
-  } catch (const std::bad_alloc&) {
-    return fail(kExitMemory, "out of memory", false);
   } catch (const std::exception& error) {
-    return fail(kExitInternal, error.what(), false);
+    const Failure failure = failure_of(error);
+    return fail(failure.code, failure.text, false);
   }
 }
 
@@ -67,7 +62,8 @@ int Attempt::fail(int exit_code, const std::string& text, bool common) {
   const std::string message = common || slot_.ranks == 1 ? text : fmt::format("rank {}: {}", slot_.rank, text);
   if (logs) {
     flush_log();
-    std::fprintf(stderr, "echelon: error: %s\n%s", message.c_str(), exit_code == kExitInternal ? kReportIt : "");
+    std::fprintf(stderr, "echelon: error: %s\n%s", escaped_for_terminal(message).c_str(),
+                 exit_code == kExitInternal ? kReportIt : "");
     std::fflush(stderr);
     bool first = false;
     try {
