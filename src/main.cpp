@@ -16,7 +16,7 @@ namespace {
 
 int fail(int code, const std::string& text) {
   echelon::flush_log();
-  std::fprintf(stderr, "echelon: error: %s\n%s", text.c_str(),
+  std::fprintf(stderr, "echelon: error: %s\n%s", echelon::escaped_for_terminal(text).c_str(),
                code == echelon::kExitInternal ? echelon::kReportIt : "");
   return code;
 }

@@ -118,7 +118,7 @@ void require_limits(int threads) {
   try_threads(threads);
 }
 
-std::string limits_text() {
+std::string limits_of_process_text() {
   std::string text;
   const auto add = [&](const std::string& limit) { text += (text.empty() ? "; limits: " : ", ") + limit; };
   if (const rlim_t is = limit_of(RLIMIT_NPROC).rlim_cur; is != RLIM_INFINITY) add(fmt::format("ulimit -u {}", is));
@@ -130,7 +130,7 @@ std::string limits_text() {
 
 std::string no_thread_text() {
   return "the operating system starts no more threads (EAGAIN): raise a limit, or take fewer (device.threads, ranks)" +
-         limits_text();
+         limits_of_process_text();
 }
 
 }  // namespace echelon::inline base

@@ -13,7 +13,7 @@ namespace echelon::inline base {
 void require_limits(int threads);
 
 // "; limits: ulimit -v 300000, pids.max 20": those that are set, "" for none.
-std::string limits_text();
+std::string limits_of_process_text();
 // Of a thread that the system does not start.
 std::string no_thread_text();
 

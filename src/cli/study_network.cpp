@@ -9,6 +9,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/text.hpp"
 #include "cli/network_text.hpp"
 #include "comm/group.hpp"
@@ -42,9 +43,11 @@ void store(const StudyPlan& study, const LinkMatrix& links, const LinkFaults& fa
 
 std::string section_of(const LinkMatrix& links, const std::string& stem) {
   const LinkFaults faults = find_link_faults(links, {});
-  std::string text = fmt::format("\n{}, measured {} (`{}.json`):\n\n", where_text(links), links.date, stem);
-  for (const std::string& fault : faults.blocked) text += fmt::format("* **blocked**: {}\n", fault);
-  for (const std::string& fault : faults.slow) text += fmt::format("* slow: {}\n", fault);
+  std::string text = fmt::format("\n{}, measured {} (`{}.json`):\n\n", escaped_for_markdown(where_text(links)),
+                                 escaped_for_markdown(links.date), stem);
+  for (const std::string& fault : faults.blocked)
+    text += fmt::format("* **blocked**: {}\n", escaped_for_markdown(fault));
+  for (const std::string& fault : faults.slow) text += fmt::format("* slow: {}\n", escaped_for_markdown(fault));
   if (faults.blocked.empty() && faults.slow.empty()) text += "* no slow and no blocked link\n";
   return text + fmt::format("\n![Bandwidth of the links]({}.svg)\n", stem);
 }

@@ -7,9 +7,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <sstream>
+#include <string>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "cli/foresee_launch.hpp"
@@ -62,8 +65,11 @@ Foretold foretell(const StudyPlan& study, const StudyCell& cell, const CellRecor
 
 // A section of study.md; "" for a single round.
 std::string machine_markdown(const std::vector<RoundControl>& rounds) {
-  const std::string text = control_text(rounds);
-  return text.empty() ? "" : "\n## The machine\n\n```\n" + text + "```\n";
+  std::istringstream lines(control_text(rounds));
+  std::string items;
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) items += "* " + escaped_for_markdown(line) + "\n";
+  return items.empty() ? "" : "\n## The machine\n\n" + items;
 }
 
 // Data or model split by layer among the ranks of a host, for the recommended setting.

@@ -29,8 +29,8 @@ inline constexpr double kTermDeadline_s = 20;  // Slurm kills 30 s after TERM
 inline constexpr int kTermApart_s = 5;
 
 // In a program that will have a SignalWatch: holds the signals back over the restart of prepare_process, then lets them
-// set their flags while MPI starts, so that a request of the first second is not lost and kills nothing. PIPE is ignored
-// from here on: a run whose output nobody reads any more (`train | head -1`) goes on without it.
+// set their flags while MPI starts, so that a request of the first second is not lost and kills nothing. PIPE is
+// ignored from here on: a run whose output nobody reads any more (`train | head -1`) goes on without it.
 void hold_signals();
 void take_early_signals();
 

@@ -77,5 +77,14 @@ TEST_CASE("a variable of the environment that is nearly one of the program's is 
                               !Contains("ECHELON_HOME"));
 }
 
+TEST_CASE("control characters of a name reach no terminal, not even by the error that refuses them", "[run][limits]") {
+  const Trial trial;
+  for (const char* verb : {"check", "train"}) {
+    const Outcome outcome = trial.echelon({verb, "trial.toml", "--set", "name=a\x1b]0;owned\x07\x1b[31mred"});
+    CHECK(outcome.code == kExitConfig);
+    CHECK_THAT(outcome.err, Contains("a?]0;owned??[31mred") && !Contains("\x1b"));
+  }
+}
+
 }  // namespace
 }  // namespace echelon
