@@ -127,8 +127,8 @@ struct Opened : OpenedModel {
 };
 
 Opened open(const FollowOptions& options, const std::string& path, const HostSlot& slot) {
-  Opened opened{open_model(
-      {.model = path, .data = options.data, .device = options.device, .threads = options.threads}, slot)};
+  Opened opened{
+      open_model({.model = path, .data = options.data, .device = options.device, .threads = options.threads}, slot)};
   opened.epoch = h5::Reader(path).attribute_int("epoch");
   return opened;
 }

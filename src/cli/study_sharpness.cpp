@@ -17,7 +17,7 @@ double sharpness_of(const std::string& attempt, double epsilon) {
   try {
     const std::string run = std::filesystem::path(attempt).parent_path().string();
     const std::string data = find_model(run).config.data.train;
-    OpenedModel opened = open_model({.model = run, .data = data}, {});
+    OpenedModel opened = open_model({.model = run, .data = data, .device = {}}, {});
     return measure_sharpness(opened.model, opened.data, opened.saved.config, {.epsilon = epsilon}).value;
   } catch (const Error& error) {
     log_warning("study.sharpness: {}", error.what());

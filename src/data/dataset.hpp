@@ -50,12 +50,13 @@ using Starts = std::shared_ptr<const std::vector<std::int64_t>>;
 
 struct Dataset {
   DataKind kind = DataKind::samples;
-  std::vector<Shard> shards;  // in name order
-  Shape sample_shape;         // (C, H, W); of text, sequences and pairs (T), or (T, F)
-  DType stored = DType::u8;
-  std::int64_t classes = 0;  // of labels; of text and pairs the (target) vocabulary; 0: labels are numbers
-  Shape label_shape;         // of numbers: () or (K)
-  bool labelled = true;      // false: no labels in the files; they read as 0 with weight 0
+  std::vector<Shard> shards;   // in name order
+  Shape sample_shape;          // (C, H, W); of text, sequences and pairs (T), or (T, F)
+  DType stored = DType::u8;    // as it is read
+  std::string stored_as = {};  // "a 64-bit float", where samples are converted to `stored` on reading
+  std::int64_t classes = 0;    // of labels; of text and pairs the (target) vocabulary; 0: labels are numbers
+  Shape label_shape;           // of numbers: () or (K)
+  bool labelled = true;        // false: no labels in the files; they read as 0 with weight 0
   double least_label = -std::numeric_limits<double>::infinity();  // of numbers, as the loss demands (demand_labels)
   double most_label = std::numeric_limits<double>::infinity();
   std::vector<std::string> class_names;  // by class; may be empty

@@ -26,8 +26,9 @@ std::string content_text(const Dataset& dataset) {
   for (const Shard& shard : dataset.shards) tokens += shard.tokens;
   switch (dataset.kind) {
     case DataKind::samples:
-      return fmt::format("{} samples of {}, {}, {}", samples, dataset.sample_shape.text(), labels_text(dataset),
-                         name_of(dataset.stored));
+      return fmt::format("{} samples of {}, {}, {}{}", samples, dataset.sample_shape.text(), labels_text(dataset),
+                         name_of(dataset.stored),
+                         dataset.stored_as.empty() ? "" : fmt::format(" (stored as {})", dataset.stored_as));
     case DataKind::text:
       return fmt::format("a text of {} tokens, {} kinds, as {} windows of {}", count_text(tokens), kinds, samples,
                          dataset.length());
@@ -47,19 +48,22 @@ std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb) 
   std::vector<std::string> hints;
   const auto channels = [](std::int64_t extent) { return extent == 1 || extent == 3 || extent == 4; };
   if (dataset.kind == DataKind::samples && channels(dataset.sample_shape[2]) && !channels(dataset.sample_shape[0]))
-    hints.push_back(fmt::format("{}: samples are (C, H, W), here {}: {} channels; if they are (H, W, C), write them with "
-                                "x.transpose(0, 3, 1, 2)",
-                                dataset.shards[0].path, dataset.sample_shape.text(), dataset.sample_shape[0]));
+    hints.push_back(
+        fmt::format("{}: samples are (C, H, W), here {}: {} channels; if they are (H, W, C), write them with "
+                    "x.transpose(0, 3, 1, 2)",
+                    dataset.shards[0].path, dataset.sample_shape.text(), dataset.sample_shape[0]));
   double chunk = 0;  // bytes
   for (const Shard& shard : dataset.shards)
     if (shard.chunk.rank() > 0 && (shard.deflate || shard.checksums))
-      chunk = std::max(chunk, static_cast<double>(shard.chunk.elems() * static_cast<std::int64_t>(size_of(dataset.stored))));
+      chunk = std::max(chunk,
+                       static_cast<double>(shard.chunk.elems() * static_cast<std::int64_t>(size_of(dataset.stored))));
   // The chunk as it is stored, inflated, put in order, and its records.
   constexpr double kCopies = 2.5;
   if (kCopies * chunk > buffer_mb * (1 << 20))
-    hints.push_back(fmt::format("{}: a chunk has {} and is decoded whole, which takes up to {} beside the memory foretold, "
-                                "more than data.buffer_mb = {}; write chunks of 64 to 256 samples",
-                                dataset.shards[0].path, bytes_text(chunk), bytes_text(kCopies * chunk), buffer_mb));
+    hints.push_back(
+        fmt::format("{}: a chunk has {} and is decoded whole, which takes up to {} beside the memory foretold, "
+                    "more than data.buffer_mb = {}; write chunks of 64 to 256 samples",
+                    dataset.shards[0].path, bytes_text(chunk), bytes_text(kCopies * chunk), buffer_mb));
   return hints;
 }
 

@@ -8,7 +8,6 @@
 namespace echelon::inline data {
 namespace {
 
-
 // Moves or swaps a file of the replica with the most work for as long as that makes the most work less. Of equal
 // changes the first counts.
 class Improvement {

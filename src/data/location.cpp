@@ -4,6 +4,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -17,7 +18,12 @@ namespace fs = std::filesystem;
   throw DataError(fmt::format("{}: {}", path, what));
 }
 
-bool is_shard_name(const fs::path& path) { return path.extension() == ".h5" || path.extension() == ".hdf5"; }
+// In any case: a file that is not read would be left out without a word.
+bool is_shard_name(const fs::path& path) {
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  return ending == ".h5" || ending == ".hdf5";
+}
 
 std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files, folders;

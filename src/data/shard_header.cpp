@@ -43,6 +43,15 @@ std::vector<double> per_channel(const h5::Reader& reader, const char* name, std:
   return values;
 }
 
+bool is_real(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
+
+// Floats are read as f32.
+void take_type(const h5::DatasetInfo& info, Dataset& dataset) {
+  const bool narrowed = info.dtype == DType::f64;
+  dataset.stored = narrowed ? DType::f32 : info.dtype;
+  dataset.stored_as = narrowed ? "a 64-bit float" : info.stored_as;
+}
+
 DataKind read_kind(const h5::Reader& reader) {
   if (!reader.has_attribute(format::kKind)) return DataKind::samples;
   const std::string name = reader.attribute_text(format::kKind);
@@ -92,7 +101,7 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
     if (value <= 0) fail(path, fmt::format("attribute 'std' holds {}, must be above 0", value));
 }
 
-// Classes (N) of u8 or i32, with the attribute 'classes'; or numbers (N) or (N, K) of f32, without. Where labels are
+// Classes (N) of integers, with the attribute 'classes'; or numbers (N) or (N, K) of floats, without. Where labels are
 // optional and there are none the attribute may be there or not.
 h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int64_t samples, Labels wanted) {
   const std::string& path = reader.path();
@@ -103,17 +112,14 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
     return {};
   }
   const h5::DatasetInfo labels = reader.info(format::kLabels);
-  if (labels.dtype != DType::u8 && labels.dtype != DType::i32 && labels.dtype != DType::f32)
-    fail(path,
-         fmt::format("dataset 'labels' is {}, must be u8 or i32 (classes) or f32 (numbers)", name_of(labels.dtype)));
-  const bool numbers = labels.dtype == DType::f32;
+  const bool numbers = is_real(labels.dtype);
   if (labels.shape.rank() < 1 || labels.shape.rank() > (numbers ? 2 : 1))
     fail(path,
          fmt::format("dataset 'labels' has shape {}, must be (N){}", labels.shape.text(), numbers ? " or (N, K)" : ""));
   if (samples != labels.shape[0]) fail(path, fmt::format("holds {} samples but {} labels", samples, labels.shape[0]));
   reader.require_written(format::kLabels);
   if (numbers && reader.has_attribute(format::kClasses))
-    fail(path, "dataset 'labels' is f32, regression targets, but there is an attribute 'classes'");
+    fail(path, "dataset 'labels' is of floats, regression targets, but there is an attribute 'classes'");
   if (numbers)
     dataset.label_shape = labels.shape.without_front();
   else
@@ -126,13 +132,14 @@ void read_samples(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
   const h5::DatasetInfo samples = reader.info(format::kSamples);
   if (samples.shape.rank() != 4)
     fail(path, fmt::format("dataset 'samples' has shape {}, must be (N, C, H, W)", samples.shape.text()));
-  if (samples.dtype != DType::u8 && samples.dtype != DType::f32)
-    fail(path, fmt::format("dataset 'samples' is {}, must be u8 or f32", name_of(samples.dtype)));
+  if (samples.dtype != DType::u8 && !is_real(samples.dtype))
+    fail(path, fmt::format("dataset 'samples' is {}, must be of 8-bit unsigned integers or of floats",
+                           samples.stored_as.empty() ? name_of(samples.dtype) : samples.stored_as));
   const h5::DatasetInfo labels = read_labels(reader, dataset, samples.shape[0], wanted);
   if (samples.shape.elems() == 0) fail(path, fmt::format("holds no sample: shape {}", samples.shape.text()));
   reader.require_written(format::kSamples);
   dataset.sample_shape = samples.shape.without_front();
-  dataset.stored = samples.dtype;
+  take_type(samples, dataset);
   read_normalisation(reader, dataset, dataset.sample_shape[0]);
   dataset.shards.push_back({.path = path,
                             .samples = samples.shape[0],
@@ -147,8 +154,8 @@ void read_samples(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
 h5::DatasetInfo tokens_of(const h5::Reader& reader, const char* name) {
   const h5::DatasetInfo tokens = reader.info(name);
   if (tokens.shape.rank() != 1 || (tokens.dtype != DType::u8 && tokens.dtype != DType::i32))
-    fail(reader.path(), fmt::format("dataset '{}' is {} of {}, must be (tokens) of u8 or i32", name,
-                                    tokens.shape.text(), name_of(tokens.dtype)));
+    fail(reader.path(), fmt::format("dataset '{}' is {} of {}, must be (tokens) of integers", name, tokens.shape.text(),
+                                    name_of(tokens.dtype)));
   reader.require_written(name);
   return tokens;
 }
@@ -156,9 +163,9 @@ h5::DatasetInfo tokens_of(const h5::Reader& reader, const char* name) {
 // Sums of the lengths in a dataset: they must add up to `rows`.
 Starts read_starts(const h5::Reader& reader, const char* name, std::int64_t rows, std::int64_t least) {
   const h5::DatasetInfo info = reader.info(name);
-  if (info.shape.rank() != 1 || info.dtype != DType::i32)
-    fail(reader.path(),
-         fmt::format("dataset '{}' is {} of {}, must be (N) of i32", name, info.shape.text(), name_of(info.dtype)));
+  if (info.shape.rank() != 1 || is_real(info.dtype))
+    fail(reader.path(), fmt::format("dataset '{}' is {} of {}, must be (N) of integers", name, info.shape.text(),
+                                    name_of(info.dtype)));
   if (info.shape[0] == 0) fail(reader.path(), "holds no sequence");
   reader.require_written(name);
   std::vector<std::int32_t> lengths(static_cast<std::size_t>(info.shape[0]));
@@ -182,7 +189,7 @@ void add_shard(const h5::Reader& reader, Dataset& dataset, const h5::DatasetInfo
     if (info.name != format::kVocabulary && info.name != format::kTargetVocabulary) bytes += info.stored_bytes;
     checksums &= info.checksum;
   }
-  dataset.stored = rows.dtype;
+  take_type(rows, dataset);
   dataset.shards.push_back({.path = reader.path(),
                             .samples = samples,
                             .first = 0,
@@ -211,8 +218,8 @@ void read_sequences(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
     dataset.sample_shape = {0};
   } else {
     rows = reader.info(format::kValues);
-    if (rows.shape.rank() != 2 || rows.dtype != DType::f32 || rows.shape[1] < 1)
-      fail(reader.path(), fmt::format("dataset 'values' is {} of {}, must be (steps, features) of f32",
+    if (rows.shape.rank() != 2 || !is_real(rows.dtype) || rows.shape[1] < 1)
+      fail(reader.path(), fmt::format("dataset 'values' is {} of {}, must be (steps, features) of floats",
                                       rows.shape.text(), name_of(rows.dtype)));
     reader.require_written(format::kValues);
     dataset.sample_shape = {0, rows.shape[1]};

@@ -59,11 +59,10 @@ std::optional<DType> dtype_of_type(hid_t type) {
   const std::size_t size = H5Tget_size(type);
   if (kind == H5T_FLOAT && size == 4) return DType::f32;
   if (kind == H5T_FLOAT && size == 8) return DType::f64;
-  if (kind != H5T_INTEGER) return std::nullopt;
+  if (kind == H5T_FLOAT && size == 2) return DType::f32;
+  if (kind != H5T_INTEGER || size > 8) return std::nullopt;
   const bool has_sign = H5Tget_sign(type) == H5T_SGN_2;
-  if (has_sign && size == 4) return DType::i32;
-  if (!has_sign && size == 1) return DType::u8;
-  return std::nullopt;
+  return !has_sign && size == 1 ? DType::u8 : DType::i32;
 }
 
 std::string type_text(hid_t type) {

@@ -50,8 +50,10 @@ std::string reason();
 bool reason_has(std::string_view text);
 
 hid_t native_type(DType dtype);
-std::optional<DType> dtype_of_type(hid_t type);  // by class, size and sign; any byte order
-std::string type_text(hid_t type);               // "a 64-bit integer", "text", for messages
+// The type that values are read as, by class, size and sign; any byte order. Halves are read as f32, integers of other
+// sizes as i32, where the library makes the nearest i32 of one that does not fit.
+std::optional<DType> dtype_of_type(hid_t type);
+std::string type_text(hid_t type);  // "a 64-bit integer", "text", for messages
 
 using Extents = std::array<hsize_t, Shape::kMaxRank>;
 Extents extents_of(const Shape& shape);

@@ -112,9 +112,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   dataset->type = Handle(H5Dget_type(dataset->handle.id()), H5Tclose);
   const auto dtype = dtype_of_type(dataset->type.id());
   if (!dtype)
-    fail(name, fmt::format("holds {}; known are f32, f64, i32 and u8 (32- and 64-bit floats, 32-bit signed and 8-bit "
-                           "unsigned integers)",
-                           type_text(dataset->type.id())));
+    fail(name, fmt::format("holds {}; known are integers and floats of up to 64 bits", type_text(dataset->type.id())));
   const Handle space(H5Dget_space(dataset->handle.id()), H5Sclose);
   const auto shape = shape_of_space(space.id());
   if (!shape) fail(name, fmt::format("has more than {} axes", Shape::kMaxRank));
@@ -124,10 +122,13 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   dataset->info.name = name;
   dataset->info.shape = *shape;
   dataset->info.dtype = *dtype;
+  const std::size_t element_bytes = H5Tget_size(dataset->type.id());
+  const bool converted = element_bytes != size_of(*dtype);
+  if (converted) dataset->info.stored_as = type_text(dataset->type.id());
   dataset->info.stored_bytes = H5Dget_storage_size(dataset->handle.id());
 
   RowChunks& chunks = dataset->chunks;
-  chunks.element_bytes = size_of(*dtype);
+  chunks.element_bytes = element_bytes;
   chunks.row_bytes = static_cast<std::size_t>(shape->row_elems()) * chunks.element_bytes;
   const Handle creation(H5Dget_create_plist(dataset->handle.id()), H5Pclose);
   const H5D_layout_t layout = H5Pget_layout(creation.id());
@@ -159,7 +160,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   require_place(*dataset, layout);
   dataset->info.deflate = chunks.known && chunks.deflate >= 0;
   dataset->info.checksum |= chunks.checksum >= 0;
-  if (chunks.filtered && !chunks.decodable()) {  // the library decodes: let its cache hold one chunk
+  if (chunks.filtered && (!chunks.decodable() || converted)) {  // the library decodes: let its cache hold one chunk
     const std::size_t one = static_cast<std::size_t>(dataset->info.chunk.elems()) * chunks.element_bytes;
     const Handle access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
     H5Pset_chunk_cache(access.id(), 521, std::max<std::size_t>(one, 1 << 20), 1.0);
@@ -188,7 +189,7 @@ void Reader::Body::require_place(const OpenDataset& dataset, H5D_layout_t layout
   constexpr double kMostInflated = 1100;
   const bool chunked = layout == H5D_CHUNKED;
   const DatasetInfo& info = dataset.info;
-  double bytes = static_cast<double>(size_of(info.dtype));  // cannot overflow
+  double bytes = static_cast<double>(dataset.chunks.element_bytes);  // cannot overflow
   for (const std::int64_t extent : (chunked ? info.chunk : info.shape).extents()) bytes *= static_cast<double>(extent);
   const double most = static_cast<double>(dataset.file_bytes) * (dataset.chunks.filtered ? kMostInflated : 1);
   // The library reads past the end of its buffers where the place of other values is not as large as they are.
@@ -213,7 +214,7 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
   if (dataset.is_virtual)
     require_sources(fmt::format("{}: dataset '{}'", path, dataset.info.name), path,
                     Handle(H5Dget_create_plist(dataset.handle.id()), H5Pclose).id());
-  bytes_read += static_cast<std::uint64_t>(region.elems()) * size_of(dataset.info.dtype);
+  bytes_read += static_cast<std::uint64_t>(region.elems()) * dataset.chunks.element_bytes;
 }
 
 void Reader::Body::read_whole_chunks(const OpenDataset& dataset, std::int64_t first, std::int64_t count,

@@ -149,6 +149,9 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
                   by_rank_text(made.devices)),
       fmt::format("results   {}", p.start.folder.attempt),
   };
+  if (!p.plan.train.stored_as.empty())
+    lines.push_back(fmt::format("note      training data are stored as {} and converted to {} when they are read",
+                                p.plan.train.stored_as, echelon::name_of(p.plan.train.stored)));
   if (const auto line = class_line(p.plan)) lines.push_back(*line);
   for (const std::string& note : p.notes) lines.push_back("note      " + note);
   if (p.config.exchange.warmup_replicas > 0) lines.push_back(warmup_line(p.config.exchange, p.plan));

@@ -86,7 +86,7 @@ std::uint32_t ByteStream::read_be32(const std::string& what) {
   return value;
 }
 
-bool ByteStream::line(std::string& text, bool* ended) {
+bool ByteStream::line(std::string& text, bool* ended, std::size_t most) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";
   const bool first = offset_ == 0;
   text.clear();
@@ -106,7 +106,7 @@ bool ByteStream::line(std::string& text, bool* ended) {
     taken_ += length + (end != nullptr ? 1 : 0);
     offset_ += static_cast<std::int64_t>(length + (end != nullptr ? 1 : 0));
     closed = end != nullptr;
-    if (closed) break;
+    if (closed || text.size() >= most) break;
   }
   if (first && text.starts_with(kMark)) text.erase(0, kMark.size());
   if (ended != nullptr) *ended = closed;

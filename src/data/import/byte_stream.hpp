@@ -31,7 +31,8 @@ class ByteStream {
   std::uint32_t read_be32(const std::string& what);  // a big-endian number
   // Reads the next line without its end ("\n" or "\r\n"), the first one also without a byte-order mark (UTF-8); false
   // at the end of the file. `ended`: set to whether the line had an end.
-  bool line(std::string& text, bool* ended = nullptr);
+  // `most`: a line is ended behind so many bytes, or a block more.
+  bool line(std::string& text, bool* ended = nullptr, std::size_t most = SIZE_MAX);
 
  private:
   struct Close {

@@ -107,7 +107,10 @@ class Csv : public SampleSource {
         continue;
       }
       double value = 0;
-      if (!parse_number(cells_[static_cast<std::size_t>(column)], value)) fail(column, "is not a finite number");
+      const std::string_view cell = cells_[static_cast<std::size_t>(column)];
+      if (!parse_number(cell, value))
+        fail(column, is_missing(cell) ? "is not a finite number: a missing value; fill it in, or leave the line out"
+                                      : "is not a finite number");
       if (column >= first_target)
         store_real(label + 4 * (column - first_target), column, value);
       else

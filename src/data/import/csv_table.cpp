@@ -13,17 +13,20 @@
 namespace echelon::inline data {
 namespace {
 
+constexpr std::size_t kMostLine = 64 << 20;
+
 bool same_word(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-// Whether a cell can stand for a number: one that is not finite, out of range or missing included. Not a column's name.
-bool stands_for_number(std::string_view cell) {
+bool is_missing_word(std::string_view cell) {
   static constexpr std::array kMissing = {"na", "n/a", "#n/a", "null", "none", "?"};
-  return reads_as_number(cell) ||
-         std::any_of(kMissing.begin(), kMissing.end(), [&](const char* word) { return same_word(cell, word); });
+  return std::any_of(kMissing.begin(), kMissing.end(), [&](const char* word) { return same_word(cell, word); });
 }
+
+// Whether a cell can stand for a number: one that is not finite, out of range or missing included. Not a column's name.
+bool stands_for_number(std::string_view cell) { return reads_as_number(cell) || is_missing_word(cell); }
 
 bool names_columns(const std::vector<std::string_view>& cells, std::int64_t first_value) {
   bool text = false;
@@ -34,7 +37,18 @@ bool names_columns(const std::vector<std::string_view>& cells, std::int64_t firs
   return text;
 }
 
+// What divides the first line into the most cells, a comma where it holds one: "a;b;class", "a\tb\tclass".
+char separator_of(std::string_view line) {
+  char best = ',';
+  if (line.find(',') != std::string_view::npos) return best;
+  for (const char other : {';', '\t'})
+    if (std::count(line.begin(), line.end(), other) > std::count(line.begin(), line.end(), best)) best = other;
+  return best;
+}
+
 }  // namespace
+
+bool is_missing(std::string_view cell) { return cell.empty() || same_word(cell, "nan") || is_missing_word(cell); }
 
 Heading heading_of(const std::string& name) {
   const std::vector<std::string> known{"auto", "yes", "no"};
@@ -46,7 +60,8 @@ Heading heading_of(const std::string& name) {
 CsvTable::CsvTable(const std::string& path, Heading heading, std::int64_t first_value) : stream_(path), mode_(heading) {
   std::vector<std::string_view> cells;
   std::string first;
-  if (stream_.line(first)) {
+  if (next_line(first)) {
+    separator_ = separator_of(first);
     text_ = first;
     line_ = 1;
     if (mode_ == Heading::automatic) split(cells);
@@ -60,12 +75,19 @@ void CsvTable::rewind() {
   stream_.rewind();
   line_ = 0;
   if (heading_.empty()) return;
-  stream_.line(text_);
+  next_line(text_);
   line_ = 1;
 }
 
+bool CsvTable::next_line(std::string& text) {
+  if (!stream_.line(text, nullptr, kMostLine)) return false;
+  if (text.size() < kMostLine) return true;
+  throw DataError(fmt::format("{}: line {} has more than {} bytes; is this a table with a row a line?", path(),
+                              line_ + 1, kMostLine));
+}
+
 bool CsvTable::next(std::vector<std::string_view>& cells) {
-  while (stream_.line(text_)) {
+  while (next_line(text_)) {
     ++line_;
     if (trimmed(text_).empty()) continue;
     split(cells);
@@ -77,21 +99,21 @@ bool CsvTable::next(std::vector<std::string_view>& cells) {
 void CsvTable::split(std::vector<std::string_view>& cells) {
   cells.clear();
   if (text_.find('"') == std::string::npos) {
-    for_cells(text_, ',', [&](std::int64_t, std::string_view cell) { cells.push_back(cell); });
+    for_cells(text_, separator_, [&](std::int64_t, std::string_view cell) { cells.push_back(cell); });
     return;
   }
   for (std::size_t from = 0;;) {
-    const std::size_t begin = std::min(text_.find_first_not_of(" \t", from), text_.size());
+    const std::size_t begin = std::min(text_.find_first_not_of(blanks(), from), text_.size());
     if (begin < text_.size() && text_[begin] == '"') {
       from = begin + 1;
       quoted_cell(from, cells);
     } else {
-      const std::size_t end = std::min(text_.find(',', from), text_.size());
+      const std::size_t end = std::min(text_.find(separator_, from), text_.size());
       cells.push_back(trimmed(std::string_view(text_).substr(from, end - from)));
       from = end;
     }
     if (from == text_.size()) return;
-    ++from;  // the comma
+    ++from;  // the separator
   }
 }
 
@@ -110,8 +132,9 @@ void CsvTable::quoted_cell(std::size_t& from, std::vector<std::string_view>& cel
     }
     text_[to++] = text_[from];
   }
-  from = std::min(text_.find_first_not_of(" \t", from + 1), text_.size());
-  if (from < text_.size() && text_[from] != ',') fail("text follows a quoted cell; a quote inside one is doubled");
+  from = std::min(text_.find_first_not_of(blanks(), from + 1), text_.size());
+  if (from < text_.size() && text_[from] != separator_)
+    fail("text follows a quoted cell; a quote inside one is doubled");
   cells.push_back(trimmed(std::string_view(text_).substr(begin, to - begin)));
 }
 

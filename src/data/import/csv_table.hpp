@@ -1,4 +1,5 @@
-// Tables of comma-separated values (RFC 4180): cells may be quoted, a quote inside one is doubled; a line is a row, so
+// Tables of values (RFC 4180) between commas, or between the semicolons or tabs of a first line that has no comma. A
+// line has at most 64 MiB. Cells may be quoted, a quote inside one is doubled; a line is a row, so
 // quoted cells end on their line. Blanks around cells, empty lines and a byte-order mark are left out.
 #pragma once
 
@@ -16,6 +17,9 @@ namespace echelon::inline data {
 enum class Heading : std::uint8_t { automatic, present, absent };
 // "auto" | "yes" | "no"; ConfigError with the nearest.
 Heading heading_of(const std::string& name);
+
+// Whether a cell stands for a missing value: empty, "nan", "NA", "?", ..
+bool is_missing(std::string_view cell);
 
 class CsvTable {
  public:
@@ -35,12 +39,15 @@ class CsvTable {
   bool next(std::vector<std::string_view>& cells);
 
  private:
+  bool next_line(std::string& text);
+  const char* blanks() const { return separator_ == '\t' ? " " : " \t"; }
   void split(std::vector<std::string_view>& cells);
   void quoted_cell(std::size_t& from, std::vector<std::string_view>& cells);
 
   ByteStream stream_;
   Heading mode_;
   std::string heading_;
+  char separator_ = ',';
   std::int64_t line_ = 0;
   std::string text_;
 };

@@ -77,7 +77,7 @@ class Listing {
 
   void add(TarReader& tar, const TarMember& member) {
     const NameParts name = parts_of(member.name);
-    const bool image = name.ending == "jpg" || name.ending == "jpeg" || name.ending == "png";
+    const bool image = name.ending.find('.') == std::string::npos && is_image_name("x." + name.ending);
     if (!image && name.ending != "cls" && name.ending != "txt") return;
     if (name.key != open_.key) {
       finish();

@@ -23,7 +23,7 @@ bool is_image_name(const std::string& name) {
   if (dot == std::string::npos || dot <= base || name[base] == '.') return false;
   std::string ending = name.substr(dot + 1);
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  constexpr std::array known = {"jpg", "jpeg", "png"};
+  constexpr std::array known = {"jpg", "jpeg", "jpe", "jfif", "png"};
   return std::find(known.begin(), known.end(), ending) != known.end();
 }
 

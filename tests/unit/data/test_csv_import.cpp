@@ -201,4 +201,19 @@ TEST_CASE("texts too small to learn from are refused; <unk> is one word", "[data
       Contains("--vocabulary is for words"));
 }
 
+TEST_CASE("semicolons and tabs are told from the first line, missing values by name", "[data][import]") {
+  for (const char between : {',', ';', '\t'}) {
+    Importer importer;
+    std::string text = "a,b,class\n1.5,2,0\n3,\"4\",1\n";
+    std::replace(text.begin(), text.end(), ',', between);
+    const Table table = importer.csv(text);
+    CHECK(table.samples == std::vector<float>{1.5, 2, 3, 4});
+    CHECK(table.labels == std::vector<std::int32_t>{0, 1});
+  }
+  Importer importer;
+  for (const char* missing : {"", "NA", "?", "nan"})
+    CHECK_THAT(test::refusal<DataError>([&] { importer.csv("1,2,0\n" + std::string(missing) + ",4,1\n"); }),
+               Catch::Contains("line 2, column 1: '" + std::string(missing) + "' is not a finite number: a missing"));
+}
+
 }  // namespace echelon

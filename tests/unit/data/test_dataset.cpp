@@ -106,9 +106,9 @@ TEST_CASE("a damaged or foreign file is named with what is wrong", "[data]") {
              Contains("b.h5: has samples of shape (1, 4, 5), but") && Contains("a0.h5 has (1, 4, 4)"));
   CHECK_THAT(with([](ShardSpec& s) { s.sample = {16}; }), Contains("shape (5, 16), must be (N, C, H, W)"));
   CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::f32; }), Contains("b.h5: has samples of type f32, but"));
-  CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::f64; }), Contains("'samples' is f64, must be u8 or f32"));
-  CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f32; }), Contains("'labels' is f32, regression targets"));
-  CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f64; }), Contains("'labels' is f64, must be u8 or i32"));
+  CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::i32; }), Contains("'samples' is i32, must be of 8-bit"));
+  CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f32; }), Contains("'labels' is of floats, regression targets"));
+  CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f64; }), Contains("'labels' is of floats, regression targets"));
   CHECK_THAT(with([](ShardSpec& s) { s.classes = 9; }), Contains("b.h5: has classes 9, but"));
   CHECK_THAT(with([](ShardSpec& s) { s.classes = 0; }), Contains("'classes' is 0"));
   CHECK_THAT(with(attribute("scale", 0.5)), Contains("b.h5: has scale 0.5, but"));

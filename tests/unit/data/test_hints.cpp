@@ -51,7 +51,8 @@ TEST_CASE("more classes than any labels tell apart are refused", "[data]") {
   const test::Folder folder;
   write(folder / "a.h5", {1, 1, 4}, std::int64_t{1} << 62);
   CHECK_THROWS_AS(open_dataset(folder / "a.h5"), DataError);
-  CHECK_THROWS_WITH(open_dataset(folder / "a.h5"), Contains("attribute 'classes' is 4611686018427387904, must be 1 to"));
+  CHECK_THROWS_WITH(open_dataset(folder / "a.h5"),
+                    Contains("attribute 'classes' is 4611686018427387904, must be 1 to"));
 }
 
 TEST_CASE("files are dealt so that no move or swap makes the largest share smaller", "[data]") {
