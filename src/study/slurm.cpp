@@ -71,8 +71,7 @@ restarts=${ECHELON_RESTARTS:-10}
 case $code:$asked in
   *:INT) back= ;;
   75:*) back="stopped early with a good checkpoint" ;;
-  7:*) back="a rank was lost" ;;
-  137:?* | 143:?* | 255:?*) back="srun has killed the ranks" ;;
+  7:* | 137:* | 143:?* | 255:?*) back="ranks were lost" ;;
   *) back= ;;
 esac
 if [ "$back" ] && [ "$code" -ne 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -ge "$restarts" ]; then

@@ -1,8 +1,9 @@
 # shellcheck shell=bash disable=SC2154
 # Every signal that asks a job to stop, to its step, its batch script and all of its processes, before, in and after a
-# checkpoint: part of run.sh, which has the functions and variables used here. All jobs run at once, of ranks that sleep
-# most of the time; signals_sent submits and signals, signals_judged waits. Each job is to end with the weights of a run
-# that nobody disturbed. 15 s: longer than train.sbatch keeps a signal back while the program starts.
+# checkpoint, and ranks that are killed: part of run.sh, which has the functions and variables used here. All jobs run
+# at once, of ranks that sleep most of the time; signals_sent submits and signals, signals_judged waits. Each job is to
+# end with the weights of a run that nobody disturbed. 15 s: longer than train.sbatch keeps a signal back while the
+# program starts.
 short_paced=("${paced[@]:1}" --set train.steps=300 --set device.pace_ms=50)
 declare -A number=() every=([before]=1000000 [in]=1 [after]=20) option=([step]="" [batch]="--batch" [full]="--full")
 wishes=()
@@ -11,7 +12,7 @@ for signal in USR1 TERM; do
     for moment in before in after; do wishes+=("$signal-$target-$moment"); done
   done
 done
-wishes+=(INT-step-after INT-batch-after HUP-step-after HUP-batch-after)
+wishes+=(INT-step-after INT-batch-after HUP-step-after HUP-batch-after KILL-step-after)
 
 submit_signalled() { # SIGNAL-TARGET-MOMENT
   number[$1]=$(ECHELON=$work/echelon sbatch --parsable --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/$1.log" \
@@ -22,8 +23,10 @@ send() { # SIGNAL-TARGET-MOMENT
   local signal target moment
   IFS=- read -r signal target moment <<< "$1"
   if [ "$moment" = before ]; then within 60 steps "$1"; else within 60 has_checkpoint "$1"; fi
+  local id=${number[$1]}
+  [ "$signal" != KILL ] || id+=.0  # to a whole job it would be the job's end
   # shellcheck disable=SC2086
-  scancel ${option[$target]} --signal="$signal" "${number[$1]}"
+  scancel ${option[$target]} --signal="$signal" "$id"
 }
 signals_sent() {
   timeout 60 mpirun -n 2 --oversubscribe --bind-to none ./echelon train "${short_paced[@]}" --set device.pace_ms=0 \
@@ -44,7 +47,7 @@ signals_judged() {
     within 150 is_over "${number[$wish]}"
     # srun takes a TERM to all processes for itself, and kills the ranks.
     case $wish in
-      TERM-full-*) want=" in 2 $whole" ;;
+      TERM-full-* | KILL-*) want=" in 2 $whole" ;;
       INT-step-*) want="130 in 1 $(checksum "$work/$wish")" ;;
       INT-*) want="75 in 1 $(checksum "$work/$wish")" ;;
       HUP-*) want="0 in 1 $whole" ;;

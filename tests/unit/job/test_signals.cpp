@@ -1,5 +1,6 @@
 // Which signals end a process, and with which code. Each case has a process of its own, because flags of signals stay
 // set.
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,9 @@ pid_t child_that(const std::function<void()>& then) {
   std::raise(SIGTERM);
   ::_exit(75);
 }
+
+// What a child says of its end belongs to no test.
+void say_nothing() { ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO); }
 
 int code_of(pid_t child) {
   int status = 0;
@@ -57,6 +61,7 @@ TEST_CASE("a rank that gets a TERM in MPI_Init and comes no further ends with 7"
   const auto child_in = [](const char* stretch) {
     const pid_t child = ::fork();
     if (child != 0) return child;
+    say_nothing();
     take_early_signals();
     enter_stretch(stretch);
     const LaunchWatch watch({.limit_s = 300, .end = {}});
@@ -74,6 +79,7 @@ TEST_CASE("a crash in MPI_Init is a lost rank, not a defect of echelon", "[job]"
   const auto child_in = [](const char* stretch) {
     const pid_t child = ::fork();
     if (child != 0) return child;
+    say_nothing();
     explain_crashes();
     enter_stretch(stretch);
     std::raise(SIGSEGV);
