@@ -62,7 +62,7 @@ namespace {
 // The program's own variables beside the keys.
 constexpr std::array kOwnVariables = {"ECHELON_LOG",          "ECHELON_MAX_ISA",   "ECHELON_FAULT",
                                       "ECHELON_ATTEMPT_FILE", "ECHELON_RESTARTED", "ECHELON_JOB_END_TIME",
-                                      "ECHELON_MPI"};
+                                      "ECHELON_MPI",          "ECHELON_RESTARTS"};
 
 std::string without_start(const std::string& variable) { return variable.substr(std::string_view("ECHELON_").size()); }
 

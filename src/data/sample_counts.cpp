@@ -1,9 +1,34 @@
-// How many samples and labels count in a step (sample_plan.hpp).
+// How many steps an epoch has, and how many samples and labels count in a step (sample_plan.hpp).
 #include <algorithm>
+#include <cmath>
 
 #include "data/sample_plan.hpp"
 
 namespace echelon::inline data {
+
+std::int64_t SamplePlan::warmup_steps(std::int64_t epoch) const {
+  if (warmup_batch_ == 0) return 0;
+  const WarmUp& warmup = request_.warmup;
+  const std::int64_t before = warmup.each_epoch ? 0 : epoch;
+  if (warmup.steps > 0) return std::clamp<std::int64_t>(warmup.steps - before * warmup_longest_, 0, warmup_longest_);
+  const double part = std::clamp(warmup.epochs - static_cast<double>(before), 0.0, 1.0);
+  if (part == 1) return warmup_longest_;
+  const double steps = std::ceil(part * static_cast<double>(samples_) / static_cast<double>(warmup_batch_));
+  return std::min(static_cast<std::int64_t>(steps), warmup_longest_);
+}
+
+std::int64_t SamplePlan::steps_in(std::int64_t epoch) const {
+  const std::int64_t warm = warmup_steps(epoch);
+  if (warm == 0) return steps_;
+  return warm + steps_of(std::max<std::int64_t>(0, samples_ - warm * warmup_batch_), global_batch_);
+}
+
+std::int64_t SamplePlan::steps_before(std::int64_t epoch) const {
+  if (request_.warmup.each_epoch) return epoch * steps_;
+  std::int64_t steps = 0, warm = 0;
+  for (; warm < epoch && warmup_steps(warm) > 0; ++warm) steps += steps_in(warm);
+  return steps + (epoch - warm) * steps_;
+}
 
 std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step, int replica) const {
   const Span at = span(epoch, step, replica);
