@@ -14,7 +14,7 @@ void require_limits(int threads);
 
 // "; limits: ulimit -v 300000, pids.max 20": those that are set, "" for none.
 std::string limits_of_process_text();
-// Of a thread that the system does not start.
+// For a thread that the system does not start.
 std::string no_thread_text();
 
 }  // namespace echelon::inline base

@@ -111,7 +111,7 @@ class Entries {
 }  // namespace
 
 std::vector<SafeTensor> safetensors_header(const std::string& text, std::uint64_t value_bytes) {
-  // What follows is no JSON, though the parser passes over a byte order mark and ends at a zero byte.
+  // The parser passes over a byte order mark and ends at a zero byte, neither of which is JSON.
   if (text.empty() || text[0] == '\xef' || text.find('\0') != std::string::npos) refuse("its header is no JSON");
   Entries entries;
   const json header = json::parse(

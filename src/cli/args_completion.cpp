@@ -25,7 +25,7 @@ std::string options_of(const CLI::App& app) {
   return text;
 }
 
-// What may follow each verb: "bench) subs="step update .."; options="--help";;"
+// The words that may follow each verb: "bench) subs="step update .."; options="--help";;"
 void add_cases(const CLI::App& app, const std::string& path, std::string& cases) {
   std::string subs;
   for (const CLI::App* sub : subs_of(app)) subs += fmt::format("{}{}", subs.empty() ? "" : " ", sub->get_name());

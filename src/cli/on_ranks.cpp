@@ -13,7 +13,7 @@
 namespace echelon::cli {
 namespace {
 
-// Of a launch, or of a job with several tasks: MpiWorld refuses a process that cannot see the others.
+// True in a launch or a job with several tasks: MpiWorld refuses a process that cannot see the others.
 bool one_of_several_tasks() {
   const SlurmTasks tasks = slurm_tasks();
   return under_launcher() || tasks.step > 1 || tasks.lone();

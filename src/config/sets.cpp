@@ -66,7 +66,7 @@ constexpr std::array kOwnVariables = {"ECHELON_LOG",          "ECHELON_MAX_ISA",
 
 std::string without_start(const std::string& variable) { return variable.substr(std::string_view("ECHELON_").size()); }
 
-// Of a variable that names no key: a note where it is near to a name that is read; others are somebody else's.
+// Notes a variable that names no key where it is near to a name that is read; others are somebody else's.
 void note_unknown(const std::string& name, const std::vector<std::string>& keys, std::vector<std::string>* notes) {
   if (notes == nullptr || !name.starts_with("ECHELON_")) return;
   std::vector<std::string> known;

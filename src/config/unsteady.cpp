@@ -8,7 +8,7 @@
 namespace echelon::inline config {
 namespace {
 
-// Of rules whose step grows with the gradient.
+// True for rules whose step grows with the gradient.
 bool grows_with_gradient(const Config& config) {
   const RuleTraits* rule = find_traits(kRules, config.optimiser.rule);
   return rule && !rule->unbiases && rule->trust == TrustRatio::none && rule->name != "rmsprop";
@@ -32,15 +32,14 @@ std::vector<std::string> unsteady(const Config& config, int ranks) {
   if (exchange.reduction == Reduction::adasum && grows_with_gradient(config))
     texts.push_back(fmt::format(
         "exchange.reduction = \"adasum\" adds up what is orthogonal in the gradients of {} replicas: its steps are up "
-        "to {} "
-        "times as long as those of \"sum\" at the same rate; a rate of {:.3g} to {:.3g} is a place to begin",
+        "to {} times as long as those of \"sum\" at the same rate; a rate of {:.3g} to {:.3g} is a place to begin",
         workers, workers, rate / workers, rate));
   if (exchange.strategy == "strom" && exchange.strom.rounds == StromRounds::asynchronous &&
       config.optimiser.momentum > kMostMomentumOfDelays && has_momentum(config))
     texts.push_back(fmt::format(
         "exchange.strom.rounds = \"asynchronous\" with optimizer.momentum = {}: delayed updates act as momentum too, "
-        "and "
-        "together they may end no better than chance; a momentum of at most {} or a lower learning rate goes with them",
+        "and together they may end no better than chance; a momentum of at most {} or a lower learning rate goes with "
+        "them",
         config.optimiser.momentum, kMostMomentumOfDelays));
   return texts;
 }

@@ -18,7 +18,7 @@ constexpr double kDeviations = 4, kLeast = 0.02;
 
 using Chunk = LabelSample::Chunk;
 
-// Of labels in groups: `groups` by chunk, -1: in none.
+// The mix of labels in groups; `groups` by chunk, -1: in none.
 double correlation(const LabelSample& sample, const std::vector<int>& groups) {
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

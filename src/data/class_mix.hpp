@@ -53,7 +53,7 @@ std::string mix_text(const ClassMix& mix);
 // The chunks that a window takes to mix as well as `window` chunks whose classes are mixed.
 std::int64_t window_for(double chunk_mix, std::int64_t chunk_rows, std::int64_t window);
 
-// What is wrong with the mix for this plan and how to cure it, a line each.
+// A line for each thing that is wrong with the mix for this plan, with its cure.
 std::vector<std::string> mix_warnings(const ClassMix& mix, const SamplePlan& plan, const Dataset& dataset,
                                       const DataConfig& config);
 

@@ -263,7 +263,7 @@ std::vector<SampleSlot> SamplePlan::ids(std::int64_t epoch, std::int64_t step, i
   return slots;
 }
 
-// Of the first `rows` of the replica's batch.
+// Visits the first `rows` of the replica's batch.
 template <class Visit>
 void SamplePlan::visit(std::int64_t epoch, std::int64_t step, int replica, std::int64_t rows,
                        const Visit& visitor) const {

@@ -5,7 +5,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// Of the tensors that the ranks of one stage hold together, whole: the same on all of them.
+// Counts the tensors that the ranks of one stage hold together as whole: the same on all of them.
 std::int64_t elems_of_stage(const ParameterSet& parameters) {
   std::int64_t elems = 0;
   for (const Parameter& parameter : parameters.all())

@@ -12,9 +12,9 @@ namespace echelon::inline exchange {
 // little, and coarse steps of a model's first and last layers cost most.
 inline constexpr std::int64_t kLeastCodedTensor = 4096, kLeastCodedPart = 16, kLeastCodedRow = 8;
 
-// Of a range of the arenas. A row is what one index of a parameter's first axis holds: the weights of one unit, the
-// vector of one word. A range may begin and end within rows. Running statistics, in whose places a codec finds zeros,
-// are rows, which take less room.
+// The coded rows of a range of the arenas. A row is what one index of a parameter's first axis holds: the weights of
+// one unit, the vector of one word. A range may begin and end within rows. Running statistics, in whose places a codec
+// finds zeros, are rows, which take less room.
 std::vector<CodedRun> coded_rows(const ParameterSet& parameters, ArenaRange range);
 
 }  // namespace echelon::inline exchange

@@ -39,7 +39,7 @@ std::string value_of(const char* name) {
 
 double now() { return static_cast<double>(std::time(nullptr)); }
 
-// Of an array, its own number alone names all elements.
+// The number of an array alone names all its elements.
 std::string slurm_job() {
   const std::string array = value_of("SLURM_ARRAY_JOB_ID"), element = value_of("SLURM_ARRAY_TASK_ID");
   return array.empty() || element.empty() ? value_of("SLURM_JOB_ID") : array + "_" + element;

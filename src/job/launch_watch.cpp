@@ -22,7 +22,7 @@
 namespace echelon::inline job {
 namespace {
 
-// Of MPI_Init after a TERM, which srun --kill-on-bad-exit sends where another rank has failed in it.
+// The limit of MPI_Init after a TERM, which srun --kill-on-bad-exit sends where another rank has failed in it.
 constexpr double kAfterTerm_s = 5;
 
 // "rank 3", by the launcher's environment, since MPI may not be there yet.

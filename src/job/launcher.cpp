@@ -76,7 +76,7 @@ std::vector<Launched> Launcher::processes() {
   return all;
 }
 
-// What lives of it beside the launcher itself.
+// The processes that live beside the launcher itself.
 std::vector<pid_t> Launcher::left(bool ranks_alone) {
   std::vector<pid_t> pids;
   for (const Launched& one : processes())

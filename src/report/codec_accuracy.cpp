@@ -35,7 +35,7 @@ struct Accuracies {
   std::string text() const { return fmt::format("{:.2f} % ({})", 100 * mean(), counted(std::ssize(by_seed), "seed")); }
 };
 
-// What `coded` lost, seed by seed.
+// The accuracy that `coded` lost, seed by seed.
 std::vector<double> losses(const Accuracies& coded, const Accuracies& without) {
   std::vector<double> lost;
   for (const auto& [seed, values] : coded.by_seed)

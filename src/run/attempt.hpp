@@ -98,7 +98,7 @@ class Attempt {
   int hand_over(Crew& left, const std::vector<int>& lost);
   // Of a loss after which nobody goes on. Returns its exit code.
   int fail(const LostRankError& loss);
-  // What the next attempt concludes; none where no attempt of the run has a folder yet.
+  // The conclusion of the next attempt; none where no attempt of the run has a folder yet.
   const std::optional<HandedOver>& handed_over() const { return options_.before; }
   // Whether hand_over has saved anything; its last step.
   bool saved() const { return saved_; }

@@ -32,7 +32,7 @@ struct BannerParts {
 // the graph.
 std::vector<std::string> banner_lines(const BannerParts& parts);
 
-// Of train.reproducible, which launches end with the same bits: "1, 2, 4, .. 8 replicas".
+// The launches that end with the same bits under train.reproducible: "1, 2, 4, .. 8 replicas".
 std::string same_bits_text(const Config& config, const Mesh& mesh);
 
 // "0-2: a; 3: b": equal entries of neighbouring ranks together; of one rank its entry alone.

@@ -129,8 +129,8 @@ Recording read_recording(const std::string& attempt, const LedgerHeader& first, 
                          std::vector<LedgerBytes>& recorded) {
   const std::vector<std::string> files = files_of(attempt);
   if (static_cast<std::int64_t>(files.size()) != first.servers)
-    damaged(attempt, fmt::format("{} served, but of arrivals-*.bin {} here", counted(first.servers, "rank"),
-                                 files.size() == 1 ? "one file is" : fmt::format("{} files are", files.size())));
+    damaged(attempt, fmt::format("{} served, but {} of arrivals-*.bin {} here", counted(first.servers, "rank"),
+                                 counted(std::ssize(files), "file"), files.size() == 1 ? "is" : "are"));
   Recording all;
   std::int64_t pieces = 0;
   std::size_t met = std::numeric_limits<std::size_t>::max();

@@ -70,7 +70,7 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
   return message;
 }
 
-// Of the model of the first replica, however it is cut.
+// The checksum of the first replica's whole model, however it is cut.
 std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
   const Mesh& mesh = parts.rank_groups.mesh();
   if (mesh.parts() == 1) return hex64(model_checksum(parts.arenas, true));

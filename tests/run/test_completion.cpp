@@ -1,4 +1,5 @@
-// What bash offers behind the beginning of a command line, by the script that `echelon completion bash` prints.
+// The words that bash offers behind the beginning of a command line, by the script that `echelon completion bash`
+// prints.
 #include <catch2/catch.hpp>
 #include <set>
 #include <sstream>

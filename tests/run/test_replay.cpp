@@ -26,7 +26,7 @@ Sets random_rules(const std::string& name) {
   const auto add = [&](std::int64_t drawn, const std::string& set) {
     if (drawn % 2 == 0) sets.push_back(set);
   };
-  add(draw[0], "exchange.asynchronous.soft=" + std::to_string(2 + draw[0] % 3));
+  add(draw[0], "exchange.asynchronous.soft=2");
   add(draw[1], "exchange.asynchronous.drop_above=" + std::to_string(1 + draw[1] % 4));
   add(draw[2], "exchange.asynchronous.staleness_scale=0.7");
   if (draw[3] % 2 == 0) {

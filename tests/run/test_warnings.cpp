@@ -1,4 +1,4 @@
-// What `check` warns of is in the banner of `train`, word for word.
+// The banner of `train` has the warnings of `check`, word for word.
 #include <catch2/catch.hpp>
 #include <sstream>
 

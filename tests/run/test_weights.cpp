@@ -258,7 +258,7 @@ TEST_CASE("damaged files of weights are refused without a crash", "[run][weights
   std::string text = good;
   text.replace(text.find("data_offsets"), 12, "data_ofsfets");
   refused(text);
-  // What the format's own library refuses, too: values that nobody names, or values elsewhere.
+  // The format's own library refuses these, too: values that nobody names, or values elsewhere.
   refused(good + "four");
   std::uint64_t length = 0;
   std::memcpy(&length, good.data(), sizeof length);

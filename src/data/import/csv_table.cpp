@@ -37,7 +37,8 @@ bool names_columns(const std::vector<std::string_view>& cells, std::int64_t firs
   return text;
 }
 
-// What divides the first line into the most cells, a comma where it holds one: "a;b;class", "a\tb\tclass".
+// The separator that divides the first line into the most cells, a comma where it holds one: "a;b;class",
+// "a\tb\tclass".
 char separator_of(std::string_view line) {
   char best = ',';
   if (line.find(',') != std::string_view::npos) return best;

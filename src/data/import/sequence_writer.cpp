@@ -212,7 +212,7 @@ void unpack(std::string_view bytes, SequenceRecord& record) {
   packed.get(record.label);
 }
 
-// Of all records, about.
+// Approximate size of all records.
 std::int64_t packed_bytes(const Measured& measured, std::int64_t features) {
   std::int64_t numbers = 0;
   for (const std::int32_t length : measured.lengths) numbers += length * std::max<std::int64_t>(1, features);

@@ -139,7 +139,7 @@ class Synchronous final : public Strategy {
     squares.own += to_own * to_own * context_.optimiser.measure(range);
     squares.own_inverse = 1 / info.local_weight;
   }
-  // Of a bucket that is settled in the next step's forward pass they are in the next outcome.
+  // A bucket that is settled in the next step's forward pass counts in the next outcome.
   void note_mean_squares(ArenaRange range) {
     GradientSquares& squares = account_.outcome().squares;
     squares.mean += context_.optimiser.measure(range);

@@ -28,7 +28,7 @@ pid_t child_that(const std::function<void()>& then) {
   ::_exit(75);
 }
 
-// What a child says of its end belongs to no test.
+// The output of a child at its end belongs to no test.
 void say_nothing() { ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO); }
 
 int code_of(pid_t child) {

@@ -15,7 +15,7 @@ Parameter slice(const char* name, const Shape& whole, const Shape& shape, const 
   return part;
 }
 
-// Of initial weights, which depend on name and place in the whole tensor alone.
+// The checksum of initial weights, which depend on name and place in the whole tensor alone.
 std::uint64_t checksum(const std::vector<Parameter>& parameters, bool counts_whole, std::uint64_t seed = 3) {
   const auto device = make_reference_device({});
   ParameterSet set;
