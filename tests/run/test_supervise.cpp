@@ -161,7 +161,7 @@ TEST_CASE("a run that goes on without lost workers is left alone after each loss
   const Sets sets = test::with(kSlow, {"exchange.strategy=gossip", "run.on_lost_worker=continue"});
   const Outcome outcome =
       run_and(trial, "--grace 1", "export OMPI_MCA_orte_enable_recovery=1; " + train_text(mpirun_text("3"), sets),
-              "reached 20; kill -9 $(ranks | tail -1); sleep 2; kill -9 $(ranks | tail -1); wait $pid");
+              "reached 20; kill -9 $(ranks | tail -1); reached 80; kill -9 $(ranks | tail -1); wait $pid");
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == kExitOk);
   CHECK_THAT(outcome.err, !Contains("has not returned"));
