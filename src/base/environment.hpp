@@ -11,7 +11,7 @@ namespace echelon::inline base {
 // "SLURM_NTASKS=4x: no whole number of <meaning>, <low> to <high>".
 std::optional<std::int64_t> whole_in_environment(const char* name, const std::string& meaning, std::int64_t low,
                                                  std::int64_t high);
-// Likewise of any finite number > 0.
+// The value as a finite number > 0; it fails as the one above does.
 std::optional<double> positive_in_environment(const char* name, const std::string& meaning);
 
 }  // namespace echelon::inline base

@@ -109,6 +109,16 @@ void print_report(StepBench& bench, const BenchStepOptions& options, const Bench
   if (!options.table.empty()) write_table(options.table, ops);
 }
 
+void add_ops(const std::vector<OpReport>& ops, double peak, nlohmann::ordered_json& json) {
+  json["peak_flops"] = peak;
+  for (const OpReport& op : ops) {
+    nlohmann::ordered_json row = {
+        {"layer", op.node}, {"op", op.spec.text()}, {"implementation", op.implementation}, {"seconds", op.seconds}};
+    if (is_arithmetic(op.spec)) row["of_peak"] = flops(op.spec) / op.seconds / peak;
+    json["ops"].push_back(std::move(row));
+  }
+}
+
 // One line. With --ops also the rate of a large product and every op by itself: "of_peak" where it is arithmetic.
 nlohmann::ordered_json step_json(StepBench& bench, const Config& config, const BenchStepOptions& options,
                                  const BenchTimes& times, std::int64_t batch) {
@@ -128,15 +138,7 @@ nlohmann::ordered_json step_json(StepBench& bench, const Config& config, const B
   if (options.ops || !options.table.empty()) {
     const std::vector<OpReport> ops = bench.profile();
     if (!options.table.empty()) write_table(options.table, ops);
-    const double peak = options.ops ? bench.peak_flops() : 0;
-    if (options.ops) json["peak_flops"] = peak;
-    for (const OpReport& op : ops) {
-      if (!options.ops) break;
-      nlohmann::ordered_json row = {
-          {"layer", op.node}, {"op", op.spec.text()}, {"implementation", op.implementation}, {"seconds", op.seconds}};
-      if (is_arithmetic(op.spec)) row["of_peak"] = flops(op.spec) / op.seconds / peak;
-      json["ops"].push_back(std::move(row));
-    }
+    if (options.ops) add_ops(ops, bench.peak_flops(), json);
   }
   json["process_peak_bytes"] = peak_resident_bytes();
   return json;

@@ -101,6 +101,11 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
       }
     }
   }
+  std::vector<int> by_chunk(chunks_.size()), by_file;
+  std::iota(by_chunk.begin(), by_chunk.end(), 0);
+  for (const Chunk& chunk : chunks_) by_file.push_back(chunk.file);
+  chunk_mix_ = correlation(*this, by_chunk);
+  file_mix_ = correlation(*this, by_file);
 }
 
 double replica_mix(const LabelSample& sample, const std::vector<std::vector<SamplePlan::Run>>& shares) {
@@ -125,14 +130,8 @@ double replica_mix(const LabelSample& sample, const std::vector<std::vector<Samp
 }
 
 ClassMix class_mix(const LabelSample& sample, const SamplePlan* plan) {
-  ClassMix mix;
+  ClassMix mix{.chunks = sample.chunk_mix(), .files = sample.file_mix(), .known = !sample.empty()};
   if (sample.empty()) return mix;
-  std::vector<int> by_chunk(sample.chunks().size()), by_file;
-  std::iota(by_chunk.begin(), by_chunk.end(), 0);
-  for (const Chunk& chunk : sample.chunks()) by_file.push_back(chunk.file);
-  mix.known = true;
-  mix.chunks = correlation(sample, by_chunk);
-  mix.files = correlation(sample, by_file);
   if (plan != nullptr && (plan->sharding() == Sharding::file || plan->sharding() == Sharding::node))
     mix.replicas = replica_mix(sample, plan->all_runs());
   return mix;

@@ -28,11 +28,15 @@ class LabelSample {
   std::int64_t classes() const { return classes_; }
   const std::vector<Chunk>& chunks() const { return chunks_; }
   const std::int32_t* labels(const Chunk& chunk) const { return labels_.data() + chunk.begin; }
+  // ClassMix::chunks and files, which no plan changes.
+  double chunk_mix() const { return chunk_mix_; }
+  double file_mix() const { return file_mix_; }
 
  private:
   std::int64_t classes_ = 0;
   std::vector<Chunk> chunks_;
   std::vector<std::int32_t> labels_;
+  double chunk_mix_ = 0, file_mix_ = 0;
 };
 
 // How much of the differences between labels lies between groups of records: 0 where groups are as alike as draws from

@@ -12,7 +12,7 @@ namespace echelon::inline data {
 // "270 sequences of up to 26 steps, 12 features, 9 classes", ..
 std::string content_text(const Dataset& dataset);
 
-// What looks as if something else was meant, a line each: axes in another order than (C, H, W), chunks that take more
+// A line for each thing that looks like a mistake: axes in another order than (C, H, W), chunks that take more
 // memory to decode than data.buffer_mb.
 std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb);
 

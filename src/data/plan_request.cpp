@@ -74,7 +74,7 @@ SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config,
   const double chunk_bytes = static_cast<double>(longest) * static_cast<double>(dataset.record_bytes());
   const double fitting = config.buffer_mb * (1 << 20) / chunk_bytes;
   request.label_sample = dataset.label_sample;
-  const double sorted = dataset.label_sample ? class_mix(*dataset.label_sample).chunks : 0;
+  const double sorted = dataset.label_sample ? dataset.label_sample->chunk_mix() : 0;
   request.window_chunks = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(fitting, 1e9)), 1,
                                                    window_for(sorted, longest, config.window_chunks));
   request.fraction = config.fraction;

@@ -86,7 +86,7 @@ bool under_launcher() {
 }
 
 const char* rank_in_environment() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+  for (const char* name : kRankVariables)
     if (const char* rank = std::getenv(name)) return rank;
   return nullptr;
 }

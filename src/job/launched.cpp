@@ -13,10 +13,11 @@
 #include <string_view>
 #include <system_error>
 
+#include "job/launch.hpp"
+
 namespace echelon::inline job {
 namespace {
 
-constexpr std::array kRankNames = {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK=", "PMI_RANK=", "SLURM_PROCID="};
 constexpr std::array<std::string_view, 4> kOpenMpi = {"mpirun", "mpiexec", "orterun", "prterun"};
 
 // Name, state and parent from /proc/PID/stat, "4711 (name) S 1 ..", whose name may hold parentheses; false for no
@@ -37,7 +38,8 @@ bool has_word(Launched& process, const std::string& word) {
   bool found = false;
   for (std::string one; std::getline(environment, one, '\0');) {
     found |= one == word;
-    for (const char* name : kRankNames) process.rank |= one.starts_with(name);
+    const std::string_view name = std::string_view(one).substr(0, one.find('='));
+    process.rank |= std::find(kRankVariables.begin(), kRankVariables.end(), name) != kRankVariables.end();
   }
   return found;
 }

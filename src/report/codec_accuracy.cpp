@@ -9,13 +9,13 @@
 
 #include "base/text.hpp"
 #include "config/traits/codecs.hpp"
+#include "report/statistics/looks.hpp"
 #include "report/statistics/paired.hpp"
 
 namespace echelon::inline report {
 namespace {
 
 constexpr double kTolerated = 0.01;
-constexpr std::size_t kLeastPairs = 3;  // fewer name no winner (report/verdict.hpp), and no loser
 
 // By seed; of several runs with one seed their mean.
 struct Accuracies {
@@ -47,7 +47,7 @@ std::vector<double> losses(const Accuracies& coded, const Accuracies& without) {
 // "costs 5.50 points of test accuracy (95 % interval 4.10 to 6.90)"; "" where nothing is worth a warning.
 std::string cost_text(const Accuracies& coded, const Accuracies& without) {
   const std::vector<double> pairs = losses(coded, without);
-  if (pairs.size() < kLeastPairs) {
+  if (std::ssize(pairs) < kLeastTimings) {  // that name no winner name no loser
     const double lost = without.mean() - coded.mean();
     if (lost <= kTolerated + 1e-9) return {};
     return fmt::format("has {:.2f} points less test accuracy (by {} of seeds, which show nothing)", 100 * lost,

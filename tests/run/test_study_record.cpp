@@ -98,18 +98,16 @@ TEST_CASE("a study's cells carry environment, round, seed and outcome, and leave
   CHECK_THAT(again.out, Contains("20 done before"));
 }
 
+// Two steps decide nothing, and a batch of 7 cannot be cut for two ranks.
+std::string undecided(const std::string& more) {
+  return "\n[study]\nranks = [1, 2]\nrepeats = \"until decided\"\nmax_repeats = 4\n" + more +
+         "[study.axes]\n\"batch.global\" = [48, 7]\n";
+}
+
 TEST_CASE("rounds go on where the last cell of one cannot be run", "[run][study]") {
   // Whatever the order of cells in a round is: in the file's order each round ends with the cell that is left out.
   const test::Trial trial;
-  add_study(trial, R"(
-[study]
-ranks = [1, 2]
-repeats = "until decided"
-max_repeats = 4
-order = "file"
-[study.axes]
-"batch.global" = [48, 7]
-)");
+  add_study(trial, undecided("order = \"file\"\n"));
   const test::Outcome study = trial.echelon(scale({"train.epochs=0", "train.steps=2", "checkpoint.every_steps=0"}), 2);
   INFO(study.out << study.err);
   CHECK_THAT(study.out, Contains("16/16"));
@@ -117,14 +115,7 @@ order = "file"
 
 TEST_CASE("a study that is never decided runs its most rounds; --list tells why a cell cannot be run", "[run][study]") {
   const test::Trial trial;
-  add_study(trial, R"(
-[study]
-ranks = [1, 2]
-repeats = "until decided"
-max_repeats = 4
-[study.axes]
-"batch.global" = [48, 7]
-)");
+  add_study(trial, undecided(""));
   const std::vector<std::string> words = scale({"train.epochs=0", "train.steps=2", "checkpoint.every_steps=0"});
   std::vector<std::string> list = words;
   list.emplace_back("--list");

@@ -1,9 +1,8 @@
 // One bit a value: its sign, and for each row of a tensor the mean of either side (Seide et al.: 1-bit SGD, Interspeech
 // 2014, whose columns are the rows here: the weights of one unit).
 //
-//   block   up to 2048 values of one row: f32 mean of the values >= 0, f32 mean of the others, then a bit a value, 1
-//   for
-//           >= 0, in whole words of 32
+//   block   up to 2048 values of one row: f32 mean of the values >= 0, f32 mean of the others, then a bit a value,
+//           1 for >= 0, in whole words of 32
 //   run without rows   f32 each, as they are
 //
 // No block reaches into the next row. NaN counts among the others. A value that is inf or NaN makes the mean of its

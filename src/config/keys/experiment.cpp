@@ -61,8 +61,7 @@ void add_experiment(Table& all) {
   data.key("buffer_mb", &DataConfig::buffer_mb, range(1, 65536), "buffer for decoded records on each rank");
   data.key("window_chunks", &DataConfig::window_chunks, range(1, 4096),
            "number of chunks whose records are shuffled together; more, as far as buffer_mb goes, where chunks are "
-           "sorted by "
-           "class");
+           "sorted by class");
   data.key("stage", &DataConfig::stage, text(),
            "folder on a disk of each host: shards are copied there once and read there; \"\": they are read in place",
            kNeutral);

@@ -8,7 +8,7 @@ namespace echelon::inline config {
 
 // clang-format off
 #define ECHELON_ZOO(X)                                                                                       \
-  X(digits_cnn) X(lenet) X(cnn_32_64) X(alexnet) X(vgg16) X(googlenet) X(inception_v3)                                    \
+  X(digits_cnn) X(lenet) X(cnn_32_64) X(alexnet) X(vgg16) X(googlenet) X(inception_v3)                       \
   X(resnet18) X(resnet20) X(resnet32) X(resnet44) X(resnet56) X(resnet50)                                    \
   X(charlstm) X(chargru) X(wordlstm) X(sequence_classifier) X(translation)                                   \
   X(transformer) X(ranking)

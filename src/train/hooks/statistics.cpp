@@ -56,7 +56,8 @@ void StatisticsHook::step_recorded(const StepRecord& record) {
     warm_wire_bytes_ += static_cast<double>(record.outcome.wire.bytes_sent);
   }
   add(record.outcome.codec);
-  squares_.push_back(record.outcome.squares);
+  const GradientSquares& squares = record.outcome.squares;
+  if (squares.own_inverse > 0 || squares.mean_inverse > 0) squares_.push_back(squares);
   loss_ = record.loss;
   own_losses_.push_back(record.own);
   const double busy_s = std::max(1e-12, t.training_s());

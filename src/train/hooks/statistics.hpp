@@ -47,7 +47,9 @@ class StatisticsHook final : public Hook {
   double newest_loss() const { return loss_; }
   const std::vector<LossSums>& own_losses() const { return own_losses_; }  // StepRecord::own by step
 
-  const std::vector<GradientSquares>& squares() const { return squares_; }  // StepOutcome::squares by step
+  const std::vector<GradientSquares>& squares() const {
+    return squares_;
+  }  // StepOutcome::squares by step, where they are measured
   double drift() const { return drifts_ > 0 ? drift_ / static_cast<double>(drifts_) : -1; }  // mean over meetings
   // Sent for gradients in a step, behind all warm-ups: of caches, of the codec, with few replicas. -1: no such step.
   double warm_wire_bytes() const { return warm_steps_ > 0 ? warm_wire_bytes_ / static_cast<double>(warm_steps_) : -1; }
