@@ -18,13 +18,13 @@ verdict "${names[13]}" '8, h2 <-> h3 is blocked, no cell was run, 0 cells' \
   "$code, $(grep -o 'BLOCKED .*' blocked.log | grep -o 'h2 <-> h3 is blocked'), $(grep -o 'no cell was run' blocked.log), $(cells blocked | grep -c state) cells" \
   blocked.log
 
-# From h1 to h2: over that link ranks meet before anything is measured.
+# From h1 to h2: over that link ranks meet before anything is measured. Either end may be the first to name it.
 nsenter --net=/run/netns/h1 ip neigh replace 10.78.0.2 lladdr 02:00:00:00:00:99 dev net0 nud permanent
 timeout 120 "$hosts" mpirun -n 4 ./echelon scale blocked.toml "${short[@]}" --set name=unmet > unmet.log 2>&1
 code=$?
 nsenter --net=/run/netns/h1 ip neigh del 10.78.0.2 dev net0
 verdict "${names[14]}" '7, has not met all other ranks in 20 s: the link between h1 and h2, 0 cells' \
-  "$code, $(grep -o 'on h[1-4] has not met all other ranks in 20 s: the link between h[1-4] and h[1-4]' unmet.log | head -1 | cut -d' ' -f3-), $(cells unmet | grep -c state) cells" \
+  "$code, $(grep -o 'on h[1-4] has not met all other ranks in 20 s: the link between h[1-4] and h[1-4]' unmet.log | head -1 | cut -d' ' -f3- | sed 's/h2 and h1/h1 and h2/'), $(cells unmet | grep -c state) cells" \
   unmet.log
 
 # Two lanes of four ranks, each of two hosts; a cell of two ranks on one of them.
