@@ -3,7 +3,7 @@
 
 namespace echelon::inline base {
 
-inline constexpr const char* kVersion = "0.1.0";
+inline constexpr const char* kVersion = "0.3.0";
 const char* commit();  // hash of HEAD when it was built, "-dirty" where files had changes; "unknown" outside a checkout
 
 }  // namespace echelon::inline base
