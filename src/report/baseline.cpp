@@ -9,6 +9,9 @@ namespace {
 
 using Candidates = std::vector<const Setting*>;
 
+// Strategies of one replica do the same work: rates this close differ by chance, and the plainest name is taken.
+constexpr double kAlike = 0.01;
+
 double share(int count, const Setting& s) { return static_cast<double>(count) / std::max(1, s.tried()); }
 
 // Those for which `value` is greatest.
@@ -88,6 +91,9 @@ int choose_baseline(const Evidence& evidence, const std::string& environment) {
     all = greatest(all, [](const Setting& s) { return -share(s.diverged + s.failed, s); });
     all = that_learn(evidence, all);
   }
+  const double fastest = greatest(all, [](const Setting& s) { return s.row.rate.median; }).front()->row.rate.median;
+  std::erase_if(all, [&](const Setting* s) { return s->row.rate.median < (1 - kAlike) * fastest; });
+  all = greatest(all, [](const Setting& s) { return -s.parts_beyond_plain(); });
   all = greatest(all, [](const Setting& s) { return s.row.rate.median; });
   return static_cast<int>(all.front() - evidence.settings.data());
 }

@@ -142,6 +142,11 @@ void watch_machine(Evidence& evidence, Setting& setting) {
 
 }  // namespace
 
+int Setting::parts_beyond_plain() const {
+  return (row.servers > 0 ? 1 : 0) + (row.mesh.parts() > 1 ? 1 : 0) + (row.codec != "none" ? 1 : 0) +
+         (row.strategy.empty() || row.strategy == "synchronous" ? 0 : 1);
+}
+
 std::string Setting::outcome_text(bool has_goal) const {
   std::string text = has_goal ? fmt::format("reached {} of {}", reached, tried()) : "";
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };

@@ -34,6 +34,8 @@ struct Setting {
   int tried() const { return static_cast<int>(repetitions.size()); }
   // Every repetition reached the target.
   bool to_target() const { return reached > 0 && reached == tried(); }
+  // Servers, a split, a codec, a strategy: how many of these it has beyond one program that sums gradients.
+  int parts_beyond_plain() const;
   // "reached 2 of 5, 3 diverged"; without a goal "2 of 5 finished, 3 diverged"; "" where all is well.
   std::string outcome_text(bool has_goal) const;
   // Of a run to the target where there is one, else of a whole run; median.

@@ -21,13 +21,6 @@ double over_looks(double p, Tested tested) { return std::fmin(1, p / look_level(
 
 bool at_look(double p, Tested tested) { return p <= look_level(tested); }
 
-// What a setting has beyond one program that sums gradients.
-int parts_beyond_plain(const Setting& s) {
-  const ScalingRow& row = s.row;
-  return (row.servers > 0 ? 1 : 0) + (row.mesh.parts() > 1 ? 1 : 0) + (row.codec != "none" ? 1 : 0) +
-         (row.strategy.empty() || row.strategy == "synchronous" ? 0 : 1);
-}
-
 Rival rival_of(const Field& field, const Setting& s) {
   Rival out{.setting = &s, .speed = Contest(field.speed, s, *field.base)};
   const double gain = field.log_gain();
@@ -94,8 +87,8 @@ const Setting& Judge::cheapest_simplest(std::vector<const Setting*> tied) const 
   if (std::isfinite(cheapest))
     std::erase_if(tied, [&](const Setting* s) { return !(typical(field_.cost, *s) >= cheapest - field_.log_gain()); });
   return **std::min_element(tied.begin(), tied.end(), [&](const Setting* a, const Setting* b) {
-    return std::tuple(a->ranks(), parts_beyond_plain(*a), -typical(field_.cost, *a)) <
-           std::tuple(b->ranks(), parts_beyond_plain(*b), -typical(field_.cost, *b));
+    return std::tuple(a->ranks(), a->parts_beyond_plain(), -typical(field_.cost, *a)) <
+           std::tuple(b->ranks(), b->parts_beyond_plain(), -typical(field_.cost, *b));
   });
 }
 

@@ -5,7 +5,8 @@
 // rates by the logarithms of their ratios, metrics by their differences (contest.hpp).
 //
 //   single worker   of the settings on one rank: with a goal, that which reached it most often, then soonest; else the
-//                   fastest of those whose final metric is not worse than the best one's (baseline.hpp)
+//                   fastest of those whose final metric is not worse than the best one's; of rates within 1 % the
+//                   plainest setting's (baseline.hpp)
 //   equal quality   with a goal that some setting reached: it was reached in every repetition; else the metric is shown
 //                   to be not worse than the single worker's by more than the margin: study.margin of it, or the single
 //                   worker's own standard deviation over seeds, whichever is greater. A setting that diverges in a

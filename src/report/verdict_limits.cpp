@@ -168,7 +168,7 @@ void pace(const Field& field, std::vector<std::string>& out) {
 void shaped(const Field& field, std::vector<std::string>& out) {
   std::set<std::string> networks;
   for (const Setting* s : field.members)
-    if (!s->row.shaped.empty()) networks.insert(s->row.shaped);
+    if (s->ranks() > 1 && !s->row.shaped.empty()) networks.insert(s->row.shaped);
   if (!networks.empty())
     out.push_back(fmt::format("Messages were slowed down to {}: the answer holds for networks like that.",
                               fmt::join(networks, "; ")));

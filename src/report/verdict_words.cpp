@@ -11,6 +11,8 @@
 namespace echelon::inline report {
 namespace {
 
+constexpr std::size_t kNamed = 3;  // of a longer list of settings
+
 // "at 1.03x its cost": the inverse of how many times cheaper.
 Effect as_cost(const Effect& cheaper) {
   return {.value = 1 / cheaper.value, .low = 1 / cheaper.high, .high = 1 / cheaper.low, .pairs = cheaper.pairs};
@@ -110,10 +112,11 @@ std::vector<PricedGain> faster_but_worse(const Judge& judge) {
 std::string said(const Setting& s) { return counted(s.ranks(), "rank") + (s.label.empty() ? "" : ", " + s.label); }
 
 std::string said(const std::vector<const Setting*>& settings) {
+  const std::size_t named = settings.size() > kNamed + 1 ? kNamed : settings.size();
   std::string text;
-  for (std::size_t i = 0; i < settings.size(); ++i)
+  for (std::size_t i = 0; i < named; ++i)
     text += (i == 0 ? "" : i + 1 == settings.size() ? " and " : "; ") + said(*settings[i]);
-  return text;
+  return named == settings.size() ? text : text + fmt::format(" and {} other settings", settings.size() - named);
 }
 
 std::string times_text(double times) {

@@ -9,7 +9,7 @@
 namespace echelon::inline report {
 
 std::string said(const Setting& setting);                       // "4 ranks, ring"
-std::string said(const std::vector<const Setting*>& settings);  // "a; b and c"
+std::string said(const std::vector<const Setting*>& settings);  // "a; b and c", "a; b; c and 7 other settings"
 std::string times_text(double times);                           // "3.9x"
 std::string interval_text(const Effect& effect);                // " (95 % interval 3.7 to 4.1)"; "" where it has none
 // "3.9x faster to test accuracy 0.9 than one worker (95 % interval 3.7 to 4.1)"

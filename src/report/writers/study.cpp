@@ -91,13 +91,12 @@ Table wants_table(const Evidence& evidence, const StudyVerdict& verdict) {
   for (const GoalRow& row : verdict.rows) {
     const std::string where = verdict.environments.size() > 1 ? row.environment + ": " : "";
     const bool named = row.setting >= 0;
-    std::string ties;
-    for (const int tie : row.ties) ties += (ties.empty() ? "" : "; ") + setting(tie);
-    if (row.ties.size() > 3 && row.ties.size() + 1 == evidence.settings.size()) ties = "every other setting";
+    std::vector<const Setting*> ties;
+    for (const int tie : row.ties) ties.push_back(&evidence.settings[static_cast<std::size_t>(tie)]);
     // Without a winner the sentence goes on with the reason.
     const std::string reason = row.text.starts_with(row.want + ": ") ? row.text.substr(row.want.size() + 2) : row.text;
     table.row({where + row.want, named ? setting(row.setting) : reason, row.value.empty() ? "-" : row.value,
-               gain_cell(row.effect), ties.empty() ? "-" : ties});
+               gain_cell(row.effect), ties.empty() ? "-" : said(ties)});
   }
   return table;
 }

@@ -46,6 +46,13 @@ bool has_shaped(const Evidence& evidence) {
                      [](const Setting& s) { return !s.row.shaped.empty(); });
 }
 
+// One rank sends nothing. An environment has a network of its own, which the page names beneath its answer.
+std::string network_cell(const Evidence& evidence, const Setting& s) {
+  if (s.ranks() == 1) return "-";
+  const bool named = evidence.environments.size() > 1 && !s.row.shaped.empty();
+  return named ? "shaped" : shaped_cell(s.row);
+}
+
 }  // namespace
 
 std::vector<std::string> identity_header(const Evidence& evidence) {
@@ -59,7 +66,7 @@ std::vector<std::string> identity_header(const Evidence& evidence) {
 std::vector<std::string> identity_of(const Evidence& evidence, const Setting& s) {
   std::vector<std::string> cells = {what_of(s)};
   if (evidence.environments.size() > 1) cells.push_back(s.environment);
-  if (has_shaped(evidence)) cells.push_back(shaped_cell(s.row));
+  if (has_shaped(evidence)) cells.push_back(network_cell(evidence, s));
   cells.push_back(s.row.servers > 0 ? fmt::format("{} + {}", s.row.ranks, s.row.servers) : std::to_string(s.ranks()));
   cells.push_back(s.finished() > 0 ? std::to_string(s.row.hosts) : "-");
   return cells;

@@ -44,6 +44,20 @@ TEST_CASE("the loss budget sums to the whole and names where the time went", "[r
   CHECK(find(evidence, "ring", 4).row.speed_up == Approx(0.010 / 0.007));
 }
 
+TEST_CASE("of single workers within one per cent the plainest is the baseline, not the luckiest", "[report][study]") {
+  const auto with_strategy = [](LabelledRun run, const char* strategy) {
+    run.run.strategy = strategy;
+    return run;
+  };
+  const LabelledRun plain = with_strategy(made("ring", 1, 0.008, 0), "synchronous");
+  const auto label_beside = [&](double compute_s) {
+    const LabelledRun other = with_strategy(made("averaging", 1, compute_s, 0), "averaging");
+    return make_evidence({other, plain}, {}, {}).best_single().label;
+  };
+  CHECK(label_beside(0.00795) == "ring");      // 0.5 % of a step of 10 ms
+  CHECK(label_beside(0.0078) == "averaging");  // 2 %
+}
+
 TEST_CASE("the warm-up of a study's cell is start-up in its loss budget and part of its time", "[report][study]") {
   LabelledRun warmed = made("ring", 4, 0.003, 0.002);
   const Evidence without = make_evidence({made("ring", 1, 0.008, 0), warmed}, {}, {});

@@ -98,6 +98,13 @@ TEST_CASE("what to do if one wants something: setting, value, gain with its inte
         "-0.02 (-0.031 to -0.01)");
   CHECK(gain_cell({.value = 3.9, .pairs = 1}) == "3.9x");
   CHECK(gain_cell({}) == "-");
+  const auto tied_with = [&](std::size_t ties) {
+    StudyVerdict tied = verdict;
+    tied.rows.front().ties.assign(ties, 0);
+    return wants_table(evidence, tied).rows().front()[4];
+  };
+  CHECK(tied_with(4) == "1 rank, ring; 1 rank, ring; 1 rank, ring and 1 rank, ring");
+  CHECK(tied_with(24) == "1 rank, ring; 1 rank, ring; 1 rank, ring and 21 other settings");
   // Too few repetitions: the reason stands where the setting would.
   const Evidence few = test::made_record(1, {Made(1).rate(1000).accuracy(0.9), Made(2).rate(1900).accuracy(0.9)});
   const StudyVerdict open = make_verdict(few);
