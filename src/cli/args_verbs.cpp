@@ -212,6 +212,8 @@ Run declare_data_import(CLI::App& app) {
   app.add_option("--channels", o->channels, "images, tar: 1 (grey) or 3")->capture_default_str();
   app.add_flag("--skip-damaged", o->skip_damaged,
                "images, tar: leave out and list what is damaged or has no label; else that is an error");
+  app.add_flag("--labels-as-they-are", o->labels_as_they_are,
+               "do not refuse classes named like train and val, and labels like numbers of samples");
   app.add_option("--heading", o->heading,
                  "csv: whether line 1 is a heading: yes, no, auto (yes where no value in it is a number)");
   return [o, &app] {

@@ -21,6 +21,7 @@
 #include "config/parse.hpp"
 #include "data/class_mix.hpp"
 #include "data/describe.hpp"
+#include "data/loader.hpp"
 #include "device/device.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
@@ -183,18 +184,33 @@ void print_device(Check& check) {
   }
 }
 
+// Of the busiest rank, with the evaluation's reading, which comes beside that of training.
+ReadMemory reading_of(const Config& config, const RunPlan& plan) {
+  const auto buffer = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
+  ReadMemory reading =
+      read_memory(plan.train, buffer, largest(plan.batch.per_replica), config.data.prefetch, config.device.dtype);
+  if (!plan.test || config.evaluate.by == EvaluateBy::aside) return reading;
+  const ReadMemory test =
+      read_memory(*plan.test, buffer, config.evaluate.batch, LoaderOptions{}.prefetch, config.device.dtype);
+  return {.records = reading.records + test.records,
+          .decoding = std::max(reading.decoding, test.decoding),
+          .batches = reading.batches + test.batches};
+}
+
 // Throws where what it printed does not fit the ranks or the hosts.
 void print_model(Check& check) {
   const RunPlan& plan = *check.plan;
   const Graph& graph = plan.graph;
   const Mesh& mesh = *check.mesh;
   print_device(check);
+  const ReadMemory reading = reading_of(check.config, plan);
   MeshTable table;
   if (mesh.splits())
     table = mesh_table(check.config, plan, mesh, check.hosts_of_ranks());
   else
     line("memory",
-         memory_text(check.config, table.memory.emplace_back(plan.memory_of(check.config, plan.part, mesh.coord(0)))));
+         memory_text(check.config, table.memory.emplace_back(plan.memory_of(check.config, plan.part, mesh.coord(0))),
+                     &reading));
   line("exchange",
        exchange_text(check.config, graph.parameters(), {check.hosts_of_replicas(), check.servers(), plan.replicas}));
   const std::int64_t of_rank =

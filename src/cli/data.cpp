@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
@@ -14,6 +15,8 @@
 #include "data/dataset.hpp"
 #include "data/describe.hpp"
 #include "data/format.hpp"
+#include "data/label_counts.hpp"
+#include "data/location.hpp"
 #include "data/sample_plan.hpp"
 #include "h5/file.hpp"
 
@@ -39,9 +42,7 @@ std::vector<std::int64_t> count_classes(const Dataset& dataset) {
       reader.read_rows(sample_format::kLabels, first, count, labels.data(), DType::i32);
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int32_t label = labels[static_cast<std::size_t>(i)];
-        if (label < 0 || label >= dataset.classes)
-          throw DataError(fmt::format("{}: record {} has label {}, must be 0 to {}", shard.path, first + i, label,
-                                      dataset.classes - 1));
+        require_class(shard.path, first + i, label, dataset.classes);
         ++counts[static_cast<std::size_t>(label)];
       }
     }
@@ -63,7 +64,7 @@ void print_files(const Dataset& dataset) {
   Table files({"file", "samples", "chunk", "compressed", "checksums", "stored"});
   for (const Shard& shard : std::span(dataset.shards).first(std::min(kRows, dataset.shards.size())))
     files.row({file_name(shard), count_text(shard.samples),
-               shard.chunk.rank() == 0 ? "none" : fmt::format("{}", shard.chunk[0]), shard.deflate ? "gzip" : "no",
+               shard.chunk.rank() == 0 ? "none" : fmt::format("{}", shard.chunk[0]), shard.deflate ? "yes" : "no",
                shard.checksums ? "yes" : "none", bytes_text(static_cast<double>(shard.bytes))});
   print_table(files, dataset.shards.size());
   fmt::print("\n");
@@ -128,9 +129,13 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
     fmt::print("the files do not share out evenly: sharding record would take {} steps instead of {}\n",
                count_text(even), count_text(plan.steps_per_epoch()));
   for (const std::string& hint : layout_hints(dataset, config.buffer_mb)) fmt::print("warning: {}\n", hint);
+  for (const std::string& warning : location_warnings(options.location))
+    fmt::print("warning: {}\n", escaped_for_terminal(warning));
   if (dataset.label_sample == nullptr) return;
   const ClassMix mix = class_mix(*dataset.label_sample, &plan);
   if (mix.known) fmt::print("classes: {}\n", mix_text(mix));
+  for (const std::string& warning : label_warnings(dataset, options.location))
+    fmt::print("warning: {}\n", escaped_for_terminal(warning));
   for (const std::string& warning : mix_warnings(mix, plan, dataset, config)) fmt::print("warning: {}\n", warning);
 }
 

@@ -60,6 +60,7 @@ const std::vector<FormatOption>& format_options() {
       {"--like",
        {"csv", "images", "tar", "text", "words", "sequences", "pairs"},
        "the classes of idx and cifar are numbers already"},
+      {"--labels-as-they-are", {"csv", "idx", "images", "tar", "sequences"}, "the other formats have no such labels"},
       {"--heading", {"csv", "sequences"}, "the other formats have no line with names of columns"},
       {"--size", {"images", "tar"}, "the other formats define the shape of their samples"},
       {"--channels", {"images", "tar"}, "the other formats define the shape of their samples"},
@@ -101,6 +102,7 @@ int write_and_say(SampleSource& source, const ShardOptions& options, bool verify
   const ShardsWritten written = write_shards(source, options);
   print_samples_written(written, source.info().targets, now_s() - start);
   print_heading(source.info().heading);
+  print_warning(written.empty_classes);
   print_measured(written);
   finish(written.files, verify);
   return kExitOk;
@@ -147,6 +149,8 @@ int import_sequences(const ImportOptions& options) {
              bytes_text(static_cast<double>(written.bytes)), seconds_text(now_s() - start));
   if (written.held_out > 0) fmt::print("{} of them held out for testing\n", count_text(written.held_out));
   print_heading(info.heading);
+  print_passed_over(info.passed);
+  print_warning(written.empty_classes);
   if (!written.mean.empty()) fmt::print("mean {}, std {}\n", numbers_text(written.mean), numbers_text(written.std));
   finish(written.files, options.verify);
   return kExitOk;

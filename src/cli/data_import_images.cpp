@@ -55,6 +55,7 @@ ImageRequest image_request(const ImportOptions& options) {
           .width = width,
           .channels = options.channels,
           .skip_damaged = options.skip_damaged,
+          .labels_as_they_are = options.labels_as_they_are || !options.like.empty(),
           .like = options.like};
 }
 
@@ -109,6 +110,8 @@ int run_image_import(const ImportOptions& options) {
       fmt::print("{} of {} were there already, made of the same images with the same options\n", written.kept,
                  counted(static_cast<std::int64_t>(written.shards.files.size()), "file"));
     print_left_out(written, options.out);
+    print_passed_over(written.passed);
+    print_warning(written.shards.empty_classes);
     print_measured(written.shards);
     if (options.verify) print_verified(bytes, verified_s);
     print_files_written(written.shards.files);

@@ -6,6 +6,7 @@
 
 #include "cli/options.hpp"
 #include "data/import/shard_writer.hpp"
+#include "data/passed_over.hpp"
 
 namespace echelon::cli {
 
@@ -15,6 +16,8 @@ ShardOptions shard_options(const ImportOptions& options);
 // a label; 0: classes.
 void print_samples_written(const ShardsWritten& written, std::int64_t targets, double seconds);
 void print_measured(const ShardsWritten& written);                // mean, std and range
+void print_passed_over(const std::vector<PassedOver>& passed);    // one line; nothing where there is nothing
+void print_warning(const std::string& text);                      // nothing of ""
 void print_verified(double bytes, double seconds);                // files were read back
 void print_files_written(const std::vector<std::string>& files);  // the first and the last
 

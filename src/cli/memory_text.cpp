@@ -28,17 +28,23 @@ double machine_memory_bytes() {
   return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGE_SIZE));
 }
 
-std::string memory_text(const Config& config, const Footprint& memory) {
+std::string memory_text(const Config& config, const Footprint& memory, const ReadMemory* reading) {
   const auto part = [](const char* name, double bytes) {
     return bytes > 0 ? fmt::format(", {} {}", name, bytes_text(bytes)) : "";
   };
-  return fmt::format("{} a rank: weights {}, gradients {}, optimiser {}{}, {}{}{}; and up to {} of records",
-                     bytes_text(memory.total()), bytes_text(memory.weights), bytes_text(memory.gradients),
-                     bytes_text(memory.optimiser), part("strategy", memory.strategy), activations_text(memory),
+  const std::string read =
+      reading == nullptr
+          ? fmt::format("up to {} of records", bytes_text(config.data.buffer_mb * kMiB))
+          : fmt::format("{} to read its data: records {}{}, batches {}", bytes_text(reading->total()),
+                        bytes_text(reading->records), part("a chunk while it is decoded", reading->decoding),
+                        bytes_text(reading->batches));
+  return fmt::format("{} a rank: weights {}, gradients {}, optimiser {}{}, {}{}{}; and {}", bytes_text(memory.total()),
+                     bytes_text(memory.weights), bytes_text(memory.gradients), bytes_text(memory.optimiser),
+                     part("strategy", memory.strategy), activations_text(memory),
                      part("evaluation", memory.evaluation) + part("uploads", memory.uploads),
                      part("in host memory of the exchange", memory.host) +
                          part("in host memory of rank 0 for checkpoints", memory.checkpoint),
-                     bytes_text(config.data.buffer_mb * kMiB));
+                     read);
 }
 
 void require_memory(const Config& config, const std::vector<Footprint>& ranks) {

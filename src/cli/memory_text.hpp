@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "config/schema.hpp"
+#include "data/read_memory.hpp"
 #include "parallel/footprint.hpp"
 
 namespace echelon::cli {
 
-// One line without its label: memory of a rank with the whole model, by purpose.
-std::string memory_text(const Config& config, const Footprint& memory);
+// One line without its label: memory of a rank with the whole model, by purpose, and of reading its data, where that
+// is known.
+std::string memory_text(const Config& config, const Footprint& memory, const ReadMemory* reading = nullptr);
 
 // Physical memory of this machine in bytes.
 double machine_memory_bytes();

@@ -161,6 +161,7 @@ struct ImportOptions {              // echelon data import FORMAT INPUT... --out
   std::string size;                    // images, tar: "H" or "HxW"; "": that of the images
   int channels = 3;                    // images, tar: 1 or 3
   bool skip_damaged = false;           // images, tar: leave out what cannot be used
+  bool labels_as_they_are = false;     // do not refuse labels and names that are unlike classes
   std::vector<std::string> given{};    // options on the command line: "--shape"
 };
 int run_data_import(const ImportOptions& options);

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "data/format.hpp"
+#include "data/label_counts.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -50,22 +51,32 @@ void read_tokens(const h5::Reader& reader, const Rows& rows, const Vocabulary& v
                                   rows.first + i, dst[i], vocabulary.size() - 1, vocabulary.size()));
 }
 
+}  // namespace
+
+void require_numbers(const Dataset& dataset, const std::string& path, std::int64_t first,
+                     const std::vector<float>& numbers) {
+  const std::int64_t each = dataset.label_shape.elems();
+  for (std::int64_t i = 0; i < std::ssize(numbers); ++i) {
+    const float label = numbers[static_cast<std::size_t>(i)];
+    if (!std::isfinite(label))
+      throw DataError(fmt::format("{}: record {} has a label that is no finite number", path, first + i / each));
+    if (label < dataset.least_label || label > dataset.most_label)
+      throw DataError(
+          fmt::format("{}: record {} has the label {:g}; model.loss = \"bce\" takes probabilities, {:g} to "
+                      "{:g}: scale the labels, or train with \"mse\"",
+                      path, first + i / each, label, dataset.least_label, dataset.most_label));
+  }
+}
+
+namespace {
+
 void read_numbers(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
   const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
   const std::int64_t each = dataset.label_shape.elems();
   chunk.numbers.resize(static_cast<std::size_t>(count * each));
   if (!dataset.labelled) return;
   reader.read_rows(format::kLabels, first, count, chunk.numbers.data(), DType::f32);
-  for (std::int64_t i = 0; i < count * each; ++i) {
-    const float label = chunk.numbers[static_cast<std::size_t>(i)];
-    if (!std::isfinite(label))
-      throw DataError(fmt::format("{}: record {} has a label that is no finite number", shard.path, first + i / each));
-    if (label < dataset.least_label || label > dataset.most_label)
-      throw DataError(
-          fmt::format("{}: record {} has the label {:g}; model.loss = \"bce\" takes probabilities, {:g} to "
-                      "{:g}: scale the labels, or train with \"mse\"",
-                      shard.path, first + i / each, label, dataset.least_label, dataset.most_label));
-  }
+  require_numbers(dataset, shard.path, first, chunk.numbers);
 }
 
 void read_labels(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
@@ -74,12 +85,8 @@ void read_labels(const Dataset& dataset, const h5::Reader& reader, const Shard& 
   const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
   chunk.labels.resize(static_cast<std::size_t>(count));
   reader.read_rows(format::kLabels, first, count, chunk.labels.data(), DType::i32);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int32_t label = chunk.labels[static_cast<std::size_t>(i)];
-    if (label < 0 || label >= dataset.classes)
-      throw DataError(fmt::format("{}: record {} has label {}, must be 0 to {} (attribute 'classes' is {})", shard.path,
-                                  first + i, label, dataset.classes - 1, dataset.classes));
-  }
+  for (std::int64_t i = 0; i < count; ++i)
+    require_class(shard.path, first + i, chunk.labels[static_cast<std::size_t>(i)], dataset.classes);
 }
 
 std::int32_t* token_memory(Chunk& chunk, std::int64_t count) {
@@ -97,13 +104,17 @@ bool all_finite(const float* values, std::size_t count) {
 
 // DataError where a value of the chunk's rows is not finite; `record_of`: the record (in its file) of a value.
 template <class RecordOf>
-void require_finite(const Shard& shard, const char* dataset, const Chunk& chunk, RecordOf&& record_of) {
+void require_finite(const Dataset& set, const Shard& shard, const char* dataset, const Chunk& chunk,
+                    RecordOf&& record_of) {
   const auto* values = reinterpret_cast<const float*>(chunk.rows.data());
   const std::size_t count = chunk.rows.size() / sizeof(float);
   if (all_finite(values, count)) return;
   const auto* bad = std::find_if(values, values + count, [](float value) { return !std::isfinite(value); });
-  throw DataError(fmt::format("{}: record {} of '{}' holds {}; every feature must be a finite number", shard.path,
-                              record_of(bad - values), dataset, *bad));
+  throw DataError(fmt::format("{}: record {} of '{}' holds {}; every feature must be a finite number{}", shard.path,
+                              record_of(bad - values), dataset, *bad,
+                              std::isinf(*bad) && set.stored_as.find("64-bit") != std::string::npos
+                                  ? " that a 32-bit float holds (they are stored with 64 bits)"
+                                  : ""));
 }
 
 void load_samples(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
@@ -113,7 +124,7 @@ void load_samples(const Dataset& dataset, const h5::Reader& reader, const Shard&
   chunk.rows.resize(static_cast<std::size_t>(rows.count) * bytes);
   reader.read_rows(rows.name, rows.first, rows.count, chunk.rows.data(), dataset.stored);
   if (dataset.stored == DType::f32)
-    require_finite(shard, rows.name, chunk,
+    require_finite(dataset, shard, rows.name, chunk,
                    [&](std::int64_t value) { return rows.first + value / dataset.sample_shape.elems(); });
 }
 
@@ -131,7 +142,7 @@ void load_sequences(const Dataset& dataset, const h5::Reader& reader, const Shar
   require_unchanged(reader, rows);
   chunk.rows.resize(static_cast<std::size_t>(rows.count * dataset.sample_shape.row_elems()) * sizeof(float));
   reader.read_rows(rows.name, rows.first, rows.count, chunk.rows.data(), DType::f32);
-  require_finite(shard, rows.name, chunk, [&](std::int64_t value) {
+  require_finite(dataset, shard, rows.name, chunk, [&](std::int64_t value) {
     const std::int64_t row =
         (*dataset.starts)[static_cast<std::size_t>(chunk.begin)] + value / dataset.sample_shape.row_elems();
     return std::upper_bound(dataset.starts->begin(), dataset.starts->end(), row) - dataset.starts->begin() - 1 -

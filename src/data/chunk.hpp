@@ -39,4 +39,9 @@ struct Chunk {
 // file that changed since open_dataset; MemoryError with the file where the host has no memory.
 void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk);
 
+// DataError with file and record where labels that are numbers, (.., K), of the records from `first` on are not finite
+// or outside what the loss demands.
+void require_numbers(const Dataset& dataset, const std::string& path, std::int64_t first,
+                     const std::vector<float>& numbers);
+
 }  // namespace echelon::inline data

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "data/chunk.hpp"
 #include "data/format.hpp"
 #include "h5/file.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 constexpr std::int64_t kMostClasses = 1 << 16;  // with more there are too few samples of each
 constexpr double kDeviations = 4, kLeast = 0.02;
 
-using Chunk = LabelSample::Chunk;
+using LabelChunk = LabelSample::Chunk;
 
 // The mix of labels in groups; `groups` by chunk, -1: in none.
 double correlation(const LabelSample& sample, const std::vector<int>& groups) {
@@ -44,7 +45,7 @@ double correlation(const LabelSample& sample, const std::vector<int>& groups) {
     if (groups[i] < 0) continue;
     if (groups[i] != group) end_group();
     group = groups[i];
-    const Chunk& chunk = sample.chunks()[i];
+    const LabelChunk& chunk = sample.chunks()[i];
     for (std::size_t j = 0; j < chunk.count; ++j) own[static_cast<std::size_t>(sample.labels(chunk)[j])] += 1;
     n += static_cast<double>(chunk.count);
   }
@@ -59,7 +60,7 @@ double correlation(const LabelSample& sample, const std::vector<int>& groups) {
   return more < kLeast ? 0 : std::min(more, 1.0);
 }
 
-int replica_of(const Chunk& chunk, const std::vector<std::vector<SamplePlan::Run>>& shares) {
+int replica_of(const LabelChunk& chunk, const std::vector<std::vector<SamplePlan::Run>>& shares) {
   const std::int64_t middle = chunk.first + static_cast<std::int64_t>(chunk.count) / 2;
   for (std::size_t share = 0; share < shares.size(); ++share)
     for (const SamplePlan::Run& run : shares[share])
@@ -74,12 +75,15 @@ std::string percent(double part) { return fmt::format("{:.0f} %", 100 * part); }
 
 LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t most_files) {
   const bool labels = dataset.labelled && (dataset.kind == DataKind::samples || dataset.kind == DataKind::sequences);
-  if (!labels || dataset.has_numbers() || dataset.classes < 2 || dataset.classes > kMostClasses) return;
+  if (!labels) return;
   classes_ = dataset.classes;
+  const bool mixes = classes_ >= 2 && classes_ <= kMostClasses;
   const std::size_t files = std::min(dataset.shards.size(), most_files);
   const std::int64_t stride =
       std::max<std::int64_t>(1, dataset.samples() / most);  // of chunks: one is read, others not
+  whole_ = stride == 1 && files == dataset.shards.size();
   std::vector<std::int32_t> read;
+  std::vector<float> numbers;
   for (std::size_t i = 0; i < files; ++i) {
     const std::size_t file = i * dataset.shards.size() / files;
     const Shard& shard = dataset.shards[file];
@@ -88,22 +92,31 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
     const h5::Reader reader(shard.copy.empty() ? shard.path : shard.copy);
     for (std::int64_t first = 0; first < shard.samples; first += block * stride) {
       const std::int64_t count = std::min(block, shard.samples - first);
+      if (dataset.has_numbers()) {
+        numbers.resize(static_cast<std::size_t>(count * dataset.label_shape.elems()));
+        reader.read_rows(sample_format::kLabels, first, count, numbers.data(), DType::f32);
+        require_numbers(dataset, shard.path, first, numbers);
+        continue;
+      }
       read.resize(static_cast<std::size_t>(count));
       reader.read_rows(sample_format::kLabels, first, count, read.data(), DType::i32);
       for (std::int64_t row = 0; row < count; ++row) {
+        const std::int32_t label = read[static_cast<std::size_t>(row)];
+        require_class(shard.path, first + row, label, classes_);
+        counts_.add(label);
+        if (!mixes) continue;
         if (row % rows == 0)
           chunks_.push_back(
               {.file = static_cast<int>(file), .first = first + row, .begin = labels_.size(), .count = 0});
-        const std::int32_t label = read[static_cast<std::size_t>(row)];
-        if (label < 0 || label >= classes_) continue;
         labels_.push_back(label);
         ++chunks_.back().count;
       }
     }
   }
+  if (!mixes) return;
   std::vector<int> by_chunk(chunks_.size()), by_file;
   std::iota(by_chunk.begin(), by_chunk.end(), 0);
-  for (const Chunk& chunk : chunks_) by_file.push_back(chunk.file);
+  for (const LabelChunk& chunk : chunks_) by_file.push_back(chunk.file);
   chunk_mix_ = correlation(*this, by_chunk);
   file_mix_ = correlation(*this, by_file);
 }
@@ -121,7 +134,7 @@ double replica_mix(const LabelSample& sample, const std::vector<std::vector<Samp
       owner = static_cast<int>(share);
     }
   std::vector<int> groups;
-  for (const Chunk& chunk : sample.chunks())
+  for (const LabelChunk& chunk : sample.chunks())
     groups.push_back(!whole ? replica_of(chunk, shares)
                      : static_cast<std::size_t>(chunk.file) < of_file.size()
                          ? of_file[static_cast<std::size_t>(chunk.file)]
@@ -141,6 +154,17 @@ std::string mix_text(const ClassMix& mix) {
   if (mix.chunks == 0 && mix.files == 0 && mix.replicas == 0) return "mixed, by chunk, file and replica";
   return fmt::format("chunks {}, files {}, replicas {} sorted by class (0: mixed, 100: a class each)",
                      percent(mix.chunks), percent(mix.files), percent(mix.replicas));
+}
+
+std::vector<std::string> label_warnings(const Dataset& dataset, const std::string& location) {
+  std::vector<std::string> warnings;
+  if (!dataset.label_sample || !dataset.label_sample->whole() || dataset.has_numbers()) return warnings;
+  const LabelCounts& counts = dataset.label_sample->counts();
+  std::string why;
+  if (dataset.class_names.empty()) why = unlike_classes(counts, dataset.classes);
+  if (why.empty()) why = empty_classes_text(counts, dataset.classes, dataset.class_names);
+  if (!why.empty()) warnings.push_back(fmt::format("{}: {}", location, why));
+  return warnings;
 }
 
 std::int64_t window_for(double chunk_mix, std::int64_t chunk_rows, std::int64_t window) {

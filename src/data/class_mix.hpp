@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/dataset.hpp"
+#include "data/label_counts.hpp"
 #include "data/sample_plan.hpp"
 
 namespace echelon::inline data {
@@ -20,13 +21,16 @@ class LabelSample {
     std::size_t begin = 0;   // of its labels
     std::size_t count = 0;
   };
-  // No labels where the set has none, or none that are classes. Reads at most about `most` labels, of at most
-  // `most_files` files. DataError where they cannot be read; labels that are no class are left out.
+  // Reads at most about `most` labels, of at most `most_files` files. DataError where they cannot be read, or are no
+  // class or no number that training takes (Dataset::least_label): all verbs refuse them before they begin.
   explicit LabelSample(const Dataset& dataset, std::int64_t most = 1 << 21, std::size_t most_files = 1024);
 
   bool empty() const { return chunks_.empty(); }
   std::int64_t classes() const { return classes_; }
   const std::vector<Chunk>& chunks() const { return chunks_; }
+  // Of the labels that were read.
+  const LabelCounts& counts() const { return counts_; }
+  bool whole() const { return whole_; }  // they are all of the set
   const std::int32_t* labels(const Chunk& chunk) const { return labels_.data() + chunk.begin; }
   // ClassMix::chunks and files, which no plan changes.
   double chunk_mix() const { return chunk_mix_; }
@@ -36,6 +40,8 @@ class LabelSample {
   std::int64_t classes_ = 0;
   std::vector<Chunk> chunks_;
   std::vector<std::int32_t> labels_;
+  LabelCounts counts_;
+  bool whole_ = false;
   double chunk_mix_ = 0, file_mix_ = 0;
 };
 
@@ -56,6 +62,10 @@ std::string mix_text(const ClassMix& mix);
 
 // The chunks that a window takes to mix as well as `window` chunks whose classes are mixed.
 std::int64_t window_for(double chunk_mix, std::int64_t chunk_rows, std::int64_t window);
+
+// A line for each thing that is odd about the labels of the set: classes without a sample, labels that are more likely
+// something else. None where not all were read (Dataset::label_sample).
+std::vector<std::string> label_warnings(const Dataset& dataset, const std::string& location);
 
 // A line for each thing that is wrong with the mix for this plan, with its cure.
 std::vector<std::string> mix_warnings(const ClassMix& mix, const SamplePlan& plan, const Dataset& dataset,

@@ -61,7 +61,7 @@ std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb) 
   constexpr double kCopies = 2.5;
   if (kCopies * chunk > buffer_mb * (1 << 20))
     hints.push_back(
-        fmt::format("{}: a chunk has {} and is decoded whole, which takes up to {} beside the memory foretold, "
+        fmt::format("{}: a chunk has {} and is decoded whole, which takes up to {}, "
                     "more than data.buffer_mb = {}; write chunks of 64 to 256 samples",
                     dataset.shards[0].path, bytes_text(chunk), bytes_text(kCopies * chunk), buffer_mb));
   return hints;

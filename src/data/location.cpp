@@ -4,8 +4,11 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
+#include <string_view>
 
 #include "base/error.hpp"
 
@@ -23,6 +26,22 @@ bool is_shard_name(const fs::path& path) {
   std::string ending = path.extension().string();
   std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
   return ending == ".h5" || ending == ".hdf5";
+}
+
+bool begins_as_hdf5(const std::string& path) {
+  constexpr std::string_view kSignature("\x89HDF\r\n\x1a\n", 8);
+  std::array<char, kSignature.size()> begin{};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(begin.data(), begin.size()) && std::string_view(begin.data(), begin.size()) == kSignature;
+}
+
+bool holds_shards(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code unreadable;
+    if (is_shard_name(entry->path()) && !entry->is_directory(unreadable)) return true;
+  }
+  return false;
 }
 
 std::vector<std::string> files_in(const std::string& folder) {
@@ -64,6 +83,24 @@ std::vector<std::string> files_meant(const std::string& location) {
 }
 
 }  // namespace
+
+std::vector<std::string> location_warnings(const std::string& location) {
+  std::vector<PassedOver> passed;
+  std::error_code error;
+  if (!fs::is_directory(location, error)) return {};
+  for (fs::directory_iterator entry(location, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string path = entry->path().string();
+    std::error_code unreadable;
+    if (entry->is_directory(unreadable)) {
+      if (holds_shards(path)) pass_over(passed, "folder with shards", path);
+    } else if (!is_shard_name(path) && entry->is_regular_file(unreadable) && begins_as_hdf5(path)) {
+      pass_over(passed, kind_of_file(path), path);
+    }
+  }
+  if (passed.empty()) return {};
+  return {fmt::format("{}: passed over: {}; shards are the files *.h5 and *.hdf5 of the folder itself", location,
+                      passed_over_text(passed))};
+}
 
 std::vector<std::string> files_at(const std::string& location) {
   std::vector<std::string> files = files_meant(location);

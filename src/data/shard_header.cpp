@@ -26,10 +26,16 @@ constexpr std::array kKinds = {DataKind::samples, DataKind::text, DataKind::sequ
 // Records that are read together: a stored chunk where it must be decoded whole or has a fair size, else 64 to 256.
 std::int64_t read_together(const h5::DatasetInfo& info) {
   constexpr std::int64_t kLeast = 64, kMost = 256, kUsual = 128;
+  constexpr double kMostBytes = 256 << 20;
   const std::int64_t samples = info.shape[0];
   std::int64_t rows = info.chunk.rank() == 0 ? kUsual : info.chunk[0];
   if (rows < kLeast) rows *= (kLeast + rows - 1) / rows;
   if (rows > kMost && !info.deflate && !info.checksum) rows = kMost;
+  // Of large samples fewer: whole chunks, as many as fit.
+  const double row_bytes = static_cast<double>(info.shape.row_elems()) * static_cast<double>(size_of(info.dtype));
+  const std::int64_t stored = info.chunk.rank() == 0 ? 1 : info.chunk[0];
+  const auto fitting = static_cast<std::int64_t>(kMostBytes / std::max(row_bytes, 1.0)) / stored * stored;
+  rows = std::min(rows, std::max(fitting, stored));
   return std::clamp<std::int64_t>(rows, 1, samples);
 }
 
@@ -99,6 +105,12 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
   dataset.std = per_channel(reader, format::kStd, channels, 1.0);
   for (const double value : dataset.std)
     if (value <= 0) fail(path, fmt::format("attribute 'std' holds {}, must be above 0", value));
+  for (std::size_t c = 0; c < dataset.std.size(); ++c)  // as the model is fed
+    for (const double factor : {dataset.scale / dataset.std[c], dataset.mean[c] / dataset.std[c]})
+      if (!std::isfinite(static_cast<float>(factor)))
+        fail(path, fmt::format("attributes 'scale' {:g}, 'mean' {:g} and 'std' {:g} of channel {} make values that no "
+                               "32-bit float holds",
+                               dataset.scale, dataset.mean[c], dataset.std[c], c));
 }
 
 // Classes (N) of integers, with the attribute 'classes'; or numbers (N) or (N, K) of floats, without. Where labels are
@@ -119,7 +131,9 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
   if (samples != labels.shape[0]) fail(path, fmt::format("holds {} samples but {} labels", samples, labels.shape[0]));
   reader.require_written(format::kLabels);
   if (numbers && reader.has_attribute(format::kClasses))
-    fail(path, "dataset 'labels' is of floats, regression targets, but there is an attribute 'classes'");
+    fail(path,
+         "dataset 'labels' is of floats, regression targets, but there is an attribute 'classes': write the labels of "
+         "classes as integers (y.astype(\"i4\")), or targets without that attribute");
   if (numbers)
     dataset.label_shape = labels.shape.without_front();
   else
@@ -133,8 +147,9 @@ void read_samples(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
   if (samples.shape.rank() != 4)
     fail(path, fmt::format("dataset 'samples' has shape {}, must be (N, C, H, W)", samples.shape.text()));
   if (samples.dtype != DType::u8 && !is_real(samples.dtype))
-    fail(path, fmt::format("dataset 'samples' is {}, must be of 8-bit unsigned integers or of floats",
-                           samples.stored_as.empty() ? name_of(samples.dtype) : samples.stored_as));
+    fail(path, fmt::format("dataset 'samples' is {}, must be of 8-bit unsigned integers or of floats: write "
+                           "x.astype(\"f4\")",
+                           samples.stored_as.empty() ? "a 32-bit signed integer" : samples.stored_as));
   const h5::DatasetInfo labels = read_labels(reader, dataset, samples.shape[0], wanted);
   if (samples.shape.elems() == 0) fail(path, fmt::format("holds no sample: shape {}", samples.shape.text()));
   reader.require_written(format::kSamples);

@@ -17,11 +17,21 @@ void write_text_list(h5::Writer& writer, std::string_view dataset, const std::ve
 }
 
 std::vector<std::string> read_text_list(const h5::Reader& reader, std::string_view dataset) {
-  const h5::DatasetInfo info = reader.info(dataset);
-  const auto fail = [&](const char* what) {
+  const auto fail = [&](const std::string& what) {
     throw DataError(fmt::format("{}: dataset '{}' {}", reader.path(), dataset, what));
   };
-  if (info.dtype != DType::u8 || info.shape.rank() != 1) fail("must be bytes: texts, each ended by a zero byte");
+  const std::string cure =
+      "must be bytes: texts, each ended by a zero byte (np.frombuffer(b\"\".join(t.encode() + b\"\\0\" for t in "
+      "texts), "
+      "\"u1\"))";
+  h5::DatasetInfo info;
+  try {
+    info = reader.info(dataset);
+  } catch (const DataError& error) {
+    if (std::string_view(error.what()).find("holds text") == std::string_view::npos) throw;
+    throw DataError(fmt::format("{}; it {}", error.what(), cure));
+  }
+  if (info.dtype != DType::u8 || info.shape.rank() != 1) fail(cure);
   reader.require_written(dataset);
   std::string bytes(static_cast<std::size_t>(info.shape[0]), '\0');
   reader.read_all(dataset, bytes.data(), DType::u8);

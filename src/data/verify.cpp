@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "base/error.hpp"
+#include "data/class_mix.hpp"
+#include "data/format.hpp"
 #include "data/shard_header.hpp"
 #include "h5/file.hpp"
 
@@ -14,6 +18,7 @@ namespace echelon::inline data {
 namespace {
 
 constexpr std::int64_t kBlockBytes = 1 << 20;
+constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();  // labels
 
 // The reason alone: a verdict names file, dataset and rows itself.
 std::string without_place(const std::string& text, const std::string& path, const std::string& dataset) {
@@ -34,6 +39,19 @@ void note(ShardVerdict& verdict, DamagedRows rows) {
   verdict.damaged.push_back(std::move(rows));
 }
 
+// The first value of the rows that training would refuse.
+template <class T>
+void note_not_finite(const h5::DatasetInfo& info, const std::vector<std::uint8_t>& block, std::int64_t first,
+                     std::int64_t count, ShardVerdict& verdict) {
+  const auto* values = reinterpret_cast<const T*>(block.data());
+  const std::int64_t each = info.shape.row_elems();
+  const auto* bad =
+      std::find_if(values, values + count * each, [](T value) { return !std::isfinite(static_cast<float>(value)); });
+  if (bad == values + count * each) return;
+  note(verdict, {info.name, first + (bad - values) / each, 1,
+                 fmt::format("holds {:g}; every feature must be a finite number of 32 bits", *bad)});
+}
+
 // Chunk by chunk, so that each damaged one is found.
 void read_dataset(const h5::Reader& reader, const h5::DatasetInfo& info, ShardVerdict& verdict) {
   if (info.shape.elems() == 0) return;  // of any number of rows
@@ -42,11 +60,14 @@ void read_dataset(const h5::Reader& reader, const h5::DatasetInfo& info, ShardVe
       std::max<std::int64_t>(1, info.shape.row_elems() * static_cast<std::int64_t>(size_of(info.dtype)));
   const std::int64_t together =
       info.checksum && info.chunk.rank() > 0 ? info.chunk[0] : std::max<std::int64_t>(1, kBlockBytes / row_bytes);
+  const bool features = info.name == sample_format::kSamples || info.name == sample_format::kValues;
   std::vector<std::uint8_t> block(static_cast<std::size_t>(std::min(together, rows) * row_bytes));
   for (std::int64_t first = 0; first < rows; first += together) {
     const std::int64_t count = std::min(together, rows - first);
     try {
       reader.read_rows(info.name, first, count, block.data(), info.dtype);
+      if (features && info.dtype == DType::f32) note_not_finite<float>(info, block, first, count, verdict);
+      if (features && info.dtype == DType::f64) note_not_finite<double>(info, block, first, count, verdict);
     } catch (const DataError& error) {
       note(verdict, {info.name, first, count, without_place(error.what(), verdict.path, info.name)});
     }
@@ -73,7 +94,7 @@ ShardVerdict verify_shard(const std::string& path, bool from_disk) {
       read_dataset(reader, info, verdict);
     }
     verdict.bytes = reader.bytes_read();
-    if (verdict.damaged.empty()) (void)read_shard(path, Labels::optional);
+    if (verdict.damaged.empty()) (void)LabelSample(read_shard(path, Labels::optional), kAll);
   } catch (const Error& error) {
     verdict.wrong = error.what();
   }

@@ -12,6 +12,7 @@
 #include "base/shape.hpp"
 #include "h5/fletcher.hpp"
 #include "h5/handle.hpp"
+#include "h5/lzf.hpp"
 
 namespace echelon::h5 {
 namespace {
@@ -39,10 +40,11 @@ void describe_filters(hid_t creation, RowChunks& chunks) {
         H5Pget_filter2(creation, static_cast<unsigned>(i), &flags, &values, nullptr, 0, nullptr, &configuration);
     const int place = kind == H5Z_FILTER_SHUFFLE      ? 1
                       : kind == H5Z_FILTER_DEFLATE    ? 2
+                      : kind == kLzf                  ? 2
                       : kind == H5Z_FILTER_FLETCHER32 ? 3
                                                       : 0;
     if (place == 1) chunks.shuffle = i;
-    if (place == 2) chunks.deflate = i;
+    if (place == 2) (kind == kLzf ? chunks.lzf : chunks.deflate) = i;
     if (place == 3) chunks.checksum = i;
     chunks.known &= place > order;
     order = place;
@@ -80,7 +82,13 @@ ChunkRead read_chunk(hid_t dataset, int rank, const RowChunks& chunks, std::int6
   const bool shuffled = applied(chunks.shuffle);
   std::vector<std::uint8_t> inflated;
   const std::uint8_t* decoded = raw.get();
-  if (applied(chunks.deflate)) {
+  if (applied(chunks.lzf)) {
+    if (shuffled) inflated.resize(whole);
+    const std::size_t length = lzf_inflate(raw.get(), bytes, shuffled ? inflated.data() : rows, whole);
+    if (length != whole) return fail(fmt::format("it cannot be inflated (lzf, {} of {} bytes)", length, whole));
+    if (!shuffled) return ChunkRead::ok;
+    decoded = inflated.data();
+  } else if (applied(chunks.deflate)) {
     if (shuffled) inflated.resize(whole);
     uLongf length = whole;
     const int status = uncompress(shuffled ? inflated.data() : rows, &length, raw.get(), bytes);

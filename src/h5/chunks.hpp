@@ -13,7 +13,7 @@ namespace echelon::h5 {
 // The storage of the rows of a dataset.
 struct RowChunks {
   // The place of a filter in the pipeline, -1: it is not there.
-  int shuffle = -1, deflate = -1, checksum = -1;
+  int shuffle = -1, deflate = -1, lzf = -1, checksum = -1;
   bool known = false;       // no filter but these, in this order
   bool whole_rows = false;  // chunks divide only the outermost axis
   bool filtered = false;    // has any filter

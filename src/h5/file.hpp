@@ -25,7 +25,7 @@ struct DatasetInfo {
   DType dtype = DType::f32;
   std::string stored_as = {};  // "a 64-bit signed integer", where that is no DType: read as `dtype`
   Shape chunk;                 // rank 0: contiguous
-  bool deflate = false;        // compressed (gzip, alone or behind byte shuffle)
+  bool deflate = false;        // compressed (gzip or lzf, alone or behind byte shuffle)
   // Every chunk has a checksum (Fletcher32), compared when it is read; true where there is no element.
   bool checksum = false;
   std::uint64_t stored_bytes = 0;

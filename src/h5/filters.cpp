@@ -14,7 +14,6 @@ struct KnownFilter {
   const char *name, *package;
 };
 constexpr KnownFilter kKnown[] = {
-    {32000, "lzf", "hdf5-plugin-lzf"},
     {32001, "Blosc", "hdf5-filter-plugin-blosc-serial"},
     {32004, "LZ4", "hdf5-filter-plugin"},
     {307, "bzip2", "hdf5-filter-plugin"},

@@ -18,6 +18,16 @@ std::vector<std::string> descriptions() {
   return found;
 }
 
+// Of an enumeration, as h5py stores bool (of 8 bits with sign): whether none of its values is below 0.
+bool has_no_negative(hid_t enumeration, bool has_sign) {
+  const int members = has_sign ? H5Tget_nmembers(enumeration) : 0;
+  for (int i = 0; i < members; ++i) {
+    signed char value = 0;
+    if (H5Tget_member_value(enumeration, static_cast<unsigned>(i), &value) < 0 || value < 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void quiet_thread() {
@@ -56,6 +66,12 @@ hid_t native_type(DType dtype) {
 
 std::optional<DType> dtype_of_type(hid_t type) {
   const H5T_class_t kind = H5Tget_class(type);
+  if (kind == H5T_ENUM) {
+    const Handle base(H5Tget_super(type), H5Tclose);
+    const bool byte = H5Tget_class(base.id()) == H5T_INTEGER && H5Tget_size(base.id()) == 1;
+    if (byte && has_no_negative(type, H5Tget_sign(base.id()) == H5T_SGN_2)) return DType::u8;
+    return dtype_of_type(base.id());
+  }
   const std::size_t size = H5Tget_size(type);
   if (kind == H5T_FLOAT && size == 4) return DType::f32;
   if (kind == H5T_FLOAT && size == 8) return DType::f64;

@@ -3,12 +3,14 @@
 #include <hdf5.h>
 
 #include "h5/file.hpp"
+#include "h5/lzf.hpp"
 
 namespace echelon::h5 {
 
 void initialise() {
   H5dont_atexit();  // a file whose flush failed would crash the exit handler
   H5open();
+  register_lzf();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // of this thread; Reader and Writer do it in theirs
 }
 

@@ -123,7 +123,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   dataset->info.shape = *shape;
   dataset->info.dtype = *dtype;
   const std::size_t element_bytes = H5Tget_size(dataset->type.id());
-  const bool converted = element_bytes != size_of(*dtype);
+  const bool converted = H5Tequal(dataset->type.id(), native_type(*dtype)) <= 0;
   if (converted) dataset->info.stored_as = type_text(dataset->type.id());
   dataset->info.stored_bytes = H5Dget_storage_size(dataset->handle.id());
 
@@ -158,7 +158,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   describe_filters(creation.id(), chunks);
   if (const std::string why = missing_filter(creation.id()); !why.empty()) fail(name, why);
   require_place(*dataset, layout);
-  dataset->info.deflate = chunks.known && chunks.deflate >= 0;
+  dataset->info.deflate = chunks.known && (chunks.deflate >= 0 || chunks.lzf >= 0);
   dataset->info.checksum |= chunks.checksum >= 0;
   if (chunks.filtered && (!chunks.decodable() || converted)) {  // the library decodes: let its cache hold one chunk
     const std::size_t one = static_cast<std::size_t>(dataset->info.chunk.elems()) * chunks.element_bytes;

@@ -8,6 +8,7 @@
 #include "config/unsteady.hpp"
 #include "data/class_mix.hpp"
 #include "data/describe.hpp"
+#include "data/location.hpp"
 #include "job/launch.hpp"
 #include "job/shaped_network.hpp"
 #include "model/graph.hpp"
@@ -54,6 +55,9 @@ std::vector<std::string> warnings_of_plan(const Config& config, const RunPlan& p
                     seen.more == 1 ? "1 sample is" : count_text(seen.more) + " samples are", seen.most,
                     plan.shards.sharding() == Sharding::file ? "; data.sharding = \"record\" deals them evenly" : ""));
   for (std::string& text : layout_hints(plan.train, config.data.buffer_mb)) warnings.push_back(std::move(text));
+  for (const std::string& location : {config.data.train, config.data.test})
+    for (std::string& text : location_warnings(location)) warnings.push_back(std::move(text));
+  for (std::string& text : label_warnings(plan.train, config.data.train)) warnings.push_back(std::move(text));
   if (plan.train.label_sample) {
     const ClassMix mix = class_mix(*plan.train.label_sample, &plan.shards);
     for (std::string& text : mix_warnings(mix, plan.shards, plan.train, config.data))

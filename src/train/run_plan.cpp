@@ -107,6 +107,7 @@ RunInputs open_inputs(const Config& config) {
   demand_labels(train, config.model.loss);
   train.label_sample = std::make_shared<const LabelSample>(train);
   if (test) demand_labels(*test, config.model.loss);
+  if (test) static_cast<void>(LabelSample(*test));  // bad labels are refused now, not at the first evaluation
   Graph graph = build_model(config.model, train.form());
   check_sparse(config, graph.parameters());
   check_metrics(config, graph);

@@ -88,13 +88,7 @@ TEST_CASE("bad data ends with 4 and names the file", "[run][slow]") {
     std::vector<std::uint8_t> labels(170, 3);
     labels[111] = 10;
     test::write_shard(shard, 170, "labels", labels);
-    const test::Outcome outcome = trial.train(ranks);
-    INFO(outcome.out << outcome.err);
-    CHECK(outcome.code == 4);
-    CHECK_THAT(outcome.err, Catch::Contains("shard-1.h5") && Catch::Contains("111"));
-    CHECK(trial.status()["state"] == "failed");
-    CHECK(trial.status()["exit_code"] == 4);
-    CHECK(trial.leftovers().empty());
+    check_refused(trial, trial.train(ranks), 4, "shard-1.h5: record 111 has label 10");
   }
 }
 

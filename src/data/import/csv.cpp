@@ -17,6 +17,7 @@
 namespace echelon::inline data {
 namespace {
 
+constexpr const char* kMissing = ": a missing value; fill it in, or leave the line out";
 constexpr std::size_t kMostNames = 4000;  // that an attribute of HDF5 (64 KiB) holds
 
 class Csv : public SampleSource {
@@ -59,9 +60,9 @@ class Csv : public SampleSource {
   bool next_row() {
     if (!table_.next(cells_)) return false;
     if (static_cast<std::int64_t>(cells_.size()) != columns_)
-      throw DataError(fmt::format("{}: line {} has {} cells, expected {}: {} and {} values of shape {}", table_.path(),
-                                  table_.line(), cells_.size(), columns_,
-                                  info_.targets > 0 ? counted(info_.targets, "regression target") : "a label",
+      throw DataError(fmt::format("{}: line {} has {} between {}, expected {}: {} and {} values of shape {}",
+                                  table_.path(), table_.line(), counted(std::ssize(cells_), "cell"), table_.separator(),
+                                  columns_, info_.targets > 0 ? counted(info_.targets, "regression target") : "a label",
                                   info_.sample.elems(), info_.sample.text()));
     return true;
   }
@@ -74,7 +75,7 @@ class Csv : public SampleSource {
     std::int64_t all = 0;
     do {
       const std::string_view name = cells_[static_cast<std::size_t>(label_)];
-      if (name.empty()) fail(label_, "is no class");
+      if (name.empty() || name == "?") fail(label_, std::string("is no class") + kMissing);
       if (reads_as_number(name))
         fail(label_, fmt::format("is a number, but the class in line {} is the text '{}'; classes are all numbers or "
                                  "all text (if line {} is a heading: --heading yes)",
@@ -109,8 +110,10 @@ class Csv : public SampleSource {
       double value = 0;
       const std::string_view cell = cells_[static_cast<std::size_t>(column)];
       if (!parse_number(cell, value))
-        fail(column, is_missing(cell) ? "is not a finite number: a missing value; fill it in, or leave the line out"
-                                      : "is not a finite number");
+        fail(column, std::string("is not a finite number") + (is_missing(cell) ? kMissing
+                                                              : cell.find(',') != std::string_view::npos
+                                                                  ? ": a decimal comma? write a point"
+                                                                  : ""));
       if (column >= first_target)
         store_real(label + 4 * (column - first_target), column, value);
       else
@@ -129,7 +132,8 @@ class Csv : public SampleSource {
     } else {
       if (!parse_number(cell, value) || value < 0 || value != std::floor(value) ||
           value > std::numeric_limits<std::int32_t>::max() - 1)
-        fail(column, "is no label: labels are whole numbers from 0, or text in every line");
+        fail(column, std::string("is no label: labels are whole numbers from 0, or text in every line") +
+                         (is_missing(cell) ? kMissing : ""));
       number = static_cast<std::int32_t>(value);
     }
     std::memcpy(label, &number, sizeof(number));

@@ -62,6 +62,8 @@ CsvTable::CsvTable(const std::string& path, Heading heading, std::int64_t first_
   std::vector<std::string_view> cells;
   std::string first;
   if (next_line(first)) {
+    if (first.starts_with("\xff\xfe") || first.starts_with("\xfe\xff"))
+      throw DataError(fmt::format("{}: is UTF-16, tables are read as UTF-8: iconv -f utf-16 -t utf-8", path));
     separator_ = separator_of(first);
     text_ = first;
     line_ = 1;
@@ -99,6 +101,8 @@ bool CsvTable::next(std::vector<std::string_view>& cells) {
 
 void CsvTable::split(std::vector<std::string_view>& cells) {
   cells.clear();
+  const auto expected = static_cast<std::size_t>(std::count(text_.begin(), text_.end(), separator_)) + 1;
+  if (expected > cells.capacity()) cells.reserve(expected);  // a row of many columns does not pay for growing
   if (text_.find('"') == std::string::npos) {
     for_cells(text_, separator_, [&](std::int64_t, std::string_view cell) { cells.push_back(cell); });
     return;

@@ -1,6 +1,7 @@
 // Tables of values (RFC 4180) between commas, or between the semicolons or tabs of a first line that has no comma. A
-// line has at most 64 MiB. Cells may be quoted, a quote inside one is doubled; a line is a row, so
-// quoted cells end on their line. Blanks around cells, empty lines and a byte-order mark are left out.
+// line has at most 64 MiB, and takes up to 9 times its length in memory. Cells may be quoted, a quote inside one is
+// doubled; a line is a row, so quoted cells end on their line. Blanks around cells, empty lines and a byte-order mark
+// are left out.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,8 @@ class CsvTable {
   std::int64_t line() const { return line_; }  // of the row read last, from 1
   // The first line as it stands in the file if it is a heading; else "".
   const std::string& heading() const { return heading_; }
+  // For people: "commas", "semicolons", "tabs".
+  const char* separator() const { return separator_ == ',' ? "commas" : separator_ == ';' ? "semicolons" : "tabs"; }
   // Whether `automatic` took the first line for data.
   bool guessed_data() const { return mode_ == Heading::automatic && heading_.empty(); }
 

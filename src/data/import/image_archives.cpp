@@ -1,6 +1,6 @@
 // Tar archives in the way of WebDataset (https://github.com/webdataset/webdataset): members that follow each other and
 // share a name up to the first dot are one sample, <key>.jpg, .jpeg or .png with <key>.cls, a class number, or
-// <key>.txt, the name of a class. Other members are passed over.
+// <key>.txt, the name of a class. Other members are passed over and counted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,11 @@ class Listing {
   void add(TarReader& tar, const TarMember& member) {
     const NameParts name = parts_of(member.name);
     const bool image = name.ending.find('.') == std::string::npos && is_image_name("x." + name.ending);
-    if (!image && name.ending != "cls" && name.ending != "txt") return;
+    if (!image && name.ending != "cls" && name.ending != "txt") {
+      if (!member.name.ends_with('/'))
+        pass_over(found_.passed, member.is_file ? other_file(member.name) : "link", path_ + ": " + member.name);
+      return;
+    }
     if (name.key != open_.key) {
       finish();
       open_ = {.key = name.key, .begin = member.header};
@@ -114,7 +118,10 @@ class Listing {
 
   void finish() {
     const Sample sample = std::exchange(open_, {});
-    if (!sample.image && !sample.number && sample.trouble.empty()) return;  // nothing, or a text alone
+    if (!sample.image && !sample.number && sample.trouble.empty()) {  // nothing, or a text alone
+      if (!sample.key.empty()) pass_over(found_.passed, ".txt file without an image", path_ + ": " + sample.key);
+      return;
+    }
     const std::string trouble = trouble_of(sample);
     if (trouble.empty()) return keep(sample);
     if (!skip_damaged_) throw DataError(trouble);

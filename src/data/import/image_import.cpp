@@ -20,6 +20,7 @@
 #include "data/import/packed.hpp"
 #include "data/import/shard_file.hpp"
 #include "data/import/statistics.hpp"
+#include "data/label_counts.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::inline data {
@@ -91,16 +92,7 @@ void ImageImport::list() {
     for (std::size_t i = 0; i < input_->units().size(); ++i) {
       if (!is_own(i)) continue;
       const ImageUnit unit = input_->list(i);
-      own.put(std::uint64_t{unit.items.size()});
-      for (const ImageItem& item : unit.items) {
-        own.put(item.label);
-        own.put(std::string_view(item.name));
-        own.put(item.offset);
-        own.put(item.bytes);
-        own.put(item.stamp);
-      }
-      own.put(unit.classes);
-      own.put(unit.damaged);
+      put(own, unit);
       work.at(images += static_cast<std::int64_t>(unit.items.size()));
     }
   });
@@ -121,21 +113,8 @@ std::vector<ImageUnit> ImageImport::units_of(const std::vector<std::string>& of_
                       "between the hosts?",
                       request_.inputs[0], r));
     names = seen;
-    for (std::size_t i = r; i < units.size(); i += of_ranks.size()) {
-      std::uint64_t count = 0;
-      packed.get(count);
-      units[i].items.resize(count);
-      for (ImageItem& item : units[i].items) {
-        item.unit = static_cast<std::int32_t>(i);
-        packed.get(item.label);
-        packed.get(item.name);
-        packed.get(item.offset);
-        packed.get(item.bytes);
-        packed.get(item.stamp);
-      }
-      packed.get(units[i].classes);
-      packed.get(units[i].damaged);
-    }
+    for (std::size_t i = r; i < units.size(); i += of_ranks.size())
+      units[i] = get_unit(packed, static_cast<std::int32_t>(i));
   }
   return units;
 }
@@ -238,12 +217,14 @@ std::optional<ShardNote> ImageImport::make_shard(const PlannedShard& shard, Long
     ShardFile file(folder_.now(shard), static_cast<std::int64_t>(items.size()), plan_.info, header, options_);
     Statistics statistics(plan_.info);
     std::vector<std::size_t> good;
+    std::set<std::int32_t> labels;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const ImageItem& item = plan_.items[items[i]];
       if (i % kLookEvery == 0 && folder_.stopped()) return std::nullopt;
       work.at(done);
       if (!read_sample(item, sample, note)) continue;
       good.push_back(items[i]);
+      labels.insert(item.label);
       if (good.size() <= i) continue;
       file.append(sample.data(), reinterpret_cast<const std::uint8_t*>(&item.label));
       statistics.add(sample.data(), 1);
@@ -257,6 +238,7 @@ std::optional<ShardNote> ImageImport::make_shard(const PlannedShard& shard, Long
       note.bytes = std::filesystem::file_size(folder_.now(shard));
       note.samples = static_cast<std::int64_t>(good.size());
       note.moments = statistics.moments();
+      note.labels.assign(labels.begin(), labels.end());
       folder_.write_note(shard, note);
       return note;
     }
@@ -300,19 +282,23 @@ void ImageImport::share_notes() {
 }
 
 ImagesWritten ImageImport::finish() {
-  ImagesWritten written{.shards = {}, .kept = kept_, .damaged = plan_.damaged};
+  ImagesWritten written{.shards = {}, .kept = kept_, .damaged = plan_.damaged, .passed = plan_.passed};
   ShardsWritten& shards = written.shards;
   Statistics statistics(plan_.info);
+  LabelCounts counts;
   for (std::size_t i = 0; i < notes_.size(); ++i) {
     const PlannedShard& shard = plan_.shards[i];
     const ShardNote& note = *notes_[i];
     (shard.test ? shards.held_out : shards.samples) += note.samples;
     if (!shard.test) statistics.add(note.moments);
+    for (const std::int32_t label : note.labels)
+      if (!shard.test) counts.add(label);
     shards.files.push_back(folder_.then(shard));
     shards.bytes += note.bytes;
     written.damaged.insert(written.damaged.end(), note.damaged.begin(), note.damaged.end());
   }
   shards.classes = plan_.info.classes;
+  shards.empty_classes = empty_classes_text(counts, plan_.info.classes, plan_.info.class_names);
   shards.sample_shape = plan_.info.sample;
   shards.stored = plan_.info.stored;
   shards.mean = plan_.info.mean.empty() ? statistics.mean() : plan_.info.mean;

@@ -34,6 +34,7 @@ struct ImagesWritten {
   ShardsWritten shards;
   std::int64_t kept = 0;             // shards that were there already
   std::vector<std::string> damaged;  // what was left out, a line each; in <out>/left_out.txt too
+  std::vector<PassedOver> passed;    // what is no image
 };
 
 // The same on every rank. Throws what write_shards throws. Shards that are whole stay for the next time; where there is

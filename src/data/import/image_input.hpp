@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "data/import/packed.hpp"
+#include "data/passed_over.hpp"
+
 namespace echelon::inline data {
 
 struct ImageItem {
@@ -22,7 +25,12 @@ struct ImageUnit {
   std::vector<ImageItem> items;
   std::vector<std::string> classes;  // named ones; empty: labels are numbers
   std::vector<std::string> damaged;  // what was left out, a line each
+  std::vector<PassedOver> passed{};  // what is no image
 };
+
+// For other ranks; `unit` is that of its items.
+void put(Packing& packing, const ImageUnit& unit);
+ImageUnit get_unit(Unpacking& packed, std::int32_t unit);
 
 class ImageInput {
  public:
@@ -31,6 +39,7 @@ class ImageInput {
   // What a unit holds, in a fixed order. What cannot be used is a DataError with its place, or, where damage is
   // skipped, a line of `damaged`.
   virtual ImageUnit list(std::size_t unit) = 0;
+  virtual std::vector<PassedOver> passed_over() const { return {}; }  // beside all units
   // Whether read() takes about as long in any order, so that samples can be mixed before they are written.
   virtual bool reads_anywhere() const = 0;
   virtual std::string read(const ImageItem& item) = 0;  // its bytes. DataError
@@ -43,6 +52,7 @@ struct ImageRequest {
   int height = 0, width = 0;          // of samples; 0: that of the first image, which all others must have
   int channels = 3;                   // 1 or 3
   bool skip_damaged = false;          // leave out what cannot be used
+  bool labels_as_they_are = false;    // do not refuse labels and names that are unlike classes
   std::string like{};                 // a set whose classes, mean and std are taken over; "": none
 };
 
@@ -53,6 +63,8 @@ std::unique_ptr<ImageInput> open_image_archives(const ImageRequest& request);
 
 // Of a file name: whether it ends in .jpg, .jpeg or .png, in any case; names that begin with a dot do not count.
 bool is_image_name(const std::string& name);
+// Of a file that is no image by its name: what to pass it over as. Images of other forms are told as such.
+std::string other_file(const std::string& name);
 // A file's size in bytes, and its stamp. DataError where it cannot be read.
 struct FileStamp {
   std::int64_t bytes = 0;

@@ -14,6 +14,7 @@
 #include "data/import/hold_out.hpp"
 #include "data/import/like.hpp"
 #include "data/import/packed.hpp"
+#include "data/label_counts.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -23,13 +24,13 @@ std::vector<std::string> classes_of(const std::vector<ImageUnit>& units, const I
   std::set<std::string> names;
   const ImageUnit* first = nullptr;
   for (const ImageUnit& unit : units) {
+    names.insert(unit.classes.begin(), unit.classes.end());  // also where nothing of them can be used
     if (unit.items.empty()) continue;
     if (first == nullptr) first = &unit;
     if (unit.classes.empty() != first->classes.empty())
       throw DataError(fmt::format("{} has {} as labels, {} has {}; either all are numbers or all are names",
                                   input.place(first->items[0]), first->classes.empty() ? "numbers" : "names",
                                   input.place(unit.items[0]), unit.classes.empty() ? "numbers" : "names"));
-    names.insert(unit.classes.begin(), unit.classes.end());
   }
   return {names.begin(), names.end()};
 }
@@ -96,8 +97,10 @@ ImagePlan plan_images(std::vector<ImageUnit> units, const ImageInput& input, con
   ImagePlan plan;
   plan.info.sample = {request.channels, request.height, request.width};
   plan.info.class_names = classes_of(units, input);
+  plan.passed = input.passed_over();
   std::int32_t greatest = -1;
   for (ImageUnit& unit : units) {
+    pass_over(plan.passed, unit.passed);
     number_labels(unit, plan.info.class_names);
     for (ImageItem& item : unit.items) {
       greatest = std::max(greatest, item.label);
@@ -111,6 +114,10 @@ ImagePlan plan_images(std::vector<ImageUnit> units, const ImageInput& input, con
                                 plan.damaged.size(), plan.damaged.empty() ? "-" : plan.damaged[0]));
   plan.info.classes = plan.info.class_names.empty() ? std::int64_t{greatest} + 1
                                                     : static_cast<std::int64_t>(plan.info.class_names.size());
+  LabelCounts counts;
+  for (const ImageItem& item : plan.items) counts.add(item.label);
+  refuse_odd_classes(counts, plan.info.classes, plan.info.class_names,
+                     {.input = request.inputs[0], .labels_as_they_are = request.labels_as_they_are});
   if (!request.like.empty()) {
     const std::vector<std::int32_t> numbers = take_classes(plan.info, request.like);
     for (ImageItem& item : plan.items) item.label = numbers[static_cast<std::size_t>(item.label)];

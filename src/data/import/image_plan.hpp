@@ -21,6 +21,7 @@ struct ImagePlan {
   std::vector<ImageItem> items;  // in the order of samples, those held out last; labels are numbers of classes
   std::vector<PlannedShard> shards;
   std::vector<std::string> damaged;  // of the units
+  std::vector<PassedOver> passed;    // of the input and its units
 };
 
 // The units, in their order, as one list. Classes with names are numbered in the order of their names, or as those of

@@ -15,6 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of a note's bytes; of another form of notes it is another.
+std::string sum_of(std::string_view packed) {
+  constexpr std::uint64_t kForm = 2;
+  return hex64(checksum64(packed) + kForm);
+}
+
 // All files below, links as such.
 std::vector<fs::path> files_below(const fs::path& folder) {
   std::vector<fs::path> files;
@@ -36,6 +42,7 @@ void ShardNote::put(Packing& packing) const {
   for (const Statistics::Moments& m : moments)
     for (const double value : {m.n, m.mean, m.squares, m.least, m.greatest}) packing.put(value);
   packing.put(damaged);
+  packing.put(labels);
 }
 
 ShardNote ShardNote::get(Unpacking& packed) {
@@ -49,6 +56,7 @@ ShardNote ShardNote::get(Unpacking& packed) {
   for (Statistics::Moments& m : note.moments)
     for (double* value : {&m.n, &m.mean, &m.squares, &m.least, &m.greatest}) packed.get(*value);
   packed.get(note.damaged);
+  packed.get(note.labels);
   return note;
 }
 
@@ -98,7 +106,7 @@ std::optional<ShardNote> ImportFolder::note_of(const PlannedShard& shard) const 
   constexpr std::size_t kSumBytes = 16;
   if (content.size() < kSumBytes) return std::nullopt;
   const std::string_view packed = std::string_view(content).substr(kSumBytes);
-  if (hex64(checksum64(packed)) != content.substr(0, kSumBytes)) return std::nullopt;
+  if (sum_of(packed) != content.substr(0, kSumBytes)) return std::nullopt;
   Unpacking unpacking(packed);
   ShardNote note = ShardNote::get(unpacking);
   if (note.made_of != shard.made_of || fs::file_size(now(shard), error) != note.bytes || error) return std::nullopt;
@@ -113,7 +121,7 @@ std::optional<ShardNote> ImportFolder::note_of(const PlannedShard& shard) const 
 void ImportFolder::write_note(const PlannedShard& shard, const ShardNote& note) const {
   Packing packing;
   note.put(packing);
-  write_file_whole(note_path(shard), hex64(checksum64(packing.bytes())) + packing.bytes());
+  write_file_whole(note_path(shard), sum_of(packing.bytes()) + packing.bytes());
 }
 
 void ImportFolder::stop() const {

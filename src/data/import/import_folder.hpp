@@ -25,6 +25,7 @@ struct ShardNote {
   std::int64_t samples = 0;
   std::vector<Statistics::Moments> moments{};  // by channel
   std::vector<std::string> damaged{};          // what was left out of it
+  std::vector<std::int32_t> labels{};          // of its samples, each once
 
   void put(Packing& packing) const;
   static ShardNote get(Unpacking& packed);

@@ -22,8 +22,15 @@ class LabelledLines final : public SequenceSource {
     const std::string& folder = request.inputs[0];
     std::vector<fs::path> files;
     std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-      if (entry->path().extension() == ".txt") files.push_back(entry->path());
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+      std::error_code unreadable;
+      const std::string name = entry->path().filename().string();
+      const std::string kind = entry->is_directory(unreadable) ? "folder" : kind_of_file(name);
+      if (kind == ".txt file")
+        files.push_back(entry->path());
+      else
+        pass_over(info_.passed, kind, entry->path().string());
+    }
     if (error) throw DataError(fmt::format("{}: the folder cannot be read: {}", folder, error.message()));
     std::sort(files.begin(), files.end());
     if (files.size() < 2)

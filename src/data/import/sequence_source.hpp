@@ -9,6 +9,7 @@
 #include "data/dataset.hpp"
 #include "data/import/csv_table.hpp"
 #include "data/import/tokens.hpp"
+#include "data/passed_over.hpp"
 
 namespace echelon::inline data {
 
@@ -20,6 +21,7 @@ struct SequenceInfo {
   std::vector<std::string> class_names{};  // of sequences
   std::vector<double> mean{}, std{};       // by feature, of the set given by --like; empty: measured
   std::string heading{};                   // .csv: the line that was taken for names of columns
+  std::vector<PassedOver> passed{};        // of a folder: what is no file of a class
 };
 
 struct SequenceRecord {

@@ -26,6 +26,7 @@ struct Measured {
   std::vector<std::int32_t> lengths, target_lengths;  // by sample
   std::int64_t held = 0;
   std::vector<double> mean, std;  // by feature
+  std::string empty_classes;
 };
 
 // Mean and deviation of each feature, by Welford (1962).
@@ -60,25 +61,36 @@ Measured measure(SequenceSource& source, const ShardOptions& options) {
   Measured measured;
   const std::int64_t features = source.info().features;
   SequenceRecord record;
+  std::vector<std::int32_t> labels;
   ImportWork counting("sequences", 0);
   source.rewind();
   while (source.next(record)) {
     counting.at(std::ssize(measured.lengths));
     measured.lengths.push_back(static_cast<std::int32_t>(record.steps(features)));
     measured.target_lengths.push_back(static_cast<std::int32_t>(record.target.size()));
+    labels.push_back(record.label);
   }
   const auto samples = static_cast<std::int64_t>(measured.lengths.size());
   measured.held = held_out_of(samples, options);
+  const HoldOut held_out(std::max<std::int64_t>(samples, 1), measured.held);
+  const SequenceInfo& info = source.info();
+  if (info.kind == DataKind::sequences) {
+    LabelCounts counts, train;
+    for (std::int64_t i = 0; i < samples; ++i) {
+      counts.add(labels[static_cast<std::size_t>(i)]);
+      if (!held_out(i)) train.add(labels[static_cast<std::size_t>(i)]);
+    }
+    refuse_odd_classes(counts, std::ssize(info.class_names), info.class_names, options);
+    measured.empty_classes = empty_classes_text(train, std::ssize(info.class_names), info.class_names);
+  }
   if (features == 0) return measured;
   FeatureMoments moments(features);
-  const HoldOut held_out(samples, measured.held);
   ImportWork measuring("sequences", samples);
   source.rewind();
   for (std::int64_t index = 0; source.next(record); ++index) {
     measuring.at(index);
     if (!held_out(index)) moments.add(record.values);
   }
-  const SequenceInfo& info = source.info();
   measured.mean = info.mean.empty() ? moments.mean() : info.mean;
   measured.std = info.std.empty() ? moments.std() : info.std;
   return measured;
@@ -237,6 +249,7 @@ SequencesWritten write_sequences(SequenceSource& source, const ShardOptions& opt
   for (const std::int32_t length : measured.lengths) written.steps += length;
   written.mean = measured.mean;
   written.std = measured.std;
+  written.empty_classes = measured.empty_classes;
 
   SequenceShards train(folders.train, shard_sizes(written.samples, options), source.info(), measured, options);
   std::unique_ptr<SequenceShards> test;

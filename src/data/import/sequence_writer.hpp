@@ -12,6 +12,7 @@ struct SequencesWritten {
   std::int64_t shortest = 0, longest = 0, steps = 0;  // over all; steps: their sum
   std::vector<double> mean, std;                      // by feature, of what is not held out
   std::uint64_t bytes = 0;
+  std::string empty_classes{};  // classes without a sequence for training (label_counts.hpp)
 };
 
 // Reads the whole source once to check and measure it, so that bad input writes nothing, then writes the shards. Throws

@@ -20,6 +20,13 @@ void write_header(h5::Writer& writer, const SourceInfo& info, const ShardHeader&
   writer.attribute(format::kValueRange, header.value_range);
 }
 
+// Fewer than asked for of large samples: a chunk is held to be written, and to be read.
+std::int64_t rows_of_chunk(std::int64_t asked, std::int64_t samples, std::size_t sample_bytes) {
+  constexpr std::size_t kMostBytes = 128 << 20;
+  const auto fitting = static_cast<std::int64_t>(kMostBytes / std::max<std::size_t>(sample_bytes, 1));
+  return std::max<std::int64_t>(1, std::min({asked, samples, fitting}));
+}
+
 }  // namespace
 
 std::size_t sample_bytes(const SourceInfo& info) {
@@ -34,14 +41,13 @@ ShardFile::ShardFile(const std::string& path, std::int64_t samples, const Source
     : writer_(path),
       stored_(info.stored),
       label_(info.targets > 0 ? DType::f32 : DType::i32),
-      chunk_(options.chunk),
+      chunk_(rows_of_chunk(options.chunk, samples, sample_bytes(info))),
       sample_bytes_(sample_bytes(info)),
       label_bytes_(label_bytes(info)),
       samples_(static_cast<std::size_t>(chunk_) * sample_bytes_),
       labels_(static_cast<std::size_t>(chunk_) * label_bytes_) {
   write_header(writer_, info, header);
-  const h5::DatasetOptions storage{
-      .chunk_rows = options.chunk, .deflate = options.compress, .checksum = options.checksums};
+  const h5::DatasetOptions storage{.chunk_rows = chunk_, .deflate = options.compress, .checksum = options.checksums};
   writer_.create(format::kSamples, info.stored, info.sample.prepended(samples), storage);
   if (info.targets > 0)
     writer_.create(format::kLabels, DType::f32, {samples, info.targets}, storage);

@@ -32,6 +32,7 @@ struct Measured {
   std::int64_t samples = 0;  // of all, held out too
   std::int64_t held = 0;
   ShardHeader header;
+  std::string empty_classes;
 };
 
 std::int32_t class_at(const std::uint8_t* label) {
@@ -73,15 +74,26 @@ Measured measure(SampleSource& source, const ShardOptions& options) {
   const HoldOut held_out(std::max<std::int64_t>(measured.samples, 1), measured.held);
   Statistics statistics(source.info());
   const bool classes = source.info().targets == 0;
-  std::int32_t greatest = -1;
+  LabelCounts counts, train;
   measured.samples = for_samples(source, options.chunk, measured.samples,
                                  [&](std::int64_t index, const std::uint8_t* sample, const std::uint8_t* label) {
-                                   if (!held_out(index)) statistics.add(sample, 1);
-                                   if (classes) greatest = std::max(greatest, class_at(label));
+                                   const bool held = held_out(index);
+                                   if (!held) statistics.add(sample, 1);
+                                   if (!classes) return;
+                                   counts.add(class_at(label));
+                                   if (!held) train.add(class_at(label));
                                  });
   if (measured.samples == 0) throw DataError("the input holds no sample");
-  if (classes) measured.header.classes = source.info().classes > 0 ? source.info().classes : std::int64_t{greatest} + 1;
   const SourceInfo& info = source.info();
+  if (classes) {
+    measured.header.classes = info.classes > 0 ? info.classes : counts.greatest() + 1;
+    if (info.classes == 0 || !info.class_names.empty())
+      refuse_odd_classes(counts, measured.header.classes, info.class_names, options);
+    if (measured.header.classes > format::kMostClasses)
+      throw DataError(fmt::format("{}: the greatest label is {}, at most {} classes can be told apart", options.input,
+                                  counts.greatest(), format::kMostClasses));
+    measured.empty_classes = empty_classes_text(train, measured.header.classes, info.class_names);
+  }
   measured.header.mean = info.mean.empty() ? statistics.mean() : info.mean;
   measured.header.std = info.std.empty() ? statistics.std() : info.std;
   measured.header.value_range = statistics.value_range();
@@ -165,6 +177,21 @@ ImportFolders free_folders(const ShardOptions& options) {
   return folders;
 }
 
+void refuse_odd_classes(const LabelCounts& counts, std::int64_t classes, const std::vector<std::string>& names,
+                        const ShardOptions& options) {
+  if (options.labels_as_they_are) return;
+  if (const std::string why = like_parts_of_a_set(names); !why.empty())
+    throw DataError(
+        fmt::format("{}: {}: import each part by itself, the others --like the first; "
+                    "--labels-as-they-are takes them as classes",
+                    options.input, why));
+  if (const std::string why = unlike_classes(counts, classes); !why.empty())
+    throw DataError(
+        fmt::format("{}: {}: name the classes' column (csv: --label-column; of regression targets: "
+                    "--targets); --labels-as-they-are takes them as classes",
+                    options.input, why));
+}
+
 void write_class_names(h5::Writer& writer, const std::vector<std::string>& names) {
   constexpr std::size_t kMostBytes = 32768;  // attributes hold 64 KiB
   std::size_t longest = 1;
@@ -220,6 +247,7 @@ ShardsWritten write_shards(SampleSource& source, const ShardOptions& options) {
   written.samples = measured.samples - measured.held;
   written.held_out = measured.held;
   written.classes = measured.header.classes;
+  written.empty_classes = measured.empty_classes;
   written.sample_shape = source.info().sample;
   written.stored = source.info().stored;
   written.mean = measured.header.mean;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/import/source.hpp"
+#include "data/label_counts.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::inline data {
@@ -26,6 +27,8 @@ struct ShardOptions {
   std::int64_t hold_out = 0;  // this many, evenly spread (of a text: the last), go to <out>/test in one file, the rest
                               // to <out>/train
   double hold_out_part = 0;   // the same as a part of all, in [0, 1)
+  std::string input{};        // for messages about labels
+  bool labels_as_they_are = false;  // do not refuse labels and names that are unlike classes (label_counts.hpp)
 };
 
 // The number of samples that are held out of `samples`; at least 1 where holds_out. ConfigError where none would remain
@@ -51,10 +54,15 @@ struct ShardsWritten {
   DType stored = DType::u8;
   std::vector<double> mean, std, value_range;  // of the samples not held out
   std::uint64_t bytes = 0;                     // of the files
+  std::string empty_classes{};                 // classes without a sample for training (label_counts.hpp)
 };
 
 // Throws ConfigError for options that do not fit the data, DataError of the source, EnvironmentError while writing.
 ShardsWritten write_shards(SampleSource& source, const ShardOptions& options);
+
+// DataError where labels, or the names of classes, are more likely something else, unless options.labels_as_they_are.
+void refuse_odd_classes(const LabelCounts& counts, std::int64_t classes, const std::vector<std::string>& names,
+                        const ShardOptions& options);
 
 // Samples of each shard; pure. Throws ConfigError where a shard would be empty.
 std::vector<std::int64_t> shard_sizes(std::int64_t samples, const ShardOptions& options);

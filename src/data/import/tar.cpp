@@ -86,6 +86,25 @@ bool TarReader::read_block(std::int64_t at, char* block) {
   return got > 0;
 }
 
+// The first header at byte `at` or behind the zeros there, where it then is; false where only zeros follow.
+bool TarReader::read_header(std::int64_t& at, char* block) {
+  const auto is_zero = [](char c) { return c == '\0'; };
+  if (!read_block(at, block))
+    fail(at, at == 0 ? "is empty, no tar archive"
+                     : "the archive ends without the blocks of zeros that end a tar archive: it is truncated");
+  const bool behind_end = std::all_of(block, block + kBlock, is_zero);
+  while (std::all_of(block, block + kBlock, is_zero)) {
+    at += kBlock;
+    const std::size_t got = stream_.read_some(block, kBlock);
+    std::fill(block + got, block + kBlock, '\0');
+    if (got == 0) return false;
+  }
+  if (checksum_fits(block)) return true;
+  fail(at, at == 0      ? "is no tar archive: the checksum of the first header is wrong"
+           : behind_end ? "behind the end of the archive follows what is no header of a member"
+                        : "no header of a member: its checksum is wrong; the archive is damaged");
+}
+
 // `end`: of the archive.
 void TarReader::require_whole(const TarMember& member, std::int64_t end) const {
   if (end_of(member) > end)
@@ -127,14 +146,8 @@ bool TarReader::next(TarMember& member) {
   for (std::array<char, kBlock> block;;) {
     pass_over(last_);
     whole_ = true;
-    const std::int64_t at = end_of(last_);
-    if (!read_block(at, block.data()))
-      fail(at, at == 0 ? "is empty, no tar archive"
-                       : "the archive ends without the blocks of zeros that end a tar archive: it is truncated");
-    if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) return false;
-    if (!checksum_fits(block.data()))
-      fail(at, at == 0 ? "is no tar archive: the checksum of the first header is wrong"
-                       : "no header of a member: its checksum is wrong; the archive is damaged");
+    std::int64_t at = end_of(last_);
+    if (!read_header(at, block.data())) return false;
     member = {.name = name_of(block.data()), .header = at, .offset = at + kBlock};
     member.bytes = number_at(block.data(), 124, 12);
     if (member.bytes < 0) fail(at, fmt::format("'{}' has no size that can be read", member.name));

@@ -23,8 +23,9 @@ class TarReader {
  public:
   explicit TarReader(const std::string& path);
 
-  // The next member; false at the blocks of zeros that end an archive, which must be there. That a member of a gzipped
-  // archive is truncated is found by the call after it.
+  // The next member; false at the end of the file, before which the blocks of zeros that end an archive must be.
+  // Members behind them, of archives that were concatenated, follow, as GNU tar's --ignore-zeros has it. That a member
+  // of a gzipped archive is truncated is found by the call after it.
   bool next(TarMember& member);
   // Whether the archive holds the whole content of the last member; of gzip not known before the call of next() after
   // it, which may have failed for another reason.
@@ -35,6 +36,7 @@ class TarReader {
  private:
   [[noreturn]] void fail(std::int64_t at, const std::string& what) const;
   bool read_block(std::int64_t at, char* block);
+  bool read_header(std::int64_t& at, char* block);
   void require_whole(const TarMember& member, std::int64_t end) const;
   void pass_over(const TarMember& member);
   void read_pax(std::string_view text, std::int64_t at);

@@ -106,7 +106,8 @@ TEST_CASE("a damaged or foreign file is named with what is wrong", "[data]") {
              Contains("b.h5: has samples of shape (1, 4, 5), but") && Contains("a0.h5 has (1, 4, 4)"));
   CHECK_THAT(with([](ShardSpec& s) { s.sample = {16}; }), Contains("shape (5, 16), must be (N, C, H, W)"));
   CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::f32; }), Contains("b.h5: has samples of type f32, but"));
-  CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::i32; }), Contains("'samples' is i32, must be of 8-bit"));
+  CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::i32; }),
+             Contains("'samples' is a 32-bit signed integer, must be of 8-bit"));
   CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f32; }), Contains("'labels' is of floats, regression targets"));
   CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f64; }), Contains("'labels' is of floats, regression targets"));
   CHECK_THAT(with([](ShardSpec& s) { s.classes = 9; }), Contains("b.h5: has classes 9, but"));

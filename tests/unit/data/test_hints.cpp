@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "data/describe.hpp"
 #include "data/file_shares.hpp"
+#include "data/read_memory.hpp"
 #include "h5/file.hpp"
 #include "tests/support/random.hpp"
 #include "tests/unit/h5/folder.hpp"
@@ -45,6 +46,26 @@ TEST_CASE("axes in the order (H, W, C) and chunks above the buffer are told", "[
   CHECK_THAT(layout_hints(open_dataset(path), 0.05).at(0), Contains("a chunk has 22.50 KiB") && Contains("56.25 KiB"));
   write(path, {1, 1, 4}, 2);  // four numbers
   CHECK(layout_hints(open_dataset(path), 64).empty());
+}
+
+TEST_CASE("the memory of reading has chunks, what decodes them, and batches", "[data]") {
+  const test::Folder folder;
+  const std::string path = folder / "a.h5";
+  constexpr double kRecord = 360, kChunk = 64 * kRecord;
+  const auto foretold = [&](int deflate, std::int64_t buffer) {
+    write(path, {3, 12, 10}, 2, deflate);
+    return read_memory(open_dataset(path), buffer, 10, 2, DType::f32);
+  };
+  const ReadMemory plain = foretold(0, 1 << 20), gzip = foretold(1, 1 << 20);
+  CHECK(plain.decoding == 0);
+  CHECK(plain.records == Approx(70 * kRecord).epsilon(0.02));
+  CHECK(plain.batches == 3 * 10 * kRecord * 4);
+  CHECK(plain.total() == plain.records + plain.batches);
+  CHECK(gzip.decoding == Approx(kChunk).epsilon(0.02));  // the last chunk is read in part; little is stored
+  CHECK(foretold(1, 1).records == Approx(kChunk).epsilon(0.02));
+  ReadMemory at_once = gzip;
+  at_once.at_once = true;
+  CHECK(at_once.total() == at_once.records + std::max(gzip.decoding, gzip.batches));
 }
 
 TEST_CASE("more classes than any labels tell apart are refused", "[data]") {

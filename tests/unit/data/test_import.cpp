@@ -198,7 +198,7 @@ TEST_CASE("CSV with regression targets: the last columns, as f32", "[data][impor
   CHECK(labels == std::vector<float>{0.5f, -3, 1e3f, 0.25f, 7, 8});
   put(folder / "t.csv", "1,2,0.5\n");
   CHECK_THAT(refusal<DataError>(request, {.out = folder / "other"}),
-             Contains("has 3 cells, expected 4: 2 regression targets"));
+             Contains("has 3 cells between commas, expected 4: 2 regression targets"));
 }
 
 TEST_CASE("CSV becomes shards; a header is left out; part is held out evenly", "[data][import]") {
@@ -253,8 +253,8 @@ TEST_CASE("bad CSV is named with line and column", "[data][import]") {
   CHECK_THAT(with("1,2,0\n1,,0\n"), Contains("line 2, column 2: '' is not"));
   CHECK_THAT(with("1,2,0\n1,nan,0\n", DType::f32), Contains("line 2, column 2: 'nan' is not a finite number"));
   CHECK_THAT(with("1,2,0\n1,1e39,0\n", DType::f32), Contains("too great for a 32-bit float"));
-  CHECK_THAT(with("1,2,0\n\n1,2\n"), Contains("line 3 has 2 cells, expected 3"));
-  CHECK_THAT(with("1,2,0,5\n"), Contains("line 1 has 4 cells, expected 3"));
+  CHECK_THAT(with("1,2,0\n\n1,2\n"), Contains("line 3 has 2 cells between commas, expected 3"));
+  CHECK_THAT(with("1,2,0,5\n"), Contains("line 1 has 4 cells between commas, expected 3"));
   CHECK_THAT(with("1,256,0\n"), Contains("line 1, column 2: '256' is no whole number from 0 to 255"));
   CHECK_THAT(with("1,2.5,0\n"), Contains("store such values as f32"));
   CHECK_THAT(with("1,2,-1\n"), Contains("line 1, column 3: '-1' is no label"));

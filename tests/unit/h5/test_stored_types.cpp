@@ -1,10 +1,12 @@
 // Integers and floats of other sizes than those that are computed with: converted when they are read.
 #include <hdf5.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <tuple>
 
 #include "base/error.hpp"
+#include "data/class_mix.hpp"
 #include "data/describe.hpp"
 #include "data/loader.hpp"
 #include "h5/file.hpp"
@@ -93,6 +95,34 @@ TEST_CASE("labels and samples of other sizes are converted when they are read", 
   H5Tclose(f16);
   const Dataset wrong = set_of(folder / "b.h5", H5T_IEEE_F32LE, H5T_STD_I64LE, 0x1p40);
   CHECK_THROWS_WITH(Loader(wrong, in_order(wrong), {}).next(), Contains("record 69 has label"));
+}
+
+TEST_CASE("labels that h5py stores as bool are 0 and 1", "[data]") {
+  const test::Folder folder;
+  const std::string path = folder / "a.h5";
+  const std::array<float, 4> values{0, 1, 2, 3};
+  h5::Writer writer(path);
+  writer.attribute("classes", std::int64_t{2});
+  writer.write_all("samples", DType::f32, {4, 1, 1, 1}, values.data());
+  writer.publish();
+  const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), type = H5Tenum_create(H5T_STD_I8LE);
+  const signed char no = 0, yes = 1;
+  H5Tenum_insert(type, "FALSE", &no);
+  H5Tenum_insert(type, "TRUE", &yes);
+  const hsize_t count = 4;
+  const hid_t space = H5Screate_simple(1, &count, nullptr);
+  const hid_t labels = H5Dcreate2(file, "labels", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const std::array<signed char, 4> truth{1, 0, 1, 1};
+  CHECK(H5Dwrite(labels, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, truth.data()) >= 0);
+  H5Dclose(labels);
+  H5Sclose(space);
+  H5Tclose(type);
+  H5Fclose(file);
+  const Dataset set = open_dataset(path);
+  std::array<std::int32_t, 4> read{};
+  h5::Reader(path).read_all("labels", read.data(), DType::i32);
+  CHECK(read == std::array<std::int32_t, 4>{1, 0, 1, 1});
+  CHECK(LabelSample(set).counts().kinds() == 2);
 }
 
 }  // namespace echelon

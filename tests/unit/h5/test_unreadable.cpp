@@ -63,9 +63,9 @@ TEST_CASE("a compression filter that is missing is named with its package", "[h5
   const Folder folder;
   const std::string path = folder / "filtered.h5";
   const auto refused = [&] { return refusal<DataError>([&] { (void)h5::Reader(path).info("rows"); }); };
-  write_by_another(path, 32000);
-  CHECK_THAT(refused(), Contains("filtered.h5: dataset 'rows' is compressed by the filter lzf (32000)") &&
-                            Contains("apt-get install hdf5-plugin-lzf"));
+  write_by_another(path, 32015);
+  CHECK_THAT(refused(), Contains("filtered.h5: dataset 'rows' is compressed by the filter Zstandard (32015)") &&
+                            Contains("apt-get install python3-hdf5plugin"));
   write_by_another(path, 32100);
   CHECK_THAT(refused(), Contains("the filter of another program (32100)") && Contains("HDF5_PLUGIN_PATH"));
 }

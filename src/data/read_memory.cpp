@@ -1,0 +1,41 @@
+#include "data/read_memory.hpp"
+
+#include <algorithm>
+
+#include "data/format.hpp"
+#include "h5/decode_memory.hpp"
+#include "h5/file.hpp"
+
+namespace echelon::inline data {
+namespace {
+
+constexpr std::size_t kMostFiles = 64;  // looked at, evenly spread
+
+double decoding_of(const Dataset& dataset) {
+  const char* rows = dataset.kind == DataKind::samples ? sample_format::kSamples
+                     : dataset.vocabulary.size() > 0   ? sample_format::kTokens
+                                                       : sample_format::kValues;
+  const std::size_t files = std::min(dataset.shards.size(), kMostFiles);
+  double most = 0;
+  for (std::size_t i = 0; i < files; ++i)
+    most = std::max(most, h5::decode_bytes(dataset.shards[i * dataset.shards.size() / files].path, rows));
+  return most;
+}
+
+}  // namespace
+
+ReadMemory read_memory(const Dataset& dataset, std::int64_t buffer_bytes, std::int64_t n, std::int64_t prefetch,
+                       DType dtype) {
+  std::int64_t longest = 1;
+  for (const Shard& shard : dataset.shards) longest = std::max(longest, shard.chunk_rows);
+  const auto record = static_cast<double>(dataset.record_bytes());
+  const double chunk = static_cast<double>(longest) * record;
+  const double all = static_cast<double>(dataset.samples()) * record;
+  const auto element = static_cast<double>(dataset.vocabulary.size() > 0 ? 4 : size_of(dtype));
+  return {.records = std::min(all, std::max(chunk, static_cast<double>(buffer_bytes))),
+          .decoding = decoding_of(dataset),
+          .batches = static_cast<double>((prefetch + 1) * n * dataset.sample_shape.elems()) * element,
+          .at_once = dataset.samples() <= longest};
+}
+
+}  // namespace echelon::inline data
