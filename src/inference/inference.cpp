@@ -60,13 +60,6 @@ void warm_up(Device& device, Program& program, const Batch& batch) {
 constexpr int kSumsChannel = 0;
 constexpr int kResultsChannel = 1;  // from here on: one for each rank
 
-std::vector<std::int64_t> ids_of(const SamplePlan& plan, std::int64_t step, int rank) {
-  std::vector<std::int64_t> ids;
-  for (const SampleSlot& slot : plan.ids(0, step, rank))  // what fills the last step up comes last
-    if (slot.counts) ids.push_back(slot.id);
-  return ids;
-}
-
 // Predictions of other ranks on their way to rank 0, a message for each batch: the chosen classes, then the outputs.
 class Results {
  public:
@@ -142,7 +135,7 @@ class Share {
     set_inputs(model_.device(), program_, given);
     program_.reset_losses();
     program_.forward({});
-    InferenceBatch result{.ids = ids_of(plan_, step, rank_), .shape = output.shape, .outputs = {}, .chosen = {}};
+    InferenceBatch result{.ids = counted_ids(plan_, step, rank_), .shape = output.shape, .outputs = {}, .chosen = {}};
     result.outputs = fetch(model_.device(), program_.value(output.name));
     figures[3] = now_s() - start;
     result.outputs.resize(result.ids.size() * static_cast<std::size_t>(output.shape.elems()));
@@ -184,6 +177,13 @@ SamplePlan inference_plan(const Dataset& data, const Config& config, int ranks) 
   return SamplePlan(plan_request(data, in_order, batches, 0));
 }
 
+std::vector<std::int64_t> counted_ids(const SamplePlan& plan, std::int64_t step, int rank) {
+  std::vector<std::int64_t> ids;
+  for (const SampleSlot& slot : plan.ids(0, step, rank))  // what fills the last step up comes last
+    if (slot.counts) ids.push_back(slot.id);
+  return ids;
+}
+
 InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config, const InferenceOptions& options) {
   constexpr std::size_t kFigures = 4;
   const int rank = options.ranks != nullptr ? options.ranks->rank() : 0;
@@ -201,7 +201,7 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
                 rank == 0 ? progress_style(config.run.progress) : ProgressStyle::none, config.run.heartbeat_s);
   for (std::int64_t step = 0; share && step < plan.steps_per_epoch(); ++step) {
     work.at(step);
-    if (ids_of(plan, step, rank).empty()) break;  // the last step has fewer batches than ranks
+    if (counted_ids(plan, step, rank).empty()) break;  // the last step has fewer batches than ranks
     const std::size_t batch = static_cast<std::size_t>(step) * parts + static_cast<std::size_t>(rank);
     const InferenceBatch own = share->next(step, figures.data() + batch * kFigures, classes);
     if (!options.take) continue;
@@ -211,7 +211,7 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
     }
     options.take(own);
     for (int other = 1; other < plan.replicas(); ++other)
-      if (std::vector<std::int64_t> ids = ids_of(plan, step, other); !ids.empty())
+      if (std::vector<std::int64_t> ids = counted_ids(plan, step, other); !ids.empty())
         options.take(results.receive(other, std::move(ids)));
   }
   results.finish();

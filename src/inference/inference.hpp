@@ -47,6 +47,9 @@ struct InferenceOptions {
 // streams where the model was trained in streams.
 SamplePlan inference_plan(const Dataset& data, const Config& config, int ranks);
 
+// Samples of a rank in a step of that plan, without those that fill it up.
+std::vector<std::int64_t> counted_ids(const SamplePlan& plan, std::int64_t step, int rank);
+
 // Collective over the ranks, blocking; all return the same summary. The first pass of each rank is repeated as a
 // warm-up and not timed. With `take`, ranks send each batch to rank 0: n (rows of K) classes of 4 bytes, and outputs
 // where requested. Throws DataError for shards that cannot be read, MemoryError, and errors of the engine.

@@ -1,0 +1,35 @@
+// BLEU of a corpus (Papineni et al. 2002) over n-grams of 1 to 4 tokens, one reference a text, as sacreBLEU computes it
+// with its defaults (Post 2018, version 2; sacrebleu/metrics/bleu.py): n-grams that match, clipped at those of the
+// reference, are added over all texts; BLEU = BP * exp(mean over n of log p_n), BP = exp(1 - reference / candidate
+// tokens) where candidates are shorter, else 1. An order of which nothing matches counts as 1 / 2^i of an n-gram, the
+// i-th such order (smoothing "exp"); without any match, or without candidates of 4 tokens, BLEU is 0.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace echelon::inline inference {
+
+class BleuCounts {
+ public:
+  static constexpr std::size_t kOrders = 4;
+
+  void add(std::span<const std::int32_t> candidate, std::span<const std::int32_t> reference);
+  double value() const;  // in percent
+  // "98.31 (n-grams of 1 to 4: 99.2, 98.5, 97.9, 97.1 %; brevity 1.000)"
+  std::string text() const;
+  // All counts, to be summed over ranks.
+  std::span<double> counts() { return counts_; }
+  std::int64_t texts() const { return static_cast<std::int64_t>(counts_[kTexts]); }
+
+ private:
+  enum At : std::size_t { kTexts = 0, kCandidate = 1, kReference = 2, kMatches = 3, kTotals = kMatches + kOrders };
+  std::array<double, kOrders> precisions() const;  // in percent, smoothed
+  double brevity() const;
+
+  std::array<double, kTotals + kOrders> counts_{};
+};
+
+}  // namespace echelon::inline inference

@@ -1,0 +1,70 @@
+// A trained model that reads a text token by token and gives the logits of the next token: several texts side by side,
+// one in each row. What decodes (sampler.hpp, beam.hpp) sees the interface alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/state.hpp"
+#include "device/arenas.hpp"
+#include "device/device.hpp"
+#include "inference/step_graphs.hpp"
+#include "model/program.hpp"
+
+namespace echelon::inline inference {
+
+class TextModel {
+ public:
+  virtual ~TextModel() = default;
+  virtual std::int64_t rows() const = 0;
+  virtual std::int64_t classes() const = 0;  // K
+  // Each row reads one more token, tokens (rows); returns the logits of the next one, (rows, K), valid until the next
+  // call.
+  virtual std::span<const double> read(std::span<const std::int32_t> tokens) = 0;
+  // From now on row r goes on where row from[r] is.
+  virtual void go_on_from(std::span<const std::int64_t> from) = 0;
+};
+
+// Sources as a batch of the loader has them, of N = sentences.
+struct SourceTexts {
+  const std::int32_t* tokens = nullptr;   // (N, T), padded
+  const std::int32_t* lengths = nullptr;  // (N); null: all T
+};
+
+class StepwiseModel final : public TextModel {
+ public:
+  // `beams` rows for each of `sentences`. Weights are zero until they are loaded through visit_weights. The device
+  // outlives it. MemoryError; EnvironmentError for an op that the device does not have.
+  StepwiseModel(StepGraphs graphs, Device& device, DType dtype, std::int64_t sentences, std::int64_t beams);
+
+  // "weights/<parameter>" of the whole model.
+  void visit_weights(StateVisitor& visitor);
+  // Replaces the matrices by their 8-bit form (checkpoint/quantise.hpp).
+  void quantise_weights();
+
+  // Texts are empty again: states are zeros.
+  void begin();
+  // Likewise, for translations of these sources: rows [s * beams, (s + 1) * beams) are of source s.
+  void begin(const SourceTexts& sources);
+
+  std::int64_t rows() const override { return sentences_ * beams_; }
+  std::int64_t classes() const override;
+  std::span<const double> read(std::span<const std::int32_t> tokens) override;
+  void go_on_from(std::span<const std::int64_t> from) override;
+
+ private:
+  void encode(const SourceTexts& sources);
+  std::vector<std::byte> value_of(Program& program, const std::string& name);
+
+  StepGraphs graphs_;
+  Device& device_;
+  std::int64_t sentences_, beams_;
+  std::unique_ptr<Arenas> encoder_arenas_, step_arenas_;
+  std::unique_ptr<Program> encoder_, step_;
+  std::vector<std::vector<std::byte>> states_;  // (rows, units) in the arenas' dtype, in the order of graphs_.states
+  std::vector<double> logits_;
+};
+
+}  // namespace echelon::inline inference
