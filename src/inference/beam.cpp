@@ -51,11 +51,10 @@ class Source {
     if (done_) return;
     std::vector<Continuation> best = continuations(logits);
     std::vector<Live> next;
-    for (std::size_t i = 0; i < best.size() && std::ssize(next) < options_.beams; ++i) {
-      const Continuation& one = best[i];
+    for (const Continuation& one : best) {
       const Live& before = live_[static_cast<std::size_t>(one.beam)];
       if (one.token == options_.end) {
-        if (static_cast<std::int64_t>(i) < options_.beams) finish(before.tokens, one.log_p);
+        finish(before.tokens, one.log_p);
         continue;
       }
       from[next.size()] = one.beam;
@@ -63,13 +62,13 @@ class Source {
       next.back().tokens.push_back(one.token);
     }
     live_ = std::move(next);
-    done_ = finished_ >= options_.beams || live_.empty();
+    done_ = live_.empty();
   }
 
   FoundText take() { return std::move(best_); }
 
  private:
-  // The 2 beams best ones, in order.
+  // The best ones, in order: as many as there are beams without those that have finished.
   std::vector<Continuation> continuations(std::span<const double> logits) const {
     const std::size_t classes = logits.size() / static_cast<std::size_t>(options_.beams);
     const bool last = std::ssize(live_.front().tokens) >= options_.longest;
@@ -83,8 +82,7 @@ class Source {
           all.push_back({live_[beam].log_p + row[token] - norm, static_cast<std::int64_t>(beam), id});
       }
     }
-    const auto kept = static_cast<std::ptrdiff_t>(
-        std::min<std::size_t>(all.size(), static_cast<std::size_t>(last ? options_.beams : 2 * options_.beams)));
+    const auto kept = std::min(std::ssize(all), static_cast<std::ptrdiff_t>(options_.beams - finished_));
     std::partial_sort(all.begin(), all.begin() + kept, all.end(),
                       [](const Continuation& a, const Continuation& b) { return a.before(b); });
     all.resize(static_cast<std::size_t>(kept));

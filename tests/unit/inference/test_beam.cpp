@@ -108,6 +108,34 @@ TEST_CASE("a beam of one is greedy", "[inference][beam]") {
   CHECK(ended < found.size());
 }
 
+// Sure of the text 2 2 2 2 2; at each place the end is the next likely token.
+class SureModel final : public TextModel {
+ public:
+  explicit SureModel(std::int64_t beams) : beams_(beams) {}
+  std::int64_t rows() const override { return beams_; }
+  std::int64_t classes() const override { return kClasses; }
+  std::span<const double> read(std::span<const std::int32_t>) override {
+    logits_.clear();
+    for (std::int64_t row = 0; row < beams_; ++row)
+      logits_.insert(logits_.end(), {0.0, place_ < 5 ? 1.0 : 5.0, place_ < 5 ? 5.0 : 0.0, 0.0});
+    ++place_;
+    return logits_;
+  }
+  void go_on_from(std::span<const std::int64_t>) override {}
+
+ private:
+  std::int64_t beams_, place_ = 0;
+  std::vector<double> logits_;
+};
+
+TEST_CASE("texts that end early and are unlikely do not take the place of one that is read on", "[inference][beam]") {
+  for (const std::int64_t beams : {1, 2, 3, 4}) {
+    SureModel model(beams);
+    CHECK(beam_search(model, {.beams = beams, .longest = 9, .start = kStart, .end = kEnd}).front().tokens ==
+          Tokens{2, 2, 2, 2, 2});
+  }
+}
+
 TEST_CASE("a wider beam finds what is likelier", "[inference][beam]") {
   const auto mean = [](std::int64_t beams) {
     TableModel model(200, beams);
