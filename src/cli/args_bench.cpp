@@ -37,7 +37,7 @@ void add_network(CLI::App& app, NetworkConfig& network) {
   auto* rate = app.add_option("--shaped", network.rate,
                               "slow messages down to cards of this rate, 1gbit, as network.rate does for runs");
   app.add_option("--delay-us", network.delay_us, "with --shaped: microseconds on their way, as network.delay_us")
-      ->check(CLI::Range(0.0, 1e7))
+      ->check(number_in(0.0, 1e7))
       ->needs(rate);
   app.add_option("--ranks-per-host", network.ranks_per_host,
                  "with --shaped: consecutive ranks that stand for a host, as network.ranks_per_host")

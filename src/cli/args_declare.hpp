@@ -1,6 +1,8 @@
 // What the files that declare verbs share (args_verbs.cpp, args_bench.cpp, ..).
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
@@ -17,6 +19,19 @@ inline void add_sets(CLI::App& app, std::vector<std::string>& sets) {
       ->type_name("KEY=VALUE");
 }
 
+// A number from `low` to `high`; CLI::Range lets NaN pass.
+inline CLI::Validator number_in(double low, double high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) {
+        double value = 0;
+        const bool is_number = CLI::detail::lexical_cast(text, value);
+        return is_number && value >= low && value <= high
+                   ? std::string()
+                   : fmt::format("'{}' is not from {:g} to {:g}", text, low, high);
+      },
+      "NUMBER");
+}
+
 // Each verb's options live as long as its runner.
 template <class Options>
 std::shared_ptr<Options> held() {
@@ -25,6 +40,11 @@ std::shared_ptr<Options> held() {
 
 Run declare_run(CLI::App& app);
 Run declare_completion(CLI::App& app);
+
+// Verbs that use trained models.
+Run declare_predict(CLI::App& app);
+Run declare_eval(CLI::App& app);
+Run declare_export(CLI::App& app);
 
 // Verbs that read runs or foretell them.
 Run declare_report(CLI::App& app);

@@ -76,7 +76,7 @@ Run declare_plan(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--node-hour", o->node_hour,
                  "price of an hour of one host, in cost.currency; default: cost.node_hour of the config")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(number_in(0.0, 1e9));
   app.add_option("--out", o->out, "folder to write NAME.md, NAME.csv, NAME.json and NAME.svg to");
   app.add_option("--name", o->name, "base name of these files")->capture_default_str();
   return [o] { return run_plan(*o); };

@@ -21,10 +21,10 @@ Run declare_run(CLI::App& app) {
   app.add_option("--min-hosts", o->min_hosts, "fewer are not started on; default 1");
   app.add_option("--probe", o->probe, "ends with 0 where {host} answers")->capture_default_str();
   app.add_option("--look", o->look_s, "seconds between two looks for lost hosts")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(number_in(0.1, 1e6))
       ->capture_default_str();
   app.add_option("--grace", o->grace_s, "seconds in which the launcher must return once the run has ended")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(number_in(0.1, 1e6))
       ->capture_default_str();
   return [o] { return run_supervised(*o); };
 }

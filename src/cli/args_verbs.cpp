@@ -63,62 +63,6 @@ Run declare_sweep_batch(CLI::App& app) {
   return [o] { return run_sweep_batch(*o); };
 }
 
-void add_weights(CLI::App& app, std::string& form) {
-  app.add_option("--weights", form, "trained, or int8: matrices as 8-bit numbers with a scale a row")
-      ->capture_default_str();
-}
-
-CLI::Option* add_inference(CLI::App& app, PredictOptions& o) {
-  app.add_option("model", o.model, "folder of a run (its newest checkpoint), or one checkpoint")->required();
-  CLI::Option* const data = app.add_option("data", o.data, "folder, file or pattern of shards");
-  app.add_option("--batch", o.batch, "samples per forward pass")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  app.add_option("--device", o.device, "default: the kind that the model was trained on");
-  app.add_option("--threads", o.threads, "0: all cores")->capture_default_str();
-  add_weights(app, o.weights);
-  return data;
-}
-
-Run declare_predict(CLI::App& app) {
-  auto o = held<PredictOptions>();
-  add_inference(app, *o)->required();
-  app.add_option("--out", o->out, "HDF5 file to write: predictions, or outputs where there are no classes")->required();
-  app.add_flag("--outputs", o->outputs, "also write the probabilities of all classes");
-  return [o] { return run_predict(*o); };
-}
-
-Run declare_eval(CLI::App& app) {
-  auto o = held<PredictOptions>();
-  add_inference(app, *o)->description("folder, file or pattern of shards; default: data.test of the run's config");
-  app.add_option("--classes", o->classes,
-                 "CSV file to write: recall, precision and F1 of each class, and the confusion matrix");
-  app.add_option("--sharpness", o->sharpness,
-                 "also measure how far the loss rises within EPSILON (|w| + 1) of the weights")
-      ->type_name("EPSILON");
-  CLI::Option* const follow = app.add_flag(
-      "--follow", o->follow,
-      "evaluate the checkpoints of a run while another job trains it, on its data.test unless data is given, in the "
-      "batches of its config; rows go to evaluation.jsonl in its folder; ends when the run has ended");
-  app.add_option("--every", o->every_s, "--follow: seconds between two looks")
-      ->check(CLI::Range(0.01, 86400.0))
-      ->capture_default_str()
-      ->needs(follow);
-  app.add_option("--patience", o->patience_s, "--follow: seconds without a sign of life of the run")
-      ->check(CLI::Range(0.1, 1e9))
-      ->capture_default_str()
-      ->needs(follow);
-  return [o] { return run_eval(*o); };
-}
-
-Run declare_export(CLI::App& app) {
-  auto o = held<ExportOptions>();
-  app.add_option("model", o->model, "folder of a run (its newest checkpoint), or one checkpoint")->required();
-  app.add_option("--format", o->format, "safetensors: the weights; onnx: the model with its weights")
-      ->capture_default_str();
-  add_weights(app, o->weights);
-  app.add_option("--out", o->out, "default: step-NNNNNNNN.safetensors or .onnx");
-  return [o] { return run_export(*o); };
-}
-
 Run declare_info(CLI::App& app) {
   auto o = held<InfoOptions>();
   app.add_flag("--measure", o->measure, "measure the rate of f32 matrix products on one thread");
@@ -230,7 +174,13 @@ Run declare_data_synth(CLI::App& app) {
   app.add_option("--classes", o->classes, "how many")->capture_default_str();
   app.add_option("--noise", o->noise, "standard deviation of the noise around a class's pattern")
       ->capture_default_str();
-  app.add_option("--seed", o->seed, "seed of patterns and noise")->capture_default_str();
+  app.add_option("--seed", o->seed, "seed of patterns, noise and numbers")->capture_default_str();
+  app.add_option("--hold-out", o->hold_out,
+                 "number of evenly spaced samples that go to OUT/test, the others to OUT/train");
+  CLI::Option* const numbers =
+      app.add_flag("--numbers", o->numbers, "pairs of texts instead: numbers of 1 to 6 digits and their English words");
+  for (const char* of_patterns : {"--classes", "--noise", "--shape", "--stored"})
+    numbers->excludes(app.get_option(of_patterns));
   return [o] { return run_data_synth(*o); };
 }
 
@@ -276,9 +226,13 @@ constexpr Verb kVerbs[] = {
      "  echelon sweep micro configs/smoke/digits.toml --memory 64MiB\n"
      "  echelon sweep micro experiment.toml --ranks 8 --memory 40GB",
      declare_sweep_micro},
-    {"predict", "run a trained model over a data set and write its predictions",
-     "  echelon predict results/digits data/digits/test --out predictions.h5 --outputs", declare_predict},
-    {"eval", "loss and accuracy of a trained model on a data set, also with 8-bit weights; sharpness of its minimum",
+    {"predict", "run a trained model over a data set and write its predictions; write text; translate",
+     "  echelon predict results/digits data/digits/test --out predictions.h5 --outputs\n"
+     "  echelon predict results/shakespeare --generate 500 --prompt 'ROMEO:' --temperature 0.8\n"
+     "  echelon predict results/numbers --beam 4 --prompt 407",
+     declare_predict},
+    {"eval",
+     "loss and accuracy of a trained model on a data set, of translations BLEU; also with 8-bit weights; sharpness",
      "  echelon eval results/digits data/digits/test --sharpness 1e-3\n"
      "  echelon eval results/digits data/digits/test --weights int8\n"
      "  mpirun -n 2 --bind-to none echelon eval results/digits data/digits/test\n"
@@ -321,8 +275,10 @@ constexpr Verb kVerbs[] = {
      "  echelon data import sequences speakers.ts --out mydata/train\n"
      "  echelon data import pairs english-french.tsv --vocabulary 8000 --hold-out-part 0.05 --out mydata",
      declare_data_import},
-    {"data synth", "create synthetic shards of any shape and size: one pattern per class plus noise",
-     "  echelon data synth --samples 100000 --shape 3,32,32 --classes 10 --out made/train", declare_data_synth},
+    {"data synth", "create synthetic shards: one pattern per class plus noise, or numbers and their words",
+     "  echelon data synth --samples 100000 --shape 3,32,32 --classes 10 --out made/train\n"
+     "  echelon data synth --numbers --samples 20000 --hold-out 1000 --out data/numbers",
+     declare_data_synth},
     {"data inspect", "describe a folder of shards and its distribution over replicas",
      "  echelon data inspect data/digits/train --replicas 4", declare_data_inspect},
     {"bench step", "time of a training step on resident random data, by layer and op",

@@ -15,6 +15,7 @@
 #include "data/import/sequence_writer.hpp"
 #include "data/import/shard_writer.hpp"
 #include "data/import/source.hpp"
+#include "data/import/synth_pairs.hpp"
 #include "data/import/text_writer.hpp"
 #include "data/verify.hpp"
 
@@ -132,11 +133,10 @@ int import_text(const ImportOptions& options) {
   return kExitOk;
 }
 
-int import_sequences(const ImportOptions& options) {
+int write_sequences_and_say(SequenceSource& source, const ShardOptions& options, bool verify) {
   const double start = now_s();
-  const auto source = open_sequences(text_request(options));
-  const SequencesWritten written = write_sequences(*source, shard_options(options));
-  const SequenceInfo& info = source->info();
+  const SequencesWritten written = write_sequences(source, options);
+  const SequenceInfo& info = source.info();
   const bool pairs = info.kind == DataKind::pairs;
   const std::int64_t all = written.samples + written.held_out;
   const std::string of = info.features > 0 ? fmt::format("{} features", info.features)
@@ -152,7 +152,7 @@ int import_sequences(const ImportOptions& options) {
   print_passed_over(info.passed);
   print_warning(written.empty_classes);
   if (!written.mean.empty()) fmt::print("mean {}, std {}\n", numbers_text(written.mean), numbers_text(written.std));
-  finish(written.files, options.verify);
+  finish(written.files, verify);
   return kExitOk;
 }
 
@@ -165,7 +165,8 @@ int run_data_import(const ImportOptions& options) {
   refuse_options_of_other_formats(options);
   if (options.format == "images" || options.format == "tar") return run_image_import(options);
   if (options.format == "text" || options.format == "words") return import_text(options);
-  if (options.format == "sequences" || options.format == "pairs") return import_sequences(options);
+  if (options.format == "sequences" || options.format == "pairs")
+    return write_sequences_and_say(*open_sequences(text_request(options)), shard_options(options), options.verify);
   if (!(options.value_max > 0)) throw ConfigError("--value-max must be above 0");
   auto source = open_source({.format = options.format,
                              .inputs = options.inputs,
@@ -180,25 +181,26 @@ int run_data_import(const ImportOptions& options) {
 }
 
 int run_data_synth(const SynthOptions& options) {
+  const auto parts = static_cast<std::int64_t>(options.unequal.size());
+  const ShardOptions shards = {.out = options.out,
+                               .prefix = options.prefix,
+                               .shards = parts > 0 ? parts : options.shards,
+                               .samples_per_shard = 0,
+                               .unequal = options.unequal,
+                               .chunk = options.chunk,
+                               .compress = options.compress,
+                               .checksums = !options.no_checksums,
+                               .keep_order = true,  // classes take turns, numbers are drawn
+                               .hold_out = options.hold_out};
+  if (options.numbers)
+    return write_sequences_and_say(*make_number_pairs(options.samples, options.seed), shards, options.verify);
   const auto source = make_synth({.samples = options.samples,
                                   .shape = shape_of(options.shape),
                                   .classes = options.classes,
                                   .stored = stored_of(options.stored),
                                   .noise = options.noise,
                                   .seed = options.seed});
-  const auto parts = static_cast<std::int64_t>(options.unequal.size());
-  return write_and_say(*source,
-                       {.out = options.out,
-                        .prefix = options.prefix,
-                        .shards = parts > 0 ? parts : options.shards,
-                        .samples_per_shard = 0,
-                        .unequal = options.unequal,
-                        .chunk = options.chunk,
-                        .compress = options.compress,
-                        .checksums = !options.no_checksums,
-                        .keep_order = true,  // its classes take turns
-                        .hold_out = 0},
-                       options.verify);
+  return write_and_say(*source, shards, options.verify);
 }
 
 }  // namespace echelon::cli

@@ -6,6 +6,7 @@
 #include "base/escape.hpp"
 #include "base/failure.hpp"
 #include "base/log.hpp"
+#include "comm/group.hpp"
 #include "comm/mpi/world.hpp"
 #include "job/agree.hpp"
 #include "job/launch.hpp"
@@ -43,6 +44,17 @@ int ending_world(const MpiWorld& world, const std::function<int()>& verb) {
     const Failure failure = failure_of(error);
     return end_world(world, failure.code, failure.text.c_str());
   }
+}
+
+JointRanks::JointRanks(Engine* of_launch) : engine(of_launch) {
+  if (engine != nullptr) slot = host_slot_of(engine->transport());
+}
+
+void JointRanks::together(const std::function<void()>& body) const {
+  constexpr int kOpenChannel = 0;
+  if (engine == nullptr) return body();
+  Group group(*engine, kOpenChannel);
+  all_or_none(group, body);
 }
 
 int on_ranks(const std::function<int(Engine*)>& verb) {

@@ -5,6 +5,7 @@
 
 #include "comm/engine.hpp"
 #include "comm/mpi/world.hpp"
+#include "job/launch.hpp"
 
 namespace echelon::cli {
 
@@ -17,5 +18,16 @@ int on_ranks(const std::function<int(Engine*)>& verb);
 // The same handling of errors for a verb that starts MPI by itself: returns the exit code of `verb`, or that of an
 // error that it printed; ends the world for an error that only this rank may have.
 int ending_world(const MpiWorld& world, const std::function<int()>& verb);
+
+// The ranks that share a verb's work.
+struct JointRanks {
+  explicit JointRanks(Engine* engine);
+  bool reports() const { return slot.rank == 0; }
+  // Runs `body` on this rank; what fails on one rank fails on all. Collective.
+  void together(const std::function<void()>& body) const;
+
+  Engine* engine = nullptr;  // null: this process alone
+  HostSlot slot{};
+};
 
 }  // namespace echelon::cli

@@ -11,7 +11,7 @@
 
 namespace echelon::cli {
 
-OpenedModel open_model(const ModelChoice& choice, const HostSlot& slot) {
+OpenedData open_data(const ModelChoice& choice) {
   SavedModel saved = find_model(choice.model);
   if (choice.batch > 0) saved.config.evaluate.batch = choice.batch;
   const std::string location = choice.data.empty() ? saved.config.data.test : choice.data;
@@ -22,12 +22,22 @@ OpenedModel open_model(const ModelChoice& choice, const HostSlot& slot) {
   Dataset data = open_dataset(location, saved.config.data, choice.labels);
   see_as_trained(data, trained_data_in(saved.checkpoint), saved.checkpoint);
   demand_labels(data, saved.config.model.loss);
-  DeviceConfig& device = saved.config.device;
-  device.threads = choice.threads;
+  return {std::move(saved), location, std::move(data)};
+}
+
+std::unique_ptr<Device> open_device_for(DeviceConfig device, const std::string& kind, std::int64_t threads,
+                                        const HostSlot& slot) {
+  device.threads = threads;
   device.memory_limit_mb = 0;  // was for training
-  if (!choice.device.empty()) device.kind = choice.device, device.kinds.clear();
-  LoadedModel model(saved, data.form(), open_device(device_on(device, slot).kind, device_options(device, slot)));
-  return {std::move(saved), location, std::move(data), std::move(model)};
+  if (!kind.empty()) device.kind = kind, device.kinds.clear();
+  return open_device(device_on(device, slot).kind, device_options(device, slot));
+}
+
+OpenedModel open_model(const ModelChoice& choice, const HostSlot& slot) {
+  OpenedData opened = open_data(choice);
+  LoadedModel model(opened.saved, opened.data.form(),
+                    open_device_for(opened.saved.config.device, choice.device, choice.threads, slot));
+  return {std::move(opened), std::move(model)};
 }
 
 }  // namespace echelon::cli

@@ -74,10 +74,11 @@ struct SweepMicroOptions {  // echelon sweep micro CONFIG [--ranks K] [--memory 
 };
 int run_sweep_micro(const SweepMicroOptions& options);
 
-struct PredictOptions {  // echelon predict MODEL DATA --out FILE; echelon eval MODEL DATA
+// echelon predict MODEL DATA --out FILE | --generate N | --beam B; echelon eval MODEL DATA
+struct PredictOptions {
   std::string model;     // folder of a run, or a checkpoint
-  std::string data;      // folder, file or pattern of shards
-  std::string out;       // predict: HDF5 file to write
+  std::string data;      // folder, file or pattern of shards; "": data.test of the run, for a vocabulary data.train
+  std::string out;       // predict: HDF5 file to write; of text a copy
   bool outputs = false;  // predict: probabilities of all classes too
   std::int64_t batch = 256;
   std::string device;                    // "": the config's
@@ -87,6 +88,14 @@ struct PredictOptions {  // echelon predict MODEL DATA --out FILE; echelon eval 
   double sharpness = 0;                  // eval: epsilon of the box; 0: not measured
   bool follow = false;                   // eval: the checkpoints of a run that another job trains (cli/follow.hpp)
   double every_s = 2, patience_s = 600;  // eval --follow
+  std::int64_t generate = 0;             // predict: tokens to write behind the prompt
+  std::string prompt{}, prompt_file{};   // predict: of --generate a text, of --beam a source in each line
+  double temperature = 1;                // --generate, as the next two (inference/sampler.hpp)
+  std::int64_t top_k = 0;
+  std::uint64_t seed = 1;
+  std::int64_t beam = 0;        // predict: translate with so many beams; eval: those of BLEU, 0: 1
+  double length_penalty = 1;    // of beams (inference/beam.hpp)
+  std::int64_t max_length = 0;  // of a translation, in tokens; 0: the longest target of the data
 };
 int run_predict(const PredictOptions& options);
 int run_eval(const PredictOptions& options);
@@ -182,6 +191,8 @@ struct SynthOptions {  // echelon data synth --out FOLDER --samples N --shape C,
   std::string stored = "u8";
   double noise = 0.3;  // of samples about their class's pattern
   std::uint64_t seed = 1;
+  std::int64_t hold_out = 0;  // as of an import
+  bool numbers = false;       // pairs instead: numbers and their words
 };
 int run_data_synth(const SynthOptions& options);
 

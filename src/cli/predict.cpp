@@ -18,14 +18,13 @@
 #include "cli/on_ranks.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/options.hpp"
-#include "comm/group.hpp"
+#include "cli/predict_text.hpp"
 #include "data/dataset.hpp"
 #include "data/describe.hpp"
 #include "device/device.hpp"
 #include "h5/file.hpp"
 #include "inference/inference.hpp"
 #include "inference/sharpness.hpp"
-#include "job/agree.hpp"
 #include "job/launch.hpp"
 
 namespace echelon::cli {
@@ -168,28 +167,18 @@ void print_sharpness(Opened& opened, double epsilon) {
 }
 
 // A verb's model and data on the ranks that share the work.
-struct Session {
-  Engine* ranks = nullptr;
-  HostSlot slot{};
+struct Session : JointRanks {
+  using JointRanks::JointRanks;
   std::optional<Opened> opened{};
-
-  explicit Session(Engine* engine) : ranks(engine) {
-    if (ranks != nullptr) slot = host_slot_of(ranks->transport());
-  }
-  bool reports() const { return slot.rank == 0; }
-  // What fails on one rank fails on all.
-  void together(const std::function<void()>& body) const {
-    if (ranks == nullptr) return body();
-    Group group(*ranks, kOpenChannel);
-    all_or_none(group, body);
-  }
-
-  static constexpr int kOpenChannel = 0;
 };
 
 }  // namespace
 
 int run_predict(const PredictOptions& options) {
+  if (options.generate > 0) return run_generate(options);
+  if (options.beam > 0) return run_translate(options);
+  if (options.out.empty() || !options.prompt.empty() || !options.prompt_file.empty())
+    throw ConfigError("give --out FILE.h5 for predictions, --generate N for text, or --beam B for translations");
   const bool int8 = is_second("--weights", options.weights, kWeightForms);
   return on_ranks([&](Engine* ranks) {
     Session session(ranks);
@@ -246,6 +235,7 @@ int run_eval(const PredictOptions& options) {
       session.together([&] { bytes = quantise(opened.model.arenas(), opened.model.graph()); });
       trained = std::exchange(summary, evaluate());
     }
+    const std::string bleu = bleu_line(opened, options, session);
     session.together([&] {
       if (!session.reports()) return;
       if (by_class) write_classes(options.classes, opened, summary);
@@ -255,6 +245,7 @@ int run_eval(const PredictOptions& options) {
       } else {
         print_summary(opened, summary, session.slot.ranks, now_s() - start, options.batch);
       }
+      fmt::print("{}", bleu);
       if (by_class) fmt::print("written  {}\n", options.classes);
       if (options.sharpness > 0) print_sharpness(opened, options.sharpness);
     });
