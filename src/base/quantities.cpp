@@ -86,4 +86,14 @@ double parse_rate(const std::string& text, const std::string& option) {
   return rate;
 }
 
+std::vector<double> parse_rates(const std::string& text, const std::string& option) {
+  std::vector<double> rates;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    rates.push_back(parse_rate(text.substr(at, comma - at), option));
+    at = comma + 1;
+  }
+  return rates;
+}
+
 }  // namespace echelon::inline base

@@ -18,4 +18,7 @@ std::vector<std::int64_t> parse_sizes(const std::string& text, const std::string
 // "/s": bytes a second.
 double parse_rate(const std::string& text, const std::string& option);
 
+// One or more of them, between commas: at least one.
+std::vector<double> parse_rates(const std::string& text, const std::string& option);
+
 }  // namespace echelon::inline base

@@ -83,6 +83,7 @@ int Engine::rank() const { return wire_->transport->rank(); }
 int Engine::size() const { return wire_->transport->size(); }
 const Transport& Engine::transport() const { return *wire_->transport; }
 void Engine::restart_card_rates() { wire_->transport->restart_card_rates(); }
+std::vector<PeerTime> Engine::peer_times() const { return body_->peer_times.read(); }
 WireCounters Engine::counters() const { return wire_->transport->counters(); }
 
 Ticket Engine::enqueue(Job job) {

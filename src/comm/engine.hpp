@@ -52,6 +52,7 @@
 
 #include "base/dtype.hpp"
 #include "comm/collective/plan.hpp"
+#include "comm/peer_times.hpp"
 #include "comm/protocol/machine.hpp"
 #include "comm/transport.hpp"
 #include "device/device.hpp"
@@ -205,6 +206,8 @@ class Engine {
   std::uint64_t note_watch(std::function<std::optional<WaitView>()> look);
   WireCounters counters() const;
   void restart_card_rates();
+  // When messages left and came, by rank of the world and of all groups, since the engine was made. Any thread.
+  std::vector<PeerTime> peer_times() const;
 
  private:
   struct Body;

@@ -22,7 +22,7 @@ constexpr double kPublish_s = 5e-3;  // the largest age of the watchdog's view
 }  // namespace
 
 Engine::Body::Body(std::unique_ptr<Transport> transport, const EngineOptions& with)
-    : options(with), clock(transport->clock()), shaped(transport->shape() != nullptr) {
+    : options(with), clock(transport->clock()), peer_times(transport->size()), shaped(transport->shape() != nullptr) {
   std::vector<int> world(static_cast<std::size_t>(transport->size()));
   std::iota(world.begin(), world.end(), 0);
   wires.push_back(
@@ -87,6 +87,7 @@ bool Engine::Body::pass() {
   const double begun_s = now();
   pass_begun_s.store(begun_s, std::memory_order_relaxed);
   const PlacedSpans placed({.recorder = spans, .lane = SpanLane::engine});
+  const PlacedPeerTimes counted(peer_times);
   bool moved = take_news();
   if (stopped) return moved;
   budget.begin_pass();
@@ -205,7 +206,7 @@ void Engine::Body::retire(Live& done) {
 bool Engine::Body::drive() {
   bool moved = false, finished = false;
   for (Live& plan : live) {
-    span_place.world = plan.queued.wire->world.data();
+    span_place.world = peer_times_place.world = plan.queued.wire->world.data();
     if (!plan.executor->done()) moved |= plan.executor->advance(*plan.queued.wire->transport, budget);
     if (plan.executor->done()) {
       retire(plan);
@@ -219,7 +220,7 @@ bool Engine::Body::drive() {
 bool Engine::Body::drive_protocols() {
   bool moved = false;
   for (Protocol& protocol : protocols) {
-    span_place.world = protocol.wire->world.data();
+    span_place.world = peer_times_place.world = protocol.wire->world.data();
     moved |= protocol.driver->pass(*protocol.wire->transport, budget);
   }
   return moved;

@@ -17,6 +17,7 @@
 #include "comm/collective/executor.hpp"
 #include "comm/engine.hpp"
 #include "comm/helper_threads.hpp"
+#include "comm/peer_times.hpp"
 #include "comm/protocol/driver.hpp"
 #include "comm/ticket.hpp"
 
@@ -52,6 +53,7 @@ struct Engine::Body final : Driver {
   // Any thread.
   const EngineOptions options;
   const Clock& clock;
+  PeerTimes peer_times;      // of all groups
   const bool shaped;         // messages come at times that the transport knows: passes without a pause gain nothing
   mutable std::mutex mutex;  // of what follows, up to the line
   std::condition_variable wake;

@@ -37,6 +37,7 @@ struct Departure {
 struct OwnCard {
   std::shared_ptr<const void> memory;
   HostCard* card = nullptr;
+  NetworkShape shape = {};  // with this host's factor
 };
 
 class ShapedTransport final : public Transport {
@@ -84,9 +85,9 @@ class ShapedTransport final : public Transport {
     Op& op = at(request);
     if (!is_here(peer)) {
       const double now_s = clock_.now_s();
-      const Passage leaves = own_.card->out.book(now_s, now_s, card_s(shape_, bytes), burst_s());
+      const Passage leaves = own_.card->out.book(now_s, now_s, card_s(own_.shape, bytes), burst_s());
       op.state = State::sending;
-      op.ends_s = leaves.ends_s - kSendBuffer / shape_.bytes_per_s;
+      op.ends_s = leaves.ends_s - kSendBuffer / own_.shape.bytes_per_s;
       Beside& beside = new_beside();
       beside.departure = {leaves, now_s};
       beside.told = departures_->isend(peer, tag, &beside.departure, sizeof(Departure));
@@ -191,7 +192,7 @@ class ShapedTransport final : public Transport {
     Beside* beside = nullptr;  // of a send that waits for its receiver's answer, but not beyond `unanswered_s`
     double unanswered_s = 0;
   };
-  double burst_s() const { return shape_.burst_bytes / shape_.bytes_per_s; }
+  double burst_s() const { return shape_.burst_bytes / own_.shape.bytes_per_s; }
   Op& at(const Request& request) { return ops_[static_cast<std::size_t>(request.id)]; }
   bool is_here(int peer) const { return same(hosts(), peer); }
   bool same(const std::vector<int>& of, int peer) const {
@@ -210,7 +211,7 @@ class ShapedTransport final : public Transport {
     if (op.beside) {
       if (op.beside->answer.valid() && !answers_->test(op.beside->answer)) return now_s >= op.unanswered_s;
       const double passed_s = here_s(op.beside->ends_s, op.peer) - shape_.delay_s;
-      op.ends_s = std::max(op.ends_s, passed_s - kSendBuffer / shape_.bytes_per_s);
+      op.ends_s = std::max(op.ends_s, passed_s - kSendBuffer / own_.shape.bytes_per_s);
       op.beside->held = false;
       op.beside = nullptr;
     }
@@ -250,7 +251,7 @@ class ShapedTransport final : public Transport {
     for (auto next = coming_.begin(); next != coming_.end() && next->first <= now_s; next = coming_.erase(next)) {
       Op& op = ops_[static_cast<std::size_t>(next->second)];
       const Passage& comes = op.departure.leaves;
-      op.ends_s = own_.card->in.book(comes.begins_s, comes.ends_s, card_s(shape_, op.bytes), burst_s()).ends_s;
+      op.ends_s = own_.card->in.book(comes.begins_s, comes.ends_s, card_s(own_.shape, op.bytes), burst_s()).ends_s;
       op.state = State::arriving;
       if (static_cast<double>(op.bytes) <= kSendBuffer) continue;
       Beside& beside = new_beside();
@@ -324,7 +325,7 @@ OwnCard card_of_host(Transport& whole) {
   const std::unique_ptr<Transport> ranks = whole.split(host, whole.rank());
   if (ranks->size() == 1) {
     auto card = std::make_shared<HostCard>();
-    return {card, card.get()};
+    return {.memory = card, .card = card.get()};
   }
   std::shared_ptr<SharedBlock> block = ranks->share(sizeof(HostCard));
   if (!block)
@@ -332,7 +333,7 @@ OwnCard card_of_host(Transport& whole) {
         "ranks of one host of [network] cannot share memory for its card; network.ranks_per_host = 1 needs none");
   static_assert(alignof(HostCard) <= 64, "blocks are aligned to 64");
   auto* card = std::launder(reinterpret_cast<HostCard*>(block->of(0)));
-  return {std::move(block), card};
+  return {.memory = std::move(block), .card = card};
 }
 
 }  // namespace
@@ -341,6 +342,7 @@ std::unique_ptr<Transport> make_shaped(std::unique_ptr<Transport> inner, const N
                                        const Clock* clock) {
   std::unique_ptr<Transport> hosts = inner->with_hosts(groups_of_ranks(inner->size(), shape.ranks_per_host));
   OwnCard card = card_of_host(*hosts);
+  card.shape = shape.of_host(hosts->hosts()[static_cast<std::size_t>(hosts->rank())]);
   const Clock& of = clock ? *clock : hosts->clock();
   return std::make_unique<ShapedTransport>(std::move(hosts), shape, std::move(card), of);
 }

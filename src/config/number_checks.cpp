@@ -153,7 +153,7 @@ void check_network(const Config& config) {
                     "slowed down; nearest valid: exchange.algorithm = \"ring\"",
                     config.exchange.algorithm));
   try {
-    (void)parse_rate(config.network.rate, "network.rate");
+    (void)parse_rates(config.network.rate, "network.rate");
   } catch (const ConfigError& error) {
     refuse(config, "network.rate", error.what());
   }

@@ -202,7 +202,7 @@ struct ExchangeConfig {
 };
 
 struct NetworkConfig {              // [network]: messages are slowed down to those of another one (comm/shaped.hpp)
-  std::string rate;                 // of a host's card, each direction: "1gbit"; "": messages pass as they come
+  std::string rate;                 // of a host's card, each direction: "1gbit", "1gbit,1mbit" by host; "": none
   double delay_us = 0;              // of a message between hosts, 0 to 1e7
   std::int64_t ranks_per_host = 1;  // consecutive ranks that stand for a host: topology, placement and splits see them
 };

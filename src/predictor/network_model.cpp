@@ -99,8 +99,9 @@ Base base_of(const MeasuredNetwork& measured) {
 
 std::string network_of_config(const NetworkConfig& config) {
   if (config.rate.empty()) return kDefault;
-  constexpr std::size_t kLong = 1 << 20;  // of many frames
-  const NetworkShape shape{.bytes_per_s = parse_rate(config.rate, "network.rate")};
+  constexpr std::size_t kLong = 1 << 20;                                       // of many frames
+  const std::vector<double> rates = parse_rates(config.rate, "network.rate");  // all wait for the slowest
+  const NetworkShape shape{.bytes_per_s = *std::min_element(rates.begin(), rates.end())};
   return fmt::format("gbit={:.6g},latency_us={},ranks_per_host={},uncertainty={}",
                      kLong / card_s(shape, kLong) * 8 / 1e9, config.delay_us, config.ranks_per_host, kLeastUncertainty);
 }

@@ -173,7 +173,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"best_checkpoint", "", R::same, S::newest, A::first, "of checkpoint.keep_best", kLeftOut}, f.best_checkpoint);
   visit(Figure{"best_figure", "", R::same, S::newest, A::median, "its figure", kLeftOut}, f.best_figure);
   visit(Figure{"damaged_checkpoints", "", R::rank0, S::none, A::first, "text: newer than the one that this attempt resumed from, with what is wrong", kLeftOut}, f.damaged_checkpoints);
-  visit(Figure{"findings", "", R::same, S::none, A::first, "text: what went wrong with learning though the attempt ended as asked", kLeftOut}, f.findings);
+  visit(Figure{"findings", "", R::same, S::none, A::first, "text: what went wrong though the attempt ended as asked: nothing was learned, a link was slow", kLeftOut}, f.findings);
 }
 // clang-format on
 

@@ -75,6 +75,12 @@ void sizes(const Judge& judge, std::vector<std::string>& out) {
                               100 * whole.value * field.base->ranks() / before->ranks()));
 }
 
+// What their runs say themselves: a slow link, nothing learned.
+void findings(const Field& field, std::vector<std::string>& out) {
+  for (const Setting* s : field.members)
+    for (const std::string& finding : s->row.findings) out.push_back(fmt::format("{}: {}.", said(*s), finding));
+}
+
 void no_better(const Judge& judge, std::vector<std::string>& out) {
   std::string slower, alike;
   for (const Rival& s : judge.rivals()) {
@@ -193,6 +199,7 @@ std::vector<std::string> limits_of(const Judge& judge) {
   std::vector<std::string> out;
   single_worker(judge.field(), out);
   sizes(judge, out);
+  findings(judge.field(), out);
   no_better(judge, out);
   return out;
 }

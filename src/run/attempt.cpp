@@ -265,6 +265,7 @@ int Attempt::run_or_throw() {
                    NewsHearer{.phase = &phase_, .hang_timeout_s = config_.run.hang_timeout_s},
                    model_group_ ? &*model_group_ : nullptr);
   wire_matrix_.emplace(engine_);
+  link_waits_.emplace(engine_, group_);
   Loop loop(config_, *plan_, rank_groups_->replica(), *runner_, group_, *control_, state_, phase_, std::move(hooks));
   return finish(loop.run());
 }

@@ -35,6 +35,7 @@
 #include "optim/optimiser.hpp"
 #include "parallel/activation_exchange.hpp"
 #include "parallel/rank_groups.hpp"
+#include "run/link_waits.hpp"
 #include "run/replay.hpp"
 #include "run/resolve_split.hpp"
 #include "run/resume.hpp"
@@ -138,6 +139,7 @@ class Attempt {
 
   Engine& engine_;
   std::optional<WireMatrix> wire_matrix_;
+  std::optional<LinkWaitsOfRun> link_waits_;
   AttemptOptions options_;
   Group group_;  // the world
   HostSlot slot_;

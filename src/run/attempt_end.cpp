@@ -96,6 +96,8 @@ int Attempt::finish(Ending ending) {
   const int code = finished                    ? (missed ? kExitUnmet : kExitOk)
                    : ending == Ending::requeue ? kExitRequeue
                                                : kExitInterrupted;
+  const double steps = static_cast<double>(std::max<std::int64_t>(1, state_.step - start_.step));
+  const LinkWaits waits = link_waits_->collect(steps);
   const SummaryParts parts{config_,
                            *plan_,
                            *rank_groups_,
@@ -109,6 +111,7 @@ int Attempt::finish(Ending ending) {
                            *runner_,
                            *activation_exchange_,
                            wire_matrix_->card(),
+                           waits,
                            state_,
                            checksum_at_start_,
                            threads_};
@@ -117,7 +120,7 @@ int Attempt::finish(Ending ending) {
   RunFigures summary = collect_summary(parts, group_, peers, staleness, finished ? "finished" : "stopped", state_.step);
   checkpoints_->add_to(summary);
   summary.damaged_checkpoints = start_.damaged;
-  const std::string wire = wire_matrix_->collect(group_, state_.step);
+  const std::string wire = wire_matrix_->collect(group_, state_.step, waits);
   all_or_none(group_, [&] {
     if (slot_.rank != 0) return;
     write_summary(summary, parts);

@@ -70,6 +70,17 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
   return message;
 }
 
+// The link that the ranks wait for, where steps wait for the exchange (meetings of averaged weights are among the
+// hooks); "" for none. Collective; on rank 0.
+std::string slow_link(const SummaryParts& parts, Group& group) {
+  constexpr double kLeastShare = 0.2;  // of the steps of the rank that waits longest
+  const StepTimes& t = parts.statistics.times();
+  const double share = group.max((t.exchange_s + t.split_s + t.hooks_s) / std::max(1e-9, t.total_s));
+  if (parts.waits.hosts.empty() || share < kLeastShare) return {};
+  const double steps = static_cast<double>(std::max<std::int64_t>(1, parts.statistics.steps_in_sums()));
+  return limiting_link(parts.waits, t.total_s / steps);
+}
+
 // The checksum of the first replica's whole model, however it is cut.
 std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
   const Mesh& mesh = parts.rank_groups.mesh();
@@ -234,6 +245,7 @@ RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers
   }
   if (parts.rank_groups.trains()) take_learning(parts, peers, run);
   run.slow_ranks = slow_ranks(parts, peers);
+  if (const std::string text = slow_link(parts, world); !text.empty()) run.findings.push_back(text);
   run.weights_checksum = checksum_of_replica(parts, peers);
   return run;
 }

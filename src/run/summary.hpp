@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/group.hpp"
+#include "comm/links/link_waits.hpp"
 #include "config/schema.hpp"
 #include "device/device.hpp"
 #include "exchange/strategy.hpp"
@@ -34,7 +35,8 @@ struct SummaryParts {
   const StatisticsHook& statistics;
   const Stepper& runner;
   const ActivationExchange& activation_exchange;
-  CardRates card;  // since the first step
+  CardRates card;          // since the first step
+  const LinkWaits& waits;  // likewise, on rank 0
   const RunState& at;
   const std::string& checksum_at_start;  // of the rank's weights
   int threads = 1;

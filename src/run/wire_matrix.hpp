@@ -1,7 +1,11 @@
 // Who sent how many bytes to whom in an attempt: wire.json in its folder.
 //
 //   {"format": "echelon-wire", "version": 1, "steps": 120,
-//    "bytes": [[0, 5e6, ..], ..]}     [from][to], of all messages: gradients, evaluation, control; none of a library
+//    "bytes": [[0, 5e6, ..], ..],       [from][to], of all messages: gradients, evaluation, control; none of a library
+//    "waited_s": [[0, 0.3, ..], ..],    [to][from], a step: the rank's engine waited for messages of that one
+//    "transit_s": [[0, 0.1, ..], ..]}   [to][from], a step: those messages were on their way (comm/peer_times.hpp)
+//
+// The last two are of ranks on several hosts.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +14,7 @@
 
 #include "comm/engine.hpp"
 #include "comm/group.hpp"
+#include "comm/links/link_waits.hpp"
 
 namespace echelon::inline run {
 
@@ -25,7 +30,7 @@ class WireMatrix {
 
   // The file's text on rank 0, which took `steps` steps; "" elsewhere, for one rank, for more than kMostRanks, and
   // where the transport does not count. Collective over the world.
-  std::string collect(Group& world, std::int64_t steps) const;
+  std::string collect(Group& world, std::int64_t steps, const LinkWaits& waits) const;
 
  private:
   const Engine& engine_;

@@ -60,7 +60,8 @@ names=("weights over four hosts are those of four ranks on one"
   "messages that are slowed down take what shaped links take, within 5 %"
   "signals to step, script or all of a job, before, in and after a checkpoint, lose nothing"
   "a job ends with a checkpoint before its time limit, and where the limit strikes"
-  "ranks without PMIx, and results that only one host has, are named with the cure")
+  "ranks without PMIx, and results that only one host has, are named with the cure"
+  "a run names the host whose slow link it waits for")
 if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns add echelon-probe 2> /dev/null; then
   for name in "${names[@]}"; do skip "$name" right "needs root, iproute2 and network namespaces"; done
   finish; exit
@@ -116,6 +117,13 @@ verdict "${names[0]}" "$(checksum "$work/one")" "$(checksum "$work/four")" "$wor
 "$hosts" shape 100mbit h3
 timeout 120 "$hosts" mpirun -n 4 "$work/echelon" bench network --out "$work/network.json" > "$work/network.log" 2>&1
 "$hosts" shape 1gbit h3
+"$hosts" shape 4mbit h3
+for algorithm in ring tree; do
+  timeout 120 "$hosts" mpirun -n 4 "$work/echelon" "${train[@]}" --set "exchange.algorithm=$algorithm" \
+    --set "run.results=$work/slow-$algorithm" >> "$work/slow.log" 2>&1
+done
+"$hosts" shape 1gbit h3
+verdict "${names[22]}" 2 "$(grep -c 'warning: .* h3.* limits the exchange' "$work/slow.log")" "$work/slow.log"
 verdict "${names[1]}" 'slow: h3 is slow to 3 of 3 others 1' \
   "$(grep -o 'slow: h3 is slow to 3 of 3 others' "$work/network.log") $(grep -c echelon-network "$work/network.json")" \
   "$work/network.log"

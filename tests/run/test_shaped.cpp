@@ -4,6 +4,7 @@
 
 #include "base/atomic_file.hpp"
 #include "tests/run/trial.hpp"
+#include "tests/support/random.hpp"
 
 namespace echelon {
 namespace {
@@ -49,6 +50,32 @@ TEST_CASE("a step of a slowed network takes the time that its bytes take", "[sha
   CHECK(trial.summary()["step_s"]["median"].get<double>() > 0.9 * bytes / 1e6);
 }
 
+// Host 3 has a fiftieth of the others' rate; in a ring all ranks wait as long for it.
+TEST_CASE("the host whose link is slow is named, whatever combines the replicas", "[shaped][sampled]") {
+  const std::vector<Sets> all = {
+      {"exchange.algorithm=ring"},
+      {"exchange.algorithm=tree"},
+      {"exchange.algorithm=halving_doubling"},
+      {"exchange.algorithm=server", "exchange.servers=1"},
+      {"exchange.strategy=stale_synchronous", "exchange.servers=1", "exchange.stale_synchronous.bound=0"},
+      {"exchange.strategy=averaging", "exchange.averaging.period=1"}};
+  for (const Sets& sets : test::sampled(all, 2, "strategies")) {
+    CAPTURE(sets);
+    const test::Trial trial;
+    const test::Outcome outcome = trial.train(
+        4, test::with(sets, {"train.epochs=0", "train.steps=20", "network.rate=200mbit,200mbit,200mbit,4mbit",
+                             "checkpoint.every_steps=0", "data.test=\"\""}));
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(trial.summary()["shaped"] == "200 Mbit/s, 200 Mbit/s, 200 Mbit/s, 4 Mbit/s by host");
+    REQUIRE(trial.summary()["findings"].size() > 0);
+    CHECK_THAT(trial.summary()["findings"][0].get<std::string>(),
+               Contains("/3") && Contains(" limits the exchange: ranks wait up to "));
+    CHECK_THAT(outcome.err, Contains("warning: the link ") && Contains(" limits the exchange"));
+    CHECK_THAT(trial.echelon({"report", "results/trial", "--out", "report"}).out, Contains(" limits the exchange"));
+  }
+}
+
 TEST_CASE("what cannot be slowed down is refused", "[shaped]") {
   const test::Trial trial;
   const auto refused = [&](const Sets& sets, const std::string& why) {
@@ -59,6 +86,7 @@ TEST_CASE("what cannot be slowed down is refused", "[shaped]") {
   };
   refused({"network.rate=fast"}, "network.rate \"fast\": a rate, such as 1gbit");
   refused({"network.rate=1gbit", "exchange.algorithm=mpi"}, "the library's own messages cannot be slowed down");
+  refused({"network.rate=1gbit,,1mbit"}, "network.rate \"\": a rate, such as 1gbit");
   refused({"network.delay_us=50"}, "network.delay_us");
   refused({"network.rate=1gbit", "parallel.pipeline=2"}, "host");  // each rank is one
   const test::Outcome fits =

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/spans.hpp"
+#include "comm/peer_times.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -114,7 +115,9 @@ void Executor::begin(Entry& entry, Transport& transport, SendBudget& budget) {
   }
   const bool local = step.kind == StepKind::reduce || step.kind == StepKind::copy;
   entry.state = local && !entry.helped ? State::done : State::under_way;
-  if (!on_shared_memory(step.kind)) entry.since_s = transport.clock().now_s();
+  if (on_shared_memory(step.kind)) return;
+  entry.since_s = transport.clock().now_s();
+  if (step.kind == StepKind::send) peer_times_place.sent(step.peer, entry.since_s);
 }
 
 // Gives the step to a thread that is free, where it is long enough.
@@ -153,6 +156,8 @@ bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& bu
   if (!completion) return false;
   const bool sending = entry.step.kind == StepKind::send;
   entry.state = State::done;
+  if (entry.step.kind == StepKind::recv && peer_times_place.times)
+    peer_times_place.received(entry.step.peer, completion->bytes, entry.since_s, transport.clock().now_s());
   if (SpanRecorder* spans = open_spans(); spans && entry.step.kind != StepKind::library)
     spans->add({.begin_s = entry.since_s,
                 .end_s = transport.clock().now_s(),

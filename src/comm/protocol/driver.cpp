@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/spans.hpp"
+#include "comm/peer_times.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -117,6 +118,7 @@ bool ProtocolDriver::must_wait(std::size_t next) const {
 void ProtocolDriver::start_frame(Receive& receive, Transport& transport) {
   receive.request = transport.irecv(receive.peer, receive.tag, receive.data + receive.arrived,
                                     std::min(receive.room - receive.arrived, frame_bytes_));
+  receive.since_s = now_s_;
 }
 
 bool ProtocolDriver::start_receives(Transport& transport) {
@@ -145,6 +147,8 @@ bool ProtocolDriver::finish_receives(Transport& transport) {
     }
     moved = true;
     receive.arrived += completion->bytes;
+    if (peer_times_place.times)
+      peer_times_place.received(completion->peer, completion->bytes, receive.since_s, transport.clock().now_s());
     if (completion->bytes == frame_bytes_) {
       receive.peer = completion->peer;
       start_frame(receive, transport);
@@ -173,6 +177,7 @@ bool ProtocolDriver::start_sends(Transport& transport, SendBudget& budget) {
     ++wire_.messages_sent;
     wire_.bytes_sent += frame.bytes;
     frame.since_s = now_s_;
+    peer_times_place.sent(frame.peer, now_s_);
     sends_.push_back(frame);
     moved = true;
     next.data += frame.bytes;

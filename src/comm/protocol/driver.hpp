@@ -80,6 +80,7 @@ class ProtocolDriver final : private ProtocolActions {
     std::size_t room;
     std::size_t arrived = 0;  // in frames before this one
     Request request = {};
+    double since_s = 0;
   };
   struct Post {
     Token token;

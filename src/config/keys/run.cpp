@@ -6,9 +6,11 @@ namespace echelon::inline config::keys {
 
 void add_run(Table& all) {
   auto network = part(all, "network", &Config::network);
-  network.key("rate", &NetworkConfig::rate, text(),
-              "\"1gbit\", \"100mbit\", \"120MB/s\": messages between hosts are slowed down to cards of this rate, each "
-              "direction, and records are marked as shaped; \"\": off");
+  network.key(
+      "rate", &NetworkConfig::rate, text(),
+      "\"1gbit\", \"100mbit\", \"120MB/s\": messages between hosts are slowed down to cards of this rate, each "
+      "direction, and records are marked as shaped; \"100mbit,100mbit,4mbit\": by host, the last for all further "
+      "ones; \"\": off");
   network.key("delay_us", &NetworkConfig::delay_us, range(0, 1e7), "rate: and take so long on their way");
   network.key(
       "ranks_per_host", &NetworkConfig::ranks_per_host, range(1, 65536),
