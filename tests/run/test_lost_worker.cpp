@@ -104,6 +104,32 @@ TEST_CASE("several workers that are killed at once do not end the run", "[run][l
   }
 }
 
+// The others agree on the first loss within about a second and begin the next attempt: the second one comes before, in
+// and after that.
+TEST_CASE("a loss while the run is handed over is another loss", "[run][lost][sampled]") {
+  const Recovery recovery;
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const char* const strategy : {"averaging", "elastic"})
+    for (const char* const apart_s : {"0", "0.05", "0.1", "0.2", "0.3", "0.4", "0.5"})
+      all.emplace_back(strategy, apart_s);
+  for (const auto& [strategy, apart_s] : test::sampled(all, 1, "hand-overs")) {
+    CAPTURE(strategy, apart_s);
+    const test::Trial trial;
+    const std::string script =
+        "reached 17; a=$(rank 3); b=$(rank 1); kill -KILL $a; sleep " + apart_s + "; kill -KILL $b; wait $pid";
+    const test::Outcome run = trial.train_and(4, going_on(strategy), script, 240);
+    INFO(run.out << run.err);
+    const auto status = trial.status();
+    INFO(status.dump(1));
+    const bool goes_on = status["exit_code"] == kExitOk;
+    CHECK(status["state"] == (goes_on ? "finished" : "failed"));
+    CHECK((goes_on || status["exit_code"] == kExitLostRank));
+    if (goes_on) CHECK(status["provenance"]["lost_workers"].size() == 2);
+    CHECK_THAT(run.err, !Contains("expected ") || !Contains("Read -1"));  // of the memory of a process that is gone
+    CHECK(trial.leftovers().empty());
+  }
+}
+
 TEST_CASE("a batch that does not divide by the workers that are left is cut into nearly equal parts", "[run][lost]") {
   check_goes_on(going_on("gossip", {"batch.global=44"}), {.ranks = {3}, .steps = 190});
 }
