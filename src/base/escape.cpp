@@ -105,4 +105,13 @@ std::string escaped_for_terminal(const std::string& text) {
   return out;
 }
 
+std::size_t begun_bytes(const std::string& text) {
+  for (std::size_t bytes = 1; bytes <= std::min<std::size_t>(3, text.size()); ++bytes) {
+    const auto first = static_cast<unsigned char>(text[text.size() - bytes]);
+    if (first >= 0xc2 && first < 0xf5) return bytes < (first < 0xe0 ? 2U : first < 0xf0 ? 3U : 4U) ? bytes : 0;
+    if ((first & 0xc0) != 0x80) return 0;
+  }
+  return 0;
+}
+
 }  // namespace echelon::inline base

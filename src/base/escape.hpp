@@ -3,6 +3,7 @@
 // "?" in all of them.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace echelon::inline base {
@@ -14,5 +15,8 @@ std::string escaped_for_markup(const std::string& text);
 std::string escaped_for_markdown(const std::string& text);
 // Whole output for a terminal: no sequence of it moves the cursor, changes colours or titles. Ends of lines stay.
 std::string escaped_for_terminal(const std::string& text);
+
+// Bytes at the end of a text that begin a character of UTF-8 whose other bytes may follow; 0 to 3.
+std::size_t begun_bytes(const std::string& text);
 
 }  // namespace echelon::inline base

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/standard_output.hpp"
 #include "base/text.hpp"
 
 namespace echelon::inline base {
@@ -61,8 +62,7 @@ LongWork::LongWork(std::string what, std::string unit, std::int64_t total, Progr
 
 LongWork::~LongWork() {
   if (!drawn_) return;
-  std::fputs("\r\x1b[2K", stdout);
-  std::fflush(stdout);
+  draw_over_line("");
 }
 
 // "evaluation: 120 of 400 batches, 30 %, 12/s, 23 s left", "import: 12,000 samples, 400/s, 30 s so far".
@@ -91,8 +91,7 @@ void LongWork::at(std::int64_t done) {
     return;
   }
   const double part = total_ > 0 ? static_cast<double>(done) / static_cast<double>(total_) : 0;
-  std::fprintf(stdout, "\r\x1b[2K%s%s", total_ > 0 ? (bar_text(part, kBarCells) + " ").c_str() : "", line.c_str());
-  std::fflush(stdout);
+  draw_over_line((total_ > 0 ? bar_text(part, kBarCells) + " " : "") + line);
   drawn_ = true;
 }
 

@@ -81,7 +81,7 @@ std::string json_of(const std::vector<TensorDistance>& all, const WeightsFile& b
               {"relative", number_json(furthest.relative())},
               {"furthest", furthest.name},
               {"tensors", std::move(tensors)}}
-             .dump(2) +
+             .dump(2, ' ', false, json::error_handler_t::replace) +
          "\n";
 }
 

@@ -244,7 +244,7 @@ int run_plan(const PlanOptions& options) {
   if (const std::string figure = plan_svg(report); !figure.empty()) write("svg", figure);
   write("md", "# " + escaped_for_markdown(options.name) + "\n\n" + plan_text(report, PlanFormat::markdown));
   write("csv", plan_csv(report));
-  write("json", plan_json(report).dump(2) + "\n");
+  write("json", plan_json(report).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   return kExitOk;
 }
 

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/error.hpp"
+#include "base/escape.hpp"
 #include "base/nearest.hpp"
 #include "data/format.hpp"
 #include "data/text_list.hpp"
@@ -91,6 +92,8 @@ void read_classes(const h5::Reader& reader, Dataset& dataset) {
     dataset.class_names = reader.attribute_texts(format::kClassNames);
   else if (reader.has(format::kClassNames))
     dataset.class_names = read_text_list(reader, format::kClassNames);
+  // HDF5 keeps any bytes; from here on names can be shown, written and compared with those of a checkpoint.
+  for (std::string& name : dataset.class_names) name = escaped_for_terminal(name);
   if (!dataset.class_names.empty() && dataset.class_names.size() != static_cast<std::size_t>(dataset.classes))
     fail(path, fmt::format("has {} class_names for {} classes", dataset.class_names.size(), dataset.classes));
 }

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/progress.hpp"
+#include "base/standard_output.hpp"
 #include "base/text.hpp"
 
 namespace echelon::inline train {
@@ -56,13 +56,12 @@ std::string ProgressHook::line(const StepRecord& record) const {
 
 void ProgressHook::draw(const StepRecord& record) {
   const double part = static_cast<double>(record.step) / static_cast<double>(total_steps_);
-  std::fprintf(stdout, "\r\x1b[2K%s %3.0f %%  %s", bar_text(part, kBarCells).c_str(), 100 * part, line(record).c_str());
-  std::fflush(stdout);
+  draw_over_line(fmt::format("{} {:3.0f} %  {}", bar_text(part, kBarCells), 100 * part, line(record)));
   drawn_ = true;
 }
 
 void ProgressHook::wipe() {
-  if (drawn_) std::fputs("\r\x1b[2K", stdout);
+  if (drawn_) draw_over_line("");
   drawn_ = false;
 }
 
