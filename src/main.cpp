@@ -9,8 +9,10 @@
 #include "base/escape.hpp"
 #include "base/failure.hpp"
 #include "base/log.hpp"
+#include "base/standard_output.hpp"
 #include "cli/options.hpp"
 #include "h5/file.hpp"
+#include "job/signals.hpp"
 
 namespace {
 
@@ -25,7 +27,9 @@ int fail(int code, const std::string& text) {
 
 int main(int argc, char** argv) {
   try {
+    echelon::hold_signals();  // until the verb has handlers for them, or is known to have none
     echelon::explain_crashes();
+    echelon::guard_standard_streams();
     echelon::h5::initialise();
     return echelon::cli::main_of_cli(argc, argv);
   } catch (const std::exception& error) {

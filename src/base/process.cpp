@@ -117,8 +117,8 @@ std::vector<std::string> stopped_siblings() {
     std::ifstream environment("/proc/" + std::to_string(pid) + "/environ");
     std::string text = fmt::format("PID {}", pid);
     for (std::string word; std::getline(environment, word, '\0');)
-      for (const char* rank : {"OMPI_COMM_WORLD_RANK=", "PMIX_RANK="})
-        if (word.starts_with(rank)) text = fmt::format("rank {} (PID {})", word.substr(std::strlen(rank)), pid);
+      if (const std::size_t equals = word.find('='); names_rank(std::string_view(word).substr(0, equals)))
+        text = fmt::format("rank {} (PID {})", word.substr(equals + 1), pid);
     texts.push_back(text);
   }
   return texts;

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <span>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "base/standard_output.hpp"
 #include "base/version.hpp"
 #include "cli/args_verbs.hpp"
+#include "job/signals.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -40,7 +42,12 @@ const Family kFamilies[] = {
 
 struct Parser {
   CLI::App app{"echelon: data-parallel training of neural networks over MPI", "echelon"};
-  std::vector<std::pair<CLI::App*, Run>> verbs;
+  struct Known {
+    CLI::App* app;
+    Run run;
+    bool takes_signals;
+  };
+  std::vector<Known> verbs;
 
   Parser() {
     app.set_version_flag("--version", fmt::format("echelon {} ({})", kVersion, commit()));
@@ -55,7 +62,7 @@ struct Parser {
     CLI::App* parent = space == std::string::npos ? &app : family(name.substr(0, space));
     CLI::App* sub = parent->add_subcommand(space == std::string::npos ? name : name.substr(space + 1), verb.help);
     sub->footer(fmt::format("Examples:\n{}", verb.examples));
-    verbs.emplace_back(sub, verb.declare(*sub));
+    verbs.push_back({sub, verb.declare(*sub), verb.takes_signals});
   }
 
   CLI::App* family(const std::string& name) {
@@ -119,15 +126,18 @@ int main_of_cli(int argc, char** argv) {
   try {
     parser.app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
-    const int code = parser.app.exit(asked);
+    std::ostringstream text;             // std::cout would go past stdout
+    const int code = parser.app.exit(asked, text, text);
+    std::fputs(text.str().c_str(), stdout);
     finish_standard_output();
     return code;
   } catch (const CLI::ParseError& error) {
     if (words.empty()) std::fputs(parser.app.help().c_str(), stderr);
     throw ConfigError(text_of(error, *at, words));
   }
-  for (const auto& [app, run] : parser.verbs) {
+  for (const auto& [app, run, takes_signals] : parser.verbs) {
     if (!app->parsed()) continue;
+    if (!takes_signals) release_signals();
     max_isa();  // a name that is none is refused before any work
     const int code = run();
     // What a verb prints is its result; train keeps its own in files.

@@ -200,11 +200,11 @@ constexpr Verb kVerbs[] = {
      "  echelon train configs/smoke/digits.toml\n"
      "  mpirun -n 2 --bind-to none echelon train configs/smoke/digits.toml --set train.epochs=3\n"
      "  srun --mpi=pmix -n 8 echelon train experiment.toml",
-     declare_train},
+     declare_train, true},
     {"run", "watch over a launcher and its run: end it where it hangs, start again after lost ranks or hosts",
      "  echelon run -- mpirun -n 4 --bind-to none echelon train experiment.toml\n"
      "  echelon run --hosts n1,n2,n3 --min-hosts 2 --restarts 9 -- mpirun -H {slots} -n {ranks} echelon train a.toml",
-     declare_run},
+     declare_run, true},
     {"check", "read an experiment and print its plan: ranks, shards, batch, model, memory, exchange",
      "  echelon check configs/smoke/digits.toml --replicas 4 --set batch.global=96\n"
      "  echelon check experiment.toml --ranks 8 --hosts 2\n"
@@ -217,11 +217,11 @@ constexpr Verb kVerbs[] = {
      "  echelon scale study.toml --list\n"
      "  echelon scale study.toml --slurm --submit\n"
      "  echelon scale search.toml --slurm --jobs 8 --submit",
-     declare_scale},
+     declare_scale, true},
     {"sweep batch", "train at several batch sizes: samples and seconds until a target is reached",
      "  echelon sweep batch configs/smoke/digits.toml --sizes 24,96,384 --target 0.97\n"
      "  mpirun -n 2 --bind-to none echelon sweep batch experiment.toml --scaling linear,sqrt",
-     declare_sweep_batch},
+     declare_sweep_batch, true},
     {"sweep micro", "find the largest micro-batch of a rank that fits into its memory, without training",
      "  echelon sweep micro configs/smoke/digits.toml --memory 64MiB\n"
      "  echelon sweep micro experiment.toml --ranks 8 --memory 40GB",
@@ -265,7 +265,7 @@ constexpr Verb kVerbs[] = {
     {"verify", "try what the program promises on this machine, build, launch and file system; code 8 where it fails",
      "  mpirun -n 2 --bind-to none echelon verify --quick\n"
      "  srun --mpi=pmix -N 2 --ntasks-per-node=4 echelon verify --dir /scratch/me --junit verify.xml",
-     declare_verify},
+     declare_verify, true},
     {"data import", "turn IDX, CIFAR, CSV, images, text, time series or pairs of texts into HDF5 shards",
      "  echelon data import idx images.gz labels.gz --out mydata/train\n"
      "  echelon data import csv table.csv.gz --shape 1,8,8 --value-max 16 --hold-out 297 --out mydata\n"

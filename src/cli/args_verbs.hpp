@@ -17,6 +17,8 @@ struct Verb {
   const char* help;
   const char* examples;
   Run (*declare)(CLI::App& app);
+  bool takes_signals =
+      false;  // it has handlers for those that are held from the start of the program (job/signals.hpp)
 };
 
 std::span<const Verb> all_verbs();

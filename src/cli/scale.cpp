@@ -97,12 +97,14 @@ int run_study(const ScaleOptions& options, Engine& launch, std::optional<SetUpLi
 
 int run_scale(const ScaleOptions& options) {
   if (options.list || options.report || options.slurm) {
+    release_signals();
     const StudyPlan study = study_of(options);
     if (options.list) print_cells(study);
     if (options.slurm) write_jobs(study, options.jobs, options.submit);
     return !options.report || print_study(study) ? kExitOk : kExitUnmet;
   }
   prepare_process();
+  take_early_signals();
   if (!under_launcher()) (void)study_for(options, 1);  // refused before MPI is touched
   find_job_end();
   std::optional<SetUpLimit> limit;  // a blocked link may hold up already how ranks meet

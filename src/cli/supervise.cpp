@@ -78,6 +78,7 @@ class Supervisor {
     struct sigaction action {};
     action.sa_handler = on_signal;
     for (const int number : kRequestSignals) ::sigaction(number, &action, nullptr);
+    release_signals();
   }
 
   int run() {

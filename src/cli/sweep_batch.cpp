@@ -117,6 +117,7 @@ int run_sweep(const SweepBatchOptions& options, Engine& launch) {
 
 int run_sweep_batch(const SweepBatchOptions& options) {
   prepare_process();
+  take_early_signals();
   if (!under_launcher()) (void)sweep_of(options, 1);  // refused before MPI is touched
   find_job_end();
   MpiWorld world;

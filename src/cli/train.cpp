@@ -69,7 +69,6 @@ int train_on_threads(const TrainOptions& options, const LoadConfig& load) {
 }  // namespace
 
 int run_train(const TrainOptions& options) {
-  hold_signals();
   prepare_process();
   take_early_signals();
   find_job_end();

@@ -76,7 +76,6 @@ int run_on(verify::VerifyContext context, const VerifyOptions& options) {
 
 int run_verify(const VerifyOptions& options) {
   if (!options.fault.empty()) (void)parse_fault(options.fault);
-  hold_signals();
   prepare_process();
   take_early_signals();
   if (!under_launcher()) {

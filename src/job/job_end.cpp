@@ -10,11 +10,13 @@
 #include <ctime>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "job/launch.hpp"
+#include "job/signals.hpp"
 
 namespace echelon::inline job {
 namespace {
@@ -22,12 +24,14 @@ namespace {
 constexpr const char* kOurs = "ECHELON_JOB_END_TIME";
 constexpr const char* kSlurms = "SLURM_JOB_END_TIME";
 constexpr const char* kMeaning = "seconds since 1970 (date +%s)";
+constexpr double kUsualKillWait_s = 30;         // Slurm's own default
 constexpr int kLate = 124;                      // of timeout
 constexpr std::int64_t kLatest = 253402300799;  // the last second of the year 9999
 
 struct JobEnd {
   double at_s = 0;    // 0: not known
   double most_s = 0;  // half of what was left at the start
+  double kill_wait_s = kUsualKillWait_s;
   std::string refusal, note;
 };
 JobEnd end;
@@ -49,16 +53,34 @@ bool is_job_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789_") == std::string::npos;
 }
 
-// "1795910000", or "NONE" and the like where the job has no limit.
-void ask_slurm() {
-  const std::string job = slurm_job();
-  if (!is_job_number(job)) return;
-  const std::string command = fmt::format("SLURM_TIME_FORMAT=%s timeout 5 squeue -h -j {} -o %e 2>&1", job);
+// The first characters that a command of the shell prints, and its status as by waitpid.
+std::pair<std::string, int> answer_of(const std::string& command) {
   std::string answer;
   std::FILE* const pipe = ::popen(command.c_str(), "r");
   if (pipe != nullptr)
     for (int c; (c = std::fgetc(pipe)) != EOF && answer.size() < 200;) answer += static_cast<char>(c);
-  const int status = pipe != nullptr ? ::pclose(pipe) : -1;
+  return {answer, pipe != nullptr ? ::pclose(pipe) : -1};
+}
+
+bool is_first_rank() {
+  const char* rank = rank_in_environment();
+  return rank == nullptr || std::string_view(rank) == "0";
+}
+
+// "KillWait                = 30 sec"
+void ask_for_kill_wait() {
+  const auto [answer, status] = answer_of("timeout 5 scontrol show config 2>/dev/null | grep -i '^ *KillWait *='");
+  const std::size_t equals = answer.find('=');
+  if (status != 0 || equals == std::string::npos) return;
+  const double seconds = std::strtod(answer.c_str() + equals + 1, nullptr);
+  if (seconds > 0) end.kill_wait_s = seconds;
+}
+
+// "1795910000", or "NONE" and the like where the job has no limit.
+void ask_slurm() {
+  const std::string job = slurm_job();
+  if (!is_job_number(job)) return;
+  auto [answer, status] = answer_of(fmt::format("SLURM_TIME_FORMAT=%s timeout 5 squeue -h -j {} -o %e 2>&1", job));
   const bool late = status > 0 && WIFEXITED(status) && WEXITSTATUS(status) == kLate;
   answer = answer.substr(0, answer.find('\n'));
   if (status == 0 && !answer.empty() && answer.find_first_not_of("0123456789") == std::string::npos)
@@ -85,8 +107,9 @@ void find_job_end() try {
           kOurs, *ours, seconds_text(now() - end.at_s), kOurs);
   } else if (const auto slurms = whole_in_environment(kSlurms, kMeaning, 0, kLatest))
     end.at_s = static_cast<double>(*slurms);
-  else if (const char* rank = rank_in_environment(); rank == nullptr || std::string_view(rank) == "0")
+  else if (is_first_rank())
     ask_slurm();
+  if (end.at_s > 0 && is_first_rank() && is_job_number(slurm_job())) ask_for_kill_wait();
   end.most_s = std::max(0.0, left_of_job_s() / 2);
 } catch (const ConfigError& error) {
   end.refusal = error.what();
@@ -103,6 +126,8 @@ std::string job_end_note(double stop_before_end_s) {
   return fmt::format("the job ends in {}: the run stops {} before, not run.stop_before_end_s = {:g}",
                      seconds_text(std::max(0.0, left_of_job_s())), seconds_text(end.most_s), stop_before_end_s);
 }
+
+double term_deadline_s() { return std::min(kTermDeadline_s, end.kill_wait_s * kTermDeadline_s / kUsualKillWait_s); }
 
 double left_of_job_s() {
   if (end.at_s <= 0) return std::numeric_limits<double>::infinity();

@@ -16,9 +16,11 @@
 #include "base/atomic_file.hpp"
 #include "base/cores.hpp"
 #include "base/cpu_time.hpp"
+#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/limits.hpp"
 #include "base/peak_memory.hpp"
+#include "base/process.hpp"
 #include "base/processor.hpp"
 #include "base/text.hpp"
 #include "comm/mpi/fabric_settings.hpp"
@@ -55,9 +57,9 @@ void require_cpu() {
 // Those of the engine, of MPI and of a run, and a share of the cores.
 int threads_of_rank() {
   constexpr int kHelpers = 10;
-  int ranks = 1;  // of this host, as far as the launcher tells
-  if (const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE")) ranks = std::max(1, std::atoi(text));
-  return kHelpers + usable_cores() / ranks;
+  const std::int64_t ranks =  // of this host, as far as the launcher tells
+      whole_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE", "the number of ranks on this host", 1, 1 << 20).value_or(1);
+  return kHelpers + usable_cores() / static_cast<int>(ranks);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // How this process was started, and its share of the machine: CPU features, threads, GPU, launcher, job.
 #pragma once
 
-#include <array>
 #include <string>
 
 #include "comm/transport.hpp"
@@ -19,9 +18,7 @@ void prepare_process();
 
 // True where mpirun, or srun with PMI, started this process (by its environment; MPI need not be started).
 bool under_launcher();
-// Variables in which launchers tell a process its rank.
-inline constexpr std::array kRankVariables = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-// This process's rank by the launcher's environment, before MPI is started; null where it has none.
+// This process's rank by the launcher's environment (base/process.hpp), before MPI is started; null where it has none.
 const char* rank_in_environment();
 // The position of a rank on its host.
 struct HostSlot {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "job/launch.hpp"
+#include "base/process.hpp"
 
 namespace echelon::inline job {
 namespace {
@@ -39,7 +39,7 @@ bool has_word(Launched& process, const std::string& word) {
   for (std::string one; std::getline(environment, one, '\0');) {
     found |= one == word;
     const std::string_view name = std::string_view(one).substr(0, one.find('='));
-    process.rank |= std::find(kRankVariables.begin(), kRankVariables.end(), name) != kRankVariables.end();
+    process.rank |= names_rank(name);
   }
   return found;
 }

@@ -32,6 +32,7 @@ void rest() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int number : kRequestSignals) (void)::signal(number, SIG_DFL);
+  (void)::signal(SIGPIPE, SIG_DFL);
   if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0) ::dup2(nothing, STDIN_FILENO);
   for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
   ::execvp(argv.front(), argv.data());

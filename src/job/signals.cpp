@@ -78,11 +78,14 @@ void set_handlers(Actions* before) {
 void hold_signals() {
   const sigset_t ours = our_signals();
   pthread_sigmask(SIG_BLOCK, &ours, nullptr);
-  (void)std::signal(SIGPIPE, SIG_IGN);
 }
 
 void take_early_signals() {
   set_handlers(nullptr);
+  release_signals();
+}
+
+void release_signals() {
   const sigset_t ours = our_signals();
   pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
 }

@@ -28,11 +28,12 @@ inline constexpr std::array kRequestSignals = {SIGUSR1, SIGUSR2, SIGTERM, SIGINT
 inline constexpr double kTermDeadline_s = 20;  // Slurm kills 30 s after TERM
 inline constexpr int kTermApart_s = 5;
 
-// In a program that will have a SignalWatch: holds the signals back over the restart of prepare_process, then lets them
-// set their flags while MPI starts, so that a request of the first second is not lost and kills nothing. PIPE is
-// ignored from here on: a run whose output nobody reads any more (`train | head -1`) goes on without it.
+// First thing in a program, which holds the signals back over the restart of prepare_process; then, where it will have
+// a SignalWatch, they set their flags while MPI starts, so that a request of the first second is not lost and kills
+// nothing. Verbs that have no handlers, or have set their own, release them.
 void hold_signals();
 void take_early_signals();
+void release_signals();
 
 // For as long as it lives, the signals above set flags. Made by the compute thread, after MPI is started (whose own
 // helpers must not inherit the blocked signals) and before the engine and any other thread.

@@ -44,7 +44,7 @@ constexpr double kTracePatience_s = 0.5;
 WatchdogOptions Attempt::watchdog_options() {
   WatchdogOptions options;
   options.hang_timeout_s = config_.run.hang_timeout_s * (goes_on() ? kWaitsForTheLost : 1);
-  options.term_deadline_s = kTermDeadline_s;
+  options.term_deadline_s = term_deadline_s();
   options.record_exit = [this](int code, const std::string& reason) {
     const bool hung = code == kExitLostRank;
     return board_.conclude(hung ? "failed" : "stopped", code, reason, hung ? phase_.step() : -1);
