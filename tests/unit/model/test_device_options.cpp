@@ -32,10 +32,14 @@ TEST_CASE("device.kind = auto in bf16 takes a device that computes it", "[device
   CHECK(opened->has(OpKind::rnn_forward, DType::bf16));
 }
 
-TEST_CASE("device.tf32 of a processor: products of bf16 where it has them", "[device][halves]") {
+TEST_CASE("device.tf32 of a processor: products of bf16 where it has them, else it is refused", "[device][halves]") {
   for (const char* kind : {"onednn", "auto"}) {
     const DeviceConfig device = of({std::string("device.kind=") + kind, "device.tf32=true"});
     if (means_gpu(kind)) continue;
+    if (!multiplies_bf16()) {
+      CHECK_THROWS_WITH(device_options(device, 1), Catch::Contains("AVX512_BF16"));
+      continue;
+    }
     const auto opened = open_device(device.kind, device_options(device, 1));
     CHECK((opened->describe().find("products of f32 in bf16") != std::string::npos) == multiplies_bf16());
     CHECK(opened->supports(DType::f32));
