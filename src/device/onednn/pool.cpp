@@ -1,7 +1,7 @@
 // Pooling by own loops: the library's plain bodies are scalar, and ours need a byte of memory a window, not four.
 //
 // A max pool saves the cell of its window that won (row-major, the first of equals) as a byte, or the number of cells
-// where a ReLU cuts it off; windows of 256 cells and more take two bytes.
+// where a ReLU cuts it off; windows of 256 cells and more take two bytes, of 65,536 and more four.
 #include <limits>
 #include <type_traits>
 
@@ -208,8 +208,8 @@ class Pool final : public Op {
 std::unique_ptr<Op> make_pool(Context& context, const OpSpec& spec) {
   const auto& d = std::get<PoolDims>(spec.dims);
   ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "a pool's input and output have one layout");
-  const std::int64_t outcomes = d.R * d.S + (d.relu ? 1 : 0);
-  ECHELON_CHECK_LE(outcomes, 65536);
+  const std::int64_t outcomes = d.mode == PoolMode::max ? d.R * d.S + (d.relu ? 1 : 0) : 0;  // a mean saves none
+  if (outcomes > 65536) return std::make_unique<Pool<float, std::int32_t>>(context, spec);
   if (outcomes > 256) return std::make_unique<Pool<float, std::uint16_t>>(context, spec);
   if (is_half(spec.dtype)) return std::make_unique<Pool<BHalf, std::uint8_t>>(context, spec);
   return std::make_unique<Pool<float, std::uint8_t>>(context, spec);

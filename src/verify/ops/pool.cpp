@@ -19,6 +19,7 @@ std::vector<OpSpec> specs_of(DType dtype) {
       {.N = 2, .C = 16, .H = 5, .W = 7, .R = 3, .S = 2, .pad_h = 2, .more_below = -1},
       {.N = 1, .C = 4, .H = 6, .W = 4, .R = 2, .S = 2, .stride_h = 2, .stride_w = 2, .pad_h = 1, .more_below = -1},
       {.N = 2, .C = 8, .H = 3, .W = 4, .R = 2, .S = 2, .stride_h = 2, .stride_w = 2, .more_below = 1},
+      {.N = 2, .C = 18, .H = 17, .W = 17, .R = 17, .S = 17},
   };
   for (PoolDims d : rows)
     for (PoolMode mode : {PoolMode::max, PoolMode::average_inside, PoolMode::average_all})
@@ -29,6 +30,10 @@ std::vector<OpSpec> specs_of(DType dtype) {
         if (d.relu) specs.push_back({kind, dtype, d, {}});
         d.relu = false;
       }
+  // Cells of one window beyond what 16 bits number.
+  PoolDims whole = {.N = 1, .C = 1, .H = 260, .W = 253, .R = 260, .S = 253};
+  for (whole.mode = PoolMode::max; const OpKind kind : {OpKind::pool_forward, OpKind::pool_backward})
+    specs.push_back({kind, dtype, whole, {}});
   return specs;
 }
 
