@@ -6,7 +6,6 @@
 
 #include "base/crash_note.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/failure.hpp"
 #include "base/log.hpp"
 #include "base/standard_output.hpp"
@@ -18,7 +17,7 @@ namespace {
 
 int fail(int code, const std::string& text) {
   echelon::flush_log();
-  std::fprintf(stderr, "echelon: error: %s\n%s", echelon::escaped_for_terminal(text).c_str(),
+  std::fprintf(stderr, "echelon: error: %s\n%s", text.c_str(),
                code == echelon::kExitInternal ? echelon::kReportIt : "");
   return code;
 }

@@ -46,6 +46,16 @@ double factor_of(const Unit (&units)[kUnits], const std::string& name) {
   return 0;
 }
 
+// Calls `take` with each part of the text between commas, at least one.
+template <class Take>
+void for_parts(const std::string& text, const Take& take) {
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    take(text.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+}
+
 }  // namespace
 
 std::int64_t parse_bytes(const std::string& text, const std::string& option) {
@@ -67,11 +77,7 @@ std::vector<std::int64_t> parse_sizes(const std::string& text, const std::string
     for (std::int64_t size = first; size <= last; size *= 2) sizes.push_back(size);
     return sizes;
   }
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', begin), text.size());
-    sizes.push_back(parse_bytes(text.substr(begin, comma - begin), option));
-    begin = comma + 1;
-  }
+  for_parts(text, [&](const std::string& part) { sizes.push_back(parse_bytes(part, option)); });
   return sizes;
 }
 
@@ -88,11 +94,7 @@ double parse_rate(const std::string& text, const std::string& option) {
 
 std::vector<double> parse_rates(const std::string& text, const std::string& option) {
   std::vector<double> rates;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    rates.push_back(parse_rate(text.substr(at, comma - at), option));
-    at = comma + 1;
-  }
+  for_parts(text, [&](const std::string& part) { rates.push_back(parse_rate(part, option)); });
   return rates;
 }
 

@@ -17,8 +17,7 @@ struct Verb {
   const char* help;
   const char* examples;
   Run (*declare)(CLI::App& app);
-  bool takes_signals =
-      false;  // it has handlers for those that are held from the start of the program (job/signals.hpp)
+  bool takes_signals = false;  // the verb has handlers for the signals that main holds back (job/signals.hpp)
 };
 
 std::span<const Verb> all_verbs();

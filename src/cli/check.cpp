@@ -8,7 +8,6 @@
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/text.hpp"
 #include "cli/check_launch.hpp"
 #include "cli/exchange_text.hpp"
@@ -35,9 +34,7 @@
 namespace echelon::cli {
 namespace {
 
-void line(std::string_view what, const std::string& text) {
-  fmt::print("{:<11} {}\n", what, escaped_for_terminal(text));
-}
+void line(std::string_view what, const std::string& text) { fmt::print("{:<11} {}\n", what, text); }
 
 std::string list_text(const std::vector<std::int64_t>& values, std::string_view between = "+") {
   if (std::all_of(values.begin(), values.end(), [&](auto v) { return v == values.front(); }))
@@ -184,7 +181,7 @@ void print_device(Check& check) {
   }
 }
 
-// Of the busiest rank, with the evaluation's reading, which comes beside that of training.
+// The busiest rank's reading, with that of the evaluation, which comes beside it.
 ReadMemory reading_of(const Config& config, const RunPlan& plan) {
   const auto buffer = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
   ReadMemory reading =
@@ -237,7 +234,7 @@ void warn_of_run(Check& check) {
 
 void print_warnings(const Check& check) {
   if (!check.warnings.empty()) fmt::print("\n");
-  for (const std::string& warning : check.warnings) fmt::print("warning: {}\n", escaped_for_terminal(warning));
+  for (const std::string& warning : check.warnings) fmt::print("warning: {}\n", warning);
 }
 
 void print_plan(Check& check) {
@@ -275,7 +272,7 @@ int run_check(const CheckOptions& options) {
   check.config = load_config(options.config, options.sets, &check.notes);
   place_ranks(check, options);
   if (options.effective) {
-    for (const std::string& note : check.notes) fmt::print(stderr, "echelon: note: {}\n", escaped_for_terminal(note));
+    for (const std::string& note : check.notes) fmt::print(stderr, "echelon: note: {}\n", note);
     std::fputs(echo_config(check.config).c_str(), stdout);
   } else {
     print_plan(check);

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "cli/options.hpp"
@@ -129,13 +128,11 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
     fmt::print("the files do not share out evenly: sharding record would take {} steps instead of {}\n",
                count_text(even), count_text(plan.steps_per_epoch()));
   for (const std::string& hint : layout_hints(dataset, config.buffer_mb)) fmt::print("warning: {}\n", hint);
-  for (const std::string& warning : location_warnings(options.location))
-    fmt::print("warning: {}\n", escaped_for_terminal(warning));
+  for (const std::string& warning : location_warnings(options.location)) fmt::print("warning: {}\n", warning);
   if (dataset.label_sample == nullptr) return;
   const ClassMix mix = class_mix(*dataset.label_sample, &plan);
   if (mix.known) fmt::print("classes: {}\n", mix_text(mix));
-  for (const std::string& warning : label_warnings(dataset, options.location))
-    fmt::print("warning: {}\n", escaped_for_terminal(warning));
+  for (const std::string& warning : label_warnings(dataset, options.location)) fmt::print("warning: {}\n", warning);
   for (const std::string& warning : mix_warnings(mix, plan, dataset, config)) fmt::print("warning: {}\n", warning);
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/escape.hpp"
 #include "base/text.hpp"
 
 namespace echelon::cli {
@@ -44,12 +43,12 @@ void print_passed_over(const std::vector<PassedOver>& passed) {
   if (passed.empty()) return;
   const bool images =
       std::any_of(passed.begin(), passed.end(), [](const auto& p) { return p.what.ends_with(" image"); });
-  fmt::print("passed over: {}{}\n", escaped_for_terminal(passed_over_text(passed)),
+  fmt::print("passed over: {}{}\n", passed_over_text(passed),
              images ? " (JPEG and PNG are read; convert the others)" : "");
 }
 
 void print_warning(const std::string& text) {
-  if (!text.empty()) fmt::print("warning: {}\n", escaped_for_terminal(text));
+  if (!text.empty()) fmt::print("warning: {}\n", text);
 }
 
 void print_verified(double bytes, double seconds) {

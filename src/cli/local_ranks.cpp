@@ -8,7 +8,6 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/log.hpp"
 #include "comm/local/local.hpp"
 #include "job/launch.hpp"
@@ -30,7 +29,7 @@ int on_local_ranks(int ranks, const std::function<int(Engine&)>& rank, const Wra
         Engine engine(wrap ? wrap(std::move(transport)) : std::move(transport));
         codes[static_cast<std::size_t>(r)] = rank(engine);
       } catch (const std::exception& error) {
-        std::fprintf(stderr, "echelon: error: rank %d: %s\n", r, escaped_for_terminal(error.what()).c_str());
+        std::fprintf(stderr, "echelon: error: rank %d: %s\n", r, error.what());
         end_local_ranks(kExitInternal);
       }
     });

@@ -3,7 +3,6 @@
 #include <cstdio>
 
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/failure.hpp"
 #include "base/log.hpp"
 #include "comm/group.hpp"
@@ -22,7 +21,7 @@ bool one_of_several_tasks() {
 
 int print(int code, const char* text) {
   flush_log();
-  std::fprintf(stderr, "echelon: error: %s\n", escaped_for_terminal(text).c_str());
+  std::fprintf(stderr, "echelon: error: %s\n", text);
   return code;
 }
 

@@ -1,7 +1,6 @@
 #include "cli/predict_text.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <string_view>
@@ -9,7 +8,6 @@
 #include "base/atomic_file.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/text.hpp"
 #include "checkpoint/trained_data.hpp"
 #include "cli/choice.hpp"
@@ -74,10 +72,8 @@ std::string prompt_place(const PredictOptions& options) {
   return options.prompt_file.empty() ? "--prompt" : options.prompt_file;
 }
 
-// Control characters of a vocabulary do not reach a terminal.
 void print_text(const std::string& text) {
-  const std::string shown = isatty(STDOUT_FILENO) != 0 ? escaped_for_terminal(text) : text;
-  std::fwrite(shown.data(), 1, shown.size(), stdout);
+  std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
 
@@ -97,9 +93,9 @@ class TextOutput {
   std::string file_, all_;
 };
 
-void print_note(const std::string& note) { fmt::print(stderr, "echelon: {}\n", escaped_for_terminal(note)); }
+void print_note(const std::string& note) { fmt::print(stderr, "echelon: {}\n", note); }
 
-// What the first new token follows: the prompt, or where there is none the end of a line.
+// The first new token follows the prompt, or where there is none the end of a line.
 std::vector<std::int32_t> first_tokens(const std::string& prompt, const Dataset& data, TokenKind kind,
                                        const std::string& where) {
   std::vector<std::int32_t> tokens = tokens_of(prompt, data.vocabulary, kind, where);

@@ -37,7 +37,7 @@ struct Departure {
 struct OwnCard {
   std::shared_ptr<const void> memory;
   HostCard* card = nullptr;
-  NetworkShape shape = {};  // with this host's factor
+  NetworkShape shape = {};  // at the rate of this host's card
 };
 
 class ShapedTransport final : public Transport {

@@ -28,7 +28,7 @@ class LabelSample {
   bool empty() const { return chunks_.empty(); }
   std::int64_t classes() const { return classes_; }
   const std::vector<Chunk>& chunks() const { return chunks_; }
-  // Of the labels that were read.
+  // The labels that were read, counted.
   const LabelCounts& counts() const { return counts_; }
   bool whole() const { return whole_; }  // they are all of the set
   const std::int32_t* labels(const Chunk& chunk) const { return labels_.data() + chunk.begin; }

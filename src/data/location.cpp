@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/lower_case.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -23,8 +23,7 @@ namespace fs = std::filesystem;
 
 // In any case: a file that is not read would be left out without a word.
 bool is_shard_name(const fs::path& path) {
-  std::string ending = path.extension().string();
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string ending = lower_case(path.extension().string());
   return ending == ".h5" || ending == ".hdf5";
 }
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/lower_case.hpp"
 #include "base/text.hpp"
 
 namespace echelon::inline data {
@@ -29,9 +29,7 @@ std::string kind_of_file(const std::string& name) {
   if (name[base] == '.') return "hidden file";
   if (dot == std::string::npos || dot < base || dot + 1 == name.size() || name.size() - dot > kLongest)
     return "file without an ending";
-  std::string ending = name.substr(dot);
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending + " file";
+  return lower_case(name.substr(dot)) + " file";
 }
 
 std::string passed_over_text(std::vector<PassedOver> all) {

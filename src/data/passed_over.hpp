@@ -1,4 +1,4 @@
-// What a reader of folders and archives has passed over, counted by kind, so that nothing is left out without a word.
+// Readers of folders and archives count by kind all that they pass over, so that nothing is left out without a word.
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,8 @@ struct ReadMemory {
   double total() const { return records + (at_once ? std::max(decoding, batches) : decoding + batches); }
 };
 
-// Of one loader with this buffer, batches of `n` samples and so many of them ahead. DataError where a file cannot be
-// read.
+// The memory of one loader with this buffer, batches of `n` samples and so many of them ahead. DataError where a file
+// cannot be read.
 ReadMemory read_memory(const Dataset& dataset, std::int64_t buffer_bytes, std::int64_t n, std::int64_t prefetch,
                        DType dtype);
 

@@ -32,7 +32,7 @@ std::int64_t read_together(const h5::DatasetInfo& info) {
   std::int64_t rows = info.chunk.rank() == 0 ? kUsual : info.chunk[0];
   if (rows < kLeast) rows *= (kLeast + rows - 1) / rows;
   if (rows > kMost && !info.deflate && !info.checksum) rows = kMost;
-  // Of large samples fewer: whole chunks, as many as fit.
+  // Large samples are read in smaller blocks: as many whole chunks as fit.
   const double row_bytes = static_cast<double>(info.shape.row_elems()) * static_cast<double>(size_of(info.dtype));
   const std::int64_t stored = info.chunk.rank() == 0 ? 1 : info.chunk[0];
   const auto fitting = static_cast<std::int64_t>(kMostBytes / std::max(row_bytes, 1.0)) / stored * stored;

@@ -22,8 +22,7 @@ std::vector<std::string> read_text_list(const h5::Reader& reader, std::string_vi
   };
   const std::string cure =
       "must be bytes: texts, each ended by a zero byte (np.frombuffer(b\"\".join(t.encode() + b\"\\0\" for t in "
-      "texts), "
-      "\"u1\"))";
+      "texts), \"u1\"))";
   h5::DatasetInfo info;
   try {
     info = reader.info(dataset);

@@ -18,7 +18,7 @@ std::vector<std::string> descriptions() {
   return found;
 }
 
-// Of an enumeration, as h5py stores bool (of 8 bits with sign): whether none of its values is below 0.
+// Whether no value of an enumeration is below 0; h5py stores bool as one of 8 bits with sign.
 bool has_no_negative(hid_t enumeration, bool has_sign) {
   const int members = has_sign ? H5Tget_nmembers(enumeration) : 0;
   for (int i = 0; i < members; ++i) {

@@ -22,7 +22,7 @@ struct FoundText {
   double score = 0;
 };
 
-// Of a model that stands at the beginning of rows() / beams sources; the best text of each. In each step the
+// The model stands at the beginning of rows() / beams sources; returns the best text of each. In each step the
 // best continuations of a source's texts are kept, as many as `beams` without those that have finished: a text that
 // ends takes its beam with it, so that no better one is given up for it. The start token is never written. Of equals
 // the one in the earlier row, then of the lower number comes first. NumericError for logits that are not finite.

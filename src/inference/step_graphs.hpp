@@ -36,9 +36,9 @@ struct StepGraphs {
   bool lengths = false;  // the step reads "lengths" of the source
 };
 
-// Of the model for samples of this form; T of a source is that of the form. Parameters have the names that they have in
-// the whole model. ConfigError for a model that gives no token at each place, or whose step would have to look at other
-// tokens than the newest (attention over them, positions, states from the end of the text), with the layer.
+// The model's graphs for samples of this form; T of a source is that of the form. Parameters keep the names that they
+// have in the whole model. ConfigError for a model that gives no token at each place, or whose step would have to look
+// at other tokens than the newest (attention over them, positions, states from the end of the text), with the layer.
 StepGraphs step_graphs(const ModelConfig& model, SampleForm form);
 
 }  // namespace echelon::inline inference

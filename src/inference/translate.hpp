@@ -39,12 +39,12 @@ struct Translations {
   BleuCounts bleu;                               // against the targets, on all ranks
 };
 
-// Of all pairs of a data set, in batches of config.evaluate.batch / beams sources. Targets that are cut to
+// Translates all pairs of a data set, in batches of config.evaluate.batch / beams sources. Targets that are cut to
 // data.sequence_length are compared as they are cut. Collective over the ranks; with `texts` ranks send theirs to rank
 // 0 at the end. Throws what load_step_model and `infer` throw.
 Translations translate(const SavedModel& saved, const Dataset& data, Device& device, const TranslateOptions& options);
 
-// Of sources that are no data set, at least one and none empty, by this process alone.
+// Translates sources that are no data set, at least one and none empty, by this process alone.
 std::vector<std::vector<std::int32_t>> translate_lines(const SavedModel& saved, const Dataset& like, Device& device,
                                                        const std::vector<std::vector<std::int32_t>>& sources,
                                                        const TranslateOptions& options);

@@ -75,7 +75,7 @@ void sizes(const Judge& judge, std::vector<std::string>& out) {
                               100 * whole.value * field.base->ranks() / before->ranks()));
 }
 
-// What their runs say themselves: a slow link, nothing learned.
+// Findings of the runs themselves: a slow link, nothing learned.
 void findings(const Field& field, std::vector<std::string>& out) {
   for (const Setting* s : field.members)
     for (const std::string& finding : s->row.findings) out.push_back(fmt::format("{}: {}.", said(*s), finding));

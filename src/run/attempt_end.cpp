@@ -5,7 +5,6 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
-#include "base/escape.hpp"
 #include "base/failure.hpp"
 #include "base/log.hpp"
 #include "base/stretch.hpp"
@@ -62,8 +61,7 @@ int Attempt::fail(int exit_code, const std::string& text, bool common) {
   const std::string message = common || slot_.ranks == 1 ? text : fmt::format("rank {}: {}", slot_.rank, text);
   if (logs) {
     flush_log();
-    std::fprintf(stderr, "echelon: error: %s\n%s", escaped_for_terminal(message).c_str(),
-                 exit_code == kExitInternal ? kReportIt : "");
+    std::fprintf(stderr, "echelon: error: %s\n%s", message.c_str(), exit_code == kExitInternal ? kReportIt : "");
     std::fflush(stderr);
     bool first = false;
     try {

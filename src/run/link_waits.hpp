@@ -1,4 +1,4 @@
-// What the ranks of an attempt wait for in each other's messages, and whose link that is.
+// Ranks of an attempt wait for each other's messages: for how long, and over whose link.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ class LinkWaitsOfRun {
   // are compared here and in `collect`.
   LinkWaitsOfRun(Engine& engine, Group& world);
 
-  // Of `steps` steps, on rank 0; empty elsewhere, for one host, for more than kMostRanks, and of pairs of which not
-  // every message that was sent was received. Collective, where nothing else is under way.
+  // The waits of `steps` steps, on rank 0; empty elsewhere, for one host, for more than kMostRanks, and of pairs of
+  // which not every message that was sent was received. Collective, where nothing else is under way.
   LinkWaits collect(double steps);
 
  private:

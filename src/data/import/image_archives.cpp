@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <limits>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/lower_case.hpp"
 #include "data/import/image_input.hpp"
 #include "data/import/numbers.hpp"
 #include "data/import/tar.hpp"
@@ -29,9 +29,7 @@ struct NameParts {
 NameParts parts_of(const std::string& name) {
   const std::size_t base = name.rfind('/') + 1, dot = name.find('.', base);  // npos + 1 is 0
   if (dot == std::string::npos || dot == base) return {};
-  std::string ending = name.substr(dot + 1);
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return {name.substr(0, dot), ending};
+  return {name.substr(0, dot), lower_case(name.substr(dot + 1))};
 }
 
 std::string_view first_line(std::string_view text) {

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
+#include "base/lower_case.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -18,9 +18,7 @@ namespace {
 std::string ending_of(const std::string& name) {
   const std::size_t base = name.rfind('/') + 1, dot = name.rfind('.');  // npos + 1 is 0
   if (dot == std::string::npos || dot <= base || name[base] == '.') return {};
-  std::string ending = name.substr(dot + 1);
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending;
+  return lower_case(name.substr(dot + 1));
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ std::unique_ptr<ImageInput> open_image_archives(const ImageRequest& request);
 
 // Of a file name: whether it ends in .jpg, .jpeg or .png, in any case; names that begin with a dot do not count.
 bool is_image_name(const std::string& name);
-// Of a file that is no image by its name: what to pass it over as. Images of other forms are told as such.
+// The kind as which a file that is no image by its name is passed over. Images of other forms are told as such.
 std::string other_file(const std::string& name);
 // A file's size in bytes, and its stamp. DataError where it cannot be read.
 struct FileStamp {

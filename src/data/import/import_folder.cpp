@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a note's bytes; of another form of notes it is another.
+// The checksum of a note's bytes, which differs from that of another form of notes.
 std::string sum_of(std::string_view packed) {
   constexpr std::uint64_t kForm = 2;
   return hex64(checksum64(packed) + kForm);

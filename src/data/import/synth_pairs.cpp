@@ -54,7 +54,7 @@ class NumberPairs final : public SequenceSource {
   SequenceInfo info_;
 };
 
-// Of 1 to 999.
+// Adds the words of a number from 1 to 999.
 void add_below_thousand(std::int64_t number, std::vector<std::string>& words) {
   if (number >= 100) {
     words.emplace_back(kBelowTwenty[static_cast<std::size_t>(number / 100)]);

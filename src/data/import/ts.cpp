@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/lower_case.hpp"
 #include "base/nearest.hpp"
 #include "data/import/byte_stream.hpp"
 #include "data/import/numbers.hpp"
@@ -20,11 +21,6 @@ std::vector<std::string> words_of(std::string_view line) {
     if (!word.empty()) words.emplace_back(word);
   });
   return words;
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
 }
 
 class Ts final : public SequenceSource {
@@ -68,8 +64,8 @@ class Ts final : public SequenceSource {
       if (line.empty() || line[0] == '#') continue;
       if (line[0] != '@') fail("a series comes before @data");
       std::vector<std::string> words = words_of(line);
-      const std::string key = lower(words[0]);
-      const bool is_true = words.size() > 1 && lower(words[1]) == "true";
+      const std::string key = lower_case(words[0]);
+      const bool is_true = words.size() > 1 && lower_case(words[1]) == "true";
       if (key == "@data") return;
       if (key == "@timestamps" && is_true) fail("series with time stamps are not read; store one value a time step");
       if (key == "@targetlabel" && is_true)

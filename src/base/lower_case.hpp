@@ -1,0 +1,15 @@
+// ASCII text in lower case; other bytes stay.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+namespace echelon::inline base {
+
+inline std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+}  // namespace echelon::inline base
