@@ -25,7 +25,7 @@ namespace {
 // The sub-command of this name, or null.
 CLI::App* sub_of(const CLI::App& app, const std::string& name) {
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
-    if (sub->get_name() == name) return const_cast<CLI::App*>(sub);
+    if (sub->check_name(name)) return const_cast<CLI::App*>(sub);
   return nullptr;
 }
 
@@ -61,6 +61,7 @@ struct Parser {
     const auto space = name.find(' ');
     CLI::App* parent = space == std::string::npos ? &app : family(name.substr(0, space));
     CLI::App* sub = parent->add_subcommand(space == std::string::npos ? name : name.substr(space + 1), verb.help);
+    if (verb.alias) sub->alias(verb.alias);
     sub->footer(fmt::format("Examples:\n{}", verb.examples));
     verbs.push_back({sub, verb.declare(*sub), verb.takes_signals});
   }

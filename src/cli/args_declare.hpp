@@ -38,7 +38,7 @@ std::shared_ptr<Options> held() {
   return std::make_shared<Options>();
 }
 
-Run declare_run(CLI::App& app);
+Run declare_supervise(CLI::App& app);
 Run declare_completion(CLI::App& app);
 
 // Verbs that use trained models.

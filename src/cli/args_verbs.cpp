@@ -201,10 +201,11 @@ constexpr Verb kVerbs[] = {
      "  mpirun -n 2 --bind-to none echelon train configs/smoke/digits.toml --set train.epochs=3\n"
      "  srun --mpi=pmix -n 8 echelon train experiment.toml",
      declare_train, true},
-    {"run", "watch over a launcher and its run: end it where it hangs, start again after lost ranks or hosts",
-     "  echelon run -- mpirun -n 4 --bind-to none echelon train experiment.toml\n"
-     "  echelon run --hosts n1,n2,n3 --min-hosts 2 --restarts 9 -- mpirun -H {slots} -n {ranks} echelon train a.toml",
-     declare_run, true},
+    {"supervise", "watch over a launcher and its run: end it where it hangs, start again after lost ranks or hosts",
+     "  echelon supervise -- mpirun -n 4 --bind-to none echelon train experiment.toml\n"
+     "  echelon supervise --hosts n1,n2,n3 --min-hosts 2 --restarts 9 -- mpirun -H {slots} -n {ranks} echelon train "
+     "e.toml",
+     declare_supervise, true, "run"},
     {"check", "read an experiment and print its plan: ranks, shards, batch, model, memory, exchange",
      "  echelon check configs/smoke/digits.toml --replicas 4 --set batch.global=96\n"
      "  echelon check experiment.toml --ranks 8 --hosts 2\n"

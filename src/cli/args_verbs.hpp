@@ -11,13 +11,14 @@ namespace echelon::cli {
 using Run = std::function<int()>;
 
 // A verb: its name ("data import": verb of a family), one line of help, examples, and a function that declares its
-// options on an App and returns what runs it after parsing.
+// options on an App and returns the function that runs it after parsing.
 struct Verb {
   const char* name;
   const char* help;
   const char* examples;
   Run (*declare)(CLI::App& app);
-  bool takes_signals = false;  // the verb has handlers for the signals that main holds back (job/signals.hpp)
+  bool takes_signals = false;   // the verb has handlers for the signals that main holds back (job/signals.hpp)
+  const char* alias = nullptr;  // an older name that is still understood
 };
 
 std::span<const Verb> all_verbs();

@@ -19,7 +19,7 @@ struct TrainOptions {  // echelon train CONFIG [--set section.key=value]... [--l
 };
 int run_train(const TrainOptions& options);
 
-struct SuperviseOptions {            // echelon run [--hosts H,..] -- COMMAND...
+struct SuperviseOptions {            // echelon supervise [--hosts H,..] -- COMMAND...
   std::vector<std::string> command;  // {hosts} a,b  {slots} a:2,b:2  {nodes} 2  {ranks} 4
   std::vector<std::string> hosts;    // that the run may use; none: the command is taken as it is
   int per_host = 1;                  // ranks

@@ -20,7 +20,7 @@
 #include "config/traits/codecs.hpp"
 #include "model/build.hpp"
 #include "parallel/footprint.hpp"
-#include "predictor/plan_report.hpp"
+#include "planner/plan_report.hpp"
 
 namespace echelon::cli {
 namespace {

@@ -55,7 +55,8 @@ std::string quoted(const std::string& text) {
 
 bool has_figures(const StudyPlan& study) {
   const auto proposes = [](const StudyAxis& axis) { return axis.key == "study.search"; };
-  return (study.verb != "train" && study.verb != "run") || std::any_of(study.axes.begin(), study.axes.end(), proposes);
+  return (study.verb != "train" && study.verb != "supervise") ||
+         std::any_of(study.axes.begin(), study.axes.end(), proposes);
 }
 
 std::string figures_text(const StudyPlan& study, const std::vector<StudyCell>& cells,

@@ -86,8 +86,8 @@ std::vector<std::string> words_of(const StudyPlan& study, const StudyCell& cell)
   std::vector<std::string> words = {echelon}, sets;
   for (const std::string& set : cell.sets) sets.insert(sets.end(), {"--set", set});
   const auto add = [&](const std::vector<std::string>& more) { words.insert(words.end(), more.begin(), more.end()); };
-  if (study.verb == "run") {
-    add({"run"});
+  if (study.verb == "supervise") {
+    add({"supervise"});
     add(cell.options);
     add({"--", "mpirun", "-n", std::to_string(cell.ranks), "--oversubscribe", "--bind-to", "none", echelon, "train",
          cell.file});
@@ -107,13 +107,13 @@ std::vector<std::string> words_of(const StudyPlan& study, const StudyCell& cell)
 }  // namespace
 
 bool leaves_a_run(const StudyPlan& study, const StudyCell& cell) {
-  return cell.search.empty() && (study.verb == "train" || study.verb == "run");
+  return cell.search.empty() && (study.verb == "train" || study.verb == "supervise");
 }
 
 int run_apart(const StudyPlan& study, const StudyCell& cell) {
   const std::string folder = folder_of(study, cell);
   const int code = run_process(words_of(study, cell), folder);
-  if (code != kExitOk || study.verb == "run") return code;
+  if (code != kExitOk || study.verb == "supervise") return code;
   const std::string result = study.verb == "plan" ? "/plan.json" : kOut;
   CellFigures figures;
   flatten(nlohmann::json::parse(read_file_whole(folder + result)), "", figures);

@@ -19,8 +19,9 @@ bool leaves_a_run(const StudyPlan& study, const StudyCell& cell);
 // `bench allreduce` between the ranks of the cell, in these processes. All ranks; its exit code.
 int run_allreduce_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Transport> part);
 
-// Another verb, in a process beside this one, with the file, sets and options of the cell; `run` is `echelon run
-// [options] -- mpirun -n RANKS echelon train ..` on this host. Its exit code, or that of a stop by a signal.
+// Runs another verb in a process of its own, with the file, sets and options of the cell; for `supervise` that is
+// `echelon supervise [options] -- mpirun -n RANKS echelon train ..` on this host. Returns its exit code, or that of a
+// stop by a signal.
 int run_apart(const StudyPlan& study, const StudyCell& cell);
 
 // Of a search that was a cell: its best figure, and the best one after each number of trials.

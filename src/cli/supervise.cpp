@@ -1,6 +1,6 @@
-// echelon run: keeps a launcher and its run company: ends a launcher that does not return after its run has ended or
-// that takes no notice of the end of a rank, writes the end of a run whose ranks were all killed, and starts a run
-// again after lost ranks, on the hosts that are left, and on all of them once they are back.
+// echelon supervise: watches a launcher and its run. It ends a launcher that does not return after its run has ended or
+// that does not notice the end of a rank, records the end of a run whose ranks were all killed, and restarts a run
+// after lost ranks, on the hosts that are left, and on all hosts once they are back.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ class Supervisor {
  public:
   explicit Supervisor(const SuperviseOptions& options) : options_(options), hosts_(options.hosts) {
     if (options.command.empty())
-      throw ConfigError("run: no command; e.g. echelon run -- mpirun -n 4 echelon train a.toml");
+      throw ConfigError("supervise: no command; e.g. echelon supervise -- mpirun -n 4 echelon train a.toml");
     if (options.hosts.empty() && options.min_hosts > 0)
       throw ConfigError("--min-hosts: of --hosts, which are not given");
     if (options.min_hosts > static_cast<int>(options.hosts.size()))
@@ -93,7 +93,7 @@ class Supervisor {
       if (!again || stopping_) return code;
       if (fails) std::this_thread::sleep_for(std::chrono::duration<double>(kPause_s));
       if (!find_hosts()) return code;
-      log_info("run: starts again{}", hosts_text());
+      log_info("supervise: starts again{}", hosts_text());
     }
   }
 
@@ -126,7 +126,7 @@ class Supervisor {
     hosts_ = answering();
     const std::size_t least = static_cast<std::size_t>(std::max(1, options_.min_hosts));
     if (hosts_.size() >= least) return true;
-    log_error("run: {} of {} hosts answer, fewer than --min-hosts {}; nothing is started", hosts_.size(),
+    log_error("supervise: {} of {} hosts answer, fewer than --min-hosts {}; nothing is started", hosts_.size(),
               options_.hosts.size(), least);
     return false;
   }
@@ -169,8 +169,8 @@ class Supervisor {
       if (!ended) ended_s = -1;  // an attempt that lost workers has ended, and its run goes on
       if (ended && ended_s < 0) ended_s = now_s();
       if (ended && now_s() - ended_s > options_.grace_s) {
-        log_warning("run: {} has not returned {:.0f} s after its run ended: it is ended", options_.command.front(),
-                    now_s() - ended_s);
+        log_warning("supervise: {} has not returned {:.0f} s after its run ended: it is ended",
+                    options_.command.front(), now_s() - ended_s);
         launcher.end(kTermPatience_s);
         return settle(status->exit_code.value_or(kExitLostRank));
       }
@@ -178,7 +178,7 @@ class Supervisor {
         looked_s = now_s();
         const double s = unnoticed.look(launcher.processes(), std::min(passed_s, 2 * kLookAtProcesses_s));
         if (s > options_.grace_s) {
-          log_warning("run: {} has taken no notice of the end of a rank for {:.0f} s: it is ended",
+          log_warning("supervise: {} has taken no notice of the end of a rank for {:.0f} s: it is ended",
                       options_.command.front(), s);
           launcher.end(0);
           return settle(128 + SIGKILL);
@@ -187,7 +187,7 @@ class Supervisor {
       if (!ended && hosts_.size() < options_.hosts.size() && now_s() - probed_s > options_.look_s) {
         probed_s = now_s();
         if (!grows_ && answering().size() > hosts_.size()) {
-          log_info("run: a lost host answers again: the run saves a checkpoint and goes on with it");
+          log_info("supervise: a lost host answers again: the run saves a checkpoint and goes on with it");
           grows_ = true;
           launcher.signal(SIGUSR1);
         }
@@ -216,7 +216,7 @@ class Supervisor {
     status->exit_code = kExitLostRank;
     status->reason = reason;
     (void)conclude(file_.attempt(), *status);
-    log_error("run: {}", reason);
+    log_error("supervise: {}", reason);
     return kExitLostRank;
   }
 

@@ -12,14 +12,14 @@
 namespace echelon::inline job {
 namespace {
 
-// For `echelon run`, which started the launcher of this rank.
+// For `echelon supervise`, which started the launcher of this rank.
 void name_attempt(const std::string& attempt) {
   const char* file = std::getenv("ECHELON_ATTEMPT_FILE");
   if (file == nullptr || *file == '\0') return;
   try {
     write_file_whole(file, std::filesystem::absolute(attempt).string() + "\n");
   } catch (const Error& error) {
-    log_debug("the attempt is not named to `echelon run`: {}", error.what());
+    log_debug("the attempt is not named to `echelon supervise`: {}", error.what());
   }
 }
 

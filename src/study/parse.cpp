@@ -45,7 +45,8 @@ class Reader : SectionReader {
       else if (entry.key == "max_repeats")
         max_repeats_ = whole(entry, 1, 1000), max_repeats_at_ = &entry;
       else if (entry.key == "verb")
-        study_.verb = kStudyVerbs[word(entry, {std::begin(kStudyVerbs), std::end(kStudyVerbs)})];
+        study_.verb = kStudyVerbs[word(entry, {std::begin(kStudyVerbs), std::end(kStudyVerbs)})],
+        study_.verb = study_.verb == "run" ? "supervise" : study_.verb;  // its older name
       else if (entry.key == "args")
         study_.args = texts(entry);
       else if (entry.key == "warmup_steps")

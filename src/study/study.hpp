@@ -110,7 +110,7 @@ struct StudyPlan {
   bool maximises() const { return goal.metric == GoalMetric::test_accuracy; }
 };
 
-inline constexpr const char* kStudyVerbs[] = {"train", "bench allreduce", "bench update", "plan", "run"};
+inline constexpr const char* kStudyVerbs[] = {"train", "bench allreduce", "bench update", "plan", "supervise", "run"};
 
 // What is common to the cells of a setting.
 struct StudySetting {

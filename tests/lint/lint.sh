@@ -9,7 +9,7 @@ passed=0 failed=0 skipped=0
 ladder() {
   sources | grep '^src/' | xargs awk '
     BEGIN {
-      split("base:0 config:1 device:1 h5:1 data:2 model:2 optim:2 comm:2 report:2 parallel:3 exchange:3 job:3 study:3 checkpoint:4 fault:4 predictor:4 train:5 inference:6 run:6 verify:6 cli:7", rooms, " ")
+      split("base:0 config:1 device:1 h5:1 data:2 model:2 optim:2 comm:2 report:2 parallel:3 exchange:3 job:3 study:3 checkpoint:4 fault:4 planner:4 train:5 inference:6 run:6 verify:6 cli:7", rooms, " ")
       for (i in rooms) { split(rooms[i], p, ":"); level[p[1]] = p[2] }
     }
     FNR == 1 { split(FILENAME, part, "/"); room = part[2]; if (room ~ /\.cpp$/) room = "cli" }

@@ -166,7 +166,7 @@ TEST_CASE("a supervised run with a fault is a cell, whose run goes on after it",
   add_study(trial, R"(
 [study]
 ranks = [2]
-verb = "run"
+verb = "supervise"
 args = ["--restarts", "1"]
 [[study.variants]]
 name = "a rank is killed"

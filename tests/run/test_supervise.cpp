@@ -1,4 +1,4 @@
-// `echelon run`: launchers that hang, ranks that are all killed, hosts that go and come back.
+// `echelon supervise`: launchers that hang, ranks that are all killed, hosts that go and come back.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -25,8 +25,8 @@ std::string train_text(const std::string& launcher, const Sets& sets) {
   return text;
 }
 
-// `echelon run options.. -- sh -c command` beside `script` (Trial::train_and), in which `ranks` prints the processes of
-// this trial's ranks.
+// `echelon supervise options.. -- sh -c command` beside `script` (Trial::train_and), in which `ranks` prints the
+// processes of this trial's ranks.
 Outcome run_and(const Trial& trial, const std::string& options, const std::string& command, const std::string& script) {
   constexpr const char* kRanks = R"sh(ranks() {
   for p in $(pgrep -f "^[^ ]*echelon train trial.toml"); do
@@ -34,7 +34,7 @@ Outcome run_and(const Trial& trial, const std::string& options, const std::strin
   done
 }
 )sh";
-  return trial.in_background(fmt::format("{} run {} -- sh -c '{}' ", test::echelon_binary(), options, command),
+  return trial.in_background(fmt::format("{} supervise {} -- sh -c '{}' ", test::echelon_binary(), options, command),
                              kRanks + script);
 }
 
@@ -49,11 +49,11 @@ void touch(const Trial& trial, const std::vector<std::string>& names) {
 
 }  // namespace
 
-TEST_CASE("a TERM to echelon run stops the ranks of mpirun with a checkpoint", "[run]") {
+TEST_CASE("a TERM to echelon supervise stops the ranks of mpirun with a checkpoint", "[run]") {
   const Trial trial;
   const std::string launch = train_text("mpirun --oversubscribe --allow-run-as-root --bind-to none -n 2", kSlow);
   const Outcome outcome = trial.in_background(
-      fmt::format("{} run -- {} ", test::echelon_binary(), launch),
+      fmt::format("{} supervise -- {} ", test::echelon_binary(), launch),
       "for i in $(seq 500); do ls results/*/run-*/checkpoints/step-*.h5 && break; sleep 0.02; done; kill -TERM $pid; "
       "wait $pid");
   INFO(outcome.out << outcome.err);

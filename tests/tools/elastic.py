@@ -7,7 +7,7 @@
   undisturbed   no host fails
   aborted       without a checkpoint: once the host is back the run begins anew
   resumed       a checkpoint every 100 steps: once the host is back the same command resumes
-  elastic       `echelon run` resumes on the three hosts that are left at once, and on four once the host is back
+  elastic       `echelon supervise` resumes on the three hosts that are left at once, and on four once the host is back
 
 Every process of the host is killed and its link taken away. Ranks compute for real and sleep until the time that a step
 of their samples would take at --gflops, so that three hosts take 4/3 of the time of four. WORK: a folder on no host's
@@ -62,7 +62,8 @@ class Run:
         launch = ["mpirun", "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", REMOTE, "--map-by", "node", "--bind-to",
                   "none"]
         if self.way == "elastic":
-            supervisor = [self.args.echelon, "run", "--restarts", "9", "--hosts", "h1,h2,h3,h4", "--min-hosts", "2",
+            supervisor = [self.args.echelon, "supervise", "--restarts", "9", "--hosts", "h1,h2,h3,h4",
+                          "--min-hosts", "2",
                           "--look", "1", "--probe", "ip link show br-{host} | grep -q LOWER_UP", "--"]
             words = supervisor + launch + ["-H", "{slots}", "-n", "{ranks}"] + train
         else:

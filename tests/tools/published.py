@@ -4,7 +4,7 @@
   published.py ECHELON
 
 Steps are described: published samples/s of one device, a third forward, two thirds back-propagation, no optimiser; steps vary by
-1 % (an assumption: the papers do not give it). Networks are presets of src/predictor/network_model.cpp. Takes some seconds."""
+1 % (an assumption: the papers do not give it). Networks are presets of src/planner/network_model.cpp. Takes some seconds."""
 import json
 import os
 import subprocess

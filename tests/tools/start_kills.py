@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Ranks of `echelon run` that are killed within the first seconds of their launch.
+"""Ranks of `echelon supervise` that are killed within the first seconds of their launch.
 
   start_kills.py ECHELON [--kills N] [--seed S] [--at-once N] [--ranks N] [--within S] [--limit S]
                                                                                from the repository's root
 
-`echelon run --restarts 1` starts a short run under mpirun. After a random time of at most --within seconds from the
+`echelon supervise --restarts 1` starts a short run under mpirun. After a random time of at most --within seconds from the
 moment when its first rank appears, one rank or all of them get SIGKILL. Each kill must be followed by a second launch
 that ends with 0, all within --limit seconds: Open MPI 4.1's mpirun waits for itself where a rank dies while it starts
-others, and `echelon run` ends it then.
+others, and `echelon supervise` ends it then.
 
 One line of counts at the end; exit status 1 where a run did not return in time or with another code.
 """
@@ -41,7 +41,7 @@ def kill_once(args, number):
     """Whom, when, seconds to the return, its code (None: not in time)."""
     draws = random.Random(f"{args.seed} {number}")
     results = tempfile.mkdtemp(prefix="echelon-start-kills-")
-    command = [args.echelon, "run", "--restarts", "1", "--grace", "3", "--", "mpirun", "-n", str(args.ranks),
+    command = [args.echelon, "supervise", "--restarts", "1", "--grace", "3", "--", "mpirun", "-n", str(args.ranks),
                "--oversubscribe", "--bind-to", "none", args.echelon, "train", "configs/smoke/digits.toml"]
     for one in [*SETS, f"run.results={results}"]:
         command += ["--set", one]

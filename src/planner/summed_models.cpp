@@ -1,0 +1,143 @@
+// Strategies that sum over all replicas: synchronous, averaging, elastic.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "comm/collective/algorithms.hpp"
+#include "config/traits/codecs.hpp"
+#include "optim/rules.hpp"
+#include "planner/strategy_models.hpp"
+
+namespace echelon::inline planner {
+namespace {
+
+double coded_index_bytes(double density) { return density * (std::log2(1 / density) + 2.5) / 8; }
+
+CodecRoute route_of(const std::string& codec) {
+  const CodecTraits* traits = find_traits(kCodecs, codec);
+  return traits ? traits->route : CodecRoute::any;
+}
+
+int hops_of(const Collective& sum, int replicas) {
+  if (algorithm_traits(sum.algorithm).library) return 0;  // not known
+  if (sum.algorithm == "direct") return 2;
+  return price_allreduce(sum.algorithm, request_of(sum, replicas)).steps;
+}
+
+// Bytes of a message: of an even part of the ranks, or of the whole, cut into segments.
+double piece_bytes(const Collective& sum, int replicas) {
+  const bool whole = sum.algorithm == "tree" || sum.algorithm == "naive" || sum.algorithm == "butterfly";
+  const double part = static_cast<double>(sum.elems) / (whole ? 1 : replicas);
+  const double segments = sum.segment_elems > 0 ? std::ceil(part / static_cast<double>(sum.segment_elems)) : 1;
+  return part / std::max(1.0, segments) * sum.elem_bytes;
+}
+
+double busy_s(const std::vector<CardTransfer>& transfers) {
+  double last = 0;
+  for (const double end_s : ends_of(transfers, false)) last = std::max(last, end_s);
+  return last;
+}
+
+}  // namespace
+
+double wire_bytes_of_value(const ExchangeConfig& exchange, double elem_bytes) {
+  const std::string& codec = exchange.codec;
+  if (codec == "fp16" || codec == "bf16") return 2;
+  if (codec == "int8") return 1 + 4.0 / 512;
+  if (codec == "onebit") return 1.0 / 8 + 8.0 / 2048;
+  if (codec == "topk") return exchange.density * (exchange.index_coding == "raw" ? 8 : 5.2);
+  if (codec == "threshold") return coded_index_bytes(exchange.density);
+  if (codec == "lossless") return 0.88 * elem_bytes;
+  return elem_bytes;
+}
+
+Collective gradient_collective(const StrategySetting& setting, int replicas, std::int64_t elems) {
+  const ExchangeConfig& exchange = setting.exchange();
+  Collective sum{.algorithm = exchange.algorithm, .elems = elems};
+  sum.elem_bytes = wire_bytes_of_value(exchange, setting.work.elem_bytes);
+  sum.segment_elems =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(exchange.segment_kb * 1024 / setting.work.elem_bytes));
+  sum.servers = static_cast<int>(std::min<std::int64_t>(exchange.servers, replicas));
+  sum.inner = exchange.inner, sum.outer = exchange.outer;
+  if (route_of(exchange.codec) == CodecRoute::direct) sum.algorithm = "direct";
+  if (route_of(exchange.codec) == CodecRoute::gather) sum.algorithm = "naive";
+  if (!algorithm_traits(sum.algorithm).measured) return sum;
+  double best_s = std::numeric_limits<double>::infinity();
+  Collective best = sum;
+  for (const AlgorithmTraits& known : kAlgorithms) {
+    if (known.measured || known.library || known.in_memory || known.name == "naive") continue;
+    sum.algorithm = known.name;
+    if (const double time_s = setting.pricer.cost(sum, replicas).time_s; time_s < best_s) best_s = time_s, best = sum;
+  }
+  return best;
+}
+
+std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int replicas) {
+  const ExchangeConfig& exchange = setting.exchange();
+  const CodecRoute route = route_of(exchange.codec);
+  const CodecSpeed& speed = setting.step.codec_speed(exchange.codec);
+  std::vector<OverlapBucket> buckets;
+  for (const GradientBucket& gradient : setting.work.buckets) {
+    const Collective sum = gradient_collective(setting, replicas, gradient.elems);
+    const CollectiveCost cost = setting.pricer.cost(sum, replicas);
+    const double raw = static_cast<double>(gradient.elems) * setting.work.elem_bytes;
+    OverlapBucket bucket{.ready = gradient.ready, .needed = gradient.needed, .share = 1, .stages = {}};
+    bucket.share = static_cast<double>(gradient.elems) / static_cast<double>(setting.work.elems);
+    const Stage wire{.card = 0,
+                     .busy_s = cost.busy_s,
+                     .latency_s = cost.time_s - cost.busy_s,
+                     .hops = hops_of(sum, replicas),
+                     .piece_s = piece_bytes(sum, replicas) / setting.network().between.bytes_per_s};
+    if (exchange.codec == "none" || !setting.codec_takes_time) {
+      bucket.stages = {wire};
+    } else {
+      // Values that a rank decodes, in buffers: those that it sums and the sums; all ranks'; of plans that sum on the
+      // way one round of both.
+      const double decoded = route == CodecRoute::gather ? replicas : 2;
+      const double encoded = route == CodecRoute::gather ? 1 : 2;
+      bucket.stages = {{.card = 1, .busy_s = encoded * raw / speed.encode_bytes_per_s},
+                       wire,
+                       {.card = 1, .busy_s = decoded * raw / speed.decode_bytes_per_s}};
+    }
+    buckets.push_back(std::move(bucket));
+  }
+  return buckets;
+}
+
+double whole_allreduce_s(const StrategySetting& setting, int replicas, double times) {
+  std::vector<CardTransfer> transfers;
+  for (OverlapBucket& bucket : gradient_stages(setting, replicas)) {
+    for (Stage& stage : bucket.stages) stage.busy_s *= times;
+    transfers.push_back({.ready_s = 0, .priority = 0, .stages = std::move(bucket.stages)});
+  }
+  return busy_s(transfers);
+}
+
+double synchronous_step_s(const StrategySetting& setting, int replicas) {
+  const std::vector<OverlapBucket> buckets = gradient_stages(setting, replicas);
+  const Overlap overlap = setting.exchange().overlap;
+  const bool whole = setting.config.optimiser.clip_norm > 0 || setting.config.device.loss_scale > 0;
+  const Waits waits = overlap == Overlap::none               ? Waits::none
+                      : overlap == Overlap::buckets || whole ? Waits::buckets
+                                                             : Waits::layers;
+  return setting.over_slowest(replicas, [&](double factor) {
+    return period_s(setting.shape(factor), buckets, waits, setting.exchange().priority);
+  });
+}
+
+double averaging_step_s(const StrategySetting& setting, int replicas) {
+  const AveragingKeys& keys = setting.exchange().averaging;
+  const auto period = static_cast<double>(keys.period);
+  const double states =
+      keys.states == AveragedStates::average ? static_cast<double>(rule_of(setting.config.optimiser).arenas()) : 0;
+  return setting.step.total_s() * setting.step.variation.largest_of(replicas, period) +
+         whole_allreduce_s(setting, replicas, 1 + states) / period;
+}
+
+double elastic_step_s(const StrategySetting& setting, int replicas) {
+  const auto period = static_cast<double>(setting.exchange().elastic.period);
+  return setting.step.total_s() * setting.step.variation.largest_of(replicas, period) +
+         whole_allreduce_s(setting, replicas, 1) / period;
+}
+
+}  // namespace echelon::inline planner

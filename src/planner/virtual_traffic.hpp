@@ -1,0 +1,112 @@
+// Ranks of a protocol on virtual time with the traffic of a strategy: bytes are divided, and bandwidths with them, so
+// that messages are cheap to copy.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "comm/collective/server.hpp"
+#include "comm/mpi/tcp_settings.hpp"
+#include "comm/protocol/driver.hpp"
+#include "comm/virtual/world.hpp"
+#include "planner/pace.hpp"
+#include "planner/virtual_worker.hpp"
+
+namespace echelon::inline planner {
+
+inline constexpr double kShrunkBytes = 1 << 19;  // of all buckets
+inline constexpr double kMostMessages = 60'000;
+inline constexpr int kEqualSteps = 8, kVaryingSteps = 24;
+
+// The network of ranks whose bandwidths are divided by `shrink`; messages hold cards as in comm/collective/plan_time.
+inline VirtualNetwork virtual_network(const StrategySetting& setting, int ranks, double shrink) {
+  const auto link = [&](const Link& from) {
+    return VirtualLink{.latency_s = from.latency_s / 2,
+                       .bytes_per_s = from.bytes_per_s / shrink,
+                       .jitter = 0,
+                       .overhead_s = from.latency_s / 2};
+  };
+  return {.between_hosts = link(setting.network().between),
+          .inside_host = link(setting.network().inside),
+          .hosts = RankPlacement{.ranks = ranks, .ranks_a_host = setting.pricer.ranks_a_host()}.hosts_of_ranks(),
+          .eager_bytes = static_cast<std::size_t>(kEagerBytes / shrink)};
+}
+
+// The traffic of a run whose bytes are divided by `shrink`; an element is a byte.
+struct Traffic {
+  Traffic(const StrategySetting& setting, int replicas)
+      : shrink(std::max(1.0, setting.work.bytes() / kShrunkBytes)), workers(replicas) {
+    const ExchangeConfig& exchange = setting.exchange();
+    const int dedicated = static_cast<int>(exchange.server.ranks);
+    ranks = replicas + dedicated;
+    network = virtual_network(setting, ranks, shrink);
+    piece = std::max<std::int64_t>(1, static_cast<std::int64_t>(exchange.segment_kb * 1024 / shrink));
+    for (const GradientBucket& bucket : setting.work.buckets) {
+      const double bytes = static_cast<double>(bucket.elems) * setting.work.elem_bytes / shrink;
+      AllreduceRequest request{.ranks = ranks, .elems = std::max<std::int64_t>(1, std::llround(bytes))};
+      request.hosts = network.hosts;
+      request.dedicated_servers = dedicated > 0;
+      request.servers = dedicated > 0 ? dedicated : static_cast<int>(std::min<std::int64_t>(exchange.servers, ranks));
+      parts.push_back(server_parts(request));
+      servers = server_count(request);
+    }
+    scratch.resize(static_cast<std::size_t>(2 * kShrunkBytes) + 4096);
+    steps = setting.step.variation.varies() ? kVaryingSteps : kEqualSteps;
+  }
+
+  std::vector<double> factors(const StrategySetting& setting, int rank) const {
+    return drawn_factors(setting.step.variation, workers, rank, steps);
+  }
+
+  // Control messages stay whole.
+  std::size_t frame_bytes() const { return static_cast<std::size_t>(std::max(64.0, kFrameBytes / shrink)); }
+  double short_bytes() const { return SendBudget::kShort / shrink; }
+  // Of bucket b, as the strategies have it.
+  int priority(const StrategySetting& setting, std::size_t b) const {
+    return setting.exchange().priority ? static_cast<int>(parts.size() - 1 - b) : 0;
+  }
+
+  double shrink;
+  int workers, ranks = 1, servers = 1, steps = 1;
+  std::int64_t piece = 1;
+  int met = 0;               // workers that have come to the end
+  std::vector<Parts> parts;  // by bucket
+  VirtualNetwork network;
+  std::vector<std::byte> scratch;  // what is in messages is of no interest
+};
+
+// Runs actors of ranks, of which the first `workers` work, to their end: seconds from step to step, the mean over them
+// of all steps but the first quarter. make(rank) is a pointer to a rank with an `actor`; ended(rank) are the seconds at
+// which its steps ended.
+template <class Make, class Ended>
+double run_actors(VirtualWorld& world, int workers, const Make& make, const Ended& ended) {
+  std::vector<decltype(make(0))> ranks;
+  std::vector<VirtualActor*> actors;
+  for (int r = 0; r < world.ranks(); ++r) {
+    ranks.push_back(make(r));
+    actors.push_back(&*ranks.back()->actor);
+  }
+  world.run(actors);
+  double sum = 0;
+  for (int r = 0; r < workers; ++r) {
+    const std::vector<double>& ended_s = ended(*ranks[static_cast<std::size_t>(r)]);
+    const std::size_t first = ended_s.size() / 4;
+    sum += (ended_s.back() - ended_s[first]) / static_cast<double>(ended_s.size() - 1 - first);
+  }
+  return sum / workers;
+}
+
+// Rank(setting, traffic, rank, world) has an `actor` and, where it works, a `worker`.
+template <class Rank>
+double run_virtual(const StrategySetting& setting, int replicas) {
+  Traffic traffic(setting, replicas);
+  VirtualWorld world(traffic.ranks, traffic.network);
+  return run_actors(
+      world, traffic.workers, [&](int rank) { return std::make_unique<Rank>(setting, traffic, rank, world); },
+      [](const Rank& rank) -> const std::vector<double>& { return rank.worker->ended_s(); });
+}
+
+}  // namespace echelon::inline planner
