@@ -23,7 +23,7 @@ enum ExitCode : int {
   kExitInterrupted = 130,
 };
 
-// The table that `echelon --help` prints; src/train/README.md has it too.
+// The table that `echelon --help` prints; slurm/STOPPING.md has it too.
 inline constexpr const char* kExitCodesText =
     "    0  finished, or finished already\n"
     "    1  internal error: a defect of echelon, please report it\n"

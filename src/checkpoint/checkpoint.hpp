@@ -5,7 +5,7 @@
 //   attributes echelon_format, format_version, training_data
 //
 // Which files of a folder are good, and how they are verified: checkpoint_files.hpp. The layout with an example in h5py
-// is in train/README.md.
+// is in results/CHECKPOINT_FILES.md.
 #pragma once
 
 #include <cstdint>

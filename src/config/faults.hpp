@@ -1,4 +1,4 @@
-// Faults that a run injects into itself: the sentences of fault.inject (src/fault/README.md has the grammar), parsed.
+// Faults that a run injects into itself: the sentences of fault.inject (slurm/FAULTS.md has the grammar), parsed.
 #pragma once
 
 #include <cstdint>

@@ -300,7 +300,7 @@ struct RunConfig {
 };
 
 struct FaultConfig {
-  std::vector<std::string> inject;  // faults on purpose, one sentence each (fault/README.md); needs run.allow_faults
+  std::vector<std::string> inject;  // faults on purpose, one sentence each (slurm/FAULTS.md); needs run.allow_faults
   std::uint64_t seed = 1;           // of random ranks, steps and bits
 };
 

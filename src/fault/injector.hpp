@@ -1,4 +1,4 @@
-// The faults that a run is to have ([fault], src/fault/README.md), on one rank: it waits for their moments and lets
+// The faults that a run is to have ([fault], slurm/FAULTS.md), on one rank: it waits for their moments and lets
 // them happen, around the transport, the files, the clock and the device of this rank.
 //
 // Where a run has no faults there is no injector, and nothing is wrapped.

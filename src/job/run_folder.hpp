@@ -1,6 +1,6 @@
 // The folder of a run: results/<name>/run-<config hash>/ with attempts 01/, 02/ .. inside; no attempt overwrites
 // another. Functions that write are called by rank 0, which holds the lock of the run (run_lock.hpp). What a run folder
-// and an attempt hold is listed in train/README.md.
+// and an attempt hold is listed in results/RECORDS.md.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,10 @@
 //   0 1 2 3 4 5 6 7
 //
 // Inside a replica the tree is a binary counter: leaf i is added to the sums of as many finished subtrees as i has
-// trailing ones. log2(M/k) gradient arenas suffice beside the one that programs write to; the constructor allocates
+// trailing ones. Every pass overwrites the gradient arena; the last pass completes the tree range by range as gradients
+// are finished, so that buckets are still sent during it. Losses are added in the same tree, over ranks too.
+//
+// log2(M/k) gradient arenas suffice beside the one that programs write to; the constructor allocates
 // them on the device (MemoryError above its limit). Compute thread alone; sends nothing.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Every line of the table of faults (src/fault/README.md), tried on three ranks: runs of a second, a few at a time.
+// Every line of the table of faults (slurm/FAULTS.md), tried on three ranks: runs of a second, a few at a time.
 // tests/tools/faults.py tries them under every strategy.
 #include <fmt/format.h>
 

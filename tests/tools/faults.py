@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every fault on purpose under every strategy, and what each led to (src/fault/README.md).
+"""Every fault on purpose under every strategy, and what each led to (slurm/FAULTS.md).
 
   faults.py ECHELON [--only "NAME;.."] [--faults "NAME;.."] [--at-once N] [--out FILE.md]   from the repository's root
 

@@ -173,7 +173,7 @@ void add_run(Table& all) {
 
   auto fault = part(all, "fault", &Config::fault, kNeutral);
   fault.key("inject", &FaultConfig::inject, text(),
-            "faults on purpose, \"kill rank 1 at step 30\" and others (src/fault/README.md); needs run.allow_faults");
+            "faults on purpose, \"kill rank 1 at step 30\" and others (slurm/FAULTS.md); needs run.allow_faults");
   fault.key("seed", &FaultConfig::seed, at_least(0), "of random ranks, steps and bits of faults");
 }
 

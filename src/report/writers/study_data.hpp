@@ -1,4 +1,4 @@
-// The evidence of a study for other programs: the numbers of the page, unrounded. src/report/README.md has the keys
+// The evidence of a study for other programs: the numbers of the page, unrounded. results/STUDY_DATA.md has the keys
 // with their units. Pure functions.
 #pragma once
 

@@ -10,6 +10,9 @@
 // reach rank 0 later by at most half a step for each link, a quarter on average: an epoch's meeting is called so much
 // later.
 //
+// An epoch's meeting is called once as many samples as it has are trained; a slow replica may then still train a batch
+// of that epoch.
+//
 // After the call that ends the run each rank closes its link to its parent with a last report.
 //
 // Meetings are numbered from 1. Rank 0 calls the next one after it has attended the last one, so that all ranks attend

@@ -1,4 +1,4 @@
-// metrics.jsonl: one row a step and one an epoch, as they happen (the format is in train/README.md). Rank 0.
+// metrics.jsonl: one row a step and one an epoch, as they happen (the format is in results/RECORDS.md). Rank 0.
 //
 // Rows reach the file whole, at the latest after a second, and the disk before each checkpoint counts (`settle`,
 // `sync`), so that a kill at any moment leaves every row up to the newest checkpoint. A step that a checkpoint follows

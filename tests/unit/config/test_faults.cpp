@@ -44,7 +44,7 @@ TEST_CASE("faults are read with their ranks, amounts and moments", "[config][fau
 }
 
 TEST_CASE("every sentence of the page of faults is one", "[config][faults]") {
-  std::istringstream page(read_file_whole("src/fault/README.md"));
+  std::istringstream page(read_file_whole("slurm/FAULTS.md"));
   int sentences = 0;
   bool block = false;
   for (std::string line; std::getline(page, line);) {
