@@ -5,11 +5,11 @@
 // same batch per replica, a weak one; a run may be in both. With S(k) the samples/s of k ranks and k0 the fewest ranks
 // of the study:
 //   speed-up(k) = S(k) / S(k0)        efficiency(k) = speed-up(k) * k0 / k
-// S(k) is the median over the steps of an attempt but its first, without hooks. Only finished attempts count. Attempts
-// of one row are repetitions: its rate is the median of theirs and the spread their range; the spread of a single
-// attempt is the quartiles of its steps. Runs on the same number of ranks that differ in mesh, strategy, algorithm,
-// codec or batches are rows of their own. The first row is the baseline: fewest ranks, then fewest servers, hosts and
-// parts of the model.
+// S(k) is the rate of an attempt (samples_per_s, figures_list.hpp). Only finished attempts count. Attempts of one row
+// are repetitions: its rate is the median of theirs and the spread their range; the spread of a single attempt is the
+// quartiles of its steps. Runs on the same number of ranks that differ in mesh, strategy, algorithm, codec or batches
+// are rows of their own. The first row is the baseline: fewest ranks, then fewest servers, hosts and parts of the
+// model.
 #pragma once
 
 #include <string>
