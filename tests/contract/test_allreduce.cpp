@@ -1,4 +1,4 @@
-// Every registered all-reduce against its row of the price list (src/comm/README.md) and against the sum.
+// Every registered all-reduce against its row of the price list (configs/strategies/ALLREDUCE.md) and against the sum.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -173,7 +173,7 @@ TEST_CASE("an unknown all-reduce is refused with the nearest name", "[contract][
 }
 
 TEST_CASE("the price list has a row for every all-reduce", "[contract][allreduce]") {
-  std::ifstream file("src/comm/README.md");
+  std::ifstream file("configs/strategies/ALLREDUCE.md");
   std::stringstream text;
   text << file.rdbuf();
   for (const std::string& name : allreduce_names()) CHECK_THAT(text.str(), Catch::Contains("| `" + name + "` |"));

@@ -87,8 +87,9 @@ conditionals() {
 
 # Registered by name, documented by name.
 price_list() {
+  local list=configs/strategies/ALLREDUCE.md
   sed -nE 's/.*#define ECHELON_(DEVICE_)?ALLREDUCE\(X\)//p' src/comm/collective/algorithms.hpp | grep -oE 'X\([a-z_]+\)' | tr -d 'X()' |
-    while read -r name; do grep -qE "^\| *\`$name\`" src/comm/README.md 2>/dev/null || echo "src/comm/README.md: no row for the all-reduce \`$name\`"; done
+    while read -r name; do grep -qE "^\| *\`$name\`" "$list" 2>/dev/null || echo "$list: no row for the all-reduce \`$name\`"; done
 }
 
 # Pages: text outside of ``` fences for links; every line counts for the width.

@@ -1,4 +1,5 @@
-// The price list of src/comm/README.md, written down a second time: what the counting transport is held against.
+// The price list of configs/strategies/ALLREDUCE.md, written down a second time: what the counting transport is held
+// against.
 #pragma once
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 // rounding.
 //
 // Adding one: a file `<name>.cpp` here with make_<name>_codec, a line in config/traits/codecs.hpp that declares its
-// properties, a row in codec/README.md, a plain oracle in tests/support/codec_oracle.cpp. The contract test runs every
-// one.
+// properties, rows in configs/strategies/CODECS.md, a plain oracle in tests/support/codec_oracle.cpp. The contract test
+// runs every one.
 //
 // All but `lossless` take f32. Nothing that is not finite may vanish: where a value is inf or NaN, some decoded
 // value is inf or NaN, on every rank; each codec states which.

@@ -1,6 +1,7 @@
 // The all-reduce algorithms by name. Adding one: a file `<name>.cpp` here with make_<name>_allreduce and
-// price_<name>, a line in config/traits/algorithms.hpp that declares its properties, a row in comm/README.md. The
-// contract tests run every name for several ranks and sizes, and count its messages against its price.
+// price_<name>, a line in config/traits/algorithms.hpp that declares its properties, rows in
+// configs/strategies/ALLREDUCE.md. The contract tests run every name for several ranks and sizes, and count its
+// messages against its price.
 //
 // All functions are pure: any thread, no message. A plan is immutable and may be shared and run again each step.
 #pragma once

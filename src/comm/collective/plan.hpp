@@ -1,7 +1,8 @@
 // A collective is planned, then run. A plan is what one rank does, as a list of steps computed on demand.
 //
 // One description, three uses: the executor runs it, the counting transport compares its messages and bytes with
-// the price list (comm/README.md), and plan_time.hpp computes its time on a network without running it.
+// the price list (configs/strategies/ALLREDUCE.md), and plan_time.hpp computes its time on a network without running
+// it.
 //
 // Rules that every plan keeps
 //   * Ranges are in elements of the buffer that the caller gives. `slot` numbers scratch memory of slot_elems()

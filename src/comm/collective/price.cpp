@@ -1,4 +1,5 @@
-// The formulas of the price list (comm/README.md), worked out without a plan; each all-reduce has its own in its file.
+// The formulas of the price list (configs/strategies/ALLREDUCE.md), worked out without a plan; each all-reduce has its
+// own in its file.
 #include <algorithm>
 
 #include "base/error.hpp"

@@ -1,5 +1,5 @@
 // Every all-reduce algorithm with its properties. Adding one: a line here, its plan and its price in
-// comm/collective/<name>.cpp, a row in comm/README.md.
+// comm/collective/<name>.cpp, rows in configs/strategies/ALLREDUCE.md.
 //
 // What is declared here decides which algorithm goes with what (config/combinations.cpp), which keys it reads
 // (config/unfit.cpp) and what exchange.inner and exchange.outer take; tests/contract/test_declared.cpp compares it with

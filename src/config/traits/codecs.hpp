@@ -1,5 +1,5 @@
-// Every codec with its properties. Adding one: a line here, its body in comm/codec/<name>.cpp, a row in
-// comm/codec/README.md.
+// Every codec with its properties. Adding one: a line here, its body in comm/codec/<name>.cpp, rows in
+// configs/strategies/CODECS.md.
 //
 // What is declared here decides which codec goes with what (config/combinations.cpp) and which keys it reads
 // (config/unfit.cpp); tests/contract/test_declared.cpp compares it with the bodies.

@@ -11,7 +11,8 @@
 // behind it, (rank - 1), (rank - 2), .. modulo ranks, whatever the order of arrival, so that sums have the same bits on
 // every schedule; two pieces of each worker may be in memory before their turn.
 //
-// Messages of a bucket: 2 (workers other than the server) * pieces, summed over servers (comm/README.md, `server`).
+// Messages of a bucket: 2 (workers other than the server) * pieces, summed over servers, as those of the all-reduce
+// `server` (configs/strategies/ALLREDUCE.md).
 #pragma once
 
 #include <cstdint>
