@@ -1,6 +1,6 @@
 # echelon: build, test, demonstrate. `make help` lists the targets; this file is never edited to add a source file.
 #
-#   CUDA=0|1      leave the CUDA device out or demand it (default: built where nvcc and cuDNN 9 are found)
+#   CUDA=0|1      leave the CUDA device out or demand it (default: built where a GPU, nvcc and cuDNN 9 are found)
 #   ASAN=1 UBSAN=1 TSAN=1   sanitised builds, each in a folder of its own
 #   PREFIX=/usr/local       where `make install` puts things
 #   config.mk     read if present: a site's own settings (CXX, CUDA_HOME, CPPFLAGS, ..)
@@ -19,7 +19,9 @@ space := $(empty) $(empty)
 MODE := $(if $(SAN),$(subst $(space),-,$(SAN)),release)
 OUT := $(BUILD)/$(MODE)
 CUDA_FOUND := $(if $(and $(wildcard $(CUDA_HOME)/bin/nvcc),$(firstword $(wildcard $(CUDA_HOME)/include/cudnn.h /usr/include/cudnn.h))),1,0)
-CUDA ?= $(CUDA_FOUND)
+# A machine without a GPU builds the device on demand only (`make cuda`, `make bundle`): it takes as long as the rest.
+WITH_CUDA := $(or $(CUDA),$(CUDA_FOUND))
+CUDA ?= $(if $(wildcard /dev/nvidia0),$(CUDA_FOUND),0)
 NCCL_FOUND := $(firstword $(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h /usr/local/include/nccl.h))
 
 SANFLAGS := $(if $(filter asan,$(SAN)),-fsanitize=address) $(if $(filter ubsan,$(SAN)),-fsanitize=undefined -fno-sanitize-recover=undefined) $(if $(filter tsan,$(SAN)),-fsanitize=thread)
@@ -37,18 +39,27 @@ objects = $(patsubst %,$(OUT)/obj/%.o,$(1))
 SRC := $(call find,src,cpp)
 # Replaces operator new, as tests and sanitisers do: of the program alone.
 COUNTED := src/cli/counted_new.cpp
-LIB_OBJ := $(call objects,$(filter-out src/main.cpp $(COUNTED),$(SRC)))
-SUPPORT_OBJ := $(call objects,$(call find,tests/support,cpp))
+
+# A file that is first compiled joins a unit of its room; hot loops, files with flags of their own and those that
+# cuda_on_cpu links without their room are compiled alone.
+ALONE := src/main.cpp $(COUNTED) src/base/version.cpp src/config/toml_tree.cpp tests/main.cpp tests/mpi/main.cpp \
+  $(call find,src/device src/comm/codec src/verify src/h5,cpp) $(addprefix tests/support/,session.cpp codec_pair.cpp discrete_codec.cpp)
+# The targets that compile themselves; the others start a make of their own.
+COMPILES := $(filter-out all help demo test quick-test mpi-test fuzz cuda-on-cpu soak bench lint analyze analyzed format cuda bundle deps clean,$(or $(MAKECMDGOALS),all))
+sources = $(filter $(ALONE),$(1)) $(if $(COMPILES),$(shell tests/tools/units.sh $(OUT) $(filter-out $(ALONE),$(1))))
+compiled = $(patsubst $(OUT)/obj/$(OUT)/units/%.cpp.o,$(OUT)/units/%.o,$(call objects,$(call sources,$(1))))
+LIB_OBJ := $(call compiled,$(filter-out src/main.cpp $(COUNTED),$(SRC)))
+SUPPORT_OBJ := $(call compiled,$(call find,tests/support,cpp))
 # One make for the user, as many compilers as cores.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MFLAGS)),,-j$(shell nproc))
 RINGS := unit contract mpi run
-ring_objects = $(call objects,$(call find,tests/$(1),cpp)) $(if $(filter mpi,$(1)),,$(call objects,tests/main.cpp))
+ring_objects = $(call compiled,$(call find,tests/$(1),cpp)) $(if $(filter mpi,$(1)),,$(call objects,tests/main.cpp))
 ECHELON := $(OUT)/bin/echelon
 CUDA_LIB := $(OUT)/bin/libechelon_cuda.so
 CALLS := $(OUT)/cuda_calls
 PRODUCTS := $(ECHELON) $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
 
-.PHONY: all demo test quick-test mpi-test fuzz cuda-on-cpu soak bench lint analyze analyzed format bundle install deps build tests clean help
+.PHONY: all cuda demo test quick-test mpi-test fuzz cuda-on-cpu soak bench lint analyze analyzed format bundle install deps build tests clean help
 .DEFAULT_GOAL := all
 all: deps
 	@+$(SUBMAKE) build
@@ -88,8 +99,10 @@ analyze: deps ## clang-tidy and cppcheck over src/, of what has changed since; l
 	@+$(SUBMAKE) --keep-going analyzed
 format: ## clang-format over every source file
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i
+cuda: deps ## the CUDA device, on a machine without a GPU too
+	@+$(SUBMAKE) build CUDA=1
 bundle: deps ## a relocatable tar for machines without the packages
-	@+$(SUBMAKE) build $(if $(filter 1,$(CUDA)),$(OUT)/tests/cuda)
+	@+$(SUBMAKE) build CUDA=$(WITH_CUDA) $(if $(filter 1,$(WITH_CUDA)),$(OUT)/tests/cuda)
 	@tests/tools/bundle.sh $(OUT)
 install: build ## into PREFIX
 	@tests/tools/install.sh $(OUT) $(PREFIX)
@@ -117,7 +130,7 @@ $(foreach r,$(RINGS) cuda,$(eval $(call ring,$(r))))
 # Of the rooms that read what comes from outside, and those below: a sanitised build of this ring compiles no others.
 FUZZ_ROOMS := base checkpoint comm config data device exchange h5 job model optim report study
 FUZZ_SRC := $(foreach room,$(FUZZ_ROOMS),$(call find,src/$(room),cpp)) $(call find,tests/fuzz,cpp)
-$(OUT)/tests/fuzz: $(call objects,$(FUZZ_SRC))
+$(OUT)/tests/fuzz: $(call compiled,$(FUZZ_SRC))
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS)
@@ -133,9 +146,12 @@ FORCE:
 
 $(OUT)/obj/src/base/version.cpp.o: $(OUT)/commit
 $(OUT)/obj/src/base/version.cpp.o: CPPFLAGS += -DECHELON_COMMIT='"$(shell cat $(OUT)/commit 2>/dev/null)"'
-$(OUT)/obj/tests/%: CPPFLAGS += -I.
+$(OUT)/obj/tests/% $(OUT)/units/%: CPPFLAGS += -I.
 # Tests are compiled more often than they run: a third of the time for -O3 goes into optimising them.
-$(OUT)/obj/tests/% $(OUT)/pch/tests.hpp: private CXXFLAGS += $(if $(SAN),,-O1)
+$(OUT)/obj/tests/% $(OUT)/units/tests/% $(OUT)/pch/tests.hpp: private CXXFLAGS += $(if $(SAN),,-O1)
+# Likewise for rooms that set up, describe and report, once a run.
+COLD := cli config fault job report run study
+$(foreach room,$(COLD),$(OUT)/obj/src/$(room)/% $(OUT)/units/src/$(room)/%) $(OUT)/pch/cold.hpp: private CXXFLAGS += $(if $(SAN),,-O1)
 # A root that may set errno keeps Adam and its kin out of the vector units; the bits are the same without.
 $(OUT)/obj/src/device/host_update.cpp.o: private CXXFLAGS += -fno-math-errno
 # toml++ 3.3 marks a place unreachable that letters from U+00A1 on reach; what is compiled answers rightly for all.
@@ -143,8 +159,9 @@ $(if $(filter ubsan,$(SAN)),$(OUT)/obj/src/config/toml_tree.cpp.o: private CXXFL
 
 # Headers that most files include are parsed once, at the optimisation level of the files (g++ 12 crashed on a mixture).
 # ccache keys on the checksum beside them. Files with flags of their own, and those that configure Catch2, go without.
-PRECOMPILED = $(OUT)/pch/$(if $(filter tests/%,$<),tests,src).hpp
-$(OUT)/pch/src.hpp: src/base/precompiled.hpp
+IN_COLD := $(foreach room,$(COLD),src/$(room)/% $(OUT)/units/src/$(room)/%)
+PRECOMPILED = $(OUT)/pch/$(if $(filter tests/% $(OUT)/units/tests/%,$<),tests,$(if $(filter $(IN_COLD),$<),cold,src)).hpp
+$(OUT)/pch/src.hpp $(OUT)/pch/cold.hpp: src/base/precompiled.hpp
 $(OUT)/pch/tests.hpp: tests/support/precompiled.hpp src/base/precompiled.hpp
 $(OUT)/pch/%.hpp: $(OUT)/flags
 	@mkdir -p $(@D)
@@ -154,7 +171,7 @@ $(OUT)/pch/%.hpp: $(OUT)/flags
 	@cat $(filter-out FORCE,$^) | cksum > $@.gch.sum
 PLAIN := $(call objects,src/device/host_update.cpp tests/support/session.cpp tests/main.cpp tests/mpi/main.cpp)
 $(filter-out $(PLAIN),$(call objects,$(SRC) $(call find,tests,cpp))): private CPPFLAGS += -include $(PRECOMPILED) -Winvalid-pch
-$(filter-out $(PLAIN),$(call objects,$(SRC))): $(OUT)/pch/src.hpp
+$(filter-out $(PLAIN),$(call objects,$(SRC))): $(OUT)/pch/src.hpp $(OUT)/pch/cold.hpp
 $(filter-out $(PLAIN),$(call objects,$(call find,tests,cpp))): $(OUT)/pch/tests.hpp
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 export CCACHE_PCH_EXTSUM ?= 1
@@ -163,6 +180,9 @@ $(OUT)/obj/%.cpp.o: %.cpp $(OUT)/flags
 	@mkdir -p $(@D)
 	@echo "  CXX  $<"
 	@$(CXX) $(CXXFLAGS) $(CPPFLAGS) $(PKG) -c -o $@ $<
+$(OUT)/units/%.o: $(OUT)/units/%.cpp $(OUT)/flags $(OUT)/pch/src.hpp $(OUT)/pch/cold.hpp $(OUT)/pch/tests.hpp
+	@echo "  CXX  $* ($$(wc -l < $<) files)"
+	@$(CXX) $(CXXFLAGS) -Wno-shadow -Wno-stringop-overread $(CPPFLAGS) $(PKG) -include $(PRECOMPILED) -Winvalid-pch -c -o $@ $<
 
 # CUDA: a second file, opened at run time. It takes what it needs of src/base and src/device from the executable.
 # NCCL is opened at run time by that; only its header is needed here.
@@ -213,7 +233,7 @@ $(CPU)/%.o: % $(OUT)/flags $(OUT)/pch/src.hpp $(OUT)/pch/tests.hpp
 	@mkdir -p $(@D)
 	@echo "  CXX  $< (on the CPU)"
 	@$(CXX) $(filter-out -Wconversion -Wshadow,$(CXXFLAGS)) -Itests/cuda_on_cpu/include $(CPPFLAGS) -I. $(PKG) -include $(PRECOMPILED) -Winvalid-pch -x c++ -c -o $@ $<
-$(OUT)/tests/cuda_on_cpu: $(CPU_SRC:%=$(CPU)/%.o) $(call objects,$(CPU_COMPARED))
+$(OUT)/tests/cuda_on_cpu: $(CPU_SRC:%=$(CPU)/%.o) $(call compiled,$(CPU_COMPARED))
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
 	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS)
@@ -239,4 +259,4 @@ $(ANALYZE)/%.cppcheck: % tests/lint/cppcheck.txt
 	@$(CXX) $(ANALYZE_FLAGS) -MM -MP -MT $@ -MF $@.d $<
 	@touch $@
 
--include $(shell find $(OUT)/obj $(ANALYZE) -name '*.d' 2>/dev/null)
+-include $(shell find $(OUT)/obj $(OUT)/units $(ANALYZE) -name '*.d' 2>/dev/null)

@@ -40,6 +40,7 @@ std::shared_ptr<Options> held() {
 
 Run declare_supervise(CLI::App& app);
 Run declare_completion(CLI::App& app);
+Run declare_manual(CLI::App& app);
 
 // Verbs that use trained models.
 Run declare_predict(CLI::App& app);

@@ -262,6 +262,7 @@ constexpr Verb kVerbs[] = {
      declare_compare},
     {"completion", "print a script that completes command lines in bash", "  source <(echelon completion bash)",
      declare_completion},
+    {"manual", "print the manual page of this build in roff", "  echelon manual | man -l -", declare_manual},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
     {"verify", "try what the program promises on this machine, build, launch and file system; code 8 where it fails",
      "  mpirun -n 2 --bind-to none echelon verify --quick\n"

@@ -34,7 +34,7 @@ struct JobEnd {
   double kill_wait_s = kUsualKillWait_s;
   std::string refusal, note;
 };
-JobEnd end;
+JobEnd job_end;
 
 std::string value_of(const char* name) {
   const char* value = std::getenv(name);
@@ -73,7 +73,7 @@ void ask_for_kill_wait() {
   const std::size_t equals = answer.find('=');
   if (status != 0 || equals == std::string::npos) return;
   const double seconds = std::strtod(answer.c_str() + equals + 1, nullptr);
-  if (seconds > 0) end.kill_wait_s = seconds;
+  if (seconds > 0) job_end.kill_wait_s = seconds;
 }
 
 // "1795910000", or "NONE" and the like where the job has no limit.
@@ -84,9 +84,9 @@ void ask_slurm() {
   const bool late = status > 0 && WIFEXITED(status) && WEXITSTATUS(status) == kLate;
   answer = answer.substr(0, answer.find('\n'));
   if (status == 0 && !answer.empty() && answer.find_first_not_of("0123456789") == std::string::npos)
-    end.at_s = std::strtod(answer.c_str(), nullptr);
+    job_end.at_s = std::strtod(answer.c_str(), nullptr);
   else if (status != 0 || answer.find(':') != std::string::npos)
-    end.note = fmt::format(
+    job_end.note = fmt::format(
         "the end of job {} is not known, so that run.stop_before_end_s has no effect: squeue {}; {} may name it", job,
         late             ? "has not answered in 5 s"
         : answer.empty() ? "cannot be started"
@@ -97,45 +97,45 @@ void ask_slurm() {
 }  // namespace
 
 void find_job_end() try {
-  end = {};
+  job_end = {};
   if (const auto ours = whole_in_environment(kOurs, kMeaning, 1, kLatest)) {
-    end.at_s = static_cast<double>(*ours);
-    if (end.at_s <= now())
-      end.refusal = fmt::format(
+    job_end.at_s = static_cast<double>(*ours);
+    if (job_end.at_s <= now())
+      job_end.refusal = fmt::format(
           "{}={}: this time passed {} ago, so that each start would stop after one step; set it anew in each job, e.g. "
           "{}=$(($(date +%s) + 3600))",
-          kOurs, *ours, seconds_text(now() - end.at_s), kOurs);
+          kOurs, *ours, seconds_text(now() - job_end.at_s), kOurs);
   } else if (const auto slurms = whole_in_environment(kSlurms, kMeaning, 0, kLatest))
-    end.at_s = static_cast<double>(*slurms);
+    job_end.at_s = static_cast<double>(*slurms);
   else if (is_first_rank())
     ask_slurm();
-  if (end.at_s > 0 && is_first_rank() && is_job_number(slurm_job())) ask_for_kill_wait();
-  end.most_s = std::max(0.0, left_of_job_s() / 2);
+  if (job_end.at_s > 0 && is_first_rank() && is_job_number(slurm_job())) ask_for_kill_wait();
+  job_end.most_s = std::max(0.0, left_of_job_s() / 2);
 } catch (const ConfigError& error) {
-  end.refusal = error.what();
+  job_end.refusal = error.what();
 }
 
 void require_job_end() {
-  if (!end.refusal.empty()) throw ConfigError(end.refusal);
+  if (!job_end.refusal.empty()) throw ConfigError(job_end.refusal);
 }
 
 std::string job_end_note(double stop_before_end_s) {
   static std::atomic<bool> told{false};
   if (stop_before_end_s <= 0 || told.exchange(true)) return {};
-  if (stop_before_end_s <= end.most_s || end.at_s <= 0) return end.note;
+  if (stop_before_end_s <= job_end.most_s || job_end.at_s <= 0) return job_end.note;
   return fmt::format("the job ends in {}: the run stops {} before, not run.stop_before_end_s = {:g}",
-                     seconds_text(std::max(0.0, left_of_job_s())), seconds_text(end.most_s), stop_before_end_s);
+                     seconds_text(std::max(0.0, left_of_job_s())), seconds_text(job_end.most_s), stop_before_end_s);
 }
 
-double term_deadline_s() { return std::min(kTermDeadline_s, end.kill_wait_s * kTermDeadline_s / kUsualKillWait_s); }
+double term_deadline_s() { return std::min(kTermDeadline_s, job_end.kill_wait_s * kTermDeadline_s / kUsualKillWait_s); }
 
 double left_of_job_s() {
-  if (end.at_s <= 0) return std::numeric_limits<double>::infinity();
-  return end.at_s - now();
+  if (job_end.at_s <= 0) return std::numeric_limits<double>::infinity();
+  return job_end.at_s - now();
 }
 
 bool job_end_is_near(double margin_s) {
-  return margin_s > 0 && end.at_s > 0 && left_of_job_s() <= std::min(margin_s, end.most_s);
+  return margin_s > 0 && job_end.at_s > 0 && left_of_job_s() <= std::min(margin_s, job_end.most_s);
 }
 
 }  // namespace echelon::inline job

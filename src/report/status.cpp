@@ -67,7 +67,7 @@ std::string text_in(const std::string& path) {
 std::string verdict_text(const std::string& attempt) { return text_in(verdict_path(attempt)); }
 
 // Creates the file with this content. False where there is one.
-bool create_file(const std::string& path, const std::string& content) {
+bool write_new(const std::string& path, const std::string& content) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0 && errno == EEXIST) return false;
   if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
@@ -114,7 +114,7 @@ void write_running(const std::string& attempt, const Status& status) {
 
 bool conclude(const std::string& attempt, const Status& status) {
   const std::string text = text_of(status);
-  if (!create_file(verdict_path(attempt), text)) return false;
+  if (!write_new(verdict_path(attempt), text)) return false;
   write_file_whole(status_path(attempt), text);
   return true;
 }

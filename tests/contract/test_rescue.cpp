@@ -26,13 +26,13 @@
 namespace echelon {
 namespace {
 
-using Values = std::vector<double>;
+using Flat = std::vector<double>;
 constexpr int kRanks = 4;
 
 struct Rescued {
-  std::vector<Values> before, after;  // weights of the ranks that are left
-  std::vector<Values> residuals;      // likewise, of strategies that keep some
-  int rescued = 0;                    // of them
+  std::vector<Flat> before, after;  // weights of the ranks that are left
+  std::vector<Flat> residuals;      // likewise, of strategies that keep some
+  int rescued = 0;                  // of them
 };
 
 // What a strategy shows of this name.
@@ -47,7 +47,7 @@ struct Shown final : StateVisitor {
   void scalar(std::string_view, std::int64_t&) override {}
   void scalar(std::string_view, double&) override {}
   std::string_view prefix;
-  Values values;
+  Flat values;
 };
 
 // When the others lose them: after the last step, or once all that it sent has arrived; or in the last step, which the
@@ -57,9 +57,8 @@ enum class Lost : std::uint8_t { after, settled, inside };
 // Some steps on 4 ranks, of which these are then lost. `discrete`: on devices out of the host's reach.
 Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t steps, Lost when = Lost::after,
                const std::function<void(ExchangeConfig&)>& set = {}, bool discrete = false) {
-  Rescued all{.before = std::vector<Values>(kRanks),
-              .after = std::vector<Values>(kRanks),
-              .residuals = std::vector<Values>(kRanks)};
+  Rescued all{
+      .before = std::vector<Flat>(kRanks), .after = std::vector<Flat>(kRanks), .residuals = std::vector<Flat>(kRanks)};
   std::mutex mutex;
   std::vector<Engine*> engines;
   std::latch broken_off(1);  // all engines, none of which may end before
@@ -124,7 +123,7 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
     if (is_lost) return;
     Engine left(make_part_transport(whole, members, 16));
     Group living(left, 0);
-    const Values before = trainer.read_weights();
+    const Flat before = trainer.read_weights();
     const bool rescued = strategy->rescue(living, lost);
     living.barrier();
     const std::lock_guard lock(mutex);
@@ -148,11 +147,11 @@ TEST_CASE("strategies that declare to go on without lost workers are those that 
       const Rescued all = rescue(declared.name, lost, 3);
       CHECK(all.rescued == (declared.goes_on_without ? kRanks - static_cast<int>(lost.size()) : 0));
       if (!declared.goes_on_without) continue;
-      Values mean(all.before[0].size());
-      for (const Values& of_rank : all.before)
+      Flat mean(all.before[0].size());
+      for (const Flat& of_rank : all.before)
         for (std::size_t i = 0; i < of_rank.size(); ++i)
           mean[i] += of_rank[i] / (kRanks - static_cast<int>(lost.size()));
-      for (const Values& of_rank : all.after)
+      for (const Flat& of_rank : all.after)
         if (!of_rank.empty()) CHECK(of_rank == all.after[0]);
       if (declared.name == "gossip" || declared.name == "averaging")
         CHECK(test::relative_distance(all.after[0], mean) < 1e-12);
@@ -181,7 +180,7 @@ TEST_CASE("a message of a round that is not complete goes back into its sender's
   const Rescued complete = rescue("strom", {1}, 3, Lost::settled, set);
   for (const std::size_t rank : {0, 2, 3}) {
     CAPTURE(rank);
-    const Values &kept = inside.residuals[rank], &sent = complete.residuals[rank];
+    const Flat &kept = inside.residuals[rank], &sent = complete.residuals[rank];
     REQUIRE(kept.size() == sent.size());
     int back = 0;
     for (std::size_t i = 0; i < kept.size(); ++i) {

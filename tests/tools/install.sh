@@ -3,6 +3,7 @@
 #   install.sh OUT PREFIX      OUT: the build folder (build/release); PREFIX: /usr/local or any folder; DESTDIR is honoured
 #
 #   PREFIX/bin/echelon                   PREFIX/lib/libechelon_cuda.so (where it was built; the executable looks in ../lib)
+#   PREFIX/share/man/man1/echelon.1.gz   PREFIX/share/bash-completion/completions/echelon
 #   PREFIX/share/echelon/{configs,slurm,data}        PREFIX/share/doc/echelon/{README.md,LICENSE}
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,11 +15,18 @@ install -D -m 755 "$out/bin/echelon" "$prefix/bin/echelon"
 if [ -f "$out/bin/libechelon_cuda.so" ]; then
   install -D -m 755 "$out/bin/libechelon_cuda.so" "$prefix/lib/libechelon_cuda.so"
 fi
+# Without the tables of lines for debuggers, four fifths of it; call stacks keep their names of functions.
+for file in "$prefix/bin/echelon" "$prefix/lib/libechelon_cuda.so"; do
+  [ ! -f "$file" ] || strip --strip-debug "$file"
+done
 mkdir -p "$prefix/share/echelon"
 for folder in configs slurm data; do
   [ -d "$folder" ] || continue
   # all but what a checkout gathers: runs, caches, hidden files
   tar -c --exclude='run-*' --exclude='__pycache__' --exclude='.*' "$folder" | tar -x -C "$prefix/share/echelon" --no-same-owner
 done
+mkdir -p "$prefix/share/man/man1" "$prefix/share/bash-completion/completions"
+"$out/bin/echelon" manual | gzip -9n > "$prefix/share/man/man1/echelon.1.gz"
+"$out/bin/echelon" completion bash > "$prefix/share/bash-completion/completions/echelon"
 for file in README.md LICENSE; do install -D -m 644 "$file" "$prefix/share/doc/echelon/$file"; done
 echo "installed $prefix/bin/echelon; examples in $prefix/share/echelon"

@@ -19,7 +19,7 @@ if [ "$what" = --optional ]; then
   done
   exit 0
 fi
-[ "$what" = --tests ] && packages=(slurm-wlm munge iproute2 python3-venv clang-format)
+[ "$what" = --tests ] && packages=(slurm-wlm munge iproute2 python3-venv clang-format groff-base)
 stamp=$build/deps${what#-}.stamp
 [ -e "$stamp" ] && [ "$stamp" -nt "$0" ] && exit 0
 missing=() lacking=0

@@ -14,7 +14,7 @@ namespace {
 constexpr double kSlow = 0.5, kBusy = 0.1, kElsewhere = 0.2, kOfStep = 0.2;
 
 // From one host to another.
-struct Link {
+struct HostLink {
   int from = 0, to = 0;
   double seconds = 0, bytes = 0;
   bool slow = false;
@@ -22,8 +22,8 @@ struct Link {
   double pace() const { return seconds / bytes; }
   bool touches(int host) const { return from == host || to == host; }
 };
-using Links = std::vector<Link>;
-using Chosen = std::function<bool(const Link&)>;
+using Links = std::vector<HostLink>;
+using Chosen = std::function<bool(const HostLink&)>;
 
 Links links_of(const LinkWaits& waits) {
   const std::size_t ranks = waits.hosts.size(), hosts = waits.host_names.size();
@@ -36,30 +36,30 @@ Links links_of(const LinkWaits& waits) {
       all[static_cast<std::size_t>(waits.hosts[to]) * hosts + sender].bytes += waits.bytes[at];
     }
     for (std::size_t from = 0; from < hosts; ++from) {
-      Link& link = all[static_cast<std::size_t>(waits.hosts[to]) * hosts + from];
+      HostLink& link = all[static_cast<std::size_t>(waits.hosts[to]) * hosts + from];
       link.from = static_cast<int>(from), link.to = waits.hosts[to];
       link.seconds = std::max(link.seconds, seconds[from]);
     }
   }
-  std::erase_if(all, [](const Link& link) { return link.from == link.to || !(link.bytes > 0); });
+  std::erase_if(all, [](const HostLink& link) { return link.from == link.to || !(link.bytes > 0); });
   double most = 0, slowest = 0;
-  for (const Link& link : all) most = std::max(most, link.bytes);
-  std::erase_if(all, [&](const Link& link) { return link.bytes < kBusy * most; });
-  for (const Link& link : all) slowest = std::max(slowest, link.pace());
-  for (Link& link : all) link.slow = link.pace() >= kSlow * slowest;
+  for (const HostLink& link : all) most = std::max(most, link.bytes);
+  std::erase_if(all, [&](const HostLink& link) { return link.bytes < kBusy * most; });
+  for (const HostLink& link : all) slowest = std::max(slowest, link.pace());
+  for (HostLink& link : all) link.slow = link.pace() >= kSlow * slowest;
   return all;
 }
 
 double most_seconds(const Links& links, const Chosen& chosen) {
   double most = 0;
-  for (const Link& link : links)
+  for (const HostLink& link : links)
     if (chosen(link)) most = std::max(most, link.seconds);
   return most;
 }
 
 bool all_slow(const Links& links, const Chosen& chosen) {
   bool any = false;
-  for (const Link& link : links) {
+  for (const HostLink& link : links) {
     if (!chosen(link)) continue;
     if (!link.slow) return false;
     any = true;
@@ -70,7 +70,7 @@ bool all_slow(const Links& links, const Chosen& chosen) {
 // Whether few of the slow links' seconds are those of others than the chosen.
 bool covers(const Links& links, const Chosen& chosen) {
   double all_s = 0, chosen_s = 0;
-  for (const Link& link : links) {
+  for (const HostLink& link : links) {
     if (!link.slow) continue;
     all_s += link.seconds;
     if (chosen(link)) chosen_s += link.seconds;
@@ -81,23 +81,25 @@ bool covers(const Links& links, const Chosen& chosen) {
 std::string sentence(const Links& links, const std::string& whose, const std::string& which, const Chosen& chosen) {
   return fmt::format("{} the exchange: ranks wait up to {} a step for messages {}, up to {} for those between others",
                      whose, seconds_text(most_seconds(links, chosen)), which,
-                     seconds_text(most_seconds(links, [&](const Link& link) { return !chosen(link); })));
+                     seconds_text(most_seconds(links, [&](const HostLink& link) { return !chosen(link); })));
 }
 
 }  // namespace
 
 std::string limiting_link(const LinkWaits& waits, double step_s) {
   const Links links = links_of(waits);
-  const Chosen any = [](const Link&) { return true; };
+  const Chosen any = [](const HostLink&) { return true; };
   if (all_slow(links, any) || most_seconds(links, any) < kOfStep * step_s) return {};
   const auto name = [&](int host) { return waits.host_names[static_cast<std::size_t>(host)]; };
 
   std::set<int> slow_hosts;
   for (int host = 0; host < static_cast<int>(waits.host_names.size()); ++host) {
-    const Chosen of = [host](const Link& link) { return link.touches(host); };
+    const Chosen of = [host](const HostLink& link) { return link.touches(host); };
     if (std::count_if(links.begin(), links.end(), of) > 1 && all_slow(links, of)) slow_hosts.insert(host);
   }
-  const Chosen of_slow = [&](const Link& link) { return slow_hosts.count(link.from) + slow_hosts.count(link.to) > 0; };
+  const Chosen of_slow = [&](const HostLink& link) {
+    return slow_hosts.count(link.from) + slow_hosts.count(link.to) > 0;
+  };
   if (!slow_hosts.empty() && covers(links, of_slow)) {
     std::vector<std::string> names;
     for (const int host : slow_hosts) names.push_back(name(host));
@@ -108,9 +110,9 @@ std::string limiting_link(const LinkWaits& waits, double step_s) {
   }
 
   std::set<int> from, to, ends;
-  for (const Link& link : links)
+  for (const HostLink& link : links)
     if (link.slow) from.insert(link.from), to.insert(link.to), ends.insert({link.from, link.to});
-  const Chosen slow = [](const Link& link) { return link.slow; };
+  const Chosen slow = [](const HostLink& link) { return link.slow; };
   if (ends.size() == 2 && from.size() == 1)
     return sentence(links,
                     fmt::format("the link from {0} to {1} (what {0} sends, or what {1} receives) limits",
@@ -119,9 +121,9 @@ std::string limiting_link(const LinkWaits& waits, double step_s) {
   if (ends.size() == 2)
     return sentence(links, fmt::format("the link between {} and {} limits", name(*ends.begin()), name(*ends.rbegin())),
                     "on it", slow);
-  if (from.size() == 1 && all_slow(links, [&](const Link& link) { return link.from == *from.begin(); }))
+  if (from.size() == 1 && all_slow(links, [&](const HostLink& link) { return link.from == *from.begin(); }))
     return sentence(links, "what host " + name(*from.begin()) + " sends limits", "from it", slow);
-  if (to.size() == 1 && all_slow(links, [&](const Link& link) { return link.to == *to.begin(); }))
+  if (to.size() == 1 && all_slow(links, [&](const HostLink& link) { return link.to == *to.begin(); }))
     return sentence(links, "what host " + name(*to.begin()) + " receives limits", "to it", slow);
   return {};
 }

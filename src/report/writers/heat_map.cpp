@@ -11,7 +11,7 @@ namespace echelon::inline report {
 namespace {
 
 constexpr std::size_t kMostTexts = 16;
-constexpr int kMargin = 110, kTop = 80;
+constexpr int kMargin = 110, kAbove = 80;
 
 // From a dark to a light blue, at `part` in [0, 1]; readable in grey.
 std::string colour(double part) {
@@ -32,7 +32,7 @@ class Drawing {
   }
 
   std::string svg() {
-    const int side = cell_ * static_cast<int>(n_), width = kMargin + side + 20, height = kTop + side + 50;
+    const int side = cell_ * static_cast<int>(n_), width = kMargin + side + 20, height = kAbove + side + 50;
     std::string out = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
         "font-family=\"sans-serif\" font-size=\"12\">\n"
@@ -42,11 +42,11 @@ class Drawing {
         width, height);
     out += label(kMargin, 24, "start", map_.title, "font-size=\"15\"");
     out += label(kMargin + side / 2, 48, "middle", map_.columns);
-    out += label(12, kTop - 8, "start", map_.rows);
+    out += label(12, kAbove - 8, "start", map_.rows);
     for (std::size_t i = 0; i < n_; ++i) out += headings(i);
     for (std::size_t i = 0; i < n_ * n_; ++i) out += cell(i);
     if (any_)
-      out += label(kMargin, kTop + side + 30, "start",
+      out += label(kMargin, kAbove + side + 30, "start",
                    fmt::format("dark: {}, light: {}", map_.texts[least_], map_.texts[most_]));
     return out + "</svg>\n";
   }
@@ -63,9 +63,11 @@ class Drawing {
     const int middle = static_cast<int>(i) * cell_ + cell_ / 2;
     const int x = kMargin + middle;
     if (n_ > kMostTexts)
-      return label(kMargin - 8, kTop + middle + 4, "end", map_.labels[i]) +
-             label(x, kTop - 8, "start", map_.labels[i], fmt::format("transform=\"rotate(-60 {} {})\"", x, kTop - 8));
-    return label(kMargin - 8, kTop + middle + 4, "end", map_.labels[i]) + label(x, kTop - 8, "middle", map_.labels[i]);
+      return label(kMargin - 8, kAbove + middle + 4, "end", map_.labels[i]) +
+             label(x, kAbove - 8, "start", map_.labels[i],
+                   fmt::format("transform=\"rotate(-60 {} {})\"", x, kAbove - 8));
+    return label(kMargin - 8, kAbove + middle + 4, "end", map_.labels[i]) +
+           label(x, kAbove - 8, "middle", map_.labels[i]);
   }
 
   double part(double value) const {
@@ -75,7 +77,7 @@ class Drawing {
   }
 
   std::string cell(std::size_t i) const {
-    const int x = kMargin + static_cast<int>(i % n_) * cell_, y = kTop + static_cast<int>(i / n_) * cell_;
+    const int x = kMargin + static_cast<int>(i % n_) * cell_, y = kAbove + static_cast<int>(i / n_) * cell_;
     const double value = map_.values[i];
     if (std::isnan(value)) return {};
     if (!(value > 0))
