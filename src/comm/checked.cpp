@@ -20,14 +20,14 @@ struct Trailer {
 };
 
 constexpr std::size_t kExtra = sizeof(Trailer);
-// Receives are this much longer than the message that is due, so that a longer one, which comes where one was lost, is
-// named by its number: Open MPI 4.1 may write past a buffer that is too short for its message.
+// Receive buffers are this much longer than the message that is due. A longer message that arrives in place of a lost
+// one is then reported by its number; Open MPI 4.1 may write past a buffer that is too short for its message.
 constexpr std::size_t kSlack = 4096;
 
 class CheckedTransport final : public Transport {
  public:
   explicit CheckedTransport(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
-  // Memory into which an abandoned message may still be written stays.
+  // Keeps memory into which an abandoned message may still be written.
   ~CheckedTransport() override {
     if (inner_->abandoned() > 0) (void)new (std::nothrow) std::vector<Buffer>(std::move(given_up_));
   }
@@ -142,12 +142,12 @@ class CheckedTransport final : public Transport {
     std::size_t bytes = 0;
     void* into = nullptr;
     std::int64_t due = -1;     // number of the message that it receives; -1: not known before
-    std::int64_t posted = -1;  // of all receives, in the order of their posting
+    std::int64_t posted = -1;  // position among all receives, in the order in which they were posted
     Buffer buffer = {};
     bool receives = false;
   };
 
-  // The smallest that is large enough; at most kKept are kept.
+  // Returns the smallest buffer that is large enough; at most kKept are kept.
   Buffer buffer_of(std::size_t bytes) {
     auto best = idle_.end();
     for (auto at = idle_.begin(); at != idle_.end(); ++at)
@@ -187,7 +187,7 @@ class CheckedTransport final : public Transport {
     return fmt::format("rank {} on {} to rank {} (tag {}", peer, inner_->host_names()[host], rank(), op.tag);
   }
 
-  // Copies the content to its receiver; what is wrong with the message, "" where nothing is.
+  // Copies the content to its receiver. Returns what is wrong with the message, or "".
   std::string take(const Op& op, const Completion& completion) {
     if (completion.bytes < kExtra)
       return fmt::format(
@@ -211,8 +211,8 @@ class CheckedTransport final : public Transport {
                        from(op, completion.peer), bytes, op.bytes);
   }
 
-  // Receives are matched in the order of their posting, whoever sends: once none is open that was posted before the one
-  // that took message n of a rank, messages of that rank before n that have not come are lost.
+  // Receives are matched in the order in which they were posted, whoever sends. Once no receive is open that was posted
+  // before the one that took message n of a rank, earlier messages of that rank that have not arrived are lost.
   std::string wrong_with_number(const Op& op, int peer, std::size_t bytes, std::uint32_t number) {
     const Channel channel{peer, op.tag};
     if (not_compared_.contains(channel) || not_compared_.contains({kAnySource, op.tag})) return {};
@@ -242,14 +242,14 @@ class CheckedTransport final : public Transport {
   static constexpr std::size_t kKept = 64;
 
   std::unique_ptr<Transport> inner_;
-  std::vector<Op> ops_;  // by request
+  std::vector<Op> ops_;  // indexed by request
   std::vector<std::int64_t> free_;
   std::vector<Buffer> idle_, given_up_;
   std::int64_t receives_ = 0;
-  std::map<Channel, std::uint32_t> sent_, posted_;  // messages so far; receives from one rank so far
+  std::map<Channel, std::uint32_t> sent_, posted_;  // messages sent so far; receives from a named rank posted so far
   std::set<int> one_source_;                        // tags of such receives
-  // Of tags on which receives from any rank were posted: receives under way, by tag; the next message of each rank; and
-  // messages that came before it, with the receives that took them.
+  // For tags on which receives from any rank were posted: the receives in flight, by tag; the number of the next
+  // message of each rank; and messages that arrived ahead of it, with the receives that took them.
   std::map<int, std::set<std::int64_t>> open_;
   std::map<Channel, std::uint32_t> due_;
   std::map<Channel, std::map<std::uint32_t, std::int64_t>> ahead_;

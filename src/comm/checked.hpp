@@ -1,17 +1,18 @@
-// Messages that are checked on arrival (exchange.check_messages), around any transport: each carries, after its
-// content, 8 bytes: a CRC-32C of the content and of its number, and its number among the messages of its sender with
-// its tag. All ranks wrap or none does.
+// Wraps any transport so that messages are checked on arrival (exchange.check_messages). Each message carries 8 bytes
+// after its content: its sequence number among the messages with the same sender and tag, and a CRC-32C of the content
+// and of that number. Either all ranks wrap their transports or none does.
 //
-// A message whose CRC differs, or that comes where another one was due, so that one was lost, is a MessageError of the
-// `test` that would have completed it. Where receives from any rank are posted on a tag, a loss shows once those that
-// were posted before the one that took a later message are done. After a receive was cancelled, numbers of its sender
-// and tag are not compared. A lost message that no other of its sender and tag follows is a wait without end.
+// If a message has a wrong CRC, or arrives where an earlier one was due (which was therefore lost), the `test` call
+// that would have completed it throws MessageError. Where a tag has receives from any rank, a loss is reported once all
+// receives that were posted before the one that took the later message are done. After a receive was cancelled, the
+// numbers of its sender and tag are no longer compared. If the last message of a sender and tag is lost, its receiver
+// waits for ever.
 //
-// Not covered, and so not offered: the library's all-reduce, and shared memory, in whose place messages are sent
-// (`share` gives null). Copies between GPUs do not pass here.
+// The library's all-reduce cannot be covered and is not offered, nor is shared memory: `share` returns null, and
+// messages are sent instead. Copies between GPUs do not go through this transport.
 //
-// Cost: a copy of each message on both sides with its CRC (8 bytes in 3 cycles), buffers of the messages under way,
-// which are kept and used again. Counters count the content alone.
+// Cost: each side copies every message and computes its CRC (8 bytes in 3 cycles), and keeps buffers for the messages
+// in flight, which are reused. Counters count the content only.
 #pragma once
 
 #include <memory>
@@ -21,12 +22,12 @@
 
 namespace echelon::inline comm {
 
-// A message that arrived damaged, or after one that is missing (exit 3).
+// Thrown for a message that arrived damaged, or that follows a missing one (exit 3).
 struct MessageError : EnvironmentError {
   using EnvironmentError::EnvironmentError;
 };
 
-// Transports that are split from it check their messages too. Threads as for `inner`.
+// Transports that are split from the result check their messages too. The threading rules are those of `inner`.
 std::unique_ptr<Transport> make_checked(std::unique_ptr<Transport> inner);
 
 }  // namespace echelon::inline comm

@@ -34,7 +34,7 @@ class Wire {
   int channel_;
 };
 
-// What is asked and answered.
+// The content of a question and of its answer.
 struct Word {
   double clock_s = 0;     // the answer
   std::int64_t last = 0;  // 1: this is the last round of this rank

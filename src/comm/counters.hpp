@@ -1,5 +1,5 @@
-// WireCounters that one thread writes and any thread reads. Relaxed atomics: each number is exact, but a reader may see
-// a message counted whose bytes are not yet added.
+// WireCounters that one thread writes and any thread reads. They are relaxed atomics: each number is exact, but a
+// reader may see a message counted before its bytes are added.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace echelon::inline comm {
 
-// Bytes by peer, counted by one thread and read by any.
+// Bytes per peer, counted by one thread and read by any.
 class PeerBytes {
  public:
   explicit PeerBytes(int peers) : bytes_(static_cast<std::size_t>(peers)) {}
@@ -27,8 +27,8 @@ class PeerBytes {
   std::vector<std::atomic<std::uint64_t>> bytes_;
 };
 
-// Rates by time, counted by one thread; restarted and read by any. The mean is up to the end of the last tenth of a
-// second with a message, so that it is never above the peak.
+// Data rates, counted by one thread; any thread may restart and read them. The mean extends to the end of the last
+// tenth of a second with a message, so that it is never above the peak.
 class CardMeter {
  public:
   void add(double now_s, std::size_t bytes) {
@@ -88,7 +88,7 @@ class AtomicCounters {
   Word library_calls_ = 0, library_bytes_ = 0;
 };
 
-// All that a transport of its own counts of its messages.
+// All counters of a transport that sends messages itself.
 class MessageCounters {
  public:
   explicit MessageCounters(int peers) : to_peers_(peers) {}

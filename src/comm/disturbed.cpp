@@ -120,7 +120,7 @@ class DisturbedTransport final : public Transport {
     bool held = false, lost = false;
     int peer = -1;
     std::size_t bytes = 0;
-    std::vector<std::byte> damaged = {};  // what is sent instead of the caller's
+    std::vector<std::byte> damaged = {};  // sent instead of the caller's data
   };
   struct Held {
     std::int64_t id;

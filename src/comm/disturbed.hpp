@@ -1,12 +1,12 @@
-// Faults by seed around any transport: messages delayed or lost, a rank that stops for a time, a rank cut off from
-// others. The same seed draws the same faults for the same sequence of calls: exactly repeatable on virtual time, where
-// schedules run by the thousand, and the same faults at other moments on MPI. For tests, and for faults that a run is
-// to have ([fault]).
+// Injects seeded faults around any transport: messages that are delayed or lost, a rank that stops for a time, a rank
+// that is cut off from others. The same seed gives the same faults for the same sequence of calls. Runs on virtual time
+// are exactly repeatable, and schedules run there by the thousand; on MPI the faults come at other moments. Used in
+// tests, and for the faults that a run is configured to have ([fault]).
 //
-// A message that is delayed delays the later ones of the same (peer, tag) too, because the transport promises their
-// order. A message that is lost is complete for its sender and never sent. While the rank is stopped, none of its
-// requests starts or completes, no step of its plans on shared memory, and other ranks receive nothing from it. Library
-// calls, shared memory and counters are passed through; a dropped message is in no counter.
+// A delayed message also delays the later ones of the same (peer, tag), because the transport promises their order. A
+// lost message is complete for its sender and never sent. While the rank is stopped, none of its requests starts or
+// completes, nor does any step of its plans on shared memory, and other ranks receive nothing from it. Library calls,
+// `share` and counters are passed through; no counter includes a dropped message.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@
 
 namespace echelon::inline comm {
 
-// Faults of a rank's messages that other code decides on (fault/injector.hpp). Called by the thread that drives the
+// Faults of a rank's messages that other code decides (fault/injector.hpp). Called by the thread that drives the
 // transport.
 class MessageFaults {
  public:
   struct Fate {
     bool lost = false;
     double delay_s = 0;
-    std::int64_t flipped_bit = -1;  // of the message; -1: it arrives as it was sent
+    std::int64_t flipped_bit = -1;  // bit of the message that is flipped; -1: it arrives as it was sent
   };
   virtual ~MessageFaults() = default;
-  // Of the next message that this rank sends.
+  // Decides the fate of the next message that this rank sends.
   virtual Fate fate_of(int peer, int tag, std::size_t bytes) = 0;
-  // Whether this rank exchanges nothing with any other from now on.
+  // Whether this rank exchanges nothing with any other rank from now on.
   virtual bool is_cut() = 0;
 };
 
@@ -41,16 +41,17 @@ struct Disturbance {
   std::uint64_t seed = 1;
   double delay_s = 0;  // mean of an exponential delay of each message that this rank sends
   double drop = 0;     // probability that a message is lost, in [0, 1]
-  // In seconds of the transport's clock: stopped from stop_at_s for stop_for_s (infinity: for ever).
+  // The rank is stopped from stop_at_s, a time of the transport's clock, for stop_for_s seconds (infinity: for ever).
   double stop_at_s = std::numeric_limits<double>::infinity();
   double stop_for_s = std::numeric_limits<double>::infinity();
-  // From `cut_at_s` on nothing is exchanged with these ranks.
+  // From `cut_at_s` on nothing is exchanged with the ranks in `cut_from`.
   double cut_at_s = std::numeric_limits<double>::infinity();
   std::set<int> cut_from = {};
-  MessageFaults* faults = nullptr;  // beside those above; outlives the transport
+  MessageFaults* faults = nullptr;  // in addition to the faults above; outlives the transport
 };
 
-// The faults of the rank of `inner`; transports that are split from it have the same. Threads as for `inner`.
+// Injects faults into the messages of `inner`; transports that are split from the result have the same faults. The
+// threading rules are those of `inner`.
 std::unique_ptr<Transport> make_disturbed(std::unique_ptr<Transport> inner, Disturbance disturbance);
 
 }  // namespace echelon::inline comm

@@ -41,7 +41,7 @@ void Engine::limit(int sends, int helpers) {
 void Engine::settle() {
   ECHELON_CHECK(owner_, "the engine of all ranks settles for its parts");
   if (body_->thread.joinable()) body_->thread.join();
-  const std::lock_guard drives(body_->driving);  // a thread that waited for a ticket
+  const std::lock_guard drives(body_->driving);  // waits for a thread that drives while it waits for a ticket
 }
 
 std::unique_ptr<Engine> Engine::split(int color, int key) {

@@ -17,7 +17,7 @@
 namespace echelon::inline comm {
 namespace {
 
-constexpr double kPublish_s = 5e-3;  // the largest age of the watchdog's view
+constexpr double kPublish_s = 5e-3;  // greatest age of the watchdog's view
 
 }  // namespace
 
@@ -58,10 +58,10 @@ void Engine::Body::run() {
   }
 }
 
-// The thread that waits for the ticket drives; the engine's own sleeps meanwhile.
+// The thread that waits for the ticket drives; the engine's own thread sleeps meanwhile.
 void Engine::Body::drive_until(const Ticket::State& done) {
   if (helped.exchange(true))
-    return;  // another thread drives already: it, or the engine's own after it, completes this ticket
+    return;  // another thread drives already: it, or the engine's own thread after it, completes this ticket
   {
     static thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1UL);
     (void)slack;
@@ -78,7 +78,7 @@ void Engine::Body::drive_until(const Ticket::State& done) {
   if (work_left) wake.notify_all();
 }
 
-// One pass over all plans and protocols; true when there was progress.
+// Makes one pass over all plans and protocols; returns true if there was progress.
 bool Engine::Body::pass() {
   struct Mark {
     std::atomic<double>& begun_s;
@@ -110,7 +110,7 @@ bool Engine::Body::pass() {
   return moved;
 }
 
-// Once there is an end, everything ends with its error.
+// Once `end` is set, everything ends with its error.
 bool Engine::Body::take_news() {
   if (!news.load(std::memory_order_acquire)) return false;
   std::unique_lock lock(mutex);
@@ -140,7 +140,7 @@ bool Engine::Body::may_start(const Queued& queued, bool library_ahead) {
   return !queued.job.after || queued.job.after->ready();
 }
 
-// Starts what may start: its channel is free, its data are there, and no earlier library collective still waits.
+// Starts every plan that may start: its channel is free, its data are ready, and no earlier library collective waits.
 bool Engine::Body::admit() {
   if (pending.empty()) return false;
   if (broken) {
@@ -232,7 +232,7 @@ bool Engine::Body::busy() const {
   return shaped && std::isfinite(wakes_at_s());
 }
 
-// Of all transports.
+// The earliest time over all transports.
 double Engine::Body::wakes_at_s() const {
   double first = std::numeric_limits<double>::infinity();
   for (const Wire& wire : wires)
@@ -240,7 +240,7 @@ double Engine::Body::wakes_at_s() const {
   return first;
 }
 
-// Removes a machine; called by another thread than the one that drives.
+// Removes a machine. Called by a thread other than the one that drives.
 void Engine::Body::detach(const ProtocolDriver& driver) {
   const std::lock_guard drives(driving);
   if (news) take_news();
@@ -288,14 +288,14 @@ void Engine::Body::publish(double time_s) {
   shows_waits = !published.empty();
 }
 
-// Of the thread that drives, where nothing moved for idle_s; 0: yield.
+// The pause of the thread that drives if nothing moved for idle_s; 0: yield.
 double Engine::Body::pause_s(double idle_s, double yield_s) const {
   if (!shaped) return idle_s < yield_s ? 0 : options.nap_s(idle_s);
-  constexpr double kShortest_s = 10e-6;  // a small message takes about as long through a kernel
+  constexpr double kShortest_s = 10e-6;  // about the time that a small message takes through the kernel
   return std::clamp(wakes_at_s() - now(), 0.0, std::min(options.nap_s(idle_s), std::max(kShortest_s, idle_s / 10)));
 }
 
-// submit() ends a sleep early.
+// A call of submit() ends a sleep early.
 void Engine::Body::relax(double pause_s) {
   if (pause_s == 0) {
     sched_yield();
@@ -321,7 +321,7 @@ void Engine::Body::fail_all(const std::exception_ptr& error, bool with_protocols
   for (Queued& queued : pending)
     if (queued.ticket) queued.ticket->finish(error, now());
   pending.clear();
-  if (!with_protocols) return;  // they have errors of their own
+  if (!with_protocols) return;  // their errors are their own
   for (Protocol& protocol : protocols) protocol.driver->end(*protocol.wire->transport, budget, error);
   protocols.clear();
 }

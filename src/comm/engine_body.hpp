@@ -1,4 +1,4 @@
-// The inside of an engine: what is under way, and the thread that drives it.
+// The internals of an engine: the work in flight, and the thread that drives it.
 #pragma once
 
 #include <atomic>
@@ -23,12 +23,12 @@
 
 namespace echelon::inline comm {
 
-// The transport of a group of ranks, and which channels its live plans use.
+// The transport of a group of ranks, and the channels that its live plans use.
 struct Engine::Wire {
   std::unique_ptr<Transport> transport;
-  std::vector<int> world;           // by rank here: its rank among all
-  std::vector<char> channel_taken;  // by a live plan
-  std::vector<char> channel_seen;   // while `pending` is walked
+  std::vector<int> world;           // the rank in the world of each rank of the group
+  std::vector<char> channel_taken;  // whether a live plan uses the channel
+  std::vector<char> channel_seen;   // work space while `pending` is traversed
 
   int rank_in_world(int rank) const { return rank < 0 ? rank : world[static_cast<std::size_t>(rank)]; }
 };
@@ -50,33 +50,33 @@ struct Engine::Body final : Driver {
 
   Body(std::unique_ptr<Transport> transport, const EngineOptions& options);
 
-  // Any thread.
+  // For any thread.
   const EngineOptions options;
   const Clock& clock;
-  PeerTimes peer_times;      // of all groups
-  const bool shaped;         // messages come at times that the transport knows: passes without a pause gain nothing
-  mutable std::mutex mutex;  // of what follows, up to the line
+  PeerTimes peer_times;      // over all groups
+  const bool shaped;         // the transport knows when messages come, so passes without a pause gain nothing
+  mutable std::mutex mutex;  // guards the members below, up to the line
   std::condition_variable wake;
   std::vector<Queued> inbox;
   std::vector<Protocol> new_protocols;
   std::vector<WaitView> published;
   std::map<std::uint64_t, WaitView> noted;                                    // waits outside the engine (note_wait)
-  std::map<std::uint64_t, std::function<std::optional<WaitView>()>> watched;  // likewise (note_watch)
+  std::map<std::uint64_t, std::function<std::optional<WaitView>()>> watched;  // waits that are polled (note_watch)
   std::uint64_t next_note = 0;
-  std::exception_ptr end;             // what ends everything; null: nothing does
-  std::atomic<bool> news = false;     // inbox, a protocol's posts, new_protocols or end have changed
+  std::exception_ptr end;             // the error that ends everything; null: none
+  std::atomic<bool> news = false;     // inbox, a protocol's posts, new_protocols or end has changed
   std::atomic<bool> helped = false;   // a waiting thread drives, or is about to
   std::atomic<bool> working = false;  // something is live, pending or attached
   std::atomic<bool> stopped = false;  // everything has ended
-  // When the pass under way began; 0 between passes. A pass takes microseconds: one that does not end is stuck inside
-  // the message library, where nothing is published.
+  // When the current pass began; 0 between passes. A pass takes microseconds: one that does not end is stuck inside the
+  // message library, and no waits are published from there.
   std::atomic<double> pass_begun_s = 0;
   std::thread thread;
   std::mutex driving;  // held by the thread that drives, during a pass
-  // ----- the thread that drives only
-  std::deque<Wire> wires;       // the first is of all ranks; none ever moves
+  // ----- for the thread that drives only
+  std::deque<Wire> wires;       // the first one is of all ranks; elements never move
   std::vector<Queued> pending;  // in submission order
-  std::vector<Live> live;       // by priority, then submission
+  std::vector<Live> live;       // by priority, then in submission order
   std::vector<Protocol> protocols;
   std::vector<std::unique_ptr<Executor>> idle_executors;
   std::unique_ptr<HelperThreads> helpers;  // null: none
@@ -85,7 +85,7 @@ struct Engine::Body final : Driver {
   std::exception_ptr broken;
   bool shows_waits = false;
   double published_s = 0, moved_s = 0;
-  double retired_s = 0;  // when a plan was done last
+  double retired_s = 0;  // when a plan last ended
 
   void run();
   void limit(int sends, int helper_threads);

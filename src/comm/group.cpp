@@ -23,7 +23,7 @@ double sum_in_tree(std::vector<double> values) {
   return values.empty() ? 0 : values[0];
 }
 
-// `blocks` holds one block of block_bytes a rank; the own one is filled in.
+// `blocks` holds one block of block_bytes per rank; this rank's own is filled in.
 void Group::gather_blocks(void* blocks, std::size_t block_bytes) {
   run(engine_, channel_, make_allgather(rank(), size(), static_cast<std::int64_t>(block_bytes)), blocks, DType::u8);
 }

@@ -1,5 +1,5 @@
-// Threads that take work over from the thread that drives an engine: sums and codecs of long ranges
-// (exchange.helpers). Which thread runs a step changes no bit of its result.
+// Threads that take work off the thread that drives an engine: sums and codecs of long ranges (exchange.helpers). The
+// choice of the thread that runs a step does not change a bit of its result.
 #pragma once
 
 #include <atomic>
@@ -12,12 +12,12 @@
 
 namespace echelon::inline comm {
 
-// One piece of work at a time; the object is used again for the next.
+// One piece of work at a time; the object is reused for the next.
 class HelperTask {
  public:
   virtual ~HelperTask() = default;
   bool done() const { return done_.load(std::memory_order_acquire); }
-  // Once done: throws what `work` has thrown.
+  // To be called once the task is done: throws the exception of `work`.
   void check() const {
     if (error_) std::rethrow_exception(error_);
   }
@@ -34,18 +34,18 @@ class HelperTask {
 
 class HelperThreads {
  public:
-  // Starts `count` threads. `ended` is called on a helper after each task, and must not wait for one.
+  // Starts `count` threads. `ended` is called on a helper thread after each task; it must not wait for a task.
   HelperThreads(int count, int rank, std::function<void()> ended);
-  // Joins the threads, after the tasks that were submitted.
+  // Joins the threads after all submitted tasks have ended.
   ~HelperThreads();
   HelperThreads(const HelperThreads&) = delete;
 
   int size() const { return static_cast<int>(threads_.size()); }
-  // Whether a thread is free. By the one thread that submits.
+  // Whether a thread is free. Only the thread that submits may call it.
   bool has_free() const { return free_.load(std::memory_order_acquire) > 0; }
-  // Runs the task on the next free thread; it stays until it is done. No allocation.
+  // Runs the task on the next free thread. The task must stay valid until it is done. Does not allocate.
   void submit(HelperTask& task);
-  // Returns once all tasks are done. By the thread that submits, or instead of it.
+  // Returns once all tasks are done. Called by the thread that submits, or while that thread does not submit.
   void settle() const;
 
  private:
@@ -53,7 +53,7 @@ class HelperThreads {
 
   std::function<void()> ended_;
   std::atomic<int> free_ = 0;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   HelperTask *first_ = nullptr, *last_ = nullptr;
   bool stopped_ = false;

@@ -23,7 +23,7 @@ class Probe {
   Probe(Engine& engine, int channel)
       : engine_(engine), group_(engine, channel), channel_(channel), data_(static_cast<std::size_t>(kLarge)) {}
 
-  // Half a round trip between ranks a and b; every rank calls it.
+  // Returns half of a round trip between ranks a and b; every rank calls it.
   double one_way_s(int a, int b, std::int64_t bytes, int rounds) {
     const int me = engine_.rank();
     std::vector<double> times;
@@ -58,7 +58,7 @@ class Probe {
     return link;
   }
 
-  // Of this rank; the slowest of all counts.
+  // The rate of this rank; the caller uses that of the slowest.
   double add_rate() {
     std::vector<float> sum(kLarge / sizeof(float)), more(sum.size());
     std::vector<double> times;

@@ -1,4 +1,4 @@
-// Shared memory by mmap: equal parts of all ranks, one behind the other. Pages that nobody touches take no memory.
+// Shared memory by mmap: equal parts for all ranks, stored one behind the other. Untouched pages take no memory.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@ namespace echelon::inline comm {
 
 class MappedBlock final : public SharedBlock {
  public:
-  // Zeros; `part_bytes` a multiple of the page, of each of `parts`. Of `file`, whose size is set; -1: of the threads of
-  // this process alone. EnvironmentError where the system maps none.
+  // Zeroed memory of `parts` parts of `part_bytes`, a multiple of the page size. Maps `file`, whose size is set
+  // already; with -1 the memory is shared by the threads of this process only. EnvironmentError if the system cannot
+  // map it.
   MappedBlock(int file, std::size_t part_bytes, int parts);
   ~MappedBlock() override;
   MappedBlock(const MappedBlock&) = delete;

@@ -1,14 +1,13 @@
-// The arithmetic of a network whose cards are slowed down: what a message takes of a card, and when.
+// Models the cards of a slowed-down network: how much of a card a message uses, and when.
 //
-//   B bytes take W = B + 66 ceil(B / 1448) bytes of a card: TCP in Ethernet frames of 1500 bytes, at least one frame
-//   leaves     a token bucket: full = max(full, now - burst / rate) + W / rate, from now or the last `full` on to now
-//   or
-//              the new one, whichever is later. So a card that is busy takes W / rate, one that was idle lets `burst`
-//              bytes through at once
-//   comes      `delay` later, first byte and last, and passes the card of the receiver's host by the same rule, which
+//   B bytes use W = B + 66 ceil(B / 1448) bytes of a card: TCP in Ethernet frames of 1500 bytes, at least one frame
+//   leaves     a token bucket: full = max(full, now - burst / rate) + W / rate. The message passes from now or the old
+//              `full`, whichever is later, to now or the new `full`, whichever is later. So a message occupies a busy
+//              card for W / rate, and an idle card lets `burst` bytes through at once
+//   arrives    `delay` later, first byte and last, and passes the card of the receiver's host by the same rule, which
 //              may overlap with leaving: a lone message behind a burst takes delay + W / rate in all
 //
-// Messages pass a card whole, in the order in which they reach it.
+// A message passes a card as a whole, and messages pass in the order in which they reach it.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +18,15 @@
 
 namespace echelon::inline comm {
 
-// From when to when a message passes a card.
+// The time during which a message passes a card.
 struct Passage {
   double begins_s = 0, ends_s = 0;
 };
 
-// One direction of a card: ranks of a host share it, in memory that is zero at first. Any thread of any of them.
+// One direction of a card. The ranks of a host share it, in memory that is initially zero. Any thread of any of them.
 class CardLane {
  public:
-  // Of a message that comes from first_s to last_s.
+  // Books a message whose bytes reach the card from first_s to last_s.
   Passage book(double first_s, double last_s, double busy_s, double burst_s) {
     double full_s = full_s_.load(std::memory_order_relaxed), next_s = 0;
     do next_s = std::max(full_s, first_s - burst_s) + busy_s;

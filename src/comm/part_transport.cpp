@@ -21,7 +21,7 @@ constexpr int kSplitTag = kTagsOfPart - 1;
 
 class PartTransport final : public Transport {
  public:
-  // `next`: the first space that no part of this process over `whole` has.
+  // `next`: the first space that no part of this process over `whole` uses.
   PartTransport(std::shared_ptr<Transport> whole, std::vector<int> members, int space, std::shared_ptr<int> next)
       : whole_(std::move(whole)), members_(std::move(members)), space_(space), next_(std::move(next)) {
     if (space_ >= kSpaces)
@@ -101,7 +101,7 @@ class PartTransport final : public Transport {
   WireCounters counters() const override { return counters_.read(); }
   [[noreturn]] void abort(int exit_code) override {
     whole_->abort(exit_code);
-    std::abort();  // not reached; g++ 12 forgets so where it inlines the call
+    std::abort();  // not reached; g++ 12 does not see this where it inlines the call
   }
 
  private:
@@ -118,7 +118,7 @@ class PartTransport final : public Transport {
     return tag + space_ * kTagsOfPart;
   }
 
-  // As Transport::hosts asks: from 0, in the order of first rank here.
+  // Numbers hosts as Transport::hosts requires: from 0, in the order of first ranks of this part.
   void number_hosts() {
     std::vector<int> in_whole_hosts, in_whole_machines;
     for (const int member : members_) {
@@ -132,7 +132,7 @@ class PartTransport final : public Transport {
         host_names_.push_back(whole_->host_names()[static_cast<std::size_t>(in_whole_hosts[rank])]);
   }
 
-  // Of all members, over binomial trees; blocking.
+  // Gathers the wishes of all members, over binomial trees; blocking.
   std::vector<Wish> gather(const Wish& own) {
     std::vector<Wish> all(members_.size());
     all[static_cast<std::size_t>(rank_)] = own;
@@ -144,13 +144,13 @@ class PartTransport final : public Transport {
   }
 
   std::shared_ptr<Transport> whole_;
-  std::vector<int> members_;  // by rank here: its rank in the whole
-  std::vector<int> ranks_;    // the reverse; -1: no member
+  std::vector<int> members_;  // rank in the whole of each rank of this part
+  std::vector<int> ranks_;    // the reverse; -1: not a member
   int space_, rank_ = 0;
   std::shared_ptr<int> next_;
   std::vector<int> hosts_, machines_;
   std::vector<std::string> host_names_;
-  std::unordered_set<std::int64_t> receives_;  // under way
+  std::unordered_set<std::int64_t> receives_;  // receives in flight
   AtomicCounters counters_;
 };
 

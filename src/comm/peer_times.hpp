@@ -1,14 +1,14 @@
-// When messages of this rank left and came, by peer: what tells a slow link from a peer that has nothing to send yet.
-//
+// Records when messages of this rank were sent and received, per peer, which tells a slow link from a peer that has
+// nothing to send yet.
 //   transit   of a message: from the start of its send to the end of its receive. Its sum over the messages between two
 //             ranks is the receiver's sum of ends minus the sender's sum of starts, so that no message carries a time
-//   wait      of a message: from the later one of the start of its receive and the receive that ended before it, of any
-//             peer, to its own end. Waits do not overlap, and each is that of the message which ended it
+//   wait      of a message: from the start of its receive or the end of the previous receive of any peer, whichever is
+//             later, to its own end. Waits do not overlap; each is assigned to the message that ended it
 //
-// A starved peer makes its receivers wait for messages of short transit; a receiver that is late takes messages of long
-// transit without a wait. Behind a slow link both are long.
+// A starved peer makes its receivers wait for messages of short transit; a late receiver takes messages of long transit
+// without a wait. Behind a slow link both are long.
 //
-// One thread writes, the one that drives an engine, and any thread reads.
+// Only the thread that drives an engine writes; any thread reads.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace echelon::inline comm {
 
-// Sums over the messages to and from one peer; times of the transport's clock.
+// Sums over the messages to and from one peer; times are of the transport's clock.
 struct PeerTime {
   double sent = 0, sent_at_s = 0;                              // messages; sum of the starts of their sends
   double received = 0, received_at_s = 0, received_bytes = 0;  // messages; sum of the ends of their receives; bytes
@@ -65,15 +65,15 @@ class PeerTimes {
   Sums& at(int peer) { return sums_[static_cast<std::size_t>(peer)]; }
 
   std::vector<Sums> sums_;
-  double newest_s_ = 0;  // of the thread that writes
+  double newest_s_ = 0;  // end of the newest receive; used by the thread that writes
 };
 
-// Where the messages of the thread that drives are counted.
+// The object that counts the messages of the thread that drives.
 struct PeerTimesPlace {
-  PeerTimes* times = nullptr;  // null: nowhere, and no clock is read for it
-  const int* world = nullptr;  // ranks of `times` by rank of the group that is driven; null: they are the same
+  PeerTimes* times = nullptr;  // null: nothing is counted, and no clock is read
+  const int* world = nullptr;  // ranks of `times` by rank of the group that is driven; null: they are equal
 
-  // Negative: of a group that is being made, whose ranks are not known yet.
+  // Negative in a group that is being made, whose ranks are not known yet.
   int in_world(int peer) const { return world != nullptr ? world[peer] : peer; }
   void sent(int peer, double at_s) const {
     if (times != nullptr && in_world(peer) >= 0) times->sent(in_world(peer), at_s);
@@ -84,7 +84,7 @@ struct PeerTimesPlace {
 };
 inline constinit thread_local PeerTimesPlace peer_times_place;
 
-// This thread's messages are counted there while it stands, and nowhere afterwards.
+// Messages of this thread are counted in `times` during the lifetime of this object, and nowhere afterwards.
 class PlacedPeerTimes {
  public:
   explicit PlacedPeerTimes(PeerTimes& times) { peer_times_place = {.times = &times}; }

@@ -20,24 +20,24 @@ namespace echelon::inline comm {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// What TCP takes of a message, and up to where it needs no answer before it is sent.
+// The part of a message that TCP buffers, and the length up to which a message is sent without an answer.
 constexpr double kSendBuffer = 64 << 10;
 constexpr std::size_t kEager = 320 << 10;
-constexpr double kLook_s = 1e-3;  // at copies under way, at least so often
-// After which a receiver that has not answered has not posted its receive: the kernel takes the message meanwhile.
+constexpr double kLook_s = 1e-3;  // longest time between two checks of the copies in flight
+// A receiver that has not answered by then has not posted its receive; the kernel takes the message meanwhile.
 constexpr double kAnswer_s = 1e-3;
 
-// What travels beside a message.
+// Sent beside a message.
 struct Departure {
-  Passage leaves = {};  // of the sender's clock
-  double called_s = 0;  // likewise: when it was sent
+  Passage leaves = {};  // on the sender's clock
+  double called_s = 0;  // when it was sent, on the sender's clock
 };
 
-// The card of this rank's host, and what keeps its memory.
+// The card of this rank's host, and the owner of its memory.
 struct OwnCard {
   std::shared_ptr<const void> memory;
   HostCard* card = nullptr;
-  NetworkShape shape = {};  // at the rate of this host's card
+  NetworkShape shape = {};  // with the rate of this host's card
 };
 
 class ShapedTransport final : public Transport {
@@ -49,7 +49,7 @@ class ShapedTransport final : public Transport {
         shape_(shape),
         own_(std::move(own)),
         clock_(clock) {}
-  // Copies that are not yet received go on their way; after a while whoever should receive them is taken to be gone.
+  // Lets copies leave that have not been received yet; after a while their receivers are assumed to be gone.
   ~ShapedTransport() override {
     constexpr double kPatience_s = 2;
     for (const double end_s = now_s() + kPatience_s; !beside_.empty() && now_s() < end_s; sched_yield()) try {
@@ -97,7 +97,7 @@ class ShapedTransport final : public Transport {
         op.beside = &beside;
         op.unanswered_s = leaves.ends_s + shape_.delay_s + kAnswer_s;
       }
-      if (bytes <= kEager) {  // leaves whether or not it is received
+      if (bytes <= kEager) {  // leaves whether or not its receive is posted
         const auto* from = static_cast<const std::byte*>(data);
         beside.copy.assign(from, from + bytes);
         beside.message = inner_->isend(peer, tag, beside.copy.data(), bytes);
@@ -166,30 +166,30 @@ class ShapedTransport final : public Transport {
  private:
   enum class State : std::uint8_t {
     free,
-    passing,   // what the inner transport does with it is all, as far as is known
+    passing,   // the inner transport completes it, as far as is known
     sending,   // to another host, until `ends_s`
-    told,      // from another host: it is here, and the time of its departure is on its way
-    coming,    // its first byte reaches the card at a time of `coming_`, `departure` says when its last one does
+    told,      // from another host: it has arrived, and the time of its departure is on its way
+    coming,    // its first byte reaches the card at its time in `coming_`; `departure` has the time of its last byte
     arriving,  // it passes the card until `ends_s`
   };
-  // What is under way of a message beside the request of its sender, or of its receiver that answers.
+  // State of a message that is not part of its sender's request, or of its receiver's if that answers.
   struct Beside {
     Departure departure = {};
-    double ends_s = 0;                 // when the message has passed the card of its receiver
-    std::vector<std::byte> copy = {};  // of a message that leaves without its receiver
+    double ends_s = 0;                 // when the message has passed its receiver's card
+    std::vector<std::byte> copy = {};  // copy of a message that leaves before it is received
     Request told = {}, message = {}, answer = {};
-    bool answers = false;  // `told` goes to the sender
-    bool held = false;     // by the request of its sender
+    bool answers = false;  // whether `told` goes to the sender
+    bool held = false;     // whether the request of its sender refers to it
   };
   struct Op {
     State state = State::free;
     bool sends = false;
     int peer = -1, tag = 0;
     std::size_t bytes = 0;
-    double ends_s = 0;  // while it is `passing`, when a receive was posted
+    double ends_s = 0;  // while `passing`: when a receive was posted
     Request inner = {}, told = {};
     Departure departure = {};
-    Beside* beside = nullptr;  // of a send that waits for its receiver's answer, but not beyond `unanswered_s`
+    Beside* beside = nullptr;  // set for a send that waits for its receiver's answer, until `unanswered_s` at most
     double unanswered_s = 0;
   };
   double burst_s() const { return shape_.burst_bytes / own_.shape.bytes_per_s; }
@@ -201,8 +201,8 @@ class ShapedTransport final : public Transport {
 
   bool waits_for_time(const Op& op) const { return !op.inner.valid() && (!op.beside || !op.beside->answer.valid()); }
 
-  // A connection has room for 64 KiB: the rest has to pass both cards, that of the receiver too, where others may be
-  // before it.
+  // A connection buffers 64 KiB; the rest has to pass both cards, also that of the receiver, where other messages may
+  // be queued before it.
   bool has_left(Op& op) {
     if (op.inner.valid() && !inner_->test(op.inner)) return false;
     if (op.state == State::passing) return true;
@@ -217,7 +217,7 @@ class ShapedTransport final : public Transport {
     }
     return now_s >= op.ends_s;
   }
-  // Of a time that was told by a peer: of this machine's clock. Between machines it is told from now on.
+  // told_s converts a time of this clock for a peer, here_s converts it back; between machines it is relative to now.
   double told_s(double s, int peer) const { return same(machines(), peer) ? s : s - clock_.now_s(); }
   double here_s(double s, int peer) const { return same(machines(), peer) ? s : s + clock_.now_s(); }
 
@@ -246,7 +246,7 @@ class ShapedTransport final : public Transport {
     return op.state == State::arriving && now_s >= op.ends_s;
   }
 
-  // The card takes messages in the order in which they come, whichever is asked for.
+  // The card takes messages in the order in which they arrive, whichever one is tested.
   void book(double now_s) {
     for (auto next = coming_.begin(); next != coming_.end() && next->first <= now_s; next = coming_.erase(next)) {
       Op& op = ops_[static_cast<std::size_t>(next->second)];
@@ -268,7 +268,7 @@ class ShapedTransport final : public Transport {
       beside_.splice(beside_.end(), idle_, idle_.begin());
     return beside_.back();
   }
-  // Not in every call: each look at a request may poll the network.
+  // Does not test in every call, because each test of a request may poll the network.
   void free_beside() {
     constexpr double kEvery_s = 20e-6;
     if (beside_.empty()) return;
@@ -311,15 +311,15 @@ class ShapedTransport final : public Transport {
   NetworkShape shape_;
   OwnCard own_;
   const Clock& clock_;
-  std::deque<Op> ops_;  // by request; addresses stay, messages are written to them
+  std::deque<Op> ops_;  // by request; addresses must not change, because messages are written to them
   std::vector<std::int64_t> free_;
-  std::list<Beside> beside_, idle_;             // under way; to be used again
-  double looked_s_ = 0;                         // when `beside_` was looked at
-  std::multimap<double, std::int64_t> coming_;  // by when the first byte is at the card
+  std::list<Beside> beside_, idle_;             // in flight; for reuse
+  double looked_s_ = 0;                         // when `beside_` was last checked
+  std::multimap<double, std::int64_t> coming_;  // by the time at which the first byte is at the card
   CardMeter card_;
 };
 
-// Of a host's ranks, which all call it.
+// Called by all ranks of a host.
 OwnCard card_of_host(Transport& whole) {
   const int host = whole.hosts()[static_cast<std::size_t>(whole.rank())];
   const std::unique_ptr<Transport> ranks = whole.split(host, whole.rank());

@@ -9,7 +9,7 @@
 
 namespace echelon::inline comm {
 
-// A driver that makes progress on tickets: the engine, seen from a thread that waits.
+// A driver that makes progress on tickets: the engine as seen by a thread that waits.
 class Driver {
  public:
   virtual ~Driver() = default;

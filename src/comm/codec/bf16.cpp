@@ -1,4 +1,4 @@
-// The upper half of an f32: 8 bits of mantissa, the range of f32. What was inf or NaN stays; values within 2^-9 of the
+// The upper half of an f32: 8 bits of mantissa, the range of f32. inf and NaN are kept; values within 2^-9 of the
 // largest f32 become inf.
 #include "comm/codec/cast.hpp"
 

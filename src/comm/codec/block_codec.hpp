@@ -1,9 +1,10 @@
-// Codecs whose messages are blocks of values, each a head and then its values in fewer bits: exact_size() holds, and
-// decoding checks the length alone (any bytes of the right length decode to some values). `Form` describes a block:
-//   kBlock                              values of a whole block, a multiple of eight; the last block may be shorter
-//   Head                                trivially copyable; first in a block
-//   body_bytes(n)                       behind the head, for n values
-//   lanes(head, body, i, n) -> __m256   values i .. i + n - 1 of a block, n <= 8, i a multiple of 8
+// Base of the codecs whose messages consist of blocks: each block has a head, followed by its values in fewer bits.
+// exact_size() holds, and decoding checks the length only, because any bytes of the right length decode to some values.
+// `Form` describes a block:
+//   kBlock                              values of a full block, a multiple of eight; the last block may be shorter
+//   Head                                trivially copyable; starts the block
+//   body_bytes(n)                       length of the part behind the head, for n values
+//   lanes(head, body, i, n) -> __m256   decodes values i .. i + n - 1 of a block; n <= 8, i is a multiple of 8
 #pragma once
 
 #include <algorithm>

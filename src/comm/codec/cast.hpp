@@ -1,10 +1,10 @@
-// Codecs that round every value to 16 bits: what fp16 and bf16 share. Messages are 2 n bytes for n values,
-// exact_size(). Rounding what was rounded changes nothing, so any plan can carry them (CodecRoute::any). Memory-bound,
-// AVX2 and F16C.
+// Common code of fp16 and bf16, which round every value to 16 bits. A message of n values has exactly 2 n bytes
+// (exact_size()). Rounding is idempotent, so any plan can carry these messages (CodecRoute::any). The code is
+// memory-bound; it uses AVX2 and F16C.
 //
 // `Half` provides
 //   static const CodecInfo& info();
-//   __m128i pack(__m256 values) const;      to nearest, ties to even; NaN stays NaN
+//   __m128i pack(__m256 values) const;      rounds to nearest, ties to even; NaN stays NaN
 //   __m256 unpack(__m128i halves) const;
 #pragma once
 
@@ -59,7 +59,7 @@ class CastCodec final : public Codec {
  private:
   static constexpr std::int64_t kAhead = 512;
 
-  // values = rounded(values + residual), residual = the error (0 where it is not finite); returns the halves.
+  // Sets values = rounded(values + residual) and residual = the error (0 where it is not finite); returns the halves.
   __m128i round_lanes(float* values, float* residual, std::int64_t n) {
     fetch_ahead(values, kAhead);
     if (residual) fetch_ahead(residual, kAhead);

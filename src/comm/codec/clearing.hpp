@@ -1,5 +1,5 @@
-// Sets a span to zero in blocks of 4096 values, each just before the first index in it is written, so that the block is
-// still in the cache: how a sparse message is decoded. Indices must rise.
+// Used to decode sparse messages. Sets a span to zero in blocks of 4096 values, each just before the first index in it
+// is written, so that the block is still in the cache. Indices must rise.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ class Clearing {
  public:
   Clearing(float* values, std::int64_t elems) : values_(values), elems_(elems) {}
 
-  // Afterwards all values up to and including `place` are zero or were written.
+  // Afterwards all values up to and including `place` are either zero or were written.
   void reach(std::uint32_t place) {
     while (cleared_ <= place) next();
   }
@@ -34,7 +34,7 @@ class Clearing {
   std::int64_t elems_, cleared_ = 0;
 };
 
-// For decode_add: the values are sums already, nothing is set to zero.
+// Used by decode_add, where the values already hold sums and nothing is set to zero.
 struct NoClearing {
   void reach(std::uint32_t) {}
   void finish() {}

@@ -1,16 +1,16 @@
-// One bucket of gradients as a plan's messages: a codec with error feedback.
+// The messages of a plan for one bucket of gradients, encoded by a codec with error feedback.
 //
-// A replica encodes the sum of its gradient and its residual; the encoding error is the new residual (error feedback).
-// Routes `direct` and `gather` do so as they encode; the owner of a part keeps a second residual for the sum that it
-// sends to all ranks. On route `any` each replica rounds its own gradient once, before the plan begins; partial sums in
-// transit are rounded to nearest without a residual, and so is the final sum, so that every rank holds the same
-// representable values.
+// A replica encodes the sum of its gradient and its residual; the encoding error becomes the new residual (error
+// feedback). On routes `direct` and `gather` this happens as messages are encoded; the owner of a part keeps a second
+// residual for the sum that it sends to all ranks. On route `any` each replica rounds its own gradient once, before the
+// plan begins; partial sums in transit and the final sum are rounded to nearest without a residual, so that every rank
+// holds the same representable values.
 //
-// The loss of each message re-enters with the next step, so that the sum over steps of what is applied follows the sum
-// of the gradients (Karimireddy et al.: Error feedback fixes SignSGD, ICML 2019).
+// The error of each message is added back in the next step, so that the sum over steps of the applied updates follows
+// the sum of the gradients (Karimireddy et al.: Error feedback fixes SignSGD, ICML 2019).
 //
-// begin_step is called by the compute thread before the plan is submitted, everything else by the thread that drives
-// the engine. Both residuals are the caller's memory and outlive the bucket.
+// The compute thread calls begin_step before it submits the plan; the thread that drives the engine, or a helper of it
+// (helped), makes all other calls. Both residuals are the caller's memory and outlive the bucket.
 #pragma once
 
 #include <memory>
@@ -26,21 +26,22 @@ namespace echelon::inline comm {
 
 class CodedBucket : public WireForm {
  public:
-  // residual: of the bucket, or empty. sum_residual: of the part of the bucket that this rank owns, which begins at
-  // `owned`; empty where sums are not encoded.
+  // `residual` covers the bucket, or is empty. `sum_residual` covers the part of the bucket that this rank owns, which
+  // begins at `owned`; it is empty where sums are not encoded.
   CodedBucket(std::unique_ptr<Codec> codec, std::int64_t elems, std::span<float> residual,
               std::span<float> sum_residual, std::int64_t owned)
       : codec_(std::move(codec)), elems_(elems), residual_(residual), sum_residual_(sum_residual), owned_(owned) {}
 
   Codec& codec() { return *codec_; }
   const Codec& codec() const { return *codec_; }
-  // `key`: of the random draws, unique for (rank, bucket, step), so that ranks round independently. Sets the counts of
-  // bytes to zero. Not while a plan is under way.
+  // `key` seeds the random draws; it is unique for each (rank, bucket, step), so that ranks round independently. Resets
+  // the byte counts and seconds(). No plan may be in flight.
   void begin_step(std::uint64_t key);
-  // What this rank encoded since: bytes of the values, and of their messages. Valid once the plan is done.
+  // Bytes of the values that this rank has encoded since begin_step, and of their messages. Valid once the plan is
+  // done.
   double bytes_before() const { return bytes_before_; }
   double bytes_after() const { return bytes_after_; }
-  // Time of encoding and decoding on the host since. Likewise.
+  // Time spent in encoding and decoding on the host since begin_step. Valid once the plan is done.
   double seconds() const { return seconds_; }
 
   std::string_view name() const override { return codec_->info().name; }
@@ -48,7 +49,7 @@ class CodedBucket : public WireForm {
   std::size_t most_bytes(std::int64_t n) const override { return codec_->most_bytes(n); }
   bool exact_size() const override { return codec_->exact_size(); }
   bool in_place() const override { return codec_->info().route == CodecRoute::any; }
-  bool helped() const override { return !in_place(); }  // else messages are coded by the thread that drives, too
+  bool helped() const override { return !in_place(); }  // else the thread that drives also codes messages
 
   void begin(void* buffer) override;
   void finish(void* buffer) override;
@@ -63,7 +64,7 @@ class CodedBucket : public WireForm {
   }
 
  protected:
-  // Of the draws of a message.
+  // The key of the draws of a message.
   std::uint64_t key_of(bool sum) const { return hash_combine(key_, sum ? 1 : 0); }
   std::size_t count(std::int64_t elems, std::size_t bytes);
 
@@ -76,8 +77,8 @@ class CodedBucket : public WireForm {
   double bytes_before_ = 0, bytes_after_ = 0, seconds_ = 0;
 };
 
-// Bytes that all k ranks together send for one all-reduce of a bucket; B(n) = codec.most_bytes(n):
-//   route any      B(payload of price_allreduce)     algorithm, segments and hosts of the request matter here alone
+// The bytes that all k ranks together send for one all-reduce of a bucket; B(n) = codec.most_bytes(n):
+//   route any      B(payload of price_allreduce)     the only route on which algorithm, segments and hosts matter
 //   route direct   2 (k-1) sum over ranks of B(elems of the rank's even_part)
 //   route gather   k (k-1) B(elems)
 // 0 for one rank or no elements; NaN where the codec has no exact_size.

@@ -9,7 +9,7 @@ namespace {
 
 std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// The bucket, or on route direct what each rank owns of it.
+// Returns the bucket, or on route direct each rank's part of it.
 std::vector<DeviceCodecPart> parts_of(const Codec& codec, const AllreduceRequest& request) {
   std::vector<DeviceCodecPart> parts;
   const int count = codec.info().route == CodecRoute::direct ? request.ranks : 1;
@@ -117,7 +117,7 @@ void DeviceBucket::decode_add(const std::byte* wire, std::size_t bytes, void* va
   CodedBucket::decode_add(wire, bytes, values, range);
 }
 
-// The next of the messages that are added up.
+// Stores the next of the messages that are added up.
 void DeviceBucket::keep(const std::byte* wire, std::size_t bytes) {
   const std::size_t one = whole_lines(codec().most_bytes(elems()));
   received_bytes_.push_back(codec().from_wire(wire, bytes, elems(), received_.bytes_at(received_bytes_.size() * one)));

@@ -1,14 +1,15 @@
-// A coded bucket whose gradients and residual stay on a device that the host cannot reach: the device encodes its
-// replica's gradients and decodes the messages of all replicas; only messages cross between device and host.
+// A coded bucket whose gradients and residual stay on a device that the host cannot access. The device encodes its
+// replica's gradients and decodes the messages of all replicas; only messages are copied between device and host.
 //
-//   route any      the host sums the decoded messages, as plans do; the sum over all ranks goes back as a message
-//   route direct   messages go to the owners of parts as they are; an owner sums and encodes its part on the host;
-//                  the messages of the owners go back as they are
-//   route gather   the messages of all ranks go back as they are; the host codes raw indices and decodes them again
+//   route any      the host sums the decoded messages, as plans do, and returns the sum over all ranks as a message
+//   route direct   messages go to the owners of parts unchanged; an owner sums and encodes its part on the host; the
+//                  owners' messages are returned unchanged
+//   route gather   the messages of all ranks are returned; the host only converts between raw and coded indices
 //
-// A step: begin_step, encode_gradients (enqueued), the plan once the event has passed, decode_gradients (enqueued).
+// Sequence of a step: begin_step, encode_gradients (enqueued), the plan once the event has passed, decode_gradients
+// (enqueued).
 //
-// Memory: pinned host memory of the bucket's messages, twice; on route gather 1 + k times.
+// Memory: pinned host memory for the bucket's messages, twice; on route gather 1 + k times.
 #pragma once
 
 #include "comm/codec/coded_bucket.hpp"
@@ -18,8 +19,8 @@ namespace echelon::inline comm {
 
 class DeviceBucket final : public CodedBucket {
  public:
-  // Null where the device has no body of this codec: then a CodedBucket on host memory is used. Throws MemoryError.
-  // `residual` is the device's, of the bucket; `sum_residual` is the host's, as CodedBucket has it.
+  // Returns null where the device does not implement this codec; the caller then uses a CodedBucket on host memory.
+  // `residual` is device memory for the bucket; `sum_residual` is host memory as for CodedBucket. Throws MemoryError.
   static std::shared_ptr<DeviceBucket> make(Device& device, std::unique_ptr<Codec> codec,
                                             const AllreduceRequest& request, float* residual,
                                             std::span<float> sum_residual);
@@ -27,14 +28,14 @@ class DeviceBucket final : public CodedBucket {
                std::unique_ptr<Codec> codec, const AllreduceRequest& request, float* residual,
                std::span<float> sum_residual);
 
-  // On the compute thread; `gradients` is device memory, (elems) f32. Both only enqueue work on the device and return.
-  // The event has passed once the message is in host memory. decode_gradients comes after the plan is done.
+  // The compute thread calls both; `gradients` is device memory, (elems) f32. Both only enqueue work on the device and
+  // return. The event passes once the message is in host memory. decode_gradients is called after the plan is done.
   std::unique_ptr<Event> encode_gradients(const float* gradients);
   void decode_gradients(float* gradients);
-  // Sum of squares and largest magnitude of this replica's residual, once the event has passed.
+  // Sum of squares and largest magnitude of this replica's residual; valid once the event has passed.
   const ResidualNorms& residual_norms() const { return *static_cast<const ResidualNorms*>(encoded_.data()); }
 
-  // On the engine's thread.
+  // Called on the engine's thread.
   void begin(void* buffer) override;
   void finish(void* buffer) override;
   std::size_t encode(void* values, ElemRange range, bool sum, std::byte* wire) override;
@@ -51,9 +52,9 @@ class DeviceBucket final : public CodedBucket {
   std::vector<DeviceCodecPart> parts_;
   ElemRange own_;
   float* residual_;
-  Memory encoded_;                           // by this replica, as the device writes it
-  Memory received_;                          // of all: laid out as encoded_, or one message of the bucket for each rank
-  std::vector<std::size_t> received_bytes_;  // route gather: of the messages so far
+  Memory encoded_;                           // message of this replica, as the device writes it
+  Memory received_;                          // all messages: laid out as encoded_, or one per rank
+  std::vector<std::size_t> received_bytes_;  // route gather: length of each message received so far
 };
 
 }  // namespace echelon::inline comm

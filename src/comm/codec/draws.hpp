@@ -1,10 +1,10 @@
-// Uniform draws of 16 bits as hashes of (key, index), for stochastic rounding: one for each value, two from each hash.
-// No state: the draw of an index does not depend on how the range is cut among calls or devices (cuda/ has the same
-// body).
+// Uniform 16-bit draws for stochastic rounding, computed as hashes of (key, index): each value takes one draw, and each
+// hash gives two. There is no state: the draw of an index does not depend on how the range is divided among calls or
+// devices (cuda/ has the same code).
 //
-// Values 16 g .. 16 g + 15 of a range that begins at place `first` draw from the hashes of first + 8 g .. first + 8 g +
-// 7: the first eight the low halves, the others the high ones. The hash is Wellons' lowbias32 of 32 bits (vector units
-// multiply no 64-bit integers), with one half of the key xored in before it and the other in its middle.
+// Values 16 g .. 16 g + 15 of a range that begins at place `first` use the hashes of first + 8 g .. first + 8 g + 7:
+// the first eight use the low halves, the others the high halves. The hash is Wellons' 32-bit lowbias32 (vector units
+// have no 64-bit integer multiplication); one half of the key is xored in before it and the other in its middle.
 #pragma once
 
 #include <immintrin.h>
@@ -21,9 +21,9 @@ class Draws {
         high_(_mm256_set1_epi32(static_cast<int>(key >> 32))) {}
 
   struct Sixteen {
-    __m256i low, high;  // of the first eight values, and of the others; 0 to 65535
+    __m256i low, high;  // draws of the first eight values, and of the others; 0 to 65535
   };
-  // Of values i .. i + 15 of the range; i is a multiple of 16.
+  // The draws of values i .. i + 15 of the range; i is a multiple of 16.
   Sixteen sixteen(std::int64_t i) const {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     const __m256i place =

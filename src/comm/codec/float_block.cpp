@@ -20,9 +20,9 @@ struct Head {
   std::uint8_t largest = 0, kind = whole, exceptions = 0, none = 0;
 };
 
-constexpr std::int64_t kGroup = 32;  // values whose nibbles are made at a time
+constexpr std::int64_t kGroup = 32;  // values whose nibbles are computed together
 constexpr std::size_t kBitmap = kFloatBlock / 8;
-constexpr std::int64_t kFewestZeros = 10;  // 28 bits each pay for the bits of all
+constexpr std::int64_t kFewestZeros = 10;  // each zero saves 28 bits, ten of them pay for the 256 bits of the map
 constexpr std::uint32_t kFar = 15;
 constexpr std::int64_t kMostExceptions = 64;
 
@@ -35,7 +35,7 @@ __m256i load(const void* at) { return _mm256_loadu_si256(static_cast<const __m25
 void store(void* at, __m256i value) { _mm256_storeu_si256(static_cast<__m256i*>(at), value); }
 
 struct BlockScan {
-  std::uint32_t largest = 0;  // exponent
+  std::uint32_t largest = 0;  // largest exponent
   std::int64_t nonzero = 0;
   std::array<std::uint8_t, kBitmap> bits;  // set where a value is not 0
 };
@@ -56,7 +56,7 @@ BlockScan scan_block(const float* values) {
   return scan;
 }
 
-// Those that are not 0, in order; behind them up to a group of zeros.
+// Writes the values that are not 0, in order, followed by zeros up to the end of a group.
 void drop_zeros(const float* values, const BlockScan& scan, Words& words) {
   std::size_t m = 0;
   for (std::size_t i = 0; i < kBitmap; ++i) {
@@ -66,7 +66,7 @@ void drop_zeros(const float* values, const BlockScan& scan, Words& words) {
   std::fill_n(words.begin() + static_cast<std::ptrdiff_t>(m), kGroup, 0u);
 }
 
-// Eight times sign and mantissa: 24 bytes, and 8 that do not count.
+// Writes sign and mantissa of eight values: 24 bytes, followed by 8 bytes of padding.
 void store_low_24(std::byte* to, __m256i words) {
   const __m256i sign = _mm256_and_si256(_mm256_srli_epi32(words, 8), _mm256_set1_epi32(0x800000));
   const __m256i low = _mm256_or_si256(sign, _mm256_and_si256(words, _mm256_set1_epi32(0x7fffff)));
@@ -85,7 +85,7 @@ __m256i load_low_24(const std::byte* from) {
   return _mm256_or_si256(sign, _mm256_and_si256(low, _mm256_set1_epi32(0x7fffff)));
 }
 
-// Distances of 32 exponents from the largest, at most 15, one a byte.
+// Distances of 32 exponents from the largest, limited to 15, one per byte.
 __m256i distances(const std::uint32_t* words, std::uint32_t largest) {
   const __m256i top = _mm256_set1_epi32(static_cast<int>(largest));
   __m256i d[4];
@@ -96,7 +96,7 @@ __m256i distances(const std::uint32_t* words, std::uint32_t largest) {
   return bytes_of(d);
 }
 
-// Pairs of bytes below 16 as bytes, the first one low.
+// Packs pairs of bytes below 16 into one byte each, the first of a pair in the low half.
 __m128i nibbles_of(__m256i bytes) {
   const __m256i pairs = _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(0x1001));
   return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi16(pairs, pairs), 0b1000));
@@ -108,7 +108,7 @@ __m256i bytes_of_nibbles(__m128i nibbles) {
   return _mm256_set_m128i(_mm_unpackhi_epi8(low, high), _mm_unpacklo_epi8(low, high));
 }
 
-// Which of the `n` values of a group stand among the exceptions.
+// Returns which of the `n` values of a group are exceptions.
 std::uint32_t far_ones(__m256i bytes, std::int64_t n) {
   const auto all = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(kFar))));
   return n < kGroup ? all & ((1u << n) - 1) : all;
@@ -121,7 +121,7 @@ std::size_t pack_whole(const float* values, std::byte* to) {
   return sizeof head + kFloatBlock * sizeof(float);
 }
 
-// Lanes of `packed` back to where the mask has them; 0 elsewhere.
+// Moves the lanes of `packed` back to the places of the mask, with 0 elsewhere.
 __m256i spread(const std::uint32_t* packed, unsigned mask) {
   const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
   const __m256i set = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(mask)), lane), lane);

@@ -1,5 +1,6 @@
-// IEEE halves: 11 bits of mantissa, 6e-5 to 65504 (6e-8 without full precision). Values are divided by the power of two
-// that k terms need, so that a sum overflows only where a term of it would. Beyond: inf, as what was inf or NaN stays.
+// IEEE halves: 11 bits of mantissa, 6e-5 to 65504 (6e-8 without full precision). Values are divided by a power of two
+// that depends on the number of terms k, so that a sum overflows only if one of its terms would. Larger values become
+// inf; inf and NaN are kept.
 #include <bit>
 
 #include "comm/codec/cast.hpp"

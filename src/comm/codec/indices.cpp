@@ -56,7 +56,7 @@ IndexCoding index_coding_of(std::string_view name) {
   return IndexCoding::gamma;
 }
 
-// The Rice parameter that is best for gaps of geometric distribution: about log2(ln 2 * mean).
+// Uses the Rice parameter that is optimal for geometrically distributed gaps, about log2(ln 2 * mean).
 IndexFormat format_for(IndexCoding coding, bool extra, std::size_t count, std::int64_t n) {
   IndexFormat format{.coding = coding, .rice_bits = 0, .extra = extra};
   if (coding != IndexCoding::golomb || count == 0) return format;
@@ -120,7 +120,7 @@ std::uint32_t IndexReader::bits(int count) {
   return value;
 }
 
-// Those before the next 1, which is taken too.
+// Returns the number of zeros before the next 1, and consumes that 1 too.
 std::uint32_t IndexReader::zeros() {
   std::uint32_t count = 0;
   for (;;) {

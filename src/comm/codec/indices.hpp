@@ -1,10 +1,10 @@
-// Rising indices of values, written in few bits: what the sparse codecs share. An index is below 2^31.
+// Common to the sparse codecs: rising indices of values, written in few bits. An index is below 2^31.
 //
-//   raw      32 bits an index, the extra bit lowest (Strom 2015: 31 bits of index, one of sign)
-//   golomb   gap - 1 by Golomb-Rice with 2^b, b from the mean gap: quotient in unary, b bits (Rice 1971)
-//   gamma    gap by Elias gamma: as many zeros as it has bits after the first, then its bits (Elias 1975)
-// A gap is the distance from the index before (the first: from -1), so at least 1. Bits fill bytes from the lowest;
-// behind each gap stands one extra bit where `extra` (a sign). All is O(count); nothing allocates.
+//   raw      32 bits per index, with the extra bit lowest (Strom 2015: 31 bits of index, one of sign)
+//   golomb   gap - 1 by Golomb-Rice with 2^b, b from the mean gap: quotient in unary, then b bits (Rice 1971)
+//   gamma    gap by Elias gamma: one zero for each bit after its leading one, then its bits (Elias 1975)
+// A gap is the distance from the previous index (the first: from -1), so it is at least 1. Bits fill bytes from the
+// lowest; each gap is followed by one extra bit (a sign) if `extra`. All is O(count); nothing allocates.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 namespace echelon::inline comm {
 
 enum class IndexCoding : std::uint8_t { raw, golomb, gamma };
-// A failed check for another name: the config has refused it before.
+// A failed check for any other name: the configuration has refused it before.
 IndexCoding index_coding_of(std::string_view name);
 
 struct IndexFormat {
@@ -24,22 +24,22 @@ struct IndexFormat {
   bool extra = false;
 };
 
-// The format for `count` indices among n values. golomb: b = round(log2(ln 2 * n / count)), the best for gaps of
-// geometric distribution, about log2(n / count) + 1.5 bits an index.
+// The format for `count` indices among n values. golomb: b = round(log2(ln 2 * n / count)), which is optimal for
+// geometrically distributed gaps, about log2(n / count) + 1.5 bits per index.
 IndexFormat format_for(IndexCoding coding, bool extra, std::size_t count, std::int64_t n);
-// Bytes that write_indices would write, without writing; entries as there.
+// The bytes that write_indices would write for these entries.
 std::size_t bytes_of_indices(const IndexFormat& format, std::span<const std::uint32_t> places);
 // Each entry is index << 1 | extra bit, rising. Returns the bytes written.
 std::size_t write_indices(const IndexFormat& format, std::span<const std::uint32_t> entries, std::byte* wire);
 
-// Reads what write_indices wrote, one entry after another, never beyond the end: a failed check (exit 1) where the
-// Rice parameter is none, the message ends too early or is damaged.
+// Reads what write_indices wrote, one entry after another, never beyond the end. A failed check (exit 1) where the Rice
+// parameter is invalid, or where the message is damaged or ends too early.
 class IndexReader {
  public:
   IndexReader(const IndexFormat& format, const std::byte* wire, std::size_t bytes);
   std::uint32_t next();  // index << 1 | extra bit; the caller checks that it is in range
-  // golomb and gamma: whether all entries were read, where nothing else follows them. Every entry has a bit that is
-  // set, and the rest of the last byte is zero.
+  // golomb and gamma: whether all entries were read, provided that nothing else follows them. Every entry has a bit
+  // that is set, and the rest of the last byte is zero.
   bool over() {
     fill();
     return at_ == end_ && held_ == 0;

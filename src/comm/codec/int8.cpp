@@ -1,8 +1,8 @@
-// Eight bits a value: blocks of 512 with one scale each, rounded stochastically (Alistarh et al.: QSGD, NIPS 2017), so
-// that a value's mean over many draws is the value.
+// Eight bits per value: blocks of 512 with one scale each, rounded stochastically (Alistarh et al.: QSGD, NIPS 2017),
+// so that the mean over many draws is the value.
 //
-//   block   f32 scale = max|c| / 127, then one signed byte q a value: c is encoded as q * scale
-//   q = floor((round(2^16 c / scale) + u) / 2^16), at most 127; u of 0 .. 2^16 - 1 is drawn by (key, place)
+//   block   f32 scale = max|c| / 127, then one signed byte q per value: c is encoded as q * scale
+//   q = floor((round(2^16 c / scale) + u) / 2^16), at most 127; u in 0 .. 2^16 - 1 is drawn by (key, place)
 //
 // A value that is inf or NaN makes its whole block NaN. A block whose scale is below 2^-110 is encoded as 0 and stays
 // in the residual.
@@ -29,9 +29,9 @@ struct Int8Block {
 };
 
 constexpr std::int64_t kBlock = Int8Block::kBlock;
-constexpr float kLeastScale = 0x1p-110f;  // 2^16 / scale is a number
+constexpr float kLeastScale = 0x1p-110f;  // so that 2^16 / scale is finite
 
-// Of a block of the values and their residuals; the sums stay in `values`.
+// Returns the largest magnitude of a block's sums of values and residuals; the sums are stored in `values`.
 float largest(float* values, const float* residual) {
   __m256i most = _mm256_setzero_si256();
   for (std::int64_t i = 0; i < kBlock; i += kLanes) {
@@ -63,7 +63,7 @@ class Int8 final : public BlockCodec<Int8Block> {
   }
 
  private:
-  // One whole block in two passes, the second from the cache: its scale, then its bytes.
+  // Encodes a full block in two passes, the second from the cache: its scale, then its bytes.
   static void encode_block(float* values, float* residual, const Draws& draws, std::int64_t at, std::byte* wire) {
     const float scale = scale_of(largest(values, residual));
     std::memcpy(wire, &scale, sizeof scale);
@@ -89,7 +89,7 @@ class Int8 final : public BlockCodec<Int8Block> {
     }
   }
 
-  // The last block, shorter than kBlock, padded with zeros, which change neither its scale nor its bytes.
+  // Encodes the last block, which is shorter than kBlock, padded with zeros, which change neither scale nor bytes.
   static void encode_rest(const Encoding& range, const Draws& draws, std::int64_t at, std::byte* wire) {
     float values[kBlock] = {}, residual[kBlock] = {};
     std::byte bytes[sizeof(float) + kBlock];

@@ -1,5 +1,6 @@
-// Eight f32 at a time (AVX2): what the loops of the codecs are written in. `n` < 8 only at the end of a span; then
-// loads fill the other lanes with 0, and stores leave the memory behind the span untouched. No alignment is needed.
+// Vector operations on eight f32 (AVX2), in which the codecs' loops are written. `n` < 8 occurs only at the end of a
+// span; loads then fill the other lanes with 0, and stores leave the memory behind the span untouched. No alignment is
+// needed.
 #pragma once
 
 #include <immintrin.h>
@@ -21,8 +22,8 @@ void each_lanes(std::int64_t elems, Body&& body) {
   if (i < elems) body(i, elems - i);
 }
 
-// Prefetches the cache line `elems` after `at`, which may be beyond the span (a prefetch never faults): the prefetcher
-// of the hardware stops at each page, and in loops that go over a block twice.
+// Prefetches the cache line `elems` after `at`, which may be beyond the span (a prefetch never faults). The hardware
+// prefetcher stops at each page, and in loops that go over a block twice.
 template <class T>
 void fetch_ahead(const T* at, std::int64_t elems) {
   const auto where = reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(elems) * sizeof(T);
@@ -61,7 +62,7 @@ inline void store_halves(std::byte* at, __m128i halves, std::int64_t n) {
   std::memcpy(at, part, 2 * static_cast<std::size_t>(n));
 }
 
-// 32 integers as signed bytes, in order, saturated to [-128, 127].
+// Converts 32 integers to signed bytes, in order, saturated to [-128, 127].
 inline __m256i bytes_of(const __m256i (&integers)[4]) {
   const __m256i low = _mm256_packs_epi32(integers[0], integers[1]), high = _mm256_packs_epi32(integers[2], integers[3]);
   return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
@@ -73,7 +74,7 @@ inline std::int32_t largest_lane(__m256i integers) {
   return *std::max_element(part, part + kLanes);
 }
 
-// In this order on every machine: ((0+4) + (2+6)) + ((1+5) + (3+7)).
+// Adds in the same order on every machine: ((0+4) + (2+6)) + ((1+5) + (3+7)).
 inline float sum_lanes(__m256 values) {
   const __m128 four = _mm_add_ps(_mm256_castps256_ps128(values), _mm256_extractf128_ps(values, 1));
   const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
@@ -82,7 +83,7 @@ inline float sum_lanes(__m256 values) {
 
 inline __m256 magnitude(__m256 values) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), values); }
 
-// inf and NaN as 0: in a residual they would never disappear.
+// Replaces inf and NaN by 0, because they would never leave a residual.
 inline __m256 finite_or_zero(__m256 values) {
   const __m256 finite = _mm256_cmp_ps(magnitude(values), _mm256_set1_ps(__builtin_inff()), _CMP_LT_OQ);
   return _mm256_and_ps(values, finite);

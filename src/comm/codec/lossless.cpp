@@ -1,7 +1,7 @@
-// The very bits in fewer bytes, in blocks of 256 values (float_block.hpp): a fifth to a third less on small nets.
+// Compresses without loss, in blocks of 256 values (float_block.hpp); saves a fifth to a third on small networks.
 //
-//   message   as many bytes as the values have: the values. Fewer: the blocks one after another, the last one filled up
-//             with zeros. A block of f64 is 256 bits, 1 where a value is not 0, and those values as they are
+//   message   the values themselves, if it has as many bytes as they have. If shorter: the blocks one after another,
+//             the last one padded with zeros. A block of f64 is 256 bits, 1 where a value is not 0, then those values
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kBlock = kFloatBlock;
 
-// Blocks of one type: most_bytes of a block, slack behind it, pack and unpack as float_block.hpp has them.
+// Blocks of one type: most_bytes of a block, slack behind it, and pack and unpack as in float_block.hpp.
 struct FloatBlocks {
   using Value = float;
   static constexpr std::size_t most_bytes = kMostFloatBlockBytes, slack = kFloatBlockSlack;
@@ -56,7 +56,7 @@ struct DoubleBlocks {
   }
 };
 
-// 0 where the message would not be shorter than the values.
+// Returns 0 if the message would not be shorter than the values.
 template <class Blocks, class Value = typename Blocks::Value>
 std::size_t pack_all(const Value* values, std::int64_t elems, std::byte* wire) {
   const std::size_t plain = static_cast<std::size_t>(elems) * sizeof(Value);

@@ -1,12 +1,12 @@
-// One bit a value: its sign, and for each row of a tensor the mean of either side (Seide et al.: 1-bit SGD, Interspeech
-// 2014, whose columns are the rows here: the weights of one unit).
+// One bit per value, its sign, and for each row of a tensor the mean of the values of each sign (Seide et al.: 1-bit
+// SGD, Interspeech 2014, whose columns are the rows here: the weights of one unit).
 //
-//   block   up to 2048 values of one row: f32 mean of the values >= 0, f32 mean of the others, then a bit a value,
+//   block   up to 2048 values of one row: f32 mean of the values >= 0, f32 mean of the others, then one bit per value,
 //           1 for >= 0, in whole words of 32
-//   run without rows   f32 each, as they are
+//   run without rows   f32 each, uncompressed
 //
-// No block reaches into the next row. NaN counts among the others. A value that is inf or NaN makes the mean of its
-// side so, and with it all of that side of its block.
+// No block extends into the next row. NaN counts among the others. A value that is inf or NaN makes the mean of its
+// sign inf or NaN, and with it all values of that sign in its block.
 #include <bit>
 
 #include "base/check.hpp"
@@ -25,7 +25,7 @@ constexpr std::int64_t kMeans = sizeof(Means), kSingle = sizeof(float);
 
 constexpr std::int64_t block_bytes(std::int64_t n) { return kMeans + (n + kWord - 1) / kWord * (kWord / 8); }
 
-// Values i .. i + 7 of a block.
+// Decodes values i .. i + 7 of a block.
 __m256 lanes(const Means& means, const std::byte* bits, std::int64_t i) {
   const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
   const __m256i set = _mm256_and_si256(_mm256_set1_epi32(static_cast<int>(bits[i / 8])), lane);
@@ -83,7 +83,7 @@ class OneBit final : public Codec {
            (run.row / kBlock * block_bytes(kBlock) + (run.row % kBlock > 0 ? block_bytes(run.row % kBlock) : 0));
   }
 
-  // Calls body(block), in rising order.
+  // Calls body(block) for each block, in rising order.
   template <class Body>
   void each_block(std::int64_t elems, Body&& body) const {
     DeviceCodecBlock block;
@@ -116,8 +116,8 @@ class OneBit final : public Codec {
     });
   }
 
-  // Adds the residual, writes the bits. Sums lie in eight lanes, place i in lane i mod 8, and are added in a fixed
-  // tree.
+  // Adds the residual and writes the bits. Sums are kept in eight lanes, place i in lane i mod 8, and the lanes are
+  // added in a fixed tree.
   static Means split(float* values, const float* residual, std::int64_t elems, std::byte* bits) {
     __m256 upper = _mm256_setzero_ps(), lower = _mm256_setzero_ps();
     int uppers = 0;

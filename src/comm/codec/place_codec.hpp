@@ -1,8 +1,8 @@
-// Codecs that send few values with their indices: what top-k and threshold share. Decoding costs O(values sent) and,
-// for `decode`, one pass that sets the others to zero. `Body`, which derives from this, has
-//   read(wire, bytes, values, elems, clearing)   adds what a message holds; `clearing` sets the values between to zero
-//   parse(wire, bytes, elems)                    a message as members of the body; a failed check where it is damaged
-//   write(coding, elems, wire) -> bytes          the message of those members
+// Base of top-k and threshold, which send few values with their indices. Decoding costs O(values sent), plus one pass
+// in `decode` that sets the other values to zero. `Body`, which derives from this class, has
+//   read(wire, bytes, values, elems, clearing)   adds the values of a message; `clearing` zeroes those between them
+//   parse(wire, bytes, elems)                    reads a message into members; a failed check where it is damaged
+//   write(coding, elems, wire) -> bytes          writes the message of those members
 #pragma once
 
 #include <algorithm>
@@ -39,9 +39,9 @@ class PlaceCodec : public Codec {
   explicit PlaceCodec(const CodecOptions& options)
       : aim_(options.density), coding_(index_coding_of(options.index_coding)) {}
 
-  double aim_;  // fraction of the values that is to be sent
+  double aim_;  // fraction of the values to send
   IndexCoding coding_;
-  double density_ = 1;  // of the newest message
+  double density_ = 1;  // fraction sent in the newest message
 
  private:
   Body& body() { return static_cast<Body&>(*this); }

@@ -23,7 +23,7 @@ std::array<std::int64_t, kBins> histogram(const float* values, std::int64_t n) {
   return sums;
 }
 
-// Lanes whose size is at least `least`, as bits.
+// Returns as bits the lanes whose size is at least `least`.
 unsigned at_least(const float* values, std::int64_t n, std::uint32_t least) {
   const __m256i sizes = _mm256_castps_si256(magnitude(load_lanes(values, n)));
   const __m256i above = _mm256_cmpgt_epi32(sizes, _mm256_set1_epi32(static_cast<int>(least - 1)));

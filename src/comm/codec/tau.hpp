@@ -1,5 +1,5 @@
-// Selection by a threshold tau with error feedback, and how tau adapts to a density: what codec `threshold` and
-// strategy `strom` share.
+// Common to codec `threshold` and strategy `strom`: selection by a threshold tau with error feedback, and the rule by
+// which tau adapts to a density.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace echelon::inline comm {
 
-// What was selected of a range: entries as indices.hpp writes them, the extra bit 1 for minus.
+// The selection from a range. Entries are those of indices.hpp; the extra bit is 1 for minus.
 struct Selected {
   struct Exception {
     std::uint32_t place = 0;
@@ -26,19 +26,19 @@ struct Selected {
   }
 };
 
-// One pass over `elems` values: wanted = values + residual (null: 0) becomes +tau or -tau in `values` where |wanted| >=
-// tau, else 0, and `residual` the rest. Where wanted is inf or NaN the residual becomes 0; the first such place keeps
-// the value. Entries are appended to `into`, their indices counted from `first`. tau > 0.
+// Makes one pass over `elems` values. With wanted = values + residual (null: 0), `values` becomes +tau or -tau where
+// |wanted| >= tau, else 0, and `residual` becomes the rest. Where wanted is inf or NaN the residual becomes 0; the
+// first such place keeps its value. Entries are appended to `into`, with indices counted from `first`. tau > 0.
 void select_beyond(float tau, float* values, float* residual, std::int64_t elems, std::int64_t first, Selected& into);
 
-// The size that `chosen` of the values reach; 0 where it is not finite, or where all are zeros.
+// Returns the magnitude that `chosen` of the values reach; 0 where it is not finite, or where all values are zero.
 float first_tau(const float* values, std::int64_t elems, std::int64_t chosen);
 
-// The tau of the next step, where this one selected the fraction `density` of the values and the target is `aim`: moved
-// by the ratio of densities to the power 1/50, down by a twentieth at most, because residuals gather just below tau and
-// larger changes alternate between no messages and bursts; where more than twice the target was selected it rises by
-// the root of half the ratio, at most to the double. 0 stays 0, and so does a tau above twice `largest_residual` where
-// nothing was selected: a smaller one would select nothing soon.
+// Returns the tau of the next step, given that this one selected the fraction `density` of the values and `aim` is the
+// target. tau is multiplied by (density / aim)^(1/50), lowered by at most a twentieth: residuals gather just below tau,
+// and larger changes alternate between empty messages and bursts. Where more than twice the target was selected, tau is
+// multiplied by sqrt(ratio / 2) instead, at most by 2. A tau of 0 stays 0. If nothing was selected, a tau above twice
+// `largest_residual` stays too, because lowering it would still select nothing.
 float adapted_tau(float tau, double density, double aim, double largest_residual);
 
 }  // namespace echelon::inline comm

@@ -1,12 +1,12 @@
-// Values whose magnitude is at least tau are sent as +-tau; the rest, and what is beyond tau, stays in the residual
+// Values whose magnitude is at least tau are sent as +-tau; the residual keeps the rest of them and all other values
 // (Strom: Scalable distributed DNN training using commodity GPU cloud computing, Interspeech 2015).
 //
-//   message   u32 number of places; f32 tau; u8 format (Rice parameter, 254 map, 255 raw); u8 1 where a value that is
-//             inf or NaN follows; u16 0; [u32 place, f32 value of the first such]; the places, each with a bit for
+//   message   u32 number of places; f32 tau; u8 format (Rice parameter, 254 map, 255 raw); u8 1 if a value that is inf
+//             or NaN follows; u16 0; [u32 place, f32 value of the first such value]; the places, each with a bit for
 //             minus
-//   map       two bits a value instead of places, 1 plus, 2 minus: where that is shorter
+//   map       two bits per value instead of places, 1 plus, 2 minus: used if it is shorter
 //
-// tau = 0 adapts (tau.hpp). The first inf or NaN is encoded as it is; the others as tau.
+// tau = 0 adapts (tau.hpp). The first inf or NaN is encoded unchanged, the others as tau.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -79,7 +79,7 @@ class Threshold final : public PlaceCodec<Threshold> {
     return {.coding = coding_, .rice_bits = byte, .extra = true};
   }
 
-  // Adds the residual to the values and chooses the first tau from the sums.
+  // Adds the residual to the values, and chooses the first tau from the sums.
   void begin(const Encoding& range) {
     auto* values = static_cast<float*>(range.values);
     const auto n = static_cast<std::size_t>(range.elems);
@@ -97,7 +97,7 @@ class Threshold final : public PlaceCodec<Threshold> {
     exception_ = *selected_.exception;
   }
 
-  // There is no tau yet: all were zeros, or most were inf or NaN. `begin` has added the residual.
+  // Encodes while there is no tau: all values were zero, or most were inf or NaN. `begin` has added the residual.
   void encode_without_tau(const Encoding& range) {
     auto* values = static_cast<float*>(range.values);
     for (std::int64_t i = 0; i < range.elems && head_.exception == 0; ++i) {
@@ -134,7 +134,7 @@ class Threshold final : public PlaceCodec<Threshold> {
     return at + map_bytes(elems);
   }
 
-  // What stands before the places; returns where they begin.
+  // Reads the part before the places; returns where they begin.
   static std::size_t read_head(const std::byte* wire, std::size_t bytes, std::int64_t elems, Head& head,
                                Exception& exception) {
     std::size_t at = sizeof head;
@@ -179,7 +179,7 @@ class Threshold final : public PlaceCodec<Threshold> {
     return (static_cast<int>(map[i / 4]) >> (2 * (i & 3))) & 3;
   }
 
-  // A message as head_, exception_ and entries_.
+  // Reads a message into head_, exception_ and entries_.
   void parse(const std::byte* wire, std::size_t bytes, std::int64_t elems) {
     const std::size_t at = read_head(wire, bytes, elems, head_, exception_);
     ECHELON_CHECK_LE(head_.count, static_cast<std::uint64_t>(elems), "a message of places is damaged");
@@ -199,7 +199,7 @@ class Threshold final : public PlaceCodec<Threshold> {
     }
   }
 
-  // The largest size in the residual: used where nothing was encoded.
+  // Returns the largest magnitude in the residual; needed only if nothing was encoded.
   double largest_residual(const Encoding& range) const {
     if (density_ > 0 || !range.residual) return INFINITY;
     return host_vector_ops().max_abs(DType::f32, range.residual, static_cast<std::size_t>(range.elems));
@@ -211,7 +211,7 @@ class Threshold final : public PlaceCodec<Threshold> {
   float tau_;
   Head head_;
   Exception exception_;
-  Selected selected_;  // by the last encode or parse
+  Selected selected_;  // result of the last encode or parse
 };
 
 }  // namespace

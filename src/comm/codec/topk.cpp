@@ -1,9 +1,10 @@
-// The largest values, exactly; the others stay in the residual (Aji, Heafield: Sparse communication, EMNLP 2017). Of n
-// values exactly m = ceil(density * n) are encoded; among equals the first. inf and NaN rank above every number.
+// Sends the values of largest magnitude, unchanged; the others stay in the residual (Aji, Heafield: Sparse
+// communication, EMNLP 2017). Of n values exactly m = ceil(density * n) are encoded; among equal values the first ones
+// are. inf and NaN rank above every number.
 //
-//   message   u32 bits of a Rice parameter, or 255 for raw places; the places; at the next multiple of 4 their m values
+//   message   u32 bits of a Rice parameter, or 255 for raw places; the places; from the next multiple of 4 their values
 //
-// Indices are coded by index_coding, or raw where that is shorter.
+// Indices are coded by index_coding, or raw if that is shorter.
 #include <cmath>
 #include <cstring>
 
@@ -60,14 +61,15 @@ class TopK final : public PlaceCodec<TopK> {
     return {.coding = coding_, .rice_bits = static_cast<std::uint8_t>(head), .extra = false};
   }
 
-  // Candidates: the m largest values are among them.
+  // Collects candidates that include the m largest values.
   void sift(const Encoding& range, std::int64_t m) {
     pass(range, sampled_floor(range, m));
     if (count_ < m) pass(range, 0);  // the sampled floor was too high; the sum of values and residuals is unchanged
   }
 
-  // A size that probably somewhat more than m values reach, estimated from a sample: runs of 16 values at even
-  // distances, of which the expected share of m plus three standard deviations reach it. 0: every value does.
+  // Returns a size that probably somewhat more than m values reach, estimated from a sample of runs of 16 values at
+  // equal distances: in the sample, the expected share of m plus three standard deviations reach it. 0: every value
+  // does.
   std::uint32_t sampled_floor(const Encoding& range, std::int64_t m) {
     const std::int64_t size = std::clamp(range.elems / 64, kLeastSample, kMostSample);
     if (range.elems < 2 * size || !range.residual) return 0;
@@ -84,7 +86,7 @@ class TopK final : public PlaceCodec<TopK> {
     return std::min(nth_magnitude(encoded_.data(), size, rank), kInfinityBits);
   }
 
-  // One pass: candidates (magnitude >= `floor`) are encoded, all others stay in the residual.
+  // Makes one pass: candidates (magnitude >= `floor`) are encoded, all others stay in the residual.
   void pass(const Encoding& range, std::uint32_t floor) {
     count_ = 0;
     if (floor == 0) make_room_for(range.elems + kBlock);
@@ -117,8 +119,8 @@ class TopK final : public PlaceCodec<TopK> {
     count_ += std::popcount(mask);
   }
 
-  // Of the candidates those that are larger than `least`, and the first `ties` of this very size; the others go into
-  // the residual. inf and NaN that are not among them are dropped: others were encoded.
+  // Keeps the candidates that are larger than `least`, and the first `ties` of exactly this size; the others go into
+  // the residual. inf and NaN that are not kept are dropped, since others were encoded.
   void keep(const Encoding& range, std::uint32_t least, std::int64_t ties) {
     auto* values = static_cast<float*>(range.values);
     std::size_t kept = 0;
@@ -162,7 +164,7 @@ class TopK final : public PlaceCodec<TopK> {
     make_room(encoded_, static_cast<std::size_t>(entries));
   }
 
-  // A message as indices_ and encoded_.
+  // Reads a message into indices_ and encoded_.
   void parse(const std::byte* wire, std::size_t bytes, std::int64_t elems) {
     count_ = 0;
     make_room_for(chosen(elems));
@@ -193,8 +195,8 @@ class TopK final : public PlaceCodec<TopK> {
   }
 
   double tau_ = 0;
-  std::vector<std::uint32_t> indices_;  // of candidates, then of the encoded entries: the first `count_` count
-  std::vector<float> encoded_;          // with their signs
+  std::vector<std::uint32_t> indices_;  // first `count_`: indices of candidates, then of the encoded entries
+  std::vector<float> encoded_;          // values with their signs
   std::int64_t count_ = 0;
 };
 

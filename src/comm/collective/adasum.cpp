@@ -16,7 +16,7 @@ struct Products {
   double aa = 0, ab = 0, bb = 0;
 };
 
-// In an order that depends on n alone; several sums, which vectors of the processor hold.
+// The order of the sums depends on n only; there are several sums, which fit the processor's vectors.
 template <class T>
 Products products(const T* a, const T* b, std::int64_t n) {
   constexpr std::int64_t kLanes = 8;
@@ -74,8 +74,8 @@ void AdasumForm::decode(const std::byte* wire, std::size_t bytes, void* values, 
   std::memcpy(values, wire, bytes);
 }
 
-// Whether this rank's operand is that of the lower ranks: first its right neighbour's, where the rank stands for both,
-// then round by round.
+// Whether this rank's operand is that of the lower ranks. The first operand comes from its right neighbour if the rank
+// represents both; the others come round by round.
 bool AdasumForm::comes_first() const {
   const Folded folded(ranks_);
   const int round = combined_ - (folded.represents_two(rank_) ? 1 : 0);

@@ -1,13 +1,13 @@
-// Adasum of gradients over all ranks (Maleki et al., MLSys 2021, arXiv:2006.02924): orthogonal parts add, parallel ones
-// are averaged. For each parameter tensor
+// Adasum of gradients over all ranks (Maleki et al., MLSys 2021, arXiv:2006.02924): orthogonal parts are added,
+// parallel parts are averaged. For each parameter tensor
 //
 //   Adasum(a, b) = (1 - a.b / (2 |a|^2)) a + (1 - a.b / (2 |b|^2)) b;   a + b where a or b is 0
 //
-// along the tree of the butterfly: 0 with 1, 2 with 3, then both pairs, ..; a number of ranks k that is no power of two
-// pairs its first 2 (k - p) ranks first (folded.hpp). All ranks combine the same two operands in the same order, so all
-// end with the same bits. Dot products and results are computed in double.
+// along the tree of the butterfly: 0 with 1, 2 with 3, then both pairs, .. If the number of ranks k is not a power of
+// two, its first 2 (k - p) ranks are paired first (folded.hpp). All ranks combine the same two operands in the same
+// order, so that all end with the same bits. Dot products and results are computed in double precision.
 //
-// Messages are whole buffers, for the dot products: p log2 p + 2 (k - p) of them, as many times the buffer in bytes.
+// Each message is a whole buffer, because dot products need it: p log2 p + 2 (k - p) messages of the buffer's bytes.
 #pragma once
 
 #include <memory>
@@ -19,22 +19,22 @@
 
 namespace echelon::inline comm {
 
-// The plan that an AdasumForm goes with; request.segment_elems is ignored.
+// The plan that an AdasumForm is used with; request.segment_elems is ignored.
 std::shared_ptr<const Plan> make_adasum(AllreduceRequest request);
 Price price_adasum(AllreduceRequest request);
 
-// The values of `a` and `b`, n of `dtype` (f32 or f64), combined into `to`, which may be either of them.
+// Combines n values of `a` and `b`, of `dtype` (f32 or f64), into `to`, which may be either of them.
 void adasum(DType dtype, const void* a, const void* b, void* to, std::int64_t n);
 
-// What `reduce` does in that plan: values travel as they are.
+// Defines what `reduce` does in that plan; values travel unencoded.
 class AdasumForm final : public WireForm {
  public:
   struct Part {
     ElemRange range;
-    bool summed = false;  // plainly: no gradient
+    bool summed = false;  // added plainly, because the part is no gradient
   };
 
-  // Of `rank` among `ranks`, on a buffer of `elems`. Parts are one parameter each and cover the buffer once.
+  // For `rank` of `ranks`, on a buffer of `elems`. Each part is one parameter; together they cover the buffer once.
   AdasumForm(DType dtype, int rank, int ranks, std::int64_t elems, std::vector<Part> parts);
 
   std::string_view name() const override { return "adasum"; }
@@ -56,7 +56,7 @@ class AdasumForm final : public WireForm {
   int rank_, ranks_;
   std::int64_t elems_;
   std::vector<Part> parts_;
-  int combined_ = 0;  // operands from others, in this run of the plan
+  int combined_ = 0;  // operands received from other ranks in this run of the plan
 };
 
 }  // namespace echelon::inline comm

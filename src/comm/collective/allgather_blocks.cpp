@@ -1,7 +1,7 @@
-// All-gather of blocks of unlike size around a ring: every rank passes on to its right neighbour what came from its
-// left one, so that each block travels k-1 links and nothing is sent twice over one of them.
+// All-gather of blocks of different sizes around a ring: every rank passes on to its right neighbour what arrived from
+// its left neighbour, so that each block travels over k-1 links and nothing is sent twice over one link.
 //
-// Round s of k-1: receive block me-s-1 from the left, send block me-s to the right, the own one first.
+// Round s of k-1: receive block me-s-1 from the left, send block me-s to the right, beginning with this rank's own.
 #include <numeric>
 
 #include "base/check.hpp"
@@ -19,7 +19,7 @@ std::shared_ptr<const Plan> make_allgather_blocks(int rank, const std::vector<st
     return ElemRange{begin[at], begin[at + 1]};
   };
   std::vector<Step> steps;
-  std::int64_t here = -1;  // the step that brought the block to be sent; the own one is there from the start
+  std::int64_t here = -1;  // the step that received the block to be sent; -1: this rank's own block
   for (int s = 0; s + 1 < k; ++s) {
     const std::int64_t came = block(rank - s - 1).empty() ? -1 : static_cast<std::int64_t>(steps.size());
     if (came >= 0) steps.push_back({.kind = StepKind::recv, .peer = (rank - 1 + k) % k, .range = block(rank - s - 1)});

@@ -1,6 +1,6 @@
-// A binomial tree: rank v adds the sums of v+1, v+2, v+4 .. (as far as its lowest set bit and the number of ranks
-// allow), one message at a time, and hands them to v without its lowest set bit; the sum comes down the same tree, to
-// the largest subtree first.
+// A binomial tree: rank v adds the sums of v+1, v+2, v+4 .. (up to its lowest set bit and the number of ranks), one
+// message at a time, and sends the result to v without its lowest set bit; the sum comes down the same tree, to the
+// largest subtree first.
 //
 // Distance doubles over contiguous ranks: a power of two of ranks sums ((0+1)+(2+3))+((4+5)+(6+7)).
 // Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH, IJHPCA 19 (2005).

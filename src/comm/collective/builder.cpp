@@ -111,7 +111,7 @@ std::int64_t PlanBuilder::append(Step step, std::vector<std::int64_t> waits) {
   return index;
 }
 
-// Whether `step` is known to wait for `earlier`, over at most so many links.
+// Whether `step` is known to wait for `earlier` through at most `links` steps.
 bool PlanBuilder::comes_after(std::int64_t step, std::int64_t earlier, int links) const {
   if (step <= earlier || links == 0) return step == earlier;
   const Step& at = steps_[static_cast<std::size_t>(step)];
@@ -119,7 +119,7 @@ bool PlanBuilder::comes_after(std::int64_t step, std::int64_t earlier, int links
                      [&](std::int64_t before) { return comes_after(before, earlier, links - 1); });
 }
 
-// What others in `waits` wait for themselves is left out; of the rest the last two are named.
+// Leaves out those of `waits` that others of them wait for; names the last two of the rest.
 void PlanBuilder::name_waits(Step& step, std::vector<std::int64_t> waits) const {
   constexpr int kLinks = 5;
   std::sort(waits.begin(), waits.end(), std::greater<>());

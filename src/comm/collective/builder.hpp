@@ -1,8 +1,8 @@
-// Builds a listed plan message by message. Each step waits for what its ranges and slots demand (a read for the last
-// write; a write for the last write and the reads since), so that segments which do not touch overlap.
+// Builds a listed plan message by message. Each step waits for the steps that its ranges and slots depend on (a read
+// for the last write; a write for the last write and the reads since), so that independent segments overlap.
 //
-// Calls must come on all ranks in one order that could be run message by message; then every window of at least
-// kLeastWindow steps makes progress.
+// All ranks must make their calls in one global order in which the messages could be run one at a time; then every
+// window of at least kLeastWindow steps makes progress.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace echelon::inline comm {
 
 inline constexpr std::int64_t kDefaultSegment = 64 * 1024;  // elements: 256 KiB of f32
 
-// Ranks that act together in a part of a plan, and where in their order this rank stands.
+// The ranks that act together in a part of a plan, and the place of this rank in their order.
 struct Team {
   std::vector<int> ranks;  // by place; empty: place i is rank i
   int me = 0;
@@ -30,7 +30,7 @@ struct Team {
 class PlanBuilder {
  public:
   enum class Arrival : std::uint8_t { replaces, adds };
-  // A message received into a slot, to be added to the buffer.
+  // A message received into a slot, which is to be added to the buffer.
   struct Aside {
     int slot = -1;
     ElemRange range;
@@ -39,31 +39,31 @@ class PlanBuilder {
 
   static constexpr int kSlots = 4;
   // Messages of `exchange` have at most segment_elems (0: kDefaultSegment). Those to be added are received into `slots`
-  // slots, used in turns: scratch memory of at most so many segments.
+  // slots in turn, which bounds scratch memory to that many segments.
   explicit PlanBuilder(std::int64_t segment_elems, int slots = kSlots);
 
-  // A range cut into segments, as even as whole elements allow; none of an empty one.
+  // Cuts a range into segments, as evenly as whole elements allow; an empty range gives no segment.
   std::vector<ElemRange> segments(ElemRange range) const;
 
-  // `out` to one peer while `in` comes from another, segment by segment; either may be empty.
+  // Sends `out` to one peer while it receives `in` from another, segment by segment; either range may be empty.
   void exchange(int to, ElemRange out, int from, ElemRange in, Arrival arrival);
 
-  // One message, uncut. Each returns the index of its step, which waits for step `after` too (-1: for none).
+  // One message in one piece. Each call returns the index of its step, which also waits for step `after` (-1: none).
   std::int64_t send(int peer, ElemRange range, std::int64_t after = -1);
   std::int64_t receive(int peer, ElemRange range, std::int64_t after = -1);
   Aside receive_aside(int peer, ElemRange range, std::int64_t after = -1);
   std::int64_t add(const Aside& aside);
 
-  // A step on shared memory, between the ranks of `team` in all calls: kind, range, peer and `shared` are given. Phases
-  // and uses begin at 0 in each part of a plan that calls `next_part` before, with its own numbers of them.
+  // Adds a step on shared memory. All calls name the ranks of the same `team`; the caller gives kind, range, peer and
+  // `shared`. Phases and uses are numbered from 0 in each part of a plan that a call of `next_part` begins.
   std::int64_t on_shared(Step step);
   void next_part(const Team& team, std::int64_t phases, std::int64_t uses);
 
   // Appends the steps of another plan, whose ranks are places of `team` and whose buffer begins at element `first` of
-  // this one; slots are shared. A failed check for a plan of the library.
+  // this one; slots are shared. A failed check for a plan that uses the library.
   void embed(const Plan& plan, const Team& team, std::int64_t first);
 
-  // The plan; the builder is empty afterwards.
+  // Returns the plan and leaves the builder empty.
   std::shared_ptr<const Plan> finish(std::string name);
 
  private:
@@ -75,12 +75,12 @@ class PlanBuilder {
   std::int64_t segment_;
   int slots_in_turn_;
   std::vector<Step> steps_;
-  RangeUses buffer_, slots_;  // slot i is element i
+  RangeUses buffer_, slots_;  // slot i counts as element i
   std::int64_t asides_ = 0;
   int slots_used_ = 0;
   std::int64_t slot_elems_ = 0;
   SharedUse shared_;
-  std::int64_t first_phase_ = 0, first_use_ = 0;  // of the part under way
+  std::int64_t first_phase_ = 0, first_use_ = 0;  // where the current part begins
 };
 
 }  // namespace echelon::inline comm

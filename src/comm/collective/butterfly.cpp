@@ -1,5 +1,5 @@
-// Recursive doubling: in round i every rank exchanges its whole sum with the one whose number differs in bit i, so that
-// after log2 p rounds all have everything. Few steps, many bytes: for small buffers.
+// Recursive doubling: in round i every rank exchanges its whole sum with the rank whose number differs in bit i, so
+// that after log2 p rounds all ranks have the total. Few steps, many bytes: for small buffers.
 //
 // Distance doubles over contiguous ranks, and a+b = b+a: a power of two of ranks sums ((0+1)+(2+3))+((4+5)+(6+7)) on
 // all of them. Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).

@@ -1,21 +1,21 @@
-// Every rank owns a part of the buffer. All send each part straight to its owner, who sums them in the order of ranks
-// and sends the sum straight to all: 2 links deep, 2(k-1)/k of the buffer a rank, in 2(k-1) messages.
+// Every rank owns a part of the buffer. All ranks send each part directly to its owner, who sums the parts in rank
+// order and sends the sum directly to all: 2 steps deep, 2(k-1)/k of the buffer per rank, in 2(k-1) messages.
 //
-// Slots: r is what goes to rank r, later rank r's sum; k + r what came from rank r; 2k this rank's sum. So every value
-// is written down exactly twice: by whom it is a term of the sum, and by whom it is the sum.
+// Slots: r holds the part for rank r, later rank r's sum; k + r the part that came from rank r; 2k this rank's sum. So
+// every value is encoded exactly twice: by the rank that has it as a term, and by the rank that computes the sum.
 //
-//   scatter   copy  own part into its slot
+//   scatter   copy  this rank's part into its slot
 //             recv  own part from rank me-d          d = 1 .. k-1 (mod k)
 //             copy  rank me+d's part into its slot
 //             send  it                               after the copy
-//   sum       copy, reduce of the own part's slots in the order of ranks, each after it came and the one before it,
+//   sum       copy, reduce of this part's slots in rank order, each after its message came and the previous one,
 //             the first after the copy of the own part
 //             copy  the sum into slot 2k
-//   gather    recv  rank me-d's sum into its slot    after what was there was sent
+//   gather    recv  rank me-d's sum into its slot    after the previous content was sent
 //             copy  it into the buffer               after the recv
-//             send  the own sum to rank me+d         after the sum was copied
+//             send  this rank's sum to rank me+d     after the sum was copied
 //
-// Steps of empty parts, which ranks from `owners_` on own where there are fewer elements than ranks, are left out.
+// If there are fewer elements than ranks, the ranks from `owners_` on own empty parts, whose steps are left out.
 #include <algorithm>
 
 #include "comm/collective/algorithms.hpp"
@@ -51,7 +51,7 @@ class DirectPlan final : public Plan {
   ElemRange part(int rank) const { return even_part(elems_, k_, rank); }
   int next(int d) const { return (me_ + d) % k_; }
   int before(int d) const { return (me_ - d + k_) % k_; }
-  // Owners among the numbers below x, counted on beyond k.
+  // Number of owners among the numbers below x, which continue beyond k.
   std::int64_t owners_below(std::int64_t x) const { return x / k_ * owners_ + std::min<std::int64_t>(x % k_, owners_); }
   // First step of round d of a phase.
   std::int64_t scatter_begin(int d) const {
@@ -113,7 +113,7 @@ class DirectPlan final : public Plan {
 
   int k_, me_;
   std::int64_t elems_;
-  int owners_, own_;  // own_: 1 where this rank owns a part
+  int owners_, own_;  // own_: 1 if this rank owns a part
   std::int64_t sum_from_, gather_from_;
 };
 

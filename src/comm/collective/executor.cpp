@@ -68,7 +68,7 @@ void Executor::note_held_back(const Entry& entry) {
   if (on_shared_memory(entry.step.kind)) shared_held_ = true;
 }
 
-// A send of a range of the buffer whose message lies where this step's would.
+// Returns a send of a range of the buffer whose message is where this step's would be.
 const Executor::Entry* Executor::overlapping_send(const Step& step) const {
   if (!memory_.shares_messages(step)) return nullptr;
   for (std::int64_t i = base_; i < loaded_; ++i) {
@@ -120,7 +120,7 @@ void Executor::begin(Entry& entry, Transport& transport, SendBudget& budget) {
   if (step.kind == StepKind::send) peer_times_place.sent(step.peer, entry.since_s);
 }
 
-// Gives the step to a thread that is free, where it is long enough.
+// Hands the step to a free helper thread if it is long enough.
 bool Executor::hand_over(Entry& entry) {
   if (!help_.threads || raw_bytes(entry.step) < static_cast<double>(help_.least_bytes) || !help_.threads->has_free())
     return false;

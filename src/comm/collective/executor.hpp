@@ -1,10 +1,10 @@
-// Runs one plan on a transport without blocking: keeps a window of its steps under way, and makes progress in each call
+// Runs one plan on a transport without blocking: it keeps a window of steps in flight and makes progress in each call
 // of advance. Not thread-safe: all calls come from the thread that drives the engine.
 //
-// Sends to one peer start in the plan's order, and so do receives from one peer and steps on shared memory; everything
-// else starts as soon as the
-// steps it names are done. After `start`, nothing is allocated (scratch only ever grows, and is kept for the next
-// plan).
+// Sends to one peer start in the plan's order, and so do receives from one peer and
+// steps on shared memory; every other step starts as soon as the steps that it names are
+// done. After `start` nothing is allocated: scratch only grows and is kept for the next
+// plan.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace echelon::inline comm {
 
-// The first step under way that is not done.
+// The first step in flight that is not done.
 struct StepWait {
   std::int64_t step = 0;
   int peer = -1;
@@ -31,7 +31,7 @@ struct StepWait {
   double since_s = 0;
 };
 
-// Threads that take over copies and sums of so many bytes and more; null: none.
+// Threads that take over copies and sums of at least `least_bytes`; null: none.
 struct Help {
   HelperThreads* threads = nullptr;
   std::size_t least_bytes = 0;
@@ -39,26 +39,26 @@ struct Help {
 
 class Executor {
  public:
-  // Steps looked at together; at least kLeastWindow are taken.
+  // `window` steps are looked at together, at least kLeastWindow.
   explicit Executor(int window);
 
-  // `data`, plan and form (null: values are sent as they are) must stay until done() or cancel(). `tag` is on every
-  // message: no other plan under way between these ranks may have it. `help` stays as long. Throws MemoryError where
-  // scratch cannot be had; a failed check while another plan runs.
+  // `data`, plan and form (null: values are sent unencoded) must stay valid until done() or cancel(), and so must
+  // `help`. All messages have this `tag`: no other plan in flight between these ranks may use it. Throws MemoryError
+  // where scratch cannot be allocated; a failed check while another plan runs.
   void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, WireForm* form = nullptr,
              const Help& help = {});
-  // One pass over the window, O(window) whatever the number of ranks, as its memory is; true when any step started or
-  // ended. Throws what the transport throws, and EnvironmentError for a message of an unexpected length (ranks that run
-  // different configurations).
+  // Makes one pass over the window; returns true when any step started or ended. Time and memory are O(window),
+  // whatever the number of ranks. Throws what the transport throws, and EnvironmentError for a message of an unexpected
+  // length (ranks that run different configurations).
   bool advance(Transport& transport, SendBudget& budget);
   bool advance(Transport& transport);
   bool done() const { return base_ == steps_; }
-  // Gives up every message under way; waits for steps that a thread helps with.
+  // Abandons every message in flight; waits for steps that helper threads are running.
   void cancel(Transport& transport, SendBudget& budget);
 
   std::optional<StepWait> wait() const;
   std::size_t scratch_bytes() const { return memory_.scratch_bytes(); }
-  const WireCounters& wire() const { return wire_; }  // what this rank has sent for the plan
+  const WireCounters& wire() const { return wire_; }  // messages that this rank has sent for the plan
 
  private:
   enum class State : std::uint8_t { waiting, under_way, done };
@@ -66,9 +66,9 @@ class Executor {
     Step step;
     State state = State::waiting;
     Request request;
-    std::size_t bytes = 0;             // of a send
+    std::size_t bytes = 0;             // length of the message, for a send
     bool helped = false;               // a copy or a sum that another thread makes
-    int awaited = SharedSteps::kDone;  // of a step on shared memory: the rank that it waits for
+    int awaited = SharedSteps::kDone;  // for a step on shared memory: the rank that it waits for
     double since_s = 0;
   };
 
@@ -92,15 +92,15 @@ class Executor {
   std::vector<Entry> window_;
   std::vector<StepTask> tasks_;  // by place in the window
   Help help_;
-  int helped_ = 0;  // steps that other threads make now
+  int helped_ = 0;  // steps that helper threads run now
   std::shared_ptr<const Plan> plan_;
   PlanMemory memory_;
   WireForm* form_ = nullptr;
   SharedSteps shared_;
   DType dtype_ = DType::f32;
-  double sent_of_raw_ = 1;  // bytes of the newest message over those of its values
+  double sent_of_raw_ = 1;  // length of the newest message over that of its values
   int tag_ = 0;
-  std::int64_t steps_ = 0, base_ = 0, loaded_ = 0;  // all; first that is not done; first that is not in the window
+  std::int64_t steps_ = 0, base_ = 0, loaded_ = 0;  // number; first that is not done; first not in the window
   std::vector<int> held_sends_, held_receives_;     // peers to or from which an earlier step did not start in this pass
   bool shared_held_ = false;                        // an earlier step on shared memory did not end in this pass
   WireCounters wire_;

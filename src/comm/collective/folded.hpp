@@ -1,8 +1,8 @@
-// Any number of ranks k = p + r as p, the largest power of two in k: what `butterfly` and `halving_doubling` do.
+// Reduces any number of ranks k = p + r to p, the largest power of two; used by `butterfly` and `halving_doubling`.
 //
-// Of the first 2r places each odd one sends its buffer to its left neighbour, which represents both, and receives the
-// sum at the end: 2 r messages of the buffer, 2 more links. Each of the p others represents one rank or two neighbours,
-// in order, so that sums stay contiguous (Thakur, Rabenseifner, Gropp 2005).
+// Among the first 2r places each odd one sends its buffer to its left neighbour, which represents both, and receives
+// the sum at the end: 2 r messages of the buffer, 2 more steps. Each of the p others represents one rank or two
+// neighbours, in order, so that sums stay contiguous (Thakur, Rabenseifner, Gropp 2005).
 #pragma once
 
 #include <bit>
@@ -18,13 +18,13 @@ struct Folded {
 
   bool steps_aside(int place) const { return place < 2 * r && place % 2 == 1; }
   bool represents_two(int place) const { return place < 2 * r && place % 2 == 0; }
-  // Number among the p of a place that does not step aside, and back.
+  // Converts the place of a rank that takes part to its number among the p, and back.
   int number(int place) const { return place < 2 * r ? place / 2 : place - r; }
   int place(int number) const { return number < r ? 2 * number : number + r; }
   // log2 p.
   int rounds() const { return static_cast<int>(std::bit_width(static_cast<unsigned>(p))) - 1; }
 
-  // Before and after the exchange among the p; all k ranks call both.
+  // Called by all k ranks before and after the exchange among the p.
   void fold(PlanBuilder& plan, const Team& team, ElemRange range) const {
     using Arrival = PlanBuilder::Arrival;
     if (steps_aside(team.me)) plan.exchange(team[team.me - 1], range, -1, {}, Arrival::adds);

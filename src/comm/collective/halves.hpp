@@ -1,6 +1,6 @@
-// All-reduce algorithms that consist of two halves: a reduce, which leaves each part of the buffer summed on its owner,
-// and a gather, which brings every part from its owner to all. `hierarchical` runs its exchange between hosts in
-// between; a parameter server applies the optimiser there.
+// All-reduce algorithms that consist of two halves: a reduce, after which the owner of each part of the buffer holds
+// its sum, and a gather, which sends every part from its owner to all. Between the two, `hierarchical` runs its
+// exchange between hosts, and a parameter server applies the optimiser.
 #pragma once
 
 #include <cstdint>
@@ -13,47 +13,49 @@
 
 namespace echelon::inline comm {
 
-// Of a buffer, by the place in a team that owns them; empty where a place owns nothing. Together they are the buffer.
+// The parts of a buffer, by the place in a team that owns them; empty where a place owns nothing. They cover the
+// buffer.
 using Parts = std::vector<ElemRange>;
 
 struct Halves {
-  // The largest number of owners in a team of `ranks`; the value for any smaller team is permitted too.
+  // The largest number of owners in a team of `ranks`; a team may also use the value of any smaller team.
   int (*most_owners)(int ranks);
-  // The buffer cut into `owners` parts: which places own them is the choice of the algorithm, where the cuts are
-  // depends on elems and owners alone, so that hosts of different sizes cut alike.
+  // Cuts the buffer into `owners` parts. The algorithm chooses the places that own them; the cuts depend on elems and
+  // owners only, so that hosts with different numbers of ranks cut alike.
   Parts (*parts)(std::int64_t elems, int ranks, int owners);
-  // Append this rank's steps. Before gather each owner may replace its part.
+  // Append this rank's steps. Before `gather` each owner may replace its part.
   void (*reduce)(PlanBuilder& plan, const Team& team, const Parts& parts);
   void (*gather)(PlanBuilder& plan, const Team& team, const Parts& parts);
-  // Of one half: links in the longest chain, and messages over all ranks; no segment is longer than `segment`.
+  // The cost of one half: messages in the longest chain, and messages over all ranks; no segment is longer than
+  // `segment`.
   int (*steps)(int ranks);
   std::int64_t (*messages)(const Parts& parts, std::int64_t segment);
-  // Each half sends (ranks - 1) times the buffer; else nothing, and ranks are on one host.
+  // True: each half sends (ranks - 1) times the buffer. False: nothing is sent, and all ranks are on one host.
   bool sends = true;
 };
 
-// Of algorithms that declare `halves` (config/traits/algorithms.hpp).
+// The names of the algorithms that declare `halves` (config/traits/algorithms.hpp).
 std::vector<std::string> halves_names();
-// Throws ConfigError with the nearest name of an algorithm that has halves.
+// Throws ConfigError with the nearest name among the algorithms that have halves.
 const Halves& halves_of(std::string_view name);
 
-// Reduce and gather one after the other, over all ranks of the request; the price is 2 (k-1) elems in all, whatever the
-// algorithm.
+// Runs reduce, then gather, over all ranks of the request. The payload is 2 (k-1) elems in all for every algorithm that
+// sends messages.
 std::shared_ptr<const Plan> make_by_halves(std::string_view name, const AllreduceRequest& request, int owners);
 Price price_by_halves(std::string_view name, const AllreduceRequest& request, int owners);
 
 Team everyone(const AllreduceRequest& request);
-// Number of messages of a range: ceil(elems / segment); segment 0: kDefaultSegment.
+// The number of messages of a range: ceil(elems / segment); segment 0 means kDefaultSegment.
 std::int64_t segments_of(std::int64_t elems, std::int64_t segment);
 
-// What several algorithms share: even parts on the first `owners` places; and the messages of a half where each part
-// travels ranks-1 times.
+// Shared by several algorithms: even parts on the first `owners` places, and the number of messages of a half in which
+// each part is sent ranks-1 times.
 Parts even_parts(std::int64_t elems, int ranks, int owners);
 std::int64_t messages_to_all(const Parts& parts, std::int64_t segment);
 inline int every_rank(int ranks) { return ranks; }
 inline int one_rank(int) { return 1; }
 
-// Defined in the files of those alone.
+// Defined only in the files of algorithms that have halves.
 #define X(name, ...) extern const Halves name##_halves;
 ECHELON_ALLREDUCE(X)
 #undef X

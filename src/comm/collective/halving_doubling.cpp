@@ -1,6 +1,6 @@
-// Rabenseifner's: in round i of the reduce each rank gives half of what it still sums to the one whose number differs
-// in bit i and takes that one's share of its own half; the gather goes the same way back. The bytes of a ring in
-// 2 log2 p steps.
+// Rabenseifner's algorithm: in round i of the reduce each rank sends half of the range that it still sums to the rank
+// whose number differs in bit i, and receives that rank's share of its own half; the gather goes back the same way. It
+// sends the bytes of a ring in 2 log2 p steps.
 //
 // Distance doubles over contiguous ranks: a power of two of ranks sums ((0+1)+(2+3))+((4+5)+(6+7)), whatever the
 // element. Rabenseifner: Optimization of collective reduction operations, ICCS 2004.
@@ -12,7 +12,7 @@
 namespace echelon::inline comm {
 namespace {
 
-// What is left of a buffer after its halvings by the lower bits of `number`: bit 0 of `owners` cuts first.
+// The range of a buffer that remains after its halvings by the lower bits of `number`; bit 0 of `owners` cuts first.
 ElemRange part_of(std::int64_t elems, int number, int owners) {
   ElemRange range{0, elems};
   for (int bit = 1; bit < owners; bit <<= 1) {
@@ -30,7 +30,7 @@ Parts parts(std::int64_t elems, int ranks, int owners) {
   return all;
 }
 
-// What all numbers with the lower bits of `number` (those below `bit`) own together, which is one range.
+// The range that all numbers with the lower bits of `number` (those below `bit`) own together.
 ElemRange block(const Parts& parts, const Folded& folded, int number, int bit) {
   ElemRange whole;
   for (int other = number & (bit - 1); other < folded.p; other += bit) {
@@ -66,7 +66,7 @@ void add_gather(PlanBuilder& plan, const Team& team, const Block& of) {
   folded.unfold(plan, team, of(0, 1));
 }
 
-// Of given parts, in O(k) a half.
+// The reduce for given parts; O(k) work.
 void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
   const Folded folded(team.size());
   add_reduce(plan, team, [&](int number, int bit) { return block(parts, folded, number, bit); });
@@ -105,7 +105,7 @@ const Halves halving_doubling_halves = {.most_owners = most_owners,
 std::shared_ptr<const Plan> make_halving_doubling_allreduce(const AllreduceRequest& request) {
   PlanBuilder plan(request.segment_elems);
   if (request.elems > 0) {
-    // Where all p own a part, a block is what the lower bits alone have cut.
+    // If all p own a part, the lower bits alone determine a block.
     const auto of = [&](int number, int bit) { return part_of(request.elems, number & (bit - 1), bit); };
     add_reduce(plan, everyone(request), of);
     add_gather(plan, everyone(request), of);

@@ -95,8 +95,8 @@ std::shared_ptr<const Plan> make_hierarchical_allreduce(const AllreduceRequest& 
   return plan.finish("hierarchical");
 }
 
-// Sum of the parts' prices; its steps are the longest reduce, all-reduce and gather, which hosts of unlike size may
-// come below.
+// The sum of the parts' prices. Its steps are those of the longest reduce, all-reduce and gather, an upper bound for
+// hosts of different sizes.
 Price price_hierarchical(const AllreduceRequest& request) {
   check_outer(request.outer);
   const Layout layout = layout_of(request);

@@ -1,5 +1,5 @@
-// Messages straight from one rank to another, without a tree: the plans of the two ends, submitted on one channel with
-// one dtype. No elements: no step and no message.
+// Messages sent directly from one rank to another, without a tree. The two ends submit their plans on one channel with
+// one dtype. If there are no elements, there is no step and no message.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,9 @@ namespace echelon::inline comm {
 
 std::shared_ptr<const Plan> make_send_to(int peer, std::int64_t elems);
 std::shared_ptr<const Plan> make_receive_from(int peer, std::int64_t elems);
-// From every rank to rank 0, whose buffer has that of rank r in places[r] (its own is there already); the buffers of
-// other ranks hold theirs alone. Places may be empty; all ranks give the same. At rank 0 k-1 messages arrive.
+// All ranks send to rank 0, whose buffer receives the elements of rank r in places[r] (its own are there already); the
+// buffer of any other rank holds its own elements only. Places may be empty; all ranks give the same places. Rank 0
+// receives k-1 messages.
 std::shared_ptr<const Plan> make_gather_to_first(int rank, const std::vector<ElemRange>& places);
 
 }  // namespace echelon::inline comm

@@ -1,5 +1,5 @@
-// The transport library's own all-reduce (MPI_Iallreduce), whatever it does inside. One step, or several where the
-// library's count of elements would not fit an int.
+// The transport library's own all-reduce (MPI_Iallreduce), whatever its algorithm. One step, or several if the number
+// of elements does not fit the library's int.
 #include <algorithm>
 
 #include "comm/collective/algorithms.hpp"
@@ -15,7 +15,7 @@ std::shared_ptr<const Plan> make_mpi_allreduce(const AllreduceRequest& request) 
   return std::make_shared<ListedPlan>("mpi", std::move(steps));
 }
 
-// Of libraries, whose own way is not known: what a ring moves.
+// The price of a library whose algorithm is not known: the payload of a ring.
 Price price_mpi(const AllreduceRequest& request) {
   return {.messages = 0, .payload_elems = 2 * (request.ranks - 1) * request.elems, .steps = 0};
 }

@@ -1,14 +1,14 @@
 // Every rank sends its whole buffer to every other and sums all of them in the order of ranks, so that all end with the
 // same bits.
 //
-// One link deep, k(k-1) messages of the whole buffer, and k times the buffer as extra memory. What every other
-// algorithm is measured against, and the fastest for a handful of bytes on few ranks.
+// One step deep, k(k-1) messages of the whole buffer, and k times the buffer as extra memory. The baseline of all other
+// algorithms, and the fastest for a handful of bytes on few ranks.
 //
-// Slot r holds rank r's buffer; sending from the own slot leaves the buffer free for the sum:
+// Slot r holds rank r's buffer; sending from this rank's slot leaves the buffer free for the sum:
 //
 //   copy   buffer into slot me
 //   recv   rank me-d's buffer into its slot, send slot me to rank me+d after the copy, for d = 1 .. k-1 (mod k)
-//   sum    slot 0 copied after the first copy, slots 1 .. k-1 added, each after it was filled and the one before it
+//   sum    slot 0 copied after the first copy, slots 1 .. k-1 added, each after it was filled and the previous one
 #include "comm/collective/algorithms.hpp"
 
 namespace echelon::inline comm {

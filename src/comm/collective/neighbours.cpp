@@ -16,8 +16,8 @@ struct Message {
   bool out = false;
 };
 
-// All messages of a graph in order of distance, then sender, could be passed on one by one: each rank takes its own in
-// that order.
+// All messages of a graph could be passed on one by one in the order of distance, then sender: each rank takes its own
+// messages in that order.
 std::vector<Message> messages_of(const NeighbourRequest& r) {
   std::vector<Message> all;
   for (const int to : r.send_to) all.push_back({(to - r.rank + r.ranks) % r.ranks, r.rank, to, true});

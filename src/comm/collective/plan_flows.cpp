@@ -20,7 +20,7 @@ int longest_chain(const RankPlans& plans) {
   std::vector<std::vector<int>> finish;
   for (const auto& plan : plans) finish.emplace_back(static_cast<std::size_t>(plan->steps()), 0);
   const auto at = [&](PlanPlace place) -> int& { return finish[place.rank][static_cast<std::size_t>(place.index)]; };
-  // Links before this step can start. Where a receive waits for its slot, it waits for memory, not for a message.
+  // Messages before this step can start. A receive that waits for its slot waits for memory, not for a message.
   const auto start = [&](PlanPlace place) {
     const Step step = step_at(plans, place);
     int links = 0;
@@ -41,7 +41,7 @@ int longest_chain(const RankPlans& plans) {
       other_end[{flow.receives[i].rank, flow.receives[i].index}] = flow.sends[i];
       other_end[{flow.sends[i].rank, flow.sends[i].index}] = flow.receives[i];
     }
-  // Relaxed until nothing changes: a message is a link deeper than what either of its ends waits for.
+  // Repeated until nothing changes: a message is one level deeper than the messages that either of its ends waits for.
   for (bool changed = true; changed;) {
     changed = false;
     for (std::size_t r = 0; r < plans.size(); ++r)

@@ -1,4 +1,4 @@
-// The plans of all ranks of one collective, looked at together.
+// Analyses the plans of all ranks of one collective together.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using RankPlans = std::vector<std::shared_ptr<const Plan>>;
 
 struct PlanPlace {
   std::size_t rank = 0;
-  std::int64_t index = 0;  // of a step
+  std::int64_t index = 0;  // index of a step
 };
 
 // The messages from one rank to another: sends and receives, each in the plan's order.
@@ -28,10 +28,11 @@ std::map<std::pair<int, int>, PlanFlow> flows_of(const RankPlans& plans);
 
 inline Step step_at(const RankPlans& plans, PlanPlace at) { return plans[at.rank]->step(at.index); }
 
-// Links in the longest chain of messages that wait for each other, over all ranks: a message waits for those that
-// either of its ends waits for, except for room in a slot. Repeated passes over all steps: for plans of few segments.
+// Returns the number of messages in the longest chain of messages that wait for each other, over all ranks: a message
+// waits for those that either of its ends waits for, except for room in a slot. Makes repeated passes over all steps,
+// so it is meant for plans of few segments.
 int longest_chain(const RankPlans& plans);
-// Of an all-reduce, from the plans of all `ranks`; 0 where these have more than 20,000 steps.
+// The same for an all-reduce, from the plans of all `ranks`; 0 where these have more than 20,000 steps.
 int longest_chain_of(std::string_view algorithm, AllreduceRequest request, int ranks);
 
 }  // namespace echelon::inline comm

@@ -1,5 +1,5 @@
-// The memory of one plan under way: the buffer of the caller, the slots of the plan, and, where values are coded, the
-// messages of both. Used by the executor alone, on the thread that drives.
+// The memory of one plan in flight: the caller's buffer, the slots of the plan and, for encoded values, the messages of
+// both. Used only by the executor, on the thread that drives.
 #pragma once
 
 #include <cstddef>
@@ -21,22 +21,23 @@ class PlanMemory {
     std::size_t bytes = 0;
   };
 
-  // Scratch bytes that `start` needs: slots * slot_elems values, or their most_bytes with a form; a form that is
-  // in_place needs the most_bytes of the whole buffer on top.
+  // The scratch bytes that `start` needs: slots * slot_elems values, or their most_bytes with a form; a form that is
+  // in_place also needs the most_bytes of the whole buffer.
   static std::size_t bytes_for(const Plan& plan, DType dtype, const WireForm* form);
 
-  // `form` null: values are sent as they are. Scratch grows where it is too small and never shrinks. All arguments
-  // outlive the plan's run. Throws MemoryError. Calls form->begin; `finish` calls form->finish.
+  // `form` null: values are sent unencoded. Scratch memory grows if it is too small and never shrinks. All arguments
+  // outlive the run of the plan. Throws MemoryError. Calls form->begin if the plan has steps; `finish` calls
+  // form->finish.
   void start(const Plan& plan, void* data, DType dtype, WireForm* form);
   void finish();
 
-  // The message of a send. `same_bytes` above 0: exactly this range is under way already, in a message of that length,
-  // which is sent again without encoding.
+  // Returns the message of a send. If `same_bytes` is above 0, exactly this range is already in flight in a message of
+  // that length, which is sent again without encoding.
   Block outgoing(const Step& step, std::size_t same_bytes);
-  // Whether the step's message lies in memory that messages of overlapping ranges use too.
+  // Whether the step's message is in memory that is also used by messages of overlapping ranges.
   bool shares_messages(const Step& step) const { return form_ && step.slot < 0; }
-  // Room for the message of a receive; and, once it is there, decoding it or noting its length. False: its length is
-  // not possible for this range.
+  // `incoming` returns the memory for the message of a receive. `arrived` decodes the message, or notes its length; it
+  // returns false where the length is not valid for this range.
   Block incoming(const Step& step);
   bool arrived(const Step& step, std::size_t bytes);
 
@@ -62,8 +63,8 @@ class PlanMemory {
   DType dtype_ = DType::f32;
   WireForm* form_ = nullptr;
   std::size_t slot_bytes_ = 0;
-  std::vector<std::size_t> filled_;  // by slot: the length of the message in it
-  std::byte* image_ = nullptr;       // of the buffer: where its ranges' messages lie
+  std::vector<std::size_t> filled_;  // length of the message in each slot
+  std::byte* image_ = nullptr;       // memory for the messages of the buffer's ranges
   std::unique_ptr<std::byte, Free> scratch_;
   std::size_t scratch_bytes_ = 0;
 };

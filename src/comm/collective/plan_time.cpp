@@ -10,7 +10,7 @@
 namespace echelon::inline comm {
 namespace {
 
-// A step of a lane; a lane is what one rank does of one collective.
+// A step of a lane; a lane is the part of one rank in one collective.
 struct At {
   std::size_t lane = 0, index = 0;
 };
@@ -119,7 +119,7 @@ class VirtualRun {
     }
   }
 
-  // The i-th send to a peer is its i-th receive from here. `first`: the collective's lane of rank 0.
+  // The i-th send to a peer is the i-th receive of that peer from here. `first` is the collective's lane of rank 0.
   void join_ends(std::size_t first) {
     std::map<std::pair<std::size_t, std::size_t>, std::queue<At>> sends;
     for (std::size_t l = first; l < first + ranks_.size(); ++l)
@@ -141,7 +141,7 @@ class VirtualRun {
 
   void push(double time_s, At at, What what) { events_.push({time_s, order_++, at, what}); }
 
-  // Nothing is missing any more. A message begins once that is so at both ends.
+  // Called when a step has no missing predecessor. A message begins once this holds at both ends.
   void offer(At at, double now_s) {
     Node& here = node(at);
     here.ready = true;
@@ -163,7 +163,7 @@ class VirtualRun {
     push(start_s, at, What::leaves);
   }
 
-  // The message has the sender's card from now on.
+  // The message occupies the sender's card from now on.
   void leave(At at, double now_s) {
     const At other = node(at).other;
     const Link& link = link_of(at);
@@ -183,11 +183,11 @@ class VirtualRun {
   bool stays_inside(At at) const { return host_of(at) == host_of(lanes_[at.lane].nodes[at.index].other); }
   int host_of(At at) const { return hosts_[rank_of(at.lane)]; }
   const Link& link_of(At at) const { return stays_inside(at) ? network_.inside : network_.between; }
-  // At this end of the message.
+  // The card at this end of the message.
   Card& card_of(At at) { return stays_inside(at) ? ranks_[rank_of(at.lane)].card : cards_[host_of(at)]; }
   int switch_of(At at) const { return network_.hosts_per_switch > 0 ? host_of(at) / network_.hosts_per_switch : 0; }
 
-  // One of the steps that `at` waits for is done.
+  // Called when one of the steps that `at` waits for is done.
   void one_less_missing(At at, double now_s) {
     if (--node(at).missing == 0) offer(at, now_s);
   }

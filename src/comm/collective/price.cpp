@@ -1,5 +1,5 @@
-// The formulas of the price list (configs/strategies/ALLREDUCE.md), worked out without a plan; each all-reduce has its
-// own in its file.
+// The formulas of the price list (configs/strategies/ALLREDUCE.md), computed without a plan; each all-reduce has its
+// own formula in its file.
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -15,11 +15,11 @@ Price price_allreduce(std::string_view algorithm, const AllreduceRequest& reques
   if (algorithm == #name) return price_##name(request);
   ECHELON_ALLREDUCE(X)
 #undef X
-  return price_mpi(request);  // likewise of the GPUs' library
+  return price_mpi(request);  // also for the GPUs' library
 }
 
-// Up the tree rank r sends its own block and those of the ranks below it, as many as r's lowest set bit; down it goes
-// the whole.
+// Going up the tree, rank r sends its own block and those of the following ranks, as many as its lowest set bit; going
+// down, all blocks are sent.
 Price price_allgather(int ranks, std::int64_t block_elems) {
   Price price;
   if (ranks == 1 || block_elems == 0) return price;

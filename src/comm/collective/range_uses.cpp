@@ -4,7 +4,7 @@
 
 namespace echelon::inline comm {
 
-// Afterwards a use begins at `at`.
+// Splits uses so that one begins at `at`.
 void RangeUses::cut(std::int64_t at) {
   const auto use = std::prev(uses_.upper_bound(at));
   if (use->first == at) return;

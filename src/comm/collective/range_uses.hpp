@@ -1,6 +1,6 @@
-// For each element of a buffer: the step that wrote it last and the steps that have read it since. From this follow the
+// Tracks for each element of a buffer the step that wrote it last and the steps that have read it since. This gives the
 // steps that a new one must wait for (read after write, write after read, write after write). O(log ranges + touched
-// ranges) a call; indices in `waits` may repeat and may be -1 (never written).
+// ranges) per call; indices in `waits` may repeat and may be -1 (never written).
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace echelon::inline comm {
 
 class RangeUses {
  public:
-  // Adds the steps that a read of `range` waits for: those that wrote it last.
+  // Adds to `waits` the steps that wrote elements of `range` last, for which a read must wait.
   void before_read(ElemRange range, std::vector<std::int64_t>& waits);
-  // Likewise for a write: those that wrote it last, and those that have read it since.
+  // Adds to `waits` the steps that wrote elements of `range` last and those that have read them since.
   void before_write(ElemRange range, std::vector<std::int64_t>& waits);
   void note_read(ElemRange range, std::int64_t step);
   void note_write(ElemRange range, std::int64_t step);
@@ -24,10 +24,10 @@ class RangeUses {
  private:
   struct Use {
     std::int64_t end = std::numeric_limits<std::int64_t>::max();
-    std::int64_t writer = -1;  // -1: none yet
+    std::int64_t writer = -1;  // -1: not written yet
     std::vector<std::int64_t> readers;
   };
-  using Map = std::map<std::int64_t, Use>;  // by first element; without gaps
+  using Map = std::map<std::int64_t, Use>;  // by first element, without gaps
   void cut(std::int64_t at);
   Map::iterator from(ElemRange range);
 

@@ -82,7 +82,7 @@ class RingPlan final : public Plan {
   std::int64_t elems_, segments_;
 };
 
-// The same, listed, for any parts: where some are empty, and as the halves of another plan.
+// The same as a listed plan for any parts: used if some are empty, and for the halves of another plan.
 void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
   const int k = team.size(), left = team[(team.me + k - 1) % k], right = team[(team.me + 1) % k];
   const auto part = [&](int place) { return parts[static_cast<std::size_t>((place + 2 * k) % k)]; };
@@ -112,7 +112,7 @@ std::shared_ptr<const Plan> make_ring_allreduce(const AllreduceRequest& request)
   return std::make_shared<RingPlan>(request);
 }
 
-// The number of segments follows from the plan of any rank: 5 steps a round and segment.
+// The number of segments follows from the plan of any rank: 5 steps per round and segment.
 Price price_ring(const AllreduceRequest& request) {
   const std::int64_t k = request.ranks, n = request.elems;
   ECHELON_CHECK_GE(k, 2, "ranks of a price");

@@ -10,9 +10,9 @@
 namespace echelon::inline comm {
 namespace {
 
-// One of every host, then a second of every host, and so on.
+// Returns one rank of every host, then a second rank of every host, and so on.
 std::vector<int> spread_over_hosts(const AllreduceRequest& request) {
-  std::vector<std::pair<int, int>> turns;  // (how many of its host come before it, rank)
+  std::vector<std::pair<int, int>> turns;  // (number of earlier ranks on its host, rank)
   std::vector<int> seen(static_cast<std::size_t>(request.ranks));
   for (int r = 0; r < request.ranks; ++r) {
     const int host = request.hosts.empty() ? r : request.hosts[static_cast<std::size_t>(r)];
@@ -24,7 +24,7 @@ std::vector<int> spread_over_hosts(const AllreduceRequest& request) {
   return ranks;
 }
 
-// By rank the number of the server that it is; -1: it is none.
+// The server number of each rank; -1: the rank is not a server.
 std::vector<int> server_numbers(const AllreduceRequest& request) {
   const int servers = server_count(request);
   const int most = request.dedicated_servers ? request.ranks - 1 : request.ranks;
@@ -41,19 +41,19 @@ std::vector<int> server_numbers(const AllreduceRequest& request) {
   return numbers;
 }
 
-// What a server with this number holds.
+// The range that the server with this number holds.
 ElemRange part_of(const AllreduceRequest& request, int number) {
   if (number < 0) return {};
   if (request.whole_on < 0) return even_part(request.elems, server_count(request), number);
   return number == request.whole_on ? ElemRange{0, request.elems} : ElemRange{};
 }
 
-// The plan of push, pull, or both, with steps computed on demand: per server k - 1 messages of its part are taken and
-// as many sent, so that a list would hold 5 (k-1) steps. Here 20 bytes a rank are held, and a step is found in O(log
+// The plan of push, pull, or both, with steps computed on demand: each server receives k - 1 messages of its part and
+// sends as many, so that a list would hold 5 (k-1) steps. This class holds 20 bytes per rank, and finds a step in O(log
 // k).
 //
 // In round d rank r sends to rank r + d and receives from rank r - d (mod k), so that all servers are busy at once and
-// no rank waits for a peer that is not there yet. Segment j of a round, where C segments come and G go:
+// no rank waits for a peer that is not there yet. Segment j of a round, in which C segments arrive and G leave:
 //
 //   push   recv  segment j of the own part into slot t mod L    after the add of t-L, t counting those received so
 //          send  segment j of the other's part
@@ -61,7 +61,7 @@ ElemRange part_of(const AllreduceRequest& request, int number) {
 //   pull   recv  segment j of the other's part                  after it was sent in the push
 //          send  segment j of the own part                      after the last add
 //
-// A dedicated server holds nothing of its own: what comes first is received in place, not added.
+// A dedicated server contributes nothing: its first message is received in place instead of being added.
 class ServerPlan final : public Plan {
  public:
   ServerPlan(const char* name, const AllreduceRequest& request, bool pushes, bool pulls)
@@ -105,13 +105,13 @@ class ServerPlan final : public Plan {
   }
 
  private:
-  // Of one round: segments that come and go, and whether those that come are added.
+  // One round: the numbers of segments that arrive and leave, and whether those that arrive are added.
   struct Round {
     std::int64_t come = 0, go = 0;
     bool adds = false;
 
     std::int64_t steps() const { return before(std::max(come, go)); }
-    // Steps before those of segment j; in a segment's order: recv, send, add.
+    // Number of steps before those of segment j. The order in a segment is recv, send, add.
     std::int64_t before(std::int64_t j) const { return std::min(j, come) * (adds ? 2 : 1) + std::min(j, go); }
     std::int64_t recv(std::int64_t j) const { return before(j); }
     std::int64_t send(std::int64_t j) const { return before(j) + (j < come ? 1 : 0); }
@@ -135,7 +135,7 @@ class ServerPlan final : public Plan {
     return {whole.begin + cut.begin, whole.begin + cut.end};
   }
 
-  // Rounds in which a worker sends to this rank, by number from 0; the first of a dedicated server adds nothing.
+  // Rounds in which a worker sends to this rank, numbered from 0; the first round of a dedicated server adds nothing.
   int first_adding() const { return trains() ? 0 : 1; }
   int worker_round(int number) const {
     if (!trains()) return me_ - workers_ + number + 1;
@@ -154,7 +154,7 @@ class ServerPlan final : public Plan {
   }
   std::int64_t push_begin(int d) const { return begin_[static_cast<std::size_t>(push_at_ + d - 1)]; }
 
-  // The step that leaves segment j of the own part as it is after that many rounds of workers; -1: none did.
+  // The step after which segment j of the own part has its value after `rounds` rounds of workers; -1: no such step.
   std::int64_t summed(int rounds, std::int64_t j) const {
     if (push_at_ < 0 || rounds == 0) return -1;
     const int d = worker_round(rounds - 1);
@@ -206,14 +206,14 @@ class ServerPlan final : public Plan {
   int k_, me_, workers_;
   std::vector<int> server_of_;  // by rank; -1: it serves nothing
   ElemRange mine_;
-  std::int64_t segments_;  // of the own part
+  std::int64_t segments_;  // number in this rank's part
   int adding_ = 0;         // rounds of the push that add
   std::int64_t steps_ = 0;
-  int push_at_ = -1, pull_at_ = -1;  // in begin_; -1: there is no such half
-  std::vector<std::int64_t> begin_;  // first step of each round, and the number of steps
+  int push_at_ = -1, pull_at_ = -1;  // in begin_; -1: the plan does not have this half
+  std::vector<std::int64_t> begin_;  // first step of each round, followed by the number of steps
 };
 
-// The halves, listed, for any parts on a team that all contribute: parts of another plan.
+// The halves as listed plans, for any parts on a team in which all contribute: used as parts of another plan.
 void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
   const int k = team.size();
   const ElemRange mine = parts[static_cast<std::size_t>(team.me)];

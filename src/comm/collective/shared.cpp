@@ -1,14 +1,14 @@
-// Ranks of one host sum through memory that they share (shared_channel.hpp): no message. Every value is summed by one
+// Ranks of one host sum through shared memory (shared_channel.hpp), without a message. Every value is summed by one
 // rank in one pass over all ranks' values, in one binary tree over ranks, or by all ranks in that same order.
 //
 //   one stage    two ranks, or few elements: each rank puts its values into its slot and sums all slots
-//   two stages   each rank owns an even part: it puts the others' parts, sums its own, keeps the sum in its slot, and
+//   two stages   each rank owns an even part: it puts the others' parts, sums its own, keeps the sum in its slot and
 //                gets the other sums
 //
-// Buffers pass in pieces, so that the slots stay in the cache and a rank fills one while others read another. Bytes
-// that a rank copies, beside those it sums: G in one stage, 2(k-1)/k G in two. As the inner part of `hierarchical`, the
-// two stages are its reduce and its gather. Graham, Shipman, Euro PVM/MPI 2008; Jain et al., SC 2018 (shared-memory
-// collectives with slots and flags).
+// Buffers are processed in pieces, so that the slots stay in the cache and a rank fills one while others read another.
+// In addition to the bytes that it sums, a rank copies G bytes in one stage, 2(k-1)/k G in two. As the inner part of
+// `hierarchical`, the two stages are its reduce and its gather. Graham, Shipman, Euro PVM/MPI 2008; Jain et al., SC
+// 2018 collectives with slots and flags).
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -19,11 +19,11 @@ namespace echelon::inline comm {
 namespace {
 
 constexpr std::int64_t kSlot = SharedChannel::kSlotElems;
-constexpr std::int64_t kOneStage = 2048;  // elements at most, of more than two ranks
+constexpr std::int64_t kOneStage = 2048;  // most elements for one stage with more than two ranks
 
 std::int64_t up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Cuts parts into as many pieces each as slots take: piece c of every rank's part lies in the slot of use c.
+// Cuts each part into the same number of pieces, which fit slots: piece c of every rank's part is in the slot of use c.
 class Pieces {
  public:
   Pieces(const Team& team, const Parts& parts) : team_(team), parts_(parts) {
@@ -63,8 +63,8 @@ class Pieces {
   std::int64_t count_ = 0, stride_ = 0;
 };
 
-// In round i piece i is put and piece i - 1 is summed. That piece has been read by all who have passed the next put,
-// which may be the first one of another plan.
+// In round i piece i is put and piece i - 1 is summed. Piece i - 1 has been read by all ranks that have passed the next
+// put, which may be the first one of another plan.
 void one_stage(PlanBuilder& plan, const Team& team, std::int64_t elems) {
   const std::int64_t count = up(elems, kSlot);
   plan.next_part(team, count, count);
@@ -78,7 +78,7 @@ void one_stage(PlanBuilder& plan, const Team& team, std::int64_t elems) {
   }
 }
 
-// In round i piece i is put, piece i - 1 summed and piece i - 2 got, in phases 3i + 1 to 3i + 3.
+// In round i piece i is put, piece i - 1 is summed and piece i - 2 is fetched, in phases 3i + 1 to 3i + 3.
 void two_stages(PlanBuilder& plan, const Team& team, const Parts& parts) {
   const Pieces pieces(team, parts);
   const std::int64_t count = pieces.count(), rounds = count + 2;
@@ -90,7 +90,7 @@ void two_stages(PlanBuilder& plan, const Team& team, const Parts& parts) {
   }
 }
 
-// In round i piece i is put and piece i - 1 summed, in phases 2i + 1 and 2i + 2.
+// In round i piece i is put and piece i - 1 is summed, in phases 2i + 1 and 2i + 2.
 void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
   if (team.size() == 1) return;
   const Pieces pieces(team, parts);
@@ -141,7 +141,7 @@ std::shared_ptr<const Plan> make_shared_allreduce(const AllreduceRequest& reques
   return plan.finish("shared");
 }
 
-// Nothing is on the wire.
+// It sends nothing.
 Price price_shared(const AllreduceRequest&) { return {}; }
 
 }  // namespace echelon::inline comm

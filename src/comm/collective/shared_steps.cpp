@@ -11,8 +11,8 @@
 namespace echelon::inline comm {
 namespace {
 
-constexpr int kLooks = 100;           // at a counter, about a microsecond
-constexpr std::int64_t kBlock = 512;  // elements that are summed together, in the first-level cache
+constexpr int kLooks = 100;           // polls of a counter, about a microsecond
+constexpr std::int64_t kBlock = 512;  // elements that are summed together, in the L1 cache
 
 // out[i] = a[i] + b[i]; out may be a or b.
 template <class T>
@@ -21,7 +21,7 @@ void add(const T* a, const T* b, T* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = a[i] + b[i];
 }
 
-// The terms [first, last) as one binary tree, ((0+1)+(2+3))+.., n elements from `at` on.
+// Sums the terms [first, last) in one binary tree, ((0+1)+(2+3))+.., for n elements from `at` on.
 template <class T>
 void sum_as_tree(const std::vector<const void*>& terms, std::size_t first, std::size_t last, std::int64_t at, T* out,
                  std::int64_t n) {
@@ -67,7 +67,7 @@ int SharedSteps::run(const Step& step, Transport& transport) {
   return kDone;
 }
 
-// The rank that the step waits for; kDone: none.
+// Returns the rank that the step waits for, or kDone.
 int SharedSteps::missing(const Step& step) const {
   const SharedPart& part = step.shared;
   if (step.kind == StepKind::get) return channel_->has_passed(step.peer, part.needs) ? kDone : step.peer;
@@ -108,7 +108,7 @@ void SharedSteps::carry_out(const Step& step) {
   }
 }
 
-// Of the terms into the buffer, which is one of them, and into `kept` (null: nowhere).
+// Sums the terms into the buffer, which is one of them, and into `kept` if it is not null.
 template <class T>
 void SharedSteps::sum(T* buffer, T* kept, std::int64_t elems) {
   T total[kBlock];

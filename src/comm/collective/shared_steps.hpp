@@ -1,4 +1,4 @@
-// Carries out the steps of one plan on memory that ranks of a host share (plan.hpp: put, sum, get). Used by the
+// Runs the steps of one plan that work on memory shared by the ranks of a host (plan.hpp: put, sum, get). Used by the
 // executor, on the thread that drives.
 #pragma once
 
@@ -16,13 +16,13 @@ class SharedSteps {
  public:
   static constexpr int kDone = -2, kUnknown = -1;
 
-  // `data` is the buffer of the caller. All arguments outlive the plan's run.
+  // `data` is the caller's buffer. All arguments outlive the run of the plan.
   void start(const Plan& plan, void* data, DType dtype, int tag);
-  // The next step on shared memory in the plan's order: carried out, or the rank that it waits for (kUnknown where that
-  // cannot be told). Looks at the memory for about a microsecond; never blocks. Throws what
+  // Runs the next step on shared memory in the plan's order and returns kDone, or returns the rank that it waits for
+  // (kUnknown if that is not known). Polls the memory for about a microsecond; never blocks. Throws what
   // Transport::shared_channel throws.
   int run(const Step& step, Transport& transport);
-  // All steps of the plan are done.
+  // To be called once all steps of the plan are done.
   void finish();
 
  private:

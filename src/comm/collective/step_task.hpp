@@ -1,4 +1,4 @@
-// A copy or a sum of a plan, as a thread that helps makes it.
+// A copy or a sum of a plan as a task for a helper thread.
 #pragma once
 
 #include "base/spans.hpp"
@@ -10,7 +10,7 @@ namespace echelon::inline comm {
 
 class StepTask final : public HelperTask {
  public:
-  // By the thread that drives, while the one before is done. What is named stays until this one is.
+  // Called by the thread that drives while no task is running. Both arguments stay valid until this task is done.
   void set(PlanMemory& memory, const Step& step) {
     memory_ = &memory, step_ = &step;
     recorder_ = span_place.recorder;

@@ -20,7 +20,7 @@ constexpr std::size_t kInterfaceText = 256;
 
 struct GivenUp {};
 
-// Memory of messages, which the library may still write to after they were given up.
+// Memory of messages, to which the library may still write after they were abandoned.
 struct Memory {
   std::int64_t out = 0, in = 0;
   std::vector<std::byte> bytes;
@@ -31,7 +31,7 @@ struct Memory {
   }
 };
 
-// Blocking messages with one partner until a deadline; GivenUp after it.
+// Blocking messages with one partner until a deadline; throws GivenUp after it.
 class Talk {
  public:
   Talk(Transport& transport, int peer, int tag, double deadline_s, Memory& memory)
@@ -54,8 +54,8 @@ class Talk {
   void receive(void* data, std::size_t bytes) { finish(transport_.irecv(peer_, tag_, data, bytes)); }
 
  private:
-  // Spins as long as a short message takes: a thread that yields on a busy host gets its core back milliseconds later.
-  // Naps once it has waited long, so that other ranks of the host are not disturbed.
+  // Spins for the duration of a short message, because a thread that yields on a busy host gets its core back
+  // milliseconds later. Sleeps once it has waited long, so that other ranks of the host are not disturbed.
   void finish(Request request) {
     constexpr double kSpin_s = 2e-4, kPatience_s = 5e-3;
     const double start_s = now_s();
@@ -78,7 +78,7 @@ class Talk {
   Memory& memory_;
 };
 
-// 8 bytes there and back.
+// Sends 8 bytes there and back.
 void exchange_word(Talk& talk, bool leads, std::int64_t word = 0) {
   if (leads) talk.send_word(word);
   (void)talk.receive_word();
@@ -96,7 +96,7 @@ double measure_latency_s(Talk& talk, bool leads) {
   return times[kRoundTrips / 2];
 }
 
-// Seconds of one message with its acknowledgement, the best of three; fewer where they are slow.
+// Returns the seconds of one message with its acknowledgement: the best of three, or of fewer if they are slow.
 double best_time_s(Talk& talk, std::int64_t bytes, double seconds) {
   double best_s = 0, spent_s = 0;
   for (int turn = 0; turn < 3 && spent_s <= 4 * seconds; ++turn) {
@@ -111,7 +111,7 @@ double best_time_s(Talk& talk, std::int64_t bytes, double seconds) {
   return best_s;
 }
 
-// Bytes a second to the partner, which answers meanwhile.
+// Returns the bytes per second to the partner, which answers meanwhile.
 double drive(Talk& talk, double latency_s, double seconds) {
   double shorter_s = latency_s, time_s = 0;
   std::int64_t bytes = kFirst;
@@ -149,7 +149,7 @@ class Prober {
   AllPairs run() {
     const std::vector<int> leaders = links_.leaders();
     play(leaders);
-    int most = 0;  // rounds inside the largest host: all hosts pass as many
+    int most = 0;  // rounds inside the largest host; all hosts go through as many
     std::vector<int> neighbours;
     for (std::size_t host = 0; host < leaders.size(); ++host) {
       const std::vector<int> ranks = ranks_of(static_cast<int>(host));
@@ -171,7 +171,7 @@ class Prober {
     return ranks;
   }
 
-  // A tournament of these ranks; those that are not among them pass its rounds.
+  // Runs a tournament of these ranks; the others skip its rounds.
   void play(const std::vector<int>& players) {
     const auto count = static_cast<int>(players.size());
     const auto at = std::find(players.begin(), players.end(), me_);
@@ -203,7 +203,7 @@ class Prober {
     }
   }
 
-  // What this rank has measured, for rank 0: latencies and rates by peer, whether all is complete, the interface.
+  // This rank's results for rank 0: latencies and rates by peer, whether all is complete, and the interface.
   std::vector<std::byte> own_report() const {
     const std::size_t k = links_.ranks(), row = static_cast<std::size_t>(me_) * k;
     std::vector<std::byte> bytes((2 * k + 1) * sizeof(double) + kInterfaceText);

@@ -1,15 +1,15 @@
-// Latency and bandwidth between all pairs of ranks, measured in rounds in which pairs are disjoint: first between the
-// first ranks of hosts, so that no two pairs share a host's link, then inside every host at once. n hosts of at most m
-// ranks take n - 1 + m - 1 rounds (one more each where odd), not k^2 turns.
+// Measures latency and bandwidth between all pairs of ranks, in rounds of disjoint pairs: first between the first ranks
+// of hosts, so that no two pairs share a host's link, then inside all hosts at the same time. n hosts of at most m
+// ranks take n - 1 + m - 1 rounds (one more for each of the two that is odd) instead of k^2 turns.
 //
 //   latency     half the median of 31 round trips of 8 bytes
-//   bandwidth   each direction by itself: messages of 64 KiB, doubled until one takes `seconds` or has 64 MiB, each
-//               acknowledged; bytes/s = (s2 - s1) / (t2 - t1) of the last two sizes, best of three, which takes out
-//               latency, start-up and what a shaped link lets through at once
+//   bandwidth   each direction separately: messages of 64 KiB, doubled until one takes `seconds` or has 64 MiB, each
+//               acknowledged; bytes/s = (s2 - s1) / (t2 - t1) of the last two sizes, best of three. This excludes
+//               latency, start-up and the burst that a shaped link lets through at once
 //
-// The transport is used directly, by the calling thread, without an engine. No wait is unlimited: in round r a rank
-// waits for its partner until (2 r + 1) limit_s after its start, and both are through or have given up at (2 r + 2)
-// limit_s, so that a rank held up by a blocked link is not blamed by its next partner. A link whose partner does not
+// The calling thread uses the transport directly, without an engine. Every wait has a limit: in round r a rank waits
+// for its partner until (2 r + 1) limit_s after its start, and both have finished or given up at (2 r + 2) limit_s, so
+// that a rank that was held up by a blocked link is not blamed by its next partner. A link whose partner does not
 // answer in time is blocked in that direction.
 #pragma once
 
@@ -22,19 +22,19 @@
 namespace echelon::inline comm {
 
 struct AllPairsOptions {
-  double seconds = 0.05;  // a message of the bandwidth
-  double limit_s = 10;    // of a wait
-  std::string interface;  // of this host, for the result
+  double seconds = 0.05;  // duration of a message in the bandwidth measurement
+  double limit_s = 10;    // limit of a wait
+  std::string interface;  // interface of this host, copied to the result
 };
 
 struct AllPairs {
   LinkMatrix links;         // on rank 0; elsewhere empty
-  std::vector<int> silent;  // ranks that did not report to rank 0 in time: what they sent is not known
-  bool complete = false;    // nothing was given up, on this rank; on rank 0: on any
+  std::vector<int> silent;  // ranks that did not report to rank 0 in time: their results are not known
+  bool complete = false;    // nothing was given up on this rank; on rank 0: on any rank
 };
 
-// Collective: all ranks of the transport call it with equal options. Throws EnvironmentError where the transport does.
-// Buffers of messages that were given up are kept until the process ends.
+// Collective: all ranks of the transport call it with equal options. Throws EnvironmentError if the transport does.
+// Buffers of abandoned messages are kept until the process ends.
 AllPairs measure_all_pairs(Transport& transport, const AllPairsOptions& options);
 
 }  // namespace echelon::inline comm

@@ -13,15 +13,16 @@ namespace {
 
 constexpr double kSlowRate = 0.5, kSlowLatency = 3, kSlowLatencyAbove_s = 20e-6, kUneven = 1.5;
 
-constexpr std::size_t kLeastLinks = 6;  // worth a comparison: those of three ends
+constexpr std::size_t kLeastLinks = 6;  // fewest links worth a comparison: those of three endpoints
 
-// Links of one kind among players: hosts, or the ranks of a host.
+// Links of one kind, and their endpoints ("players"): hosts, or the ranks of a host.
 struct Kind {
   std::vector<int> ranks;  // by player
   std::vector<std::string> names;
 };
 
-// Of known values above 0, rounded to the better side of both kinds: up above the middle. 0 where there is none.
+// A quantile of the known values above 0. It is rounded to a neighbouring value: up if above the middle, else down. 0
+// if there is no value.
 double quantile_of(std::vector<double> values, double part) {
   std::erase_if(values, [](double v) { return !(v > 0); });
   if (values.empty()) return 0;
@@ -73,7 +74,7 @@ class Finder {
   }
   std::vector<bool>::reference named(std::size_t a, std::size_t b) { return named_[a * players() + b]; }
 
-  // The host whose links are at fault, then the links that no host explains.
+  // Reports hosts whose links are at fault, then the links that no host explains.
   void find(std::vector<std::string>& out, const char* what, const Test& test,
             double (Finder::*value)(std::size_t, std::size_t) const, const Text& text) {
     for (const bool sends : {true, false})
@@ -87,7 +88,7 @@ class Finder {
           if (a == b || !test(sends ? a : b, sends ? b : a)) continue;
           named(sends ? a : b, sends ? b : a) = true;
           if (test(sends ? b : a, sends ? a : b) && (this->*value)(a, b) == (this->*value)(b, a))
-            named(sends ? b : a, sends ? a : b) = true;  // blocked, or a latency: the same both ways
+            named(sends ? b : a, sends ? a : b) = true;  // blocked, or a latency: equal in both directions
         }
         out.push_back(fmt::format("{} {} {} {} of {} others: {}", kind_.names[a], what, sends ? "to" : "from",
                                   values.size(), players() - 1, text(quantile_of(values, 0.5))));
@@ -118,7 +119,7 @@ class Finder {
   std::vector<bool> named_;
 };
 
-// Compares the links of each kind with those of all.
+// Compares the links of each of `kinds` with the links of all of them.
 void find_in(const LinkMatrix& links, const std::vector<Kind>& kinds, LinkFaults& faults) {
   std::vector<double> rates, latencies;
   for (const Kind& kind : kinds)

@@ -2,13 +2,13 @@
 //
 //   {"format": "echelon-network", "version": 1,
 //    "date": "2026-01-31T12:00:00Z", "transport": "mpi (Open MPI 4.1.4)",
-//    "host_names": ["n1", "n2"],                  one a host
-//    "interfaces": ["eth0 10.0.0.1 ..", ..],      one a host: where its packets to other hosts leave; "" not known
+//    "host_names": ["n1", "n2"],                  one per host
+//    "interfaces": ["eth0 10.0.0.1 ..", ..],      one per host: the one that it sends to other hosts by; "": not known
 //    "hosts": [0, 0, 1, 1],                       by rank: index of its host
 //    "latency_s":   [[null, 3e-07, ..], ..],      [from][to], s: half a round trip of 8 bytes; null: not measured
 //    "bytes_per_s": [[null, 5e+09, ..], ..]}      [from][to], bytes/s in this direction; 0: blocked
 //
-// The diagonals are null. Links between hosts are measured between the first ranks of each and hold for all of them.
+// The diagonals are null. Links between hosts are measured between their first ranks and hold for all their ranks.
 #pragma once
 
 #include <limits>
@@ -25,25 +25,25 @@ struct LinkMatrix {
   std::vector<int> hosts;
   std::vector<double> latency_s, bytes_per_s;  // [from * ranks + to]; NaN: not measured; bytes_per_s 0: blocked
 
-  // Nothing measured yet.
+  // A matrix without measurements.
   static LinkMatrix of(const std::vector<std::string>& host_names, const std::vector<int>& hosts);
   std::size_t ranks() const { return hosts.size(); }
   std::size_t at(int from, int to) const {
     return static_cast<std::size_t>(from) * ranks() + static_cast<std::size_t>(to);
   }
   bool blocked(int from, int to) const { return bytes_per_s[at(from, to)] == 0; }
-  // First rank of each host.
+  // The first rank of each host.
   std::vector<int> leaders() const;
-  // Copies what was measured between the leaders of two hosts to all their ranks.
+  // Copies the measurements between the leaders of two hosts to all pairs of their ranks.
   void spread_between_hosts();
 };
 
-// For prices of plans: the medians of the links inside hosts and between hosts that are not blocked; a kind without one
-// gets the numbers of the other, add_bytes_per_s keeps its default.
+// The parameters for pricing plans: the medians of the links inside hosts and of those between hosts that are not
+// blocked; a kind without such a link gets the numbers of the other, and add_bytes_per_s keeps its default.
 Network network_of(const LinkMatrix& links);
 
 std::string link_matrix_json(const LinkMatrix& links);
-// DataError where the file is not of this format or its sizes do not fit together, EnvironmentError where it cannot be
+// DataError if the file does not have this format or its sizes are inconsistent, EnvironmentError if it cannot be
 // read.
 LinkMatrix read_link_matrix(const std::string& path);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kSlow = 0.5, kBusy = 0.1, kElsewhere = 0.2, kOfStep = 0.2;
 
-// From one host to another.
+// The link from one host to another.
 struct HostLink {
   int from = 0, to = 0;
   double seconds = 0, bytes = 0;
@@ -67,7 +67,7 @@ bool all_slow(const Links& links, const Chosen& chosen) {
   return any;
 }
 
-// Whether few of the slow links' seconds are those of others than the chosen.
+// Whether few of the slow links' seconds are those of links other than the chosen ones.
 bool covers(const Links& links, const Chosen& chosen) {
   double all_s = 0, chosen_s = 0;
   for (const HostLink& link : links) {

@@ -21,7 +21,7 @@ std::string address_text(const sockaddr* address) {
   return inet_ntop(address->sa_family, bytes, text, sizeof text) != nullptr ? text : "";
 }
 
-// The local address of a datagram socket to this address; connecting sends nothing.
+// The local address of a datagram socket that is connected to `to`; connecting it sends nothing.
 std::string local_address(const addrinfo& to) {
   const int file = socket(to.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (file < 0) return {};

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "socket:[4711]" of each open file that is one.
+// Returns "socket:[4711]" for each open file that is a socket.
 std::set<std::string> own_sockets() {
   std::set<std::string> found;
   std::error_code error;
@@ -41,7 +41,7 @@ std::string host_text(in_addr_t address) {
 
 std::vector<std::string> unanswered_hosts() {
   constexpr const char* kAsked = "02";     // SYN_SENT
-  constexpr const char* kRepeats = "01:";  // the timer that runs is that of a retransmission
+  constexpr const char* kRepeats = "01:";  // the active timer is a retransmission timer
   constexpr unsigned kMostRepeats = 2;
   const std::set<std::string> own = own_sockets();
   std::set<std::string> hosts;

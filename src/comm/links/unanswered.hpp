@@ -1,5 +1,5 @@
-// Hosts that do not answer what this process sends them, by the kernel's table of TCP connections: the other ends of a
-// blocked link, where a library that waits for it says nothing.
+// Lists hosts that do not answer this process, from the kernel's table of TCP connections. They are the other ends of a
+// blocked link, about which a library that waits for it says nothing.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace echelon::inline comm {
 
-// "h3 (10.78.0.3)", or the address alone where it has no name; sorted. Of connections of this process that are asked
-// for and not answered, or on which data was sent more than twice without an answer. IPv4; empty where the kernel shows
-// no table. Resolves names as the system does, which may take seconds.
+// Returns "h3 (10.78.0.3)", or the address if it has no name; sorted. Includes the peers of connections of this process
+// whose connection request is unanswered, or that have not answered data sent more than twice. IPv4 only; empty if the
+// kernel shows no table. Resolves names by the system, which may take seconds.
 std::vector<std::string> unanswered_hosts();
 
 }  // namespace echelon::inline comm

@@ -97,7 +97,7 @@ class LocalTransport final : public Transport {
 
   std::shared_ptr<SharedBlock> share(std::size_t bytes) override { return world_->share(rank_, next_share_++, bytes); }
   bool shares_channels() const override { return true; }
-  // Of threads; nobody is waited for.
+  // The ranks are threads, so this never has to wait for a rank.
   SharedChannel* shared_channel(int tag, int&) override {
     world_->check();
     std::unique_ptr<SharedChannel>& channel = channels_[tag];
@@ -127,7 +127,7 @@ class LocalTransport final : public Transport {
  private:
   void check_peer(int peer) const { ECHELON_CHECK(peer >= 0 && peer < size(), "peer {} of {} ranks", peer, size()); }
 
-  // By rank: its own number; -1 on another host.
+  // For each rank its own number; -1 if it is on another host.
   std::vector<int> on_this_host() const {
     std::vector<int> ranks;
     for (int rank = 0; rank < size(); ++rank) {
@@ -161,7 +161,7 @@ class LocalTransport final : public Transport {
 
   std::shared_ptr<LocalWorld> world_;
   int rank_;
-  std::deque<LocalOp> ops_;  // addresses stay
+  std::deque<LocalOp> ops_;  // addresses must not change
   std::vector<std::int64_t> free_;
   std::map<int, std::unique_ptr<SharedChannel>> channels_;  // by tag
   std::int64_t next_reduce_ = 0, next_split_ = 0, next_share_ = 0;

@@ -1,8 +1,8 @@
-// Ranks as threads of one process: a transport for tests, with exact counters. Its clock is the host's.
+// A transport for tests whose ranks are threads of one process. It counts exactly; its clock is the host's.
 //
-// Stricter than MPI: no send is buffered (each completes only once its receive is posted), and a library all-reduce in
-// which sizes or dtypes of ranks differ is an EnvironmentError. A library all-reduce adds in rank order. `abort` throws
-// EnvironmentError on all ranks instead of ending the process.
+// It is stricter than MPI: no send is buffered (each completes only once its receive is posted), and a library
+// all-reduce in which sizes or dtypes of ranks differ throws EnvironmentError. A library all-reduce adds in rank order.
+// `abort` throws EnvironmentError on all ranks instead of ending the process.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@
 
 namespace echelon::inline comm {
 
-// One transport for each rank. `hosts` as in Transport::hosts; empty: all ranks on one host.
+// Returns one transport per rank. `hosts` has the meaning of Transport::hosts; empty: all ranks are on one host.
 std::vector<std::unique_ptr<Transport>> make_local_world(int ranks, const std::vector<int>& hosts = {});
 
-// The common state of the ranks of a local world; a harness keeps it to end ranks that still wait. Any thread.
+// The state shared by the ranks of a local world; a test harness keeps it to end ranks that still wait. Any thread.
 class LocalWorld;
 std::shared_ptr<LocalWorld> new_local_world(int ranks, const std::vector<int>& hosts = {});
 std::unique_ptr<Transport> local_transport(std::shared_ptr<LocalWorld> world, int rank);

@@ -24,7 +24,7 @@ void sum_in_rank_order(const std::vector<LocalOp*>& ops, std::size_t elems) {
     for (LocalOp* op : ops) std::memcpy(op->dst, sum.data(), elems * sizeof(T));
 }
 
-// What threads share without further ado.
+// Heap memory, which threads share anyway.
 class HeapBlock final : public SharedBlock {
  public:
   HeapBlock(const std::vector<std::size_t>& bytes, std::shared_ptr<WorldEnd> end) : end_(std::move(end)) {

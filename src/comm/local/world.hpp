@@ -18,20 +18,20 @@ namespace echelon::inline comm {
 
 enum class OpState : int { free, pending, done, truncated, mismatched };
 
-// One operation under way. Written under its mailbox's lock; `state` is published last.
+// One operation in flight. Written under its mailbox's lock; `state` is published last.
 struct LocalOp {
   std::atomic<OpState> state = OpState::free;
   bool sending = false, library = false;
-  int owner = 0;  // rank that called
-  int box = 0;    // rank whose mailbox it is in
-  int peer = 0;   // receive: the source asked for, afterwards the actual one
+  int owner = 0;  // rank that made the call
+  int box = 0;    // rank whose mailbox holds it
+  int peer = 0;   // receive: the requested source, afterwards the actual one
   int tag = 0;
   const void* src = nullptr;
   void* dst = nullptr;
   std::size_t bytes = 0;  // receive: capacity, afterwards the received bytes
 };
 
-// Why a world was ended; shared with the worlds split from it.
+// The reason why a world was ended; shared with the worlds split from it.
 struct WorldEnd {
   std::atomic<bool> ended = false;
   mutable std::mutex mutex;
@@ -43,7 +43,7 @@ struct WorldEnd {
 class LocalWorld {
  public:
   LocalWorld(int ranks, const std::vector<int>& hosts, std::shared_ptr<WorldEnd> end);
-  // Hosts are groups of ranks of one machine.
+  // A world whose hosts are groups of ranks of one machine.
   LocalWorld(const std::vector<int>& hosts, const LocalWorld& whole);
 
   int ranks() const { return static_cast<int>(boxes_.size()); }
@@ -51,21 +51,21 @@ class LocalWorld {
   const std::vector<std::string>& host_names() const { return host_names_; }
   const std::vector<int>& machines() const { return machines_; }
 
-  // Match `op` with the first waiting counterpart of its mailbox and copy the bytes, or queue it. `op` stays until its
-  // state is final or it was withdrawn.
+  // Match `op` with the first waiting counterpart in its mailbox and copy the bytes, or queue it. `op` must stay valid
+  // until its state is final or it was withdrawn.
   void send(LocalOp& op);
   void receive(LocalOp& op);
-  // The `call`-th library all-reduce of this rank; the last rank that calls computes the sum, in rank order.
+  // Takes part in the `call`-th library all-reduce of this rank; the last rank to call computes the sum, in rank order.
   void reduce(LocalOp& op, std::int64_t call, std::size_t elems, DType dtype);
   void withdraw(LocalOp& op);
-  // Blocks until all ranks have made their `call`-th split; throws when the world ends meanwhile. `hosts`: of all
-  // ranks, for a split in which they all stay together (Transport::with_hosts).
+  // Blocks until all ranks have made their `call`-th split; throws if the world ends meanwhile. `hosts` is given for
+  // all ranks, for a split in which they all stay together (Transport::with_hosts).
   std::unique_ptr<Transport> split(int rank, std::int64_t call, int color, int key, const std::vector<int>& hosts = {});
 
-  // Likewise for the `call`-th block of shared memory; null, without waiting, where ranks are on several hosts.
+  // The same for the `call`-th block of shared memory; returns null, without waiting, if ranks are on several hosts.
   std::shared_ptr<SharedBlock> share(int rank, std::int64_t call, std::size_t bytes);
 
-  // What the channels of this tag share, of all ranks.
+  // The memory that the channels of this tag share, over all ranks.
   std::shared_ptr<SharedBlock> channel_block(int tag);
 
   void end(const std::string& why);
@@ -87,7 +87,7 @@ class LocalWorld {
   };
   struct Split {
     std::vector<std::pair<int, int>> colours_and_keys;  // by rank
-    std::vector<int> hosts;                             // empty: as they are
+    std::vector<int> hosts;                             // empty: unchanged
     std::vector<std::unique_ptr<Transport>> parts;
     int arrived = 0, taken = 0;
   };
@@ -103,8 +103,8 @@ class LocalWorld {
   std::deque<Mailbox> boxes_;
   std::vector<int> hosts_, machines_;
   std::vector<std::string> host_names_;
-  std::mutex mutex_;                    // of the maps below
-  std::condition_variable split_done_;  // or memory shared
+  std::mutex mutex_;                    // guards the maps below
+  std::condition_variable split_done_;  // also signals that memory is shared
   std::map<std::int64_t, Reduction> reductions_;
   std::map<std::int64_t, Split> splits_;
   std::map<std::int64_t, SharedAllocation> allocations_;

@@ -1,4 +1,4 @@
-// <mpi.h> without its deprecated C++ bindings, and its return codes as exceptions. Included by comm/mpi/ only.
+// <mpi.h> without its deprecated C++ bindings; turns its return codes into exceptions. Included by comm/mpi/ only.
 #pragma once
 
 #include <fmt/format.h>

@@ -17,7 +17,7 @@ std::vector<std::string> mapped_segments() {
     const std::size_t begin = line.find('/');
     if (begin == std::string::npos || line.ends_with(" (deleted)")) continue;
     const std::string name = line.substr(line.rfind('/') + 1);
-    // Of Open MPI 4 and 5.
+    // The names that Open MPI 4 and 5 use.
     if (name.starts_with("vader_segment.") || name.starts_with("sm_segment.")) found.insert(line.substr(begin));
   }
   return {found.begin(), found.end()};

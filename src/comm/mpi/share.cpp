@@ -14,7 +14,7 @@ std::byte* aligned(void* data) {
                                       kAlignment);
 }
 
-// Windows stay until the process ends: to free one is collective, and ranks that leave after an error leave alone.
+// Windows are kept until the process ends: freeing one is collective, and ranks that leave after an error leave alone.
 class SharedWindow final : public SharedBlock {
  public:
   SharedWindow(MPI_Win window, int ranks) {

@@ -8,9 +8,9 @@
 
 namespace echelon::inline comm {
 
-// Collective over the communicator, whose ranks are on one host; `bytes` of this rank's part, aligned to 64, zeroed.
-// Null on every rank where any rank gets no such memory (a small /dev/shm). The window is never freed before the
-// process ends, since that is collective and ranks that leave after an error leave alone.
+// Collective over the communicator, whose ranks are on one host. `bytes` is the size of this rank's part, which is
+// aligned to 64 bytes and zeroed. Returns null on every rank if any rank cannot get the memory (a small /dev/shm). The
+// window is not freed before the process ends: freeing is collective, and ranks that leave after an error leave alone.
 std::shared_ptr<SharedBlock> make_shared_window(MPI_Comm communicator, std::size_t bytes);
 
 }  // namespace echelon::inline comm

@@ -15,13 +15,13 @@
 namespace echelon::inline comm {
 namespace {
 
-// Where the file is; or why there is none.
+// The location of the file, or the reason why there is none.
 struct Place {
   int process = 0, file = -1, error = 0;
   std::string path() const { return fmt::format("/proc/{}/fd/{}", process, file); }
 };
 
-// What came of it on all ranks: the first place in the host with an error.
+// The result on all ranks: the first place in the host with an error.
 struct Verdict {
   int error = 0, place = 0;
 };
@@ -41,7 +41,7 @@ class File {
 
 }  // namespace
 
-// The exchange of messages by which one block is made.
+// The exchange of messages that creates one block.
 struct MpiSharedChannels::Opening {
   Opening(MPI_Comm communicator, int tag) : host(communicator), message_tag(tag) {
     MPI_Comm_rank(host, &me);
@@ -52,7 +52,7 @@ struct MpiSharedChannels::Opening {
       receive(0, &place, sizeof place);
   }
 
-  // Whether the block is there, or cannot be; `missing`: the place that is waited for.
+  // Returns true once the block exists or cannot be created; sets `missing` to the place that it waits for.
   bool pass(int& missing) {
     for (;;) {
       if (const int peer = open_peer(); peer >= 0) return missing = peer, false;
@@ -66,7 +66,7 @@ struct MpiSharedChannels::Opening {
     }
   }
 
-  // The first peer whose message is under way; -1: all have come and gone.
+  // The first peer whose message is in flight; -1: all have completed.
   int open_peer() {
     for (Message& message : messages) {
       int done = 1;
@@ -154,7 +154,7 @@ MpiSharedChannels::MpiSharedChannels(MPI_Comm host, std::vector<int> ranks, int 
     parts_[static_cast<std::size_t>(ranks_[place])] = static_cast<int>(place);
 }
 
-// The library may still write to what a message under way names.
+// The library may still write to the memory of a message in flight.
 MpiSharedChannels::~MpiSharedChannels() {
   for (auto& [tag, entry] : entries_)
     if (entry.opening && !entry.opening->messages.empty()) (void)entry.opening.release();

@@ -1,10 +1,11 @@
-// Memory that the ranks of one host share under MPI, one block for each channel (Transport::shared_channel), made
-// without a blocking call and without a name: the lowest rank of the host makes a file in memory (memfd_create), the
-// others open it through /proc/<its process>/fd. So nothing is left in /dev/shm or TMPDIR whenever a process is killed,
-// and neither their space nor the umask matters; what is not touched takes no memory.
+// Memory that the ranks of one host share under MPI, one block per channel (Transport::shared_channel). It is made
+// without a blocking call and without a name: the lowest rank of the host makes a file in memory (memfd_create), and
+// the others open it through /proc/<its process>/fd. So nothing is left in /dev/shm or TMPDIR if a process is killed,
+// their space and the umask do not matter, and untouched pages take no memory.
 //
-// The first rank sends where the file is, the others answer whether they have mapped it, and it sends the result, so
-// that all ranks go on or all throw. Messages of a communicator of the host, which no counter includes.
+// The first rank sends the location of the file, the others answer whether they have mapped it, and the first rank
+// sends the result, so that either all ranks go on or all throw. These messages use a communicator of the host; no
+// counter includes them.
 #pragma once
 
 #include <map>
@@ -18,8 +19,8 @@ namespace echelon::inline comm {
 
 class MpiSharedChannels {
  public:
-  // `host`: a communicator of this host's ranks, taken over; `ranks`: by rank in it, the rank in the transport, which
-  // has `size` of them.
+  // Takes over `host`, a communicator of this host's ranks. `ranks` are their ranks in the transport, which has `size`
+  // ranks.
   MpiSharedChannels(MPI_Comm host, std::vector<int> ranks, int size);
   ~MpiSharedChannels();
   MpiSharedChannels(const MpiSharedChannels&) = delete;
@@ -29,7 +30,7 @@ class MpiSharedChannels {
  private:
   struct Opening;
   struct Entry {
-    std::unique_ptr<Opening> opening;  // until the channel is there
+    std::unique_ptr<Opening> opening;  // in progress until the channel exists
     std::unique_ptr<SharedChannel> channel;
   };
   int rank_of(int place) const { return ranks_[static_cast<std::size_t>(place)]; }

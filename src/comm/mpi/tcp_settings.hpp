@@ -1,14 +1,14 @@
-// Settings of Open MPI's TCP transport for the messages of an exchange, by its own variables (OMPI_MCA_..), which MPI
-// reads as it starts; what the user has set stays.
+// Settings of Open MPI's TCP transport for the messages of an exchange, made through its environment variables
+// (OMPI_MCA_..), which MPI reads at its start; variables that the user has set are kept.
 //
-//   btl_tcp_eager_limit  320 KiB: a segment (exchange.segment_kb, 256 KiB) leaves at once. Else its announcement and
-//                        the answer wait behind the data of other segments in both directions.
-//   btl_tcp_sndbuf       what the kernel takes of a connection: 64 KiB for cards up to 1 Gbit/s, 128 KiB up to
-//                        10 Gbit/s; above, and where the rate is not known, the kernel decides. Else megabytes queue
+//   btl_tcp_eager_limit  320 KiB, so that a segment (exchange.segment_kb, 256 KiB) leaves at once. Otherwise its
+//                        announcement and the answer wait behind the data of other segments in both directions.
+//   btl_tcp_sndbuf       send buffer of the kernel per connection: 64 KiB for cards up to 1 Gbit/s, 128 KiB up to
+//                        10 Gbit/s; above, or if the rate is not known, the kernel decides. Otherwise megabytes queue
 //                        before a slow card, and every acknowledgement waits behind them.
 //
-// Measured over 2 and 4 hosts at 100 Mbit/s and 1 Gbit/s: rings from 0.83 .. 0.92 of the bound to 0.95 .. 0.96, of
-// which a frame's headers leave 0.956 (results/exchange.md).
+// Measured with 2 and 4 hosts at 100 Mbit/s and 1 Gbit/s: rings improve from 0.83 .. 0.92 of the bound to 0.95 .. 0.96;
+// frame headers alone limit them to 0.956 (results/exchange.md).
 #pragma once
 
 #include <string>
@@ -17,12 +17,13 @@ namespace echelon::inline comm {
 
 inline constexpr int kEagerBytes = 320 << 10;
 
-// Before MPI is started.
+// Must be called before MPI is started.
 void set_tcp_defaults();
 
-// Bytes of btl_tcp_sndbuf for a card of so many Mbit/s; 0: the kernel's choice.
+// The value of btl_tcp_sndbuf in bytes for a card of `card_mbit_per_s`; 0: the kernel decides.
 int send_buffer_bytes(int card_mbit_per_s);
-// The fastest card that is up, bridges and the loop-back left out, by the text files below `folder`; -1: not known.
+// The rate of the fastest card that is up, bridges and the loopback excluded, read from the text files below `folder`;
+// -1: not known.
 int card_mbit_per_s(const std::string& folder = "/sys/class/net");
 
 }  // namespace echelon::inline comm

@@ -19,7 +19,7 @@
 namespace echelon::inline comm {
 namespace {
 
-// A count of bytes as MPI takes it: counts are ints, so beyond 2 GiB a type of 1 GiB blocks and a rest stands for all.
+// A byte count as MPI takes it: counts are ints, so beyond 2 GiB a datatype of 1 GiB blocks and a rest is used.
 struct ByteCount {
   explicit ByteCount(std::size_t bytes) {
     if (bytes <= INT_MAX) {
@@ -37,7 +37,7 @@ struct ByteCount {
     count = 1;
   }
   ~ByteCount() {
-    if (type != MPI_BYTE) MPI_Type_free(&type);  // what is under way keeps it
+    if (type != MPI_BYTE) MPI_Type_free(&type);  // operations in flight keep it
   }
   ByteCount(const ByteCount&) = delete;
 
@@ -53,12 +53,12 @@ struct UnderWay {
   std::size_t bytes = 0;
   bool done = false;
   int code = MPI_SUCCESS;
-  std::uint64_t seen = 0;  // the poll after which it was last looked at
+  std::uint64_t seen = 0;  // number of the poll after which it was last tested
 };
 
-// MPI_Test of a request that is not done polls the network: 1 us of system calls on TCP. So one MPI_Testsome tests all
-// requests, and `test` polls only for a request that it has tested since the last poll: a caller that tests all its
-// requests in turn polls once a round.
+// MPI_Test of an incomplete request polls the network, which takes 1 us of system calls on TCP. Therefore one
+// MPI_Testsome tests all requests, and `test` polls only for a request that it has already tested since the last poll:
+// a caller that tests all its requests in turn polls once per round.
 
 class MpiTransport final : public Transport {
  public:
@@ -66,7 +66,7 @@ class MpiTransport final : public Transport {
     open();
     find_hosts();
   }
-  // Of some ranks of `whole`, whose hosts are known; or of all, with other hosts.
+  // Over some ranks of `whole`, whose hosts are known; or over all of them, with other hosts.
   MpiTransport(MPI_Comm communicator, const MpiTransport& whole, const std::vector<int>& other_hosts = {})
       : communicator_(communicator) {
     open();
@@ -130,8 +130,8 @@ class MpiTransport final : public Transport {
     return completion;
   }
 
-  // A receive ends by itself: as cancelled, or with its message, where that is on its way. A library call cannot be
-  // given up: its request is left to the end of the process.
+  // A cancelled receive ends by itself: as cancelled, or with its message if that is arriving. A library call cannot be
+  // abandoned: its request remains until the process ends.
   void cancel(Request& request) override {
     UnderWay& op = at(request);
     MPI_Request& handle = requests_[static_cast<std::size_t>(request.id)];
@@ -239,7 +239,7 @@ class MpiTransport final : public Transport {
     request.id = -1;
   }
 
-  // `shared`: the ranks of this host in their order, taken over. The hosts are known.
+  // Takes over `shared`, a communicator of the ranks of this host in their order. The hosts must be known.
   void open_channels(MPI_Comm shared) {
     std::vector<int> here;
     for (int rank = 0; rank < size_; ++rank)
@@ -247,7 +247,7 @@ class MpiTransport final : public Transport {
     channels_.emplace(shared, std::move(here), size_);
   }
 
-  // Ranks that can share memory are on one host, identified by the lowest of them.
+  // Ranks that can share memory are on one host, which is identified by the lowest of them.
   void find_hosts() {
     MPI_Comm shared = MPI_COMM_NULL;
     mpi::check(MPI_Comm_split_type(communicator_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &shared),
@@ -302,14 +302,14 @@ class MpiTransport final : public Transport {
   std::vector<int> hosts_, machines_;
   std::vector<std::string> host_names_;
   std::vector<UnderWay> table_;        // by request id
-  std::vector<MPI_Request> requests_;  // likewise, contiguous for MPI_Testsome
-  std::vector<int> finished_;          // of one poll
-  std::vector<MPI_Status> statuses_;   // likewise
+  std::vector<MPI_Request> requests_;  // by request id, contiguous for MPI_Testsome
+  std::vector<int> finished_;          // result of one poll
+  std::vector<MPI_Status> statuses_;   // result of one poll
   std::vector<std::int64_t> free_;
   std::uint64_t polls_ = 1;
   std::atomic<std::size_t> abandoned_ = 0;  // any thread may ask
   std::optional<MpiSharedChannels> channels_;
-  std::optional<MessageCounters> counters_;  // once the number of ranks is known
+  std::optional<MessageCounters> counters_;  // set once the number of ranks is known
 };
 
 }  // namespace

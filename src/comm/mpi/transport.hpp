@@ -11,9 +11,9 @@
 namespace echelon::inline comm {
 
 // Takes over the communicator and frees it at its end, unless MPI was finalised before. Collective and blocking: the
-// hosts of all ranks are gathered, 260 bytes a rank (ranks that can share memory are on one host); parts that are split
-// from it take theirs over without a message; the communicator of those of one host is split off it. Errors of MPI are
-// EnvironmentErrors.
+// hosts of all ranks are gathered, 260 bytes per rank (ranks that can share memory are on one host), and a communicator
+// of the ranks of one host is split off. Transports that are split from this one inherit the hosts without a message.
+// MPI errors are thrown as EnvironmentErrors.
 std::unique_ptr<Transport> make_mpi_transport(MPI_Comm communicator);
 
 }  // namespace echelon::inline comm

@@ -26,7 +26,8 @@ bool has_pmi() {
   return false;
 }
 
-// Open MPI then ends the process inside MPI_Init, with 1 and a page about how to build it; another library may start.
+// In this case Open MPI ends the process inside MPI_Init, with exit code 1 and a page about how to build it; another
+// library may start.
 void hint_at_other_pmi() {
   const char* rank = std::getenv("PMI_RANK");
   if (std::getenv("PMIX_RANK") != nullptr || rank == nullptr || std::string_view(rank) != "0") return;

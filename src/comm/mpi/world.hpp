@@ -1,4 +1,4 @@
-// One start and one end of MPI in a process, and the refusal of launches that would leave every rank alone.
+// Starts and ends MPI once per process, and refuses launches that would leave every rank alone.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,29 @@
 
 namespace echelon::inline comm {
 
-// "Open MPI 4.1.4"; may be asked before MPI is started.
+// Returns "Open MPI 4.1.4"; may be called before MPI is started.
 std::string mpi_version();
 
 class MpiWorld {
  public:
-  // Starts MPI with MPI_THREAD_SERIALIZED, once a process; sets the rank of this thread (base/check.hpp). Throws
-  // EnvironmentError, with the remedy in one line, where Slurm started several tasks but MPI would give each a world of
-  // one rank (srun without PMI), or where the library does not offer the thread level. `initialised` is called with
-  // this rank once MPI_Init has returned: what follows needs links between ranks and may wait for one that is blocked.
+  // Starts MPI with MPI_THREAD_SERIALIZED, once per process; sets the rank of this thread (base/check.hpp). Throws
+  // EnvironmentError, with the remedy in one line, if Slurm started several tasks but MPI would give each a world of
+  // one rank (srun without PMI), or if the library does not offer the thread level. `initialised` is called with this
+  // rank once MPI_Init has returned; what follows needs links between ranks, and may wait for one that is blocked.
   explicit MpiWorld(const std::function<void(int rank)>& initialised = {});
-  // A barrier, then MPI_Finalize. While an exception unwinds, neither: other ranks may never reach the barrier, so the
-  // caller must call abort().
+  // Calls a barrier, then MPI_Finalize. While an exception unwinds, it calls neither, because other ranks may never
+  // reach the barrier; the caller must then call abort().
   ~MpiWorld();
   MpiWorld(const MpiWorld&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // All ranks, with a message space of its own. Collective; the transport must be destroyed before the world.
+  // A transport over all ranks, with its own message space. Collective; it must be destroyed before the world.
   std::unique_ptr<Transport> transport();
-  // The library's blocking all-reduce (sum, in place), outside any engine: what a program that calls MPI_Allreduce
-  // would take. No transport may have anything under way.
+  // The library's blocking all-reduce (sum, in place), outside any engine: the time that a program pays that calls
+  // MPI_Allreduce. No transport may have anything in flight.
   void allreduce(void* data, std::size_t elems, DType dtype);
-  // Ends every rank with this code, at once (MPI_Abort); any thread, no destructor runs.
+  // Ends every rank with this code at once (MPI_Abort); any thread, no destructor runs.
   [[noreturn]] static void abort(int exit_code);
 
  private:
@@ -42,17 +42,17 @@ class MpiWorld {
   int unwinding_ = 0;
 };
 
-// Tasks of Slurm by the environment: of the step that srun started this process in, 0 outside one (the shell of a job),
-// and of the whole job, 0 outside one. ConfigError where they are no numbers.
+// The numbers of Slurm tasks by the environment: of the step in which srun started this process, and of the whole job;
+// 0 outside one (a job's shell is in no step). ConfigError if they are not numbers.
 struct SlurmTasks {
   std::int64_t step = 0, job = 0;
   bool lone() const { return step == 0 && job > 1; }  // one process where several were asked for
 };
 SlurmTasks slurm_tasks();
 
-// The check of the launch, separate so that it can be tested without MPI: EnvironmentError where several tasks would
-// each be a world of one rank, or where one process was started for them. `launched`: mpirun or a PMI server started
-// this process.
+// The check of the launch, separate so that it can be tested without MPI. EnvironmentError if several tasks would each
+// be a world of one rank, or if only one process was started for several tasks. `launched`: mpirun or a PMI server
+// started this process.
 void refuse_lone_ranks(const SlurmTasks& tasks, bool launched);
 
 }  // namespace echelon::inline comm

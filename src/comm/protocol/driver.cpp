@@ -10,7 +10,7 @@
 namespace echelon::inline comm {
 namespace {
 
-// Whether a message could be matched by either of two receives.
+// Whether a message could match either of two receives.
 bool share_messages(const auto& a, const auto& b) {
   return a.tag == b.tag && (a.peer == b.peer || a.peer == kAnySource || b.peer == kAnySource);
 }
@@ -92,21 +92,22 @@ bool ProtocolDriver::deliver_posts() {
   return moved;
 }
 
-// A timer that is armed again while it is handled fires in a later pass.
+// A timer that is rearmed while it is handled fires in a later pass.
 bool ProtocolDriver::deliver_timers() {
   due_.clear();
   for (const auto& [token, at_s] : timers_)
     if (at_s <= now_s_) due_.push_back(token);
   bool moved = false;
   for (const Token token : due_) {
-    if (timers_.erase(token) == 0) continue;  // disarmed by one before it
+    if (timers_.erase(token) == 0) continue;  // disarmed by an earlier timer
     deliver({.kind = ProtocolEvent::Kind::timer, .token = token});
     moved = true;
   }
   return moved;
 }
 
-// A receive in frames takes all that comes until its message is whole, so that later ones of the same messages wait.
+// A receive in frames takes all arriving frames until its message is complete, so later receives that could match them
+// must wait.
 bool ProtocolDriver::must_wait(std::size_t next) const {
   const Receive& receive = new_receives_[next];
   const auto holds_up = [&](const Receive& other) { return in_frames(other.room) && share_messages(other, receive); };
@@ -135,7 +136,7 @@ bool ProtocolDriver::start_receives(Transport& transport) {
   return any;
 }
 
-// A machine posts new receives while it handles one; those are looked at in the same pass.
+// A machine may post new receives while it handles one; those are tested in the same pass.
 bool ProtocolDriver::finish_receives(Transport& transport) {
   bool moved = false;
   for (std::size_t i = 0; i < receives_.size() && !finished_;) {
@@ -187,8 +188,8 @@ bool ProtocolDriver::start_sends(Transport& transport, SendBudget& budget) {
   return moved;
 }
 
-// Whether a message is complete with this frame. Nothing of it is queued where this was its last one: that of a short
-// message always is, and thousands of them may be queued.
+// Whether a message is complete with this frame, because no other frame of it is in flight or queued. A short message
+// has one frame, so the queue is not searched: thousands of them may be queued.
 bool ProtocolDriver::all_sent(const Send& done) const {
   const auto part = [&](const Send& send) { return send.serial == done.serial; };
   return std::none_of(sends_.begin(), sends_.end(), part) &&

@@ -1,9 +1,10 @@
-// Carries out the actions of a machine (machine.hpp) on a transport: pass by pass, without blocking. `post` may be
-// called by any thread, everything else by one thread at a time: the one that drives the engine, or a virtual world.
+// Carries out the actions of a machine (machine.hpp) on a transport, pass by pass, without blocking. Any thread may
+// call `post`; one thread at a time makes all other calls: the one that drives the engine, or a virtual world.
 //
-// A message of `frame_bytes` or more travels as frames of that length and a last one that is shorter, perhaps empty:
-// each leaves without rendezvous (mpi/tcp_settings.hpp), and a more urgent message may leave between two of them. Over
-// TCP at 1 Gbit/s whole messages of 0.8 MB in both directions waited for each other's acknowledgements.
+// A message of `frame_bytes` or more travels as frames of that length and a last frame that is shorter, perhaps empty.
+// Each frame leaves without a rendezvous (mpi/tcp_settings.hpp), and a more urgent message may leave between two
+// frames. Without frames, over TCP at 1 Gbit/s, messages of 0.8 MB in both directions waited for each other's
+// acknowledgements.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@
 
 namespace echelon::inline comm {
 
-// A wait for the watchdog to see: one that a machine noted, or a send under way, which ends only once the peer takes
-// part. `since_s` is of the transport's clock.
+// A wait that the watchdog sees: one that a machine reported, or a send in flight, which ends only once the peer takes
+// part. `since_s` is a time of the transport's clock.
 struct ProtocolWait {
   int peer = -1;
   int tag = 0;
@@ -31,45 +32,45 @@ struct ProtocolWait {
   bool sending = false;
 };
 
-// A segment of 256 KiB with its header, within the eager limit of 320 KiB.
+// Fits a segment of 256 KiB with its header, and is within the eager limit of 320 KiB.
 inline constexpr std::size_t kFrameBytes = std::size_t{264} << 10;
 
 class ProtocolDriver final : private ProtocolActions {
  public:
-  // Both outlive the driver. `frame_bytes`: the same on all ranks.
+  // Machine and host outlive the driver. `frame_bytes` is the same on all ranks.
   ProtocolDriver(Machine& machine, ProtocolHost& host, std::size_t frame_bytes = kFrameBytes)
       : machine_(machine), host_(host), frame_bytes_(frame_bytes) {}
 
-  // Any thread: the machine gets the event `posted` once `after` has passed (none: at the next pass). Posts without
-  // `after` arrive in order. The caller wakes the thread that drives.
+  // Any thread: the machine receives the event `posted` once `after` has passed (null: in the next pass). Posts without
+  // `after` arrive in order. The caller must wake the thread that drives.
   void post(Token token, std::shared_ptr<const Event> after = nullptr);
 
   // Delivers posts, due timers and received messages, in this order, then starts queued sends within the budget; true
-  // when anything happened. Never throws: an exception of machine or transport ends the machine and goes to
+  // if anything happened. Never throws: an exception of the machine or the transport ends the machine and goes to
   // host.failed.
   bool pass(Transport& transport, SendBudget& budget);
-  // Something is under way, so that a later pass may make progress without a new post.
+  // Whether something is in flight, so that a later pass may make progress without a new post.
   bool busy() const;
   bool finished() const { return finished_; }
-  // Some sends are queued beyond the budget.
+  // Whether sends are queued beyond the budget.
   bool sends_wait() const { return !queued_.empty(); }
-  // The earliest armed timer; infinity where there is none.
+  // The earliest armed timer; infinity if there is none.
   double wakes_at_s() const;
-  // Cancels everything under way; an error goes to host.failed, once.
+  // Cancels everything in flight; an error goes to host.failed, once.
   void end(Transport& transport, SendBudget& budget, const std::exception_ptr& error = nullptr);
 
   std::vector<ProtocolWait> waits() const;
-  const WireCounters& wire() const { return wire_; }  // sent so far
+  const WireCounters& wire() const { return wire_; }  // messages sent so far
 
  private:
-  // A message, or what is left of it; under way: one frame.
+  // A message, or the rest of one; only one frame of it is in flight.
   struct Send {
     Token token;
     int peer, tag;
     const std::byte* data;
     std::size_t bytes;
     int priority;
-    std::uint64_t serial;  // of the message
+    std::uint64_t serial;  // serial number of the message
     Request request;
     double since_s = 0;
   };
@@ -78,7 +79,7 @@ class ProtocolDriver final : private ProtocolActions {
     int peer, tag;
     std::byte* data;
     std::size_t room;
-    std::size_t arrived = 0;  // in frames before this one
+    std::size_t arrived = 0;  // bytes received in earlier frames
     Request request = {};
     double since_s = 0;
   };
@@ -115,16 +116,16 @@ class ProtocolDriver final : private ProtocolActions {
   bool started_ = false, finished_ = false;
   double now_s_ = 0;
   std::uint64_t messages_ = 0;  // sent or queued so far
-  std::deque<Send> queued_;     // by priority, then order
-  std::vector<Send> sends_;     // under way
+  std::deque<Send> queued_;     // by priority, then in order of the actions
+  std::vector<Send> sends_;     // in flight
   std::deque<Receive> new_receives_;
-  std::vector<Receive> receives_;  // under way, in order
+  std::vector<Receive> receives_;  // in flight, in order
   std::map<Token, double> timers_;
   std::vector<Token> due_;
   std::map<Token, ProtocolWait> waits_;
   WireCounters wire_;
   std::vector<Post> posts_;   // taken from the inbox; some wait for an event
-  mutable std::mutex mutex_;  // of the inbox
+  mutable std::mutex mutex_;  // guards the inbox
   std::vector<Post> inbox_;
   std::atomic<bool> has_mail_ = false;
 };

@@ -1,4 +1,4 @@
-// A plan with its executor as the program of a rank on virtual time.
+// Runs a plan with its executor as the program of a rank on virtual time.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace echelon::inline comm {
 
 class PlanActor final : public VirtualActor {
  public:
-  // `data` as in Executor::start.
+  // `data` has the meaning of Executor::start.
   PlanActor(std::unique_ptr<Transport> transport, std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag,
             int window = 16)
       : transport_(std::move(transport)), executor_(window) {

@@ -14,7 +14,7 @@ ProtocolActor::ProtocolActor(std::unique_ptr<Transport> transport, Machine& mach
 
 ProtocolActor::~ProtocolActor() { driver_.end(*transport_, budget_); }
 
-// As the engine does: where nothing moved for long enough, one send more than the budget may go.
+// As in the engine, one send beyond the budget may start if nothing moved for long enough.
 bool ProtocolActor::pass() {
   bool moved = false;
   while (!plans_.empty() && plans_.begin()->first <= now_s()) {

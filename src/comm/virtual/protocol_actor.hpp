@@ -1,5 +1,5 @@
-// The machine of a protocol (comm/protocol/machine.hpp) with its host, as the program of a rank on virtual time:
-// without engine or threads.
+// Runs the machine of a protocol (comm/protocol/machine.hpp) with its host as the program of a rank on virtual time,
+// without an engine or threads.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@
 
 namespace echelon::inline comm {
 
-// What the host does by itself (a step's compute, say) it schedules with `at`.
+// The host schedules its own work (for example the compute of a step) with `at`.
 class ProtocolActor final : public VirtualActor {
  public:
   static constexpr int kSends = 8;
 
-  // `over`: whether this rank is done. `sends`, `short_bytes`: the budget of sends under way. `frame_bytes`: see
-  // ProtocolDriver.
+  // `over` returns whether this rank is done. `sends` and `short_bytes` are the parameters of SendBudget; for
+  // `frame_bytes` see ProtocolDriver.
   ProtocolActor(std::unique_ptr<Transport> transport, Machine& machine, ProtocolHost& host, std::function<bool()> over,
                 int sends = kSends, std::size_t frame_bytes = kFrameBytes, double short_bytes = SendBudget::kShort);
   ~ProtocolActor() override;
@@ -40,7 +40,7 @@ class ProtocolActor final : public VirtualActor {
   SendBudget budget_;
   std::function<bool()> over_;
   std::multimap<double, std::function<void()>> plans_;
-  double moved_s_ = 0;  // when something last moved
+  double moved_s_ = 0;  // time of the last progress
 };
 
 }  // namespace echelon::inline comm

@@ -35,7 +35,7 @@ std::vector<int> VirtualWorld::peers_touched() const {
   std::vector<int> peers(states_.size());
   for (const auto& [link, last_s] : last_arrival_s_) {
     const auto& [from, to] = link;
-    if (from > to && last_arrival_s_.contains({to, from})) continue;  // counted
+    if (from > to && last_arrival_s_.contains({to, from})) continue;  // already counted
     ++peers[static_cast<std::size_t>(from)];
     ++peers[static_cast<std::size_t>(to)];
   }
@@ -84,10 +84,10 @@ double VirtualWorld::queue_at_card(int from, int to, std::size_t bytes) {
   return start_s;
 }
 
-// From now on it is on its way. Requests of a rendezvous have no bytes.
+// The message is on its way from now on. Requests of a rendezvous have no bytes.
 void VirtualWorld::leave(std::int64_t id) {
   const auto found = messages_.find(id);
-  if (found == messages_.end()) return;  // given up meanwhile
+  if (found == messages_.end()) return;  // abandoned meanwhile
   const Message& message = found->second;
   const int from = message.from, to = message.to;
   const bool request = message.rendezvous && message.receive_op < 0, inside = host(from) == host(to);
@@ -180,7 +180,7 @@ void VirtualWorld::happen(const VirtualEvent& event) {
   make_runnable(event.rank);
   if (event.what == What::wake) return;
   Op& op = own.ops[static_cast<std::size_t>(event.id)];
-  if (op.use != event.use || op.state != OpState::pending) return;  // given up meanwhile
+  if (op.use != event.use || op.state != OpState::pending) return;  // abandoned meanwhile
   op.state = OpState::done;
   if (event.what == What::sent) return;
   Message& message = messages_.at(op.message);
@@ -202,7 +202,7 @@ void VirtualWorld::make_runnable(int rank) {
   ready_.push_back(rank);
 }
 
-// In an order drawn from the seed, until no rank makes progress at this time.
+// Runs the ready ranks in an order drawn from the seed, until no rank makes progress at this time.
 void VirtualWorld::run_ready(const std::vector<VirtualActor*>& actors) {
   while (!ready_.empty()) {
     const auto pick = static_cast<std::size_t>(HashRng(network_.seed, "order").below(draws_++, ready_.size()));
@@ -222,7 +222,7 @@ void VirtualWorld::run_ready(const std::vector<VirtualActor*>& actors) {
 
 void VirtualWorld::run(const std::vector<VirtualActor*>& actors, double limit_s) {
   ECHELON_CHECK_EQ(actors.size(), states_.size(), "one actor for each rank");
-  // That was not done when it was last looked at: most of the time it still is not.
+  // An actor that was not done when last checked: it is checked first, because it is usually still not done.
   std::size_t witness = 0;
   const auto all_done = [&] {
     const auto over = [&](std::size_t rank) { return !actors[rank] || actors[rank]->done(); };
