@@ -14,8 +14,8 @@
 namespace echelon::inline device {
 namespace {
 
-// Calls body(local, global, elems) for each run of elements that follow each other both in the slice and in the whole
-// tensor: the row-major indices of its first element, and their number.
+// Calls body(local, global, elems) for each run of elements that is contiguous both in the slice and in the whole
+// tensor; it gets the row-major indices of the run's first element, and its length.
 template <class Body>
 void for_each_run(const Parameter& p, Body&& body) {
   const int rank = p.shape.rank();

@@ -1,6 +1,6 @@
-// The flat arenas of a rank: weights and gradients of the parameters that it trains, on its device, elems() values
-// each, and the weights of its frozen parameters. Element offsets are those of ParameterSet; a parameter's elements are
-// plain and follow one another.
+// The flat arenas of a rank: the weights and gradients of the parameters that it trains, elems() values each, and the
+// weights of its frozen parameters, all on its device. Element offsets are those of ParameterSet; the elements of a
+// parameter are plain and contiguous.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace echelon::inline device {
 
 class Arenas {
  public:
-  // Allocates both arenas, zero-filled; MemoryError above the device's limit. dtype: f32 or f64. The device outlives
-  // it.
+  // Allocates both arenas, zero-filled; MemoryError above the device's limit. dtype is f32 or f64. The device must
+  // outlive this object.
   Arenas(Device& device, ParameterSet parameters, DType dtype);
 
   const ParameterSet& parameters() const { return parameters_; }
@@ -29,32 +29,32 @@ class Arenas {
   std::int64_t elems() const { return parameters_.elems(); }
 
   Tensor weight(int parameter) const;
-  Tensor gradient(int parameter) const;  // of one that is trained
+  Tensor gradient(int parameter) const;  // only of a trained parameter
   void* weights_at(std::int64_t elem) const;
   void* gradients_at(std::int64_t elem) const;
   void* frozen_at(std::int64_t elem) const;
 
-  // Of a sparse parameter, else a failed check: the rows of its gradient that may hold anything but zero; all others
-  // are zero.
+  // The rows of a sparse parameter's gradient that may hold anything but zero; all others are zero. A failed check for
+  // any other parameter.
   RowMarks row_marks(int parameter) const;
   // On: ops and exchanges that write gradients of sparse parameters mark the rows that they write, so that only marked
-  // rows need be cleared and applied. Off (the default, and where the device computes nothing): programs clear whole
+  // rows need to be cleared and applied. Off (the default, and on devices that compute nothing): programs clear whole
   // tables, and the marks are incomplete.
   void track_rows(bool on);
   bool tracks_rows() const { return tracks_rows_; }
   // Zeroes the gradients of sparse parameters, and their marks.
   void clear_tables();
 
-  // Weights from hashes of (seed, parameter name, global index), the same on any mesh; gradients to zero.
+  // Sets weights to hashes of (seed, parameter name, global index), which are equal on any mesh, and gradients to zero.
   void initialise(std::uint64_t seed);
 
-  // Raised by touch() after every change of weights; ops that pack weights compare it.
+  // Incremented by touch() after every change of weights; ops that pack weights compare it.
   std::uint64_t version() const { return version_; }
   void touch() { ++version_; }
 
-  // checksum64 of the weights' bytes, of trained and of frozen ones; copies all of them to the host and waits.
+  // checksum64 of the bytes of all weights, trained and frozen; copies them to the host and waits.
   std::uint64_t checksum() const;
-  // "weights/<name>", slices of whole tensors.
+  // Visits "weights/<name>" as slices of whole tensors.
   void visit_state(StateVisitor& visitor);
 
  private:
@@ -64,19 +64,19 @@ class Arenas {
   Memory weights_;
   Memory gradients_;
   Memory frozen_;                          // weights of frozen parameters
-  Memory marks_;                           // of all sparse parameters
-  std::vector<std::int64_t> marks_begin_;  // by parameter: its first word there; -1: not sparse
+  Memory marks_;                           // marks of all sparse parameters
+  std::vector<std::int64_t> marks_begin_;  // by parameter: its first word in the marks; -1: not sparse
   bool tracks_rows_ = false;
   std::uint64_t version_ = 1;
 };
 
-// How a visitor sees a parameter's values, of host memory at `data`.
+// Returns how a visitor sees the values of a parameter, which are in host memory at `data`.
 using DescribeParameter =
     std::function<StateTensor(std::string_view name, void* data, DType dtype, const Parameter& parameter)>;
-// Of values that are equal on all replicas: a slice where the parameter is one.
+// For values that are equal on all replicas: a slice if the parameter is one.
 StateTensor whole_tensor(std::string_view name, void* data, DType dtype, const Parameter& parameter);
 
-// Shows one arena (weights, or an optimiser state) of these parameters to a visitor, one by one, as "<prefix>/<name>".
+// Shows one arena (weights or an optimiser state) of these parameters to a visitor, one by one, as "<prefix>/<name>".
 void visit_arena(StateVisitor& visitor, std::string_view prefix, Device& device,
                  const std::vector<Parameter>& parameters, DType dtype, void* arena,
                  const DescribeParameter& describe = whole_tensor);

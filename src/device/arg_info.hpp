@@ -1,4 +1,4 @@
-// An argument of an op: its name in the family's page (device/ops/), direction, shape and dtype.
+// An argument of an op: its name in the family's header (device/ops/), direction, shape and dtype.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace echelon::inline device {
 
-// How many tensor arguments an op has at most, inputs and outputs together.
+// The largest number of tensor arguments of an op, inputs and outputs together.
 inline constexpr int kMaxArgs = 20;
 
 enum class ArgRole : std::uint8_t { input, output };
@@ -21,12 +21,12 @@ struct ArgInfo {
   Shape shape;
   DType dtype;
   bool adds = false;       // output that honours OpArgs::accumulate
-  bool in_part = false;    // output of which the op writes one step, and leaves the others as they are
+  bool in_part = false;    // output of which the op writes one step only
   bool parameter = false;  // a weight (input) that changes only with OpArgs::parameter_version
   bool movable = false;    // an activation that may have a layout other than plain
 };
 
-// Index of the argument of this name; -1 where there is none. O(number of arguments).
+// Index of the argument of this name; -1 if there is none. O(number of arguments).
 int place_of(const std::vector<ArgInfo>& args, std::string_view name);
 
 }  // namespace echelon::inline device

@@ -1,11 +1,11 @@
-// Copies from the host to a device on a queue of their own, which run beside the ops of the device's stream.
+// Copies from the host to a device on a separate queue, concurrently with the ops of the device's stream.
 //
-// The queue has a number of slots that are used by turns. A use of a slot, by the device's thread:
-//   begin(slot)    waits until the slot's last copies have been read, so that their host memory may be written; copies
-//                  enqueued from now on begin after the ops that were enqueued before the slot's last release
-//   copy(..)       enqueued; returns at once
-//   end(slot)      ops enqueued on the device's stream from now on begin after the slot's copies
-//   release(slot)  ops enqueued from now on no longer read what the slot's copies have written
+// The queue has a number of slots that are used in turn. The device's thread uses a slot as follows:
+//   begin(slot)    waits until the slot's last copies have been read, so that their host memory may be written. Copies
+//                  enqueued from now on start after the ops that were enqueued before the slot's last release
+//   copy(..)       enqueues a copy and returns at once
+//   end(slot)      ops enqueued on the device's stream from now on start after the slot's copies
+//   release(slot)  ops enqueued from now on no longer read the data of the slot's copies
 #pragma once
 
 #include <cstddef>

@@ -18,10 +18,10 @@ namespace fs = std::filesystem;
 struct Library {
   CudaCountFunction* count = nullptr;
   CudaOpenFunction* open = nullptr;
-  std::string missing;  // why there is none
+  std::string missing;  // the reason why there is none
 };
 
-// "" where there is none. Never looked for along the loader's paths: what lies there may be anybody's.
+// Returns "" if there is none. It is not searched for along the loader's paths, where anybody may have put a file.
 std::string library_file() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -83,7 +83,7 @@ int count_gpus(std::string* why) {
 }  // namespace
 
 int visible_gpus(std::string* why) {
-  // Asked first, so that a machine without a driver need not load the CUDA libraries to learn that it has no GPU.
+  // Checked first, so that a machine without a driver need not load the CUDA libraries to learn that it has no GPU.
   if (void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
     dlclose(driver);
   } else {

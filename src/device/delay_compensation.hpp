@@ -1,15 +1,15 @@
 // Delay compensation of a stale gradient (DC-ASGD: Zheng et al., "Asynchronous Stochastic Gradient Descent with Delay
-// Compensation", ICML 2017), compiled by every device. g was computed on W_pulled and is applied to W; to first order,
-// with g g^T for the Hessian and its diagonal alone, the gradient at W is
+// Compensation", ICML 2017), compiled by every device. g was computed at W_pulled and is applied to W. To first order,
+// with the Hessian replaced by the diagonal of g g^T, the gradient at W is
 //
-//   g' = g + lambda g^2 (W - W_pulled)                                      products element by element
+//   g' = g + lambda g^2 (W - W_pulled)                                      products are elementwise
 //
-// lambda constant (DC-ASGD-c), or divided by a running mean square of gradients (DC-ASGD-a):
+// lambda is constant (DC-ASGD-c), or divided by a running root mean square of gradients (DC-ASGD-a):
 //   m = decay m + (1 - decay) g^2;   lambda_t = lambda / sqrt(m + 1e-7)
 //
-// What workers push may be a change of weights after a rate eta instead: u = -eta g, so that g = -u / eta, and
+// Workers may push a change of weights with learning rate eta instead: u = -eta g, so that g = -u / eta, and
 //   u' = -eta g' = u - (lambda / eta) u^2 (W - W_pulled)
-// Under momentum or another rule u / eta stands for the gradient.
+// With momentum or another rule u / eta takes the place of the gradient.
 #pragma once
 
 #include <cmath>
@@ -26,17 +26,17 @@ struct DelayCompensation {
   bool adapts() const { return on() && decay > 0; }
 };
 
-// Of the values of one update, in the device's memory; all of one dtype.
+// The values of one update, in the device's memory and all of one dtype.
 struct CompensatedUpdate {
   void* out = nullptr;           // may be `values`
   const void* values = nullptr;  // gradients, or changes of weights
-  double rate = 0;               // 0: they are gradients; else changes after this rate, > 0
+  double rate = 0;               // 0: `values` are gradients; > 0: they are changes with this learning rate
   const void* weights = nullptr;
   const void* pulled = nullptr;
-  void* mean_square = nullptr;  // where lambda adapts
+  void* mean_square = nullptr;  // only if lambda adapts
 };
 
-// What it does to value i. T: float or double.
+// The computation for value i. T: float or double.
 template <class T, bool adapts>
 class Compensate {
  public:

@@ -1,10 +1,10 @@
-// Sums over the devices of all ranks by a library for such devices (NCCL), from device memory to device memory.
+// Sums over the devices of all ranks, from device memory to device memory, by a library for such devices (NCCL).
 //
-// Sums run beside what is enqueued on the device's stream meanwhile, one after another in the order of the calls. All
-// ranks make the same calls in the same order: where two ranks differ, the library waits for ever or sums the wrong
-// buffers. Calls come from the device's thread and return at once, but for done(). EnvironmentError where the library
-// fails: from then on the device refuses every further call, because what it holds is undefined. Waits for the device
-// (Device::synchronize, to_host, Event::wait) end with that error too, where a sum fails while they wait.
+// Sums run concurrently with later work on the device's stream, one after another in the order of the calls. All ranks
+// must make the same calls in the same order: if two ranks differ, the library waits for ever or sums the wrong
+// buffers. The device's thread makes all calls but done(), and they return at once. EnvironmentError if the library
+// fails: from then on the device refuses every further call, because its content is undefined. Waits for the device
+// (Device::synchronize, to_host, Event::wait) also end with that error if a sum fails while they wait.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace echelon::inline device {
 
-// How ranks find each other. `broadcast` overwrites all ranks' bytes by rank 0's.
+// The means by which ranks find each other. `broadcast` overwrites the bytes of all ranks by those of rank 0.
 struct DeviceGroup {
   int rank = 0;
   int ranks = 1;
-  std::size_t slots = 1;  // of sums
+  std::size_t slots = 1;  // number of slots for sums
   std::function<void(void* data, std::size_t bytes)> broadcast;
 };
 
@@ -28,9 +28,9 @@ class DeviceAllreduce {
   // Enqueues the sum of n values in place, after everything enqueued on the device's stream so far. dtype: f32 or f64.
   // `slot`: below DeviceGroup::slots, for `join`.
   virtual void sum(std::size_t slot, DType dtype, void* data, std::size_t n) = 0;
-  // What is enqueued on the device's stream from now on begins after the slot's last sum.
+  // Work enqueued on the device's stream from now on starts after the slot's last sum.
   virtual void join(std::size_t slot) = 0;
-  // Whether the slot's last sum has ended; true where there was none. Any thread.
+  // Whether the slot's last sum has ended; true if there was none. Any thread.
   virtual bool done(std::size_t slot) const = 0;
 };
 

@@ -1,9 +1,9 @@
-// Codecs on a device whose memory the host cannot reach: gradients and residuals (f32) stay there, messages are copied
-// to and from the host.
+// Codecs on a device whose memory the host cannot access: gradients and residuals (f32) stay there, and messages are
+// copied to and from the host.
 //
-// The messages are those of comm/codec, with the indices of sparse ones in index coding "raw". A bucket has one object,
-// and is divided into parts with a message each: the whole bucket, or the range that each rank owns. Every call is
-// enqueued on the device's stream and returns without waiting, from the device's thread.
+// The messages are those of comm/codec, with the indices of sparse ones in index coding "raw". Each bucket has a codec
+// object and is divided into parts with one message each: the whole bucket, or the range that each rank owns. The
+// device's thread makes all calls; they enqueue work on the device's stream and return without waiting.
 #pragma once
 
 #include <cstddef>
@@ -16,16 +16,16 @@ namespace echelon::inline device {
 struct DeviceCodecPart {
   std::int64_t begin = 0;  // in the bucket
   std::int64_t elems = 0;
-  std::size_t at = 0;     // of the message in the host's memory: a multiple of 64, behind ResidualNorms
-  std::size_t bytes = 0;  // of the message, at most
+  std::size_t at = 0;     // offset of the message in host memory: a multiple of 64, behind ResidualNorms
+  std::size_t bytes = 0;  // longest possible message
 };
 
-// Values of a part that are encoded together; onebit.
+// Values of a part that are encoded together (onebit).
 struct DeviceCodecBlock {
   std::int64_t begin = 0;  // in the part
   std::int64_t elems = 0;
-  std::int64_t at = 0;  // in the part's message, a multiple of 4
-  bool coded = true;    // else as they are
+  std::int64_t at = 0;  // offset in the part's message, a multiple of 4
+  bool coded = true;    // false: the values are not encoded
 };
 
 struct DeviceCodecSpec {
@@ -33,27 +33,27 @@ struct DeviceCodecSpec {
   int ranks = 1;
   std::int64_t chosen = 0;  // topk: number of encoded values; threshold: number of values above the first tau
   std::vector<DeviceCodecPart> parts;
-  std::vector<DeviceCodecBlock> blocks = {};  // of the only part, in rising order; no codec but onebit has any
+  std::vector<DeviceCodecBlock> blocks = {};  // blocks of the only part, in rising order; only onebit has any
 };
 
-// Norms of a bucket's residual after an encoding; stored in front of the messages.
+// Norms of a bucket's residual after an encoding, stored in front of the messages.
 struct ResidualNorms {
-  double squares = 0;  // their sum
-  double most = 0;     // the largest magnitude
+  double squares = 0;  // sum of squares
+  double most = 0;     // largest magnitude
 };
 
 struct DeviceEncoding {
   const float* values = nullptr;
   float* residual = nullptr;  // in: added to the values first; out: the encoding error
-  std::uint64_t key = 0;      // of random draws, by place in the bucket
+  std::uint64_t key = 0;      // key of the random draws, which are numbered by place in the bucket
   float tau = 0;              // threshold; 0: the magnitude that `chosen` values exceed
 };
 
 class DeviceCodec {
  public:
   virtual ~DeviceCodec() = default;
-  // Host memory is from Device::allocate_host throughout, and is left alone until the stream has passed the call.
-  // Encodes every part of the bucket to host + part.at, ResidualNorms in front.
+  // All host memory is from Device::allocate_host, and must not be changed until the stream has passed the call.
+  // `encode` writes the message of every part of the bucket to host + part.at, and ResidualNorms in front.
   virtual void encode(const DeviceEncoding& bucket, std::byte* host) = 0;
   // Decodes a message of `elems` values into `values`, or adds it to them.
   virtual void decode(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) = 0;

@@ -1,5 +1,5 @@
-// What a device does where a library does not run an op as it should: slow replacements are refused unless
-// device.allow_fallback permits them, and none goes unmentioned.
+// Handles ops that a library does not run as it should: slow replacements are refused unless device.allow_fallback
+// permits them, and every replacement is reported.
 #pragma once
 
 #include <mutex>
@@ -12,10 +12,10 @@ class Fallbacks {
  public:
   explicit Fallbacks(bool allowed) : allowed_(allowed) {}
 
-  // The op is to run as `instead`, which is slow, for this reason. EnvironmentError that names device.allow_fallback
-  // unless it is allowed, then a warning, once an op and reason. Any thread.
+  // Reports that the op must run as `instead`, which is slow, for this reason. Throws EnvironmentError that names
+  // device.allow_fallback unless it is set; otherwise logs a warning, once for each op and reason. Any thread.
   void replace(const std::string& op, const std::string& reason, const std::string& instead);
-  // A warning, once an op and reason: the library runs the op, but not in its best way. Any thread.
+  // Logs a warning, once for each op and reason: the library runs the op, but not in its best way. Any thread.
   void note(const std::string& op, const std::string& reason);
 
  private:

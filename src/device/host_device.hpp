@@ -1,5 +1,5 @@
-// What every device whose memory is the host's has in common: memory, copies, events, vector operations, updates.
-// A body adds its name, its ops and the layouts in which they run fastest.
+// Common base of all devices that use host memory: memory, copies, events, vector operations, updates. A derived class
+// adds its name, its ops and the layouts in which they run fastest.
 #pragma once
 
 #include "device/device.hpp"
@@ -27,7 +27,7 @@ class HostDevice : public Device {
   std::unique_ptr<Event> record() override;
   void synchronize() override {}
 
-  // host_update.hpp's loop, on options().threads threads.
+  // Uses the loop of host_update.hpp on options().threads threads.
   std::unique_ptr<Update> make_update(std::string_view rule, DType dtype) override;
   VectorOps& vector_ops() override { return host_vector_ops(); }
   std::unique_ptr<Device> beside() override;
@@ -40,7 +40,7 @@ class HostDevice : public Device {
   HostMemory memory_;
 };
 
-// "AMD EPYC 9654": the CPU's name as the system gives it, "CPU" where it gives none.
+// The CPU's name as the system reports it, such as "AMD EPYC 9654"; "CPU" if it reports none.
 std::string cpu_name();
 
 }  // namespace echelon::inline device

@@ -19,19 +19,19 @@ std::size_t rounded_up(std::size_t bytes, std::size_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Large blocks in huge pages, where the system has them: the processor then finds far more of a block's addresses
-// without walking page tables.
+// Allocates large blocks in huge pages, if the system has them: the processor then finds far more of a block's
+// addresses without walking page tables.
 void* aligned_block(std::size_t bytes) {
   const bool large = bytes >= 2 * kHugePage;
   const std::size_t alignment = large ? kHugePage : HostMemory::kAlignment;
   if (bytes > SIZE_MAX - alignment) return nullptr;
   void* data = std::aligned_alloc(alignment, rounded_up(bytes, alignment));
-  // A wish: without huge pages the block is the same, only slower. The last, broken page stays as it is.
+  // Only a hint: without huge pages the block is the same, only slower. The last, incomplete page is not included.
   if (data && large) (void)madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   return data;
 }
 
-// Zero-filled by the system, page by page, once touched.
+// The system fills this memory with zeros, page by page, when it is touched.
 void* untouched_block(std::size_t bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return data == MAP_FAILED ? nullptr : data;
@@ -47,7 +47,7 @@ Memory HostMemory::allocate(std::size_t bytes, std::string_view tag) {
         fmt::format("memory limit reached: {} for '{}' in addition to {} in use would exceed the limit of {}",
                     bytes_text(static_cast<double>(bytes)), tag, bytes_text(static_cast<double>(held)),
                     bytes_text(static_cast<double>(limit))));
-  // Never an empty block, so that its address is not null.
+  // Blocks are never empty, so that their addresses are not null.
   const std::size_t taken = std::max<std::size_t>(bytes, 1);
   void* data = only_counts_ ? untouched_block(taken) : aligned_block(taken);
   if (!data)

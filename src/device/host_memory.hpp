@@ -19,8 +19,8 @@ class HostMemory {
   explicit HostMemory(std::int64_t limit_bytes, bool only_counts = false)
       : limit_bytes_(limit_bytes), only_counts_(only_counts) {}
 
-  // Throws MemoryError with the tag, the bytes asked for, the bytes held and the limit. The block may outlive this
-  // object. Allocation from one thread; blocks may be freed on any.
+  // Throws MemoryError with the tag, the requested bytes, the allocated bytes and the limit. The block may outlive this
+  // object. One thread allocates; blocks may be freed on any thread.
   Memory allocate(std::size_t bytes, std::string_view tag);
 
   std::size_t allocated_bytes() const { return counts_->now; }

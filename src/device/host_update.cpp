@@ -10,7 +10,7 @@
 namespace echelon::inline device {
 namespace {
 
-// Elements below which waking a team of threads costs more than it saves.
+// With fewer elements, waking a team of threads costs more than it saves.
 constexpr std::size_t kElemsPerThread = 32768;
 
 template <class Rule, class T>
@@ -37,7 +37,7 @@ class HostUpdate final : public Update {
     }
   }
 
-  // Runs of rows, shared out over threads by words of marks where there is enough to do.
+  // Applies the rule to runs of rows, divided among threads by words of marks if there is enough work.
   void apply_rows(void* w, const void* g, std::span<void* const> states, const RowMarks& marks,
                   const RuleScalars& scalars) override {
     ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates), "states of rule {}", Rule::kName);

@@ -13,7 +13,7 @@ namespace {
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 
-// The value without its sign, as an integer of the same order: inf above every number, NaN above inf.
+// The value without its sign, as an integer with the same order: inf above every number, NaN above inf.
 template <class T>
 Bits<T> magnitude(T value) {
   constexpr Bits<T> mask = ~(Bits<T>{1} << (8 * sizeof(T) - 1));
@@ -23,7 +23,7 @@ Bits<T> magnitude(T value) {
 template <class T>
 constexpr Bits<T> kInfinity = sizeof(T) == 4 ? Bits<T>{0x7f800000} : static_cast<Bits<T>>(0x7ff0000000000000LL);
 
-// `simd` here and below: dst and src are equal or apart, so no element depends on an earlier one.
+// For `simd` here and below: dst and src are equal or do not overlap, so no element depends on an earlier one.
 template <class T>
 void add(T* dst, const T* src, std::size_t n) {
 #pragma omp simd
@@ -43,7 +43,7 @@ void compensate(const DelayCompensation& how, const CompensatedUpdate& update, s
   for (std::size_t i = 0; i < n; ++i) value(i);
 }
 
-// Sixteen partial sums in double, element i in sum i mod 16, then a fixed tree: the order depends on n alone.
+// Sixteen partial sums in double, element i in sum i mod 16, added in a fixed tree: the order depends only on n.
 template <class T>
 double sum_squares(const T* src, std::size_t n) {
   constexpr std::size_t kLanes = 16;

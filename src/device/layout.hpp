@@ -1,9 +1,9 @@
 // The order of the elements of an activation (N, C, H, W) in memory.
 //
-// `plain` is (N, C, H, W) row-major, the only layout at cuts between ranks, in arenas, checkpoints and for tensors that
-// are not 4-dimensional. The others are chosen by a pass over the program where a device's ops run faster in them
-// (Device::layouts); reorders between them are ops of the program. Parameters are always plain: a body that needs
-// packed weights packs them itself, once a parameter version (OpArgs::parameter_version).
+// `plain` is (N, C, H, W) row-major, the only layout at cuts between ranks, in arenas, in checkpoints, and for tensors
+// that are not 4-dimensional. A pass over the program chooses the others where a device's ops run faster in them
+// (Device::layouts); reorders between them are ops of the program. Parameters are always plain: an op that needs packed
+// weights packs them itself, once per parameter version (OpArgs::parameter_version).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ constexpr std::string_view name_of(Layout layout) {
   return "?";
 }
 
-// Elements that a tensor takes in memory, padding included.
+// The elements that a tensor takes in memory, padding included.
 inline std::int64_t stored_elems(const Shape& shape, Layout layout) {
   const std::int64_t block = layout == Layout::blocked8 ? 8 : layout == Layout::blocked16 ? 16 : 1;
   if (block == 1 || shape.rank() != 4) return shape.elems();

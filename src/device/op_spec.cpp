@@ -11,7 +11,7 @@ namespace {
   check_failed(__FILE__, __LINE__, "the dims belong to the kind", {}, std::string(name_of(kind)));
 }
 
-// One overload a family: what its kinds share, and what the kind adds.
+// One overload per family: the part common to its kinds, then that of the kind.
 #define X(kind_)      \
   case OpKind::kind_: \
     dims.common(op);  \
@@ -32,7 +32,7 @@ OpDescription description(const OpSpec& spec) {
   return op;
 }
 
-// Families compute in halves unless their dims deny it.
+// Families compute in halves unless their dims declare otherwise.
 template <class FamilyDims>
 constexpr bool in_halves() {
   if constexpr (requires { FamilyDims::kInHalves; })

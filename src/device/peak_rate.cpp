@@ -11,7 +11,7 @@ namespace echelon::inline device {
 
 namespace {
 
-// Seconds of the fastest of five products of matrices of side x side; MemoryError.
+// Returns the seconds of the fastest of five products of side x side matrices; throws MemoryError.
 double product_s(Device& device, const OpSpec& spec, std::int64_t side, DType stored) {
   const std::unique_ptr<Op> op = device.make(spec);
   const std::size_t bytes = static_cast<std::size_t>(side * side) * size_of(stored);
@@ -36,12 +36,12 @@ double product_s(Device& device, const OpSpec& spec, std::int64_t side, DType st
 
 double peak_flops(Device& device, DType activations, DType stored) {
   double best = std::numeric_limits<double>::quiet_NaN();
-  const std::int64_t largest = device.on_host() ? 1024 : 8192;  // a GPU is busy only beyond
+  const std::int64_t largest = device.on_host() ? 1024 : 8192;  // a GPU needs larger sizes to be busy
   for (std::int64_t side = 128; side <= largest; side *= 2) try {
       const OpSpec spec{OpKind::dense_forward, activations, DenseDims{side, side, side, false}};
       const double seconds = product_s(device, spec, side, stored);
       best = std::fmax(best, flops(spec) / seconds);
-      if (seconds > 0.05) break;  // a slow device (reference) shows its rate at small sizes already
+      if (seconds > 0.05) break;  // a slow device (reference) reaches its rate at small sizes already
     } catch (const MemoryError&) {
       break;
     }

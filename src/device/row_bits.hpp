@@ -1,4 +1,4 @@
-// A set of rows of a table: one bit a row, row r in bit r % 32 of word r / 32. Sparse gradients are cleared, updated
+// A set of rows of a table, one bit per row: row r is bit r % 32 of word r / 32. Sparse gradients are cleared, updated
 // and sent by it. Bits behind the last row have no meaning.
 #pragma once
 
@@ -31,7 +31,7 @@ inline void mark_row(std::uint32_t* words, std::int64_t row) {
   words[row / kRowsOfWord] |= std::uint32_t{1} << row % kRowsOfWord;
 }
 
-// The first row from `from` on that is `marked`, or not; `rows` where there is none.
+// The first row from `from` on that is marked, or unmarked (`marked` false); `rows` if there is none.
 inline std::int64_t next_row(const std::uint32_t* words, std::int64_t rows, std::int64_t from, bool marked) {
   for (std::int64_t w = from / kRowsOfWord; w * kRowsOfWord < rows; ++w) {
     std::uint32_t bits = marked ? words[w] : ~words[w];
@@ -41,7 +41,7 @@ inline std::int64_t next_row(const std::uint32_t* words, std::int64_t rows, std:
   return rows;
 }
 
-// body(first, count) for every run of marked rows, in order.
+// Calls body(first, count) for every run of marked rows, in order.
 template <class Body>
 void for_each_run(const std::uint32_t* words, std::int64_t rows, Body&& body) {
   for (std::int64_t first = next_row(words, rows, 0, true); first < rows;) {

@@ -8,7 +8,7 @@ namespace echelon::inline device {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-constexpr std::size_t kMostTensors = 8;  // of a micro-batch: samples, labels, weights, ids, lengths, target
+constexpr std::size_t kMostTensors = 8;  // tensors of a micro-batch: samples, labels, weights, ids, lengths, target
 
 }  // namespace
 

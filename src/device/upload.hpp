@@ -1,10 +1,10 @@
-// Batches on their way to a device out of the host's reach, copied beside its ops.
+// Copies batches to a device whose memory the host cannot access, concurrently with its ops.
 //
-// There are two places, used by turns, each with page-locked memory on the host and memory on the device. The host
-// gathers the tensors of a micro-batch in the former, one copy brings them across on a queue of its own while the
-// device still computes the micro-batch before, and copies on the device, in stream order, move them to where ops read
-// them. Nothing is allocated from batch to batch, and the host waits only where it is two batches ahead. On a host
-// device tensors are copied at once.
+// There are two places, used in turn, each with page-locked host memory and device memory. The host gathers the tensors
+// of a micro-batch in the host memory, one copy on a separate queue transfers them while the device still computes the
+// previous micro-batch, and copies on the device, in stream order, move them to where ops read them. Nothing is
+// allocated from batch to batch, and the host waits only when it is two batches ahead. On a host device tensors are
+// copied at once.
 #pragma once
 
 #include <array>
@@ -18,12 +18,14 @@ namespace echelon::inline device {
 
 class Upload {
  public:
-  // For up to `bytes` of one micro-batch. The device outlives it. MemoryError above the device's limit.
+  // For up to `bytes` bytes of one micro-batch. The device must outlive this object. MemoryError above the device's
+  // limit.
   Upload(Device& device, std::size_t bytes);
   Upload(const Upload&) = delete;
 
-  // Of one micro-batch, between begin and end, by the device's thread: what `src` holds is at `dst`, memory of the
-  // device, for the ops that are enqueued after end(). `src` may be overwritten when put() returns.
+  // The device's thread calls put() for the tensors of one micro-batch, between begin() and end(): the content of `src`
+  // is at `dst`, memory of the device, for ops that are enqueued after end(). `src` may be overwritten when put()
+  // returns.
   void begin();
   void put(void* dst, const void* src, std::size_t bytes);
   void end();
@@ -37,14 +39,14 @@ class Upload {
   };
   struct Piece {
     void* dst = nullptr;
-    std::size_t at = 0, bytes = 0;  // in the place
+    std::size_t at = 0, bytes = 0;  // at: offset in the place
   };
 
   Device& device_;
   std::unique_ptr<CopyQueue> queue_;  // null: the device is the host
   std::array<Place, kPlaces> places_;
   std::size_t place_ = 0, used_ = 0;
-  std::vector<Piece> pieces_;  // of the micro-batch
+  std::vector<Piece> pieces_;  // pieces of the micro-batch
 };
 
 }  // namespace echelon::inline device

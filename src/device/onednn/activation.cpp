@@ -1,5 +1,5 @@
-// Activations on flat memory, padding included: relu and derivatives by own loops, tanh, sigmoid and all of
-// gelu by the library.
+// Activations on flat memory, padding included: relu and derivatives by our own loops; tanh, sigmoid and all of gelu by
+// the library.
 #include "base/check.hpp"
 #include "device/onednn/planes.hpp"
 #include "device/onednn/primitive.hpp"
@@ -7,7 +7,7 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// dx of dy by the output: relu dy where y > 0, tanh dy (1 - y^2), sigmoid dy y (1 - y).
+// dx from dy and the output y: relu dy where y > 0, tanh dy (1 - y^2), sigmoid dy y (1 - y).
 template <Activation kFunction>
 float pull(float y, float dy) {
   if constexpr (kFunction == Activation::relu) return y > 0.0f ? dy : 0.0f;
@@ -68,7 +68,7 @@ dnnl::algorithm algorithm_of(Activation function) {
   return dnnl::algorithm::undef;
 }
 
-// All but relu by the library, over the memory as one row.
+// All activations but relu, by the library, on the memory as one row.
 class LibraryActivation final : public Op {
  public:
   LibraryActivation(const Context& context, const ActivationDims& d, Layout layout)
@@ -94,7 +94,8 @@ class LibraryActivation final : public Op {
   bool keeps_zero_;
 };
 
-// dx = dy (Phi(x) + x phi(x)) by the library, which overwrites: into scratch first where dx is added to.
+// dx = dy (Phi(x) + x phi(x)) by the library. It overwrites its output, so the result goes to scratch if dx is added
+// to.
 class GeluBackward final : public Op {
  public:
   GeluBackward(const Context& context, std::int64_t elems)

@@ -1,4 +1,4 @@
-// Attention by the library's matrix product, head by head; the probabilities are kept for the way back.
+// Attention by the library's matrix product, head by head; the probabilities are kept for the backward pass.
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +7,7 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// c (m, n) = alpha a b + beta c, row-major with row strides; 'T' where a factor is given as its transpose.
+// c (m, n) = alpha a b + beta c, row-major with row strides; 'T' if a factor is given as its transpose.
 struct Factor {
   char transposed;
   const float* data;
@@ -59,7 +59,7 @@ class Attention final : public Op {
              at(args, d_.lengths ? 4 : 3, q(n, h)), d_.D);
   }
 
-  // Over the places that are seen; the others get 0.
+  // Softmax over the places that are seen; the others become 0.
   void softmax(float* row, std::int64_t seen) const {
     const float most = *std::max_element(row, row + seen);
     double total = 0;
@@ -88,7 +88,7 @@ class Attention final : public Op {
              at(args, first + 2, k(n, h)), d_.D);
   }
 
-  // From the gradient of the probabilities to that of the products, the scale included.
+  // Computes the gradient of the products, including the scale, from that of the probabilities.
   void softmax_backward(const float* p, float* row) const {
     double mean = 0;
     for (std::int64_t s = 0; s < d_.S; ++s) mean += static_cast<double>(p[s]) * static_cast<double>(row[s]);

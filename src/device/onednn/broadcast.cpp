@@ -1,4 +1,4 @@
-// One tensor added to every sample, and the sum over samples that is its gradient.
+// Adds one tensor to every sample; its gradient is the sum over samples.
 #include <algorithm>
 
 #include "device/onednn/ops.hpp"
@@ -31,7 +31,7 @@ class Broadcast final : public Op {
       for (std::int64_t e = 0; e < elems_; ++e) y[n * elems_ + e] = x[n * elems_ + e] + w[e];
   }
 
-  // A thread takes some columns and goes down all rows, so that the order of the sum does not depend on threads.
+  // Each thread takes some columns and sums over all rows, so that the order of the sum does not depend on threads.
   void sum(const float* dy, bool add_to, float* dw) const {
     constexpr std::int64_t kColumns = 256;
 #pragma omp parallel for num_threads(threads_) if (worth_a_team())

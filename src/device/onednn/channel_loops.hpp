@@ -1,5 +1,5 @@
-// Loops over activations whose bodies depend on the channel, in explicit vectors: each float once, or two sums a
-// channel in double. Bodies are objects with
+// Loops over activations whose body depends on the channel, with explicit vectors. They visit each float once, or
+// compute two sums per channel in double. A body is an object with
 //   at(c, start)                            the body for a plane whose first channel is c, its first float `start`
 //   operator()<L, kOneChannel>(i, lane, ..)  the floats of L's lanes from float i of the plane on; they are channels
 //                                           c + lane, .. or, with kOneChannel, all of channel c
@@ -12,9 +12,9 @@
 
 namespace echelon::inline device::onednn {
 
-inline constexpr std::int64_t kSumParts = 16;  // of the batch, at most; enough for the cores of one rank
+inline constexpr std::int64_t kSumParts = 16;  // largest number of parts of the batch; enough for the cores of one rank
 
-// Values of L's lanes: each channel's own, or the first one's for all (lanes that are pixels of one channel).
+// Values of L's lanes: one per channel, or the first one's for all (if the lanes are pixels of one channel).
 template <class L, bool kOneChannel, class T>
 auto of_channels(const T* values) {
   using Vector = std::conditional_t<std::is_same_v<T, double>, typename L::Doubles, typename L::Floats>;
@@ -24,8 +24,8 @@ auto of_channels(const T* values) {
   return v;
 }
 
-// add_plane of terms that say kInRuns, those of bf16: added in f32 over a run of pixels, whose sums are added in
-// double. The terms themselves were rounded 2^16 times as coarsely as these sums are.
+// add_plane for terms that declare kInRuns, those of bf16: they are added in f32 over a run of pixels, and the sums of
+// runs are added in double. The terms themselves were rounded 2^16 times as coarsely as these sums are.
 template <int kLanes, class Term>
 void add_plane_in_runs(std::int64_t pixels, std::int64_t pixel, const Term& term, double* first, double* second) {
   using Eight = Lanes<8>;
@@ -85,8 +85,8 @@ void walk_plane(std::int64_t pixels, std::int64_t pixel, const Body& body) {
   }
 }
 
-// Every float of an activation (N, C, pixels), padding of blocks included; channels last pixel by pixel, as they lie in
-// memory.
+// Runs the body over every float of an activation (N, C, pixels), including padding of blocks; channels-last
+// activations are visited pixel by pixel, in memory order.
 template <class Body>
 void walk(int threads, std::int64_t N, std::int64_t C, std::int64_t pixels, const Planes& planes, const Body& body) {
   if (planes.channels_last()) {
@@ -103,8 +103,8 @@ void walk(int threads, std::int64_t N, std::int64_t C, std::int64_t pixels, cons
   });
 }
 
-// The two sums (2, C), over a fixed number of parts of the batch, which are then added in order: the number of threads
-// changes no bit.
+// Computes the two sums (2, C) over a fixed number of parts of the batch, which are then added in order, so that the
+// number of threads does not change a bit.
 class ChannelSums {
  public:
   ChannelSums(std::int64_t N, std::int64_t C, std::int64_t pixels, const Planes& planes, int threads)

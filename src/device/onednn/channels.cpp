@@ -1,5 +1,5 @@
 // Concatenation and slices of channels, in every layout: the library's concat of blocked tensors falls back to plain
-// C++ where channels are no multiple of a block.
+// C++ if the number of channels is not a multiple of a block.
 #include <algorithm>
 
 #include "base/check.hpp"
@@ -15,13 +15,13 @@ struct Channels {
   std::int64_t C, first;
 };
 
-// Whether the range is one stretch of memory that holds no other channel.
+// Whether the range is contiguous in memory without any other channel.
 bool whole(const Channels& range, std::int64_t count) {
   const std::int64_t block = range.planes.block();
   return !range.planes.channels_last() && range.first % block == 0 && count % block == 0;
 }
 
-// The unit of work is a run of `n` floats that lie side by side on both ends.
+// The unit of work is a run of `n` floats that are contiguous in both tensors.
 void move(const float* from, float* to, std::int64_t n, bool add) {
   if (!add) std::copy_n(from, n, to);
   if (!add) return;

@@ -1,10 +1,10 @@
-// Convolution by oneDNN's direct (jit) bodies.
+// Convolution by oneDNN's direct (jit) implementations.
 //
-// The library needs weights in a blocked format, another one for backward-data than for forward: each op
-// keeps its packed copy and renews it once a parameter version. Its backward bodies cannot add: where the caller adds,
-// and always where a format differs, the result goes to scratch first and is added or reordered from there.
-// Where no optimised body takes the spec's activation layouts, the op reorders them itself, in scratch; with
-// device.tf32 the same reorders round what is multiplied.
+// The library needs weights in a blocked format, which differs between backward-data and forward: each op keeps its own
+// packed copy and renews it once per parameter version. Backward primitives cannot add: if the caller adds, and always
+// if a format differs, the result goes to scratch first and is added or reordered from there. If no optimised
+// implementation takes the spec's activation layouts, the op reorders them itself, in scratch; with device.tf32 the
+// same reorders round the operands.
 #include <array>
 #include <cstring>
 #include <optional>
@@ -25,13 +25,13 @@ bool starts_with(const char* implementation, std::string_view name) {
   return std::string_view(implementation).starts_with(name);
 }
 
-// The first of these that runs optimised code: the layouts as given, what the library chooses, channels last, plain.
-// `build(x, y)` makes a primitive descriptor or throws dnnl::error where the library has none.
+// Returns the first of these that runs optimised code: the given layouts, the library's choice, channels last, plain.
+// `build(x, y)` makes a primitive descriptor, or throws dnnl::error if the library has none.
 template <class Build>
 auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y, const Build& build) {
   std::vector<std::pair<Desc, Desc>> candidates = {{outer_x, outer_y}};
   if (outer_x != problem.multiplied(outer_x))
-    candidates = {{problem.multiplied(outer_x), outer_y},  // what is written needs no rounding
+    candidates = {{problem.multiplied(outer_x), outer_y},  // an output needs no rounding
                   {outer_x, problem.multiplied(outer_y)},
                   {problem.multiplied(outer_x), problem.multiplied(outer_y)}};
   for (Tag tag : {Tag::any, Tag::nhwc, Tag::nchw})
@@ -51,7 +51,7 @@ auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y
   return *fallback;
 }
 
-// An activation that a primitive needs in another format than the program's.
+// An activation that a primitive needs in a format other than the program's.
 class Staged {
  public:
   Staged(const Context& context, const Desc& outer, const Desc& inner, bool into, ScratchPlan& plan)
@@ -125,7 +125,7 @@ class ConvForward final : public Op {
   Primitive body_;
 };
 
-// dx = dy * w turned
+// dx = dy * w, with w rotated by 180 degrees
 class ConvBackwardData final : public Op {
  public:
   ConvBackwardData(const Context& context, const ConvDims& d, const Precision& precision, const Desc& x, const Desc& y)
@@ -235,7 +235,7 @@ class ConvBackwardWeights final : public Op {
   Primitive unpack_, add_, body_;
 };
 
-// Whether all three directions run optimised code in these very layouts.
+// Whether all three directions run optimised code in exactly these layouts.
 bool runs_fast(const Context& context, const ConvDims& d, const Precision& precision, const ConvLayouts& layouts) {
   const ConvProblem problem(d, precision);
   const Desc x = describe({d.N, d.C, d.H, d.W}, layouts.x, precision.type);
@@ -252,7 +252,7 @@ bool runs_fast(const Context& context, const ConvDims& d, const Precision& preci
   }
 }
 
-// Blocks of zero channels cost as much as others: at most a third of them.
+// Blocks of zero channels cost as much as others, so a quarter of the computed channels at most may be zero.
 bool fills(std::int64_t channels, Layout layout) {
   const std::int64_t block = layout == Layout::blocked16 ? 16 : layout == Layout::blocked8 ? 8 : 1;
   return (channels + block - 1) / block * block * 3 <= channels * 4;
@@ -263,11 +263,11 @@ bool fills(std::int64_t channels, Layout layout) {
 ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const Precision& precision) {
   const Layout wide = context.blocked();
   constexpr Layout plain = Layout::plain, last = Layout::channels_last, eight = Layout::blocked8;
-  // Matrix units are used in channels-last only, 4 to 20 times as fast as blocks.
+  // Matrix units are used in channels-last only, where they are 4 to 20 times as fast as blocks.
   if (precision.halves() && context.amx() && runs_fast(context, d, precision, {last, last})) return {last, last};
   for (const ConvLayouts& pair : {ConvLayouts{plain, wide}, ConvLayouts{wide, wide}, ConvLayouts{plain, eight},
                                   ConvLayouts{eight, eight}, ConvLayouts{last, last}}) {
-    const bool few = pair.x == plain;  // an image of up to 4 channels is read as it is
+    const bool few = pair.x == plain;  // an image of up to 4 channels is read without a reorder
     if (few ? d.C > 4 : !fills(d.C, pair.x)) continue;
     if (fills(d.K, pair.y) && runs_fast(context, d, precision, pair)) return pair;
   }

@@ -15,7 +15,7 @@ bool channels_last(const ConvProblem& problem, const Desc& y) { return y == Desc
 std::int64_t x_channels(const ConvProblem& problem) { return problem.x[1] / problem.groups; }
 bool odd_y_channels(const ConvProblem& problem) { return (problem.y[1] / problem.groups) % 2 != 0; }
 
-// Whether some cell of the kernel along `axis` (2: rows, 3: columns) lies in padding at each output place.
+// Whether some cell of the kernel along `axis` (2: rows, 3: columns) is in padding at every output place.
 bool meets_padding_alone(const ConvProblem& problem, std::size_t axis) {
   const std::size_t at = axis - 2;
   const std::int64_t cells = problem.w[problem.w.size() - 2 + at], extent = problem.x[axis];
@@ -32,14 +32,15 @@ bool meets_padding_alone(const ConvProblem& problem, std::size_t axis) {
 
 }  // namespace
 
-// More than 64 channels that fill no tiles of 32, and columns with a stride: writes beyond y.
+// More than 64 channels that are not a multiple of 32, with a stride along columns: it writes beyond y.
 bool errs(const ConvProblem& problem, const dnnl::convolution_forward::primitive_desc& made) {
   const std::int64_t channels = x_channels(problem);
   return is(made.impl_info_str(), "brgconv:avx512_core_amx") && channels > 64 && channels % 32 != 0 &&
          problem.strides[1] > 1;
 }
 
-// An odd number of channels last: the pair of the last one is read from the next place. Seen in blocks of 30 places.
+// An odd number of channels, channels last: the second of the last pair is read from the next place. Seen in blocks of
+// 30 places.
 bool errs(const ConvProblem& problem, const dnnl::convolution_backward_data::primitive_desc& made) {
   return odd_y_channels(problem) && is(made.impl_info_str(), "jit_bf16_1x1") &&
          channels_last(problem, made.diff_dst_desc());
@@ -47,13 +48,13 @@ bool errs(const ConvProblem& problem, const dnnl::convolution_backward_data::pri
 
 bool errs(const ConvProblem& problem, const dnnl::convolution_backward_weights::primitive_desc& made) {
   const char* name = made.impl_info_str();
-  // Images narrower than the stride: reads and writes beyond its own copy of them.
+  // Images narrower than the stride: it reads and writes beyond its own copy of them.
   if (is(name, "jit_bf16:") && problem.x[3] < problem.strides[1]) return true;
-  // Channels last that fill no blocks, and a stride: writes beyond its own copy of x.
+  // Channels last that do not fill blocks, with a stride: it writes beyond its own copy of x.
   if (is(name, "jit_bf16_1x1") && channels_last(problem, made.diff_dst_desc()) && x_channels(problem) % 16 != 0 &&
       (problem.strides[0] > 1 || problem.strides[1] > 1))
     return true;
-  // More than 32 channels that do not fill blocks, in a dilated kernel: wrong sums.
+  // More than 32 channels that do not fill blocks, with a dilated kernel: it computes wrong sums.
   const bool dilated = problem.dilates[0] > 0 || problem.dilates[1] > 0;
   return is(name, "jit:avx512_core_amx") && dilated && x_channels(problem) % 16 != 0;
 }

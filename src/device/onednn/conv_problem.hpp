@@ -48,7 +48,7 @@ struct ConvProblem {
             forward(context, multiplied(xd), multiplied(yd))};
   }
 
-  // `outer`, an activation, in the type that is multiplied.
+  // The descriptor of activation `outer` in the type of the product.
   Desc multiplied(Desc outer) const {
     outer.data.data_type = dnnl::memory::convert_to_c(type);
     return outer;
@@ -57,7 +57,7 @@ struct ConvProblem {
   Extents x, y, w;
   std::int64_t groups;
   Extents strides, dilates, pads;
-  Type type;  // of activations and of the weights that they are multiplied by; sums, biases and gradients are f32
+  Type type;  // type of activations and weights in the product; sums, biases and gradients are f32
   Desc plain_w, any_w, any_dw, b;
   dnnl::primitive_attr attributes;
 };

@@ -1,4 +1,4 @@
-// Dense layers on plain matrices by the library's matrix product, which adds by itself where a caller accumulates.
+// Dense layers on plain matrices by the library's matrix product, which can add to its output.
 #include <algorithm>
 
 #include "device/onednn/ops.hpp"
@@ -46,7 +46,7 @@ class Dense final : public Op {
     for (std::int64_t n = 0; n < d_.N; ++n) std::copy(b, b + d_.K, y + n * d_.K);
   }
 
-  // A thread takes some columns and goes down all rows: the order of the sum does not depend on threads.
+  // Each thread takes some columns and sums over all rows, so that the order of the sum does not depend on threads.
   void sum_rows(const float* dy, float beta, float* db) const {
     constexpr std::int64_t kColumns = 512;
 #pragma omp parallel for num_threads(threads_) if (worth_a_team())

@@ -18,7 +18,7 @@ namespace onednn {
 
 namespace {
 
-// The library reads its own limit at its first use, and only then.
+// Sets the library's ISA limit, which it reads only at its first use.
 void limit_library() {
   if (max_isa() == Isa::amx) return;  // ONEDNN_MAX_CPU_ISA may still say less
   using Library = dnnl::cpu_isa;
@@ -79,7 +79,8 @@ const char* isa_name() {
   return library_uses(Library::avx512_core) ? "AVX-512" : library_uses(Library::avx2) ? "AVX2" : "SSE4.1";
 }
 
-// oneDNN divides its loops by the threads it asks for: with fewer its sums are wrong, and its barriers wait for ever.
+// oneDNN divides its loops by the number of threads that it requests: with fewer, sums are wrong and barriers wait for
+// ever.
 int require_threads(int threads) {
   const int most = openmp_threads_at_most();
   if (threads <= most) return std::max(1, threads);
@@ -119,7 +120,7 @@ class OnednnDevice final : public HostDevice {
   bool amx() const { return processor_has(Isa::amx) && library_uses(dnnl::cpu_isa::avx512_core_amx); }
   bool native() const { return !options().emulate_halves && context_.avx512_bf16(); }
   bool has_halves() const { return options().emulate_halves || native(); }
-  // Of the bodies that multiply.
+  // The precision of ops that multiply.
   Precision precision(DType dtype) const {
     if (!is_half(dtype)) return options().tf32 ? kSingleByHalves : kSingle;
     return native() ? kHalves : kEmulatedHalves;
@@ -132,7 +133,7 @@ class OnednnDevice final : public HostDevice {
   mutable Context context_;
 };
 
-// Convolutions choose; everything else follows its first activation.
+// Convolutions choose a layout; all other ops follow their first activation.
 LayoutWish OnednnDevice::layouts(const OpSpec& spec) const {
   LayoutWish wish{spec.layouts};
   if (spec.kind == OpKind::reorder) return wish;
@@ -204,7 +205,7 @@ std::unique_ptr<Op> OnednnDevice::build(const OpSpec& spec) {
   return nullptr;
 }
 
-// In f32 by products of halves; null for kinds that multiply in f32 all the same.
+// Makes an f32 op by products of halves; null for kinds that multiply in f32 anyway.
 std::unique_ptr<Op> OnednnDevice::build_rounded(const OpSpec& spec) {
   switch (spec.kind) {
     case OpKind::conv_forward:
@@ -219,8 +220,8 @@ std::unique_ptr<Op> OnednnDevice::build_rounded(const OpSpec& spec) {
   }
 }
 
-// Products are of halves, by what the processor has for them. Other kinds compute in f32: the common ones widen what
-// they load, the rest work on widened copies.
+// Products are computed in halves, by the instructions that the processor has. Other kinds compute in f32: the common
+// ones widen what they load, the rest work on widened copies.
 std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
   const Precision in = precision(DType::bf16);
   const bool native = in.halves();

@@ -1,4 +1,4 @@
-// Dropout in every layout: the mask is hashed on the spot, in backward too, so nothing is kept.
+// Dropout in every layout: forward and backward both compute the mask by hashing, so nothing is saved.
 #include <cmath>
 
 #include "base/hash_rng.hpp"
@@ -12,7 +12,7 @@ class Dropout final : public Op {
  public:
   Dropout(const Context& context, const OpSpec& spec)
       : shape_(std::get<DropoutDims>(spec.dims).shape),
-        // A whole sample that lies plain is one plane, whatever its axes.
+        // A whole sample in plain layout is one plane, whatever its axes.
         channels_(spec.layouts[0] == Layout::plain && std::get<DropoutDims>(spec.dims).plane == 0 ? 1 : shape_[1]),
         pixels_(shape_.row_elems() / channels_),
         plane_(std::get<DropoutDims>(spec.dims).plane > 0 ? std::get<DropoutDims>(spec.dims).plane : pixels_),
@@ -36,7 +36,7 @@ class Dropout final : public Op {
   }
 
  private:
-  // Zero lanes behind the last channel stay zero, dropped or not.
+  // Zero lanes behind the last channel stay zero, whether dropped or not.
   template <int kLanes, bool kAdd>
   void pass(std::uint64_t key, std::int64_t c, const float* x, float* y) const {
     const std::int64_t pixel = planes_.pixel();
@@ -54,7 +54,7 @@ class Dropout final : public Op {
   Shape shape_;
   std::int64_t channels_, pixels_, plane_;
   Planes planes_;
-  std::uint64_t threshold_;  // of 53 bits: below it, zero
+  std::uint64_t threshold_;  // 53 bits: values below it become zero
   std::int64_t first_;
   float factor_;
   int threads_;

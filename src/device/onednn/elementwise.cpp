@@ -1,4 +1,4 @@
-// The sum of two activations, with what a ReLU keeps of it, and the move of one from a layout to another.
+// The sum of two activations, with an optional ReLU or its mask, and conversions from one layout to another.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -42,7 +42,7 @@ class MaskedAdd final : public Op {
     auto* y = static_cast<float*>(args.tensors[3]);
 #pragma omp parallel for simd num_threads(threads_) if (parallel : threads_ > 1 && elems_ >= kParallelElems)
     for (std::int64_t i = 0; i < elems_; ++i) {
-      const std::uint32_t keep = mask[i] > 0.0f ? ~0U : 0U;  // of bits: a choice between two floats is not vectorised
+      const std::uint32_t keep = mask[i] > 0.0f ? ~0U : 0U;  // bit mask: a selection of floats is not vectorised
       y[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(a[i] + b[i]) & keep);
     }
   }
@@ -64,7 +64,7 @@ class Copy final : public Op {
   std::size_t elems_;
 };
 
-// From or to bf16, or both, in one layout.
+// Converts from or to bf16, or both, in one layout.
 class Cast final : public Op {
  public:
   Cast(const Context& context, DType from, DType to, std::int64_t elems)

@@ -1,5 +1,5 @@
-// Rows of a table by their numbers. Threads share the columns of the gradient, so that each row's sum has one order
-// whatever their number.
+// Looks up rows of a table by index. Threads share the columns of the gradient, so that each row's sum has the same
+// order for any number of threads.
 #include <algorithm>
 
 #include "device/onednn/ops.hpp"
@@ -56,7 +56,7 @@ class Embedding final : public Op {
     }
   }
 
-  // Clears the rows marked before, where they are not added to, and marks those of ids.
+  // Clears the previously marked rows, unless the op adds, and marks those of ids.
   void mark(const std::int32_t* ids, float* dw, std::uint32_t* touched, bool add) const {
     if (!add) {
       for_each_run(touched, d_.V,

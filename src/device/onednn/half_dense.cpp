@@ -64,8 +64,8 @@ class HalfDense final : public Op {
   }
 
  private:
-  // db (K) = sums of dy (N, K) over N. A thread takes some columns and goes down all rows: the order of the sum does
-  // not depend on threads.
+  // db (K) = sums of dy (N, K) over N. Each thread takes some columns and sums over all rows, so that the order of the
+  // sum does not depend on threads.
   template <class T>
   void sum_rows(const T* dy, bool add, float* db) const {
     constexpr std::int64_t kColumns = 512;

@@ -22,7 +22,7 @@ class HalfElementwise final : public Op {
   }
 
  private:
-  // Or 0; by bits, because a choice between two sums is not vectorised.
+  // Returns the value or 0; by bits, because a selection between two sums is not vectorised.
   static BHalf kept(BHalf value, bool keep) { return value & static_cast<BHalf>(keep ? 0xffff : 0); }
   bool worth_a_team() const { return threads_ > 1 && elems_ >= kParallelElems; }
 

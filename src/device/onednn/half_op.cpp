@@ -1,5 +1,5 @@
-// An op of f32 behind arguments of bf16: inputs are widened into scratch, and so is what an output adds to or writes in
-// part; outputs are rounded from there. Scratch: the widened arguments, then the inner op's.
+// An f32 op with bf16 arguments: inputs are widened into scratch, and so are outputs that the op adds to or writes in
+// part; outputs are rounded from there. Scratch: the widened arguments, then that of the inner op.
 #include <array>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// panel_kernel.cpp with two places of the depth to an instruction.
+// Like panel_kernel.cpp, with two places of the depth per instruction.
 #include <immintrin.h>
 
 #include <array>
@@ -14,7 +14,7 @@ namespace {
 constexpr int kLanes = 16;
 using Kernel = void (*)(const PanelBlock<BHalf>&);
 
-// kVectors of the panel's two; the last one holds the columns in `tail`.
+// Uses kVectors of the panel's two vectors; the last one holds `tail` columns.
 template <int kRows, int kVectors>
 __attribute__((target("avx512f,avx512bf16"))) void multiply_rows(const PanelBlock<BHalf>& at) {
   const auto tail = static_cast<__mmask16>((1U << (at.columns - (kVectors - 1) * kLanes)) - 1U);

@@ -11,10 +11,10 @@ namespace echelon::inline device::onednn {
 namespace {
 
 constexpr std::int64_t kColumns = kPanels512.columns;
-// A panel's part of a row is a line or two, which the hardware does not foresee.
-constexpr std::int64_t kLine = 16, kAhead = 16;  // floats in a line of a cache; rows from one to what is fetched then
+// A panel's part of a row is one or two cache lines, which the hardware does not prefetch.
+constexpr std::int64_t kLine = 16, kAhead = 16;  // floats in a cache line; rows to prefetch ahead
 
-// Two places of the depth in one store.
+// Writes two places of the depth in one store.
 void put_pair(float even, float odd, BHalf* to) {
   const std::uint32_t pair = rounded_bits(even) >> 16 | rounded_bits(odd);
   std::memcpy(to, &pair, sizeof pair);
@@ -49,7 +49,7 @@ void HalfPanels::pack(const float* w) const {
   for (std::int64_t panel = 0; panel < panel_parts(outputs_, kColumns); ++panel) pack_panel(panel, w);
 }
 
-// (inputs / 2, 32, 2)
+// The format of a panel is (inputs / 2, 32, 2).
 void HalfPanels::pack_panel(std::int64_t panel, const float* w) const {
   const std::int64_t padded = panel_depth(inputs_), first = panel * kColumns;
   const std::int64_t columns = std::min(kColumns, outputs_ - first);

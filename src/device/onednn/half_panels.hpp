@@ -1,4 +1,4 @@
-// Weights in panels of bf16 (panel_kernel.hpp), packed from f32 once a parameter version.
+// Weights in panels of bf16 (panel_kernel.hpp), packed from f32 once per parameter version.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace echelon::inline device::onednn {
 
 class HalfPanels {
  public:
-  // w (inputs, outputs), or given as its transpose. Inputs beyond the last one up to a multiple of 16, and outputs up
-  // to a whole panel, are zeros.
+  // w is (inputs, outputs), or given as its transpose. Inputs are padded with zeros to a multiple of 16, outputs to a
+  // whole panel.
   HalfPanels(const Context& context, std::int64_t inputs, std::int64_t outputs, bool transposed);
   const BHalf* get(const float* w, std::uint64_t version);
-  // Of the same plain weights: these are the other's from now on.
+  // From now on uses the panels of `other`, which must have the same plain weights.
   void share(const HalfPanels& other);
 
  private:
@@ -27,7 +27,7 @@ class HalfPanels {
   };
   void pack(const float* w) const;
   void pack_panel(std::int64_t panel, const float* w) const;
-  // The panel's columns of w, which start at `w`.
+  // Pack the panel's columns of w, which start at `w`.
   void pack_rows(const float* w, std::int64_t columns, BHalf* to) const;
   void pack_columns(const float* w, std::int64_t columns, BHalf* to) const;
 

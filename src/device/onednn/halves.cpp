@@ -7,7 +7,7 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// A team of one costs as much as some hundred elements, and rows of a batch are no longer than that.
+// A team of one thread costs as much as some hundred elements, and rows of a batch are no longer than that.
 template <class Body>
 void for_each(std::int64_t n, int threads, const Body& body) {
   if (threads > 1 && n >= kParallelElems) {

@@ -9,18 +9,18 @@ namespace echelon::inline device::onednn {
 
 using BHalf = std::uint16_t;
 
-// In what an op multiplies, beside sums in f32.
+// The types in which an op multiplies and stores, where sums are f32.
 struct Precision {
-  // Of the operands of products.
+  // Type of the operands of products.
   dnnl::memory::data_type type = dnnl::memory::data_type::f32;
-  // Operands are rounded to bf16 whatever type holds them: what bf16 instructions would multiply, multiplied in f32. A
+  // Operands are rounded to bf16, whatever type holds them: f32 computes the products that bf16 instructions would. A
   // product of two such values is exact in f32.
   bool rounds = false;
-  // Of activations, where the op's own arguments are meant.
+  // Type of the activations among the op's arguments.
   dnnl::memory::data_type stored = type;
 
   bool halves() const { return type == dnnl::memory::data_type::bf16; }
-  // Whether arguments in f32 are rounded on their way to a product.
+  // Whether arguments in f32 are rounded before a product.
   bool rounds_arguments() const { return halves() && !stores_halves(); }
   std::size_t bytes() const { return halves() ? sizeof(BHalf) : sizeof(float); }
   bool stores_halves() const { return stored == dnnl::memory::data_type::bf16; }
@@ -40,11 +40,11 @@ inline std::uint32_t rounded_bits(float value) {
 }
 inline BHalf rounded(float value) { return static_cast<BHalf>(rounded_bits(value) >> 16); }
 
-// n elements, on up to `threads` threads; `from` and `to` are apart, or, for f32 to f32, equal.
+// For n elements, on up to `threads` threads. `from` and `to` do not overlap or, for f32 to f32, are equal.
 void widen(const BHalf* from, float* to, std::int64_t n, int threads);
 void round_halves(const float* from, BHalf* to, std::int64_t n, int threads);
 void round_in_f32(const float* from, float* to, std::int64_t n, int threads);
-// As a precision holds operands: as they are, rounded in f32, or bf16.
+// Converts operands to the form that a precision requires: unchanged, rounded in f32, or bf16.
 void round_operand(const Precision& precision, const float* from, void* to, std::int64_t n, int threads);
 // sum = a + b; sum may be a or b
 void add_halves(const BHalf* a, const BHalf* b, BHalf* sum, std::int64_t n, int threads);

@@ -1,7 +1,7 @@
-// A pixel's lanes as vectors, by the compiler's vector types: loops with selections stay vector code whatever the
-// optimiser thinks of them. Vectors are 8 floats wide (AVX2); 16 lanes are two of them, one lane is a vector of one.
-// With kMost = 16 they are one of AVX-512: for bodies that a function with __attribute__((target("avx512f"), flatten))
-// takes in whole.
+// A pixel's lanes as vectors, by the compiler's vector types, so that loops with selections are vectorised whatever the
+// optimiser decides. Vectors are 8 floats wide (AVX2); 16 lanes are two of them, one lane is a vector of one. With
+// kMost = 16 they are one AVX-512 vector, for bodies that are inlined into a function with
+// __attribute__((target("avx512f"), flatten)).
 #pragma once
 
 #include <immintrin.h>
@@ -13,7 +13,7 @@
 
 #include "device/onednn/halves.hpp"
 
-#pragma GCC diagnostic ignored "-Wpsabi"  // of vectors of 64 bytes as arguments: see above
+#pragma GCC diagnostic ignored "-Wpsabi"  // about vectors of 64 bytes as arguments: see above
 
 namespace echelon::inline device::onednn {
 
@@ -45,7 +45,7 @@ struct Lanes {
     else
       return Floats{widened(*from)};
   }
-  // As rounded_bits (halves.hpp) has it.
+  // The rounding of rounded_bits (halves.hpp).
   static void store(BHalf* to, Floats v) {
     const Ints bits = reinterpret_cast<Ints>(v);
     const Ints nearest = bits + 0x7fff + (bits >> 16 & 1), quiet = bits | 0x400000;
@@ -63,7 +63,7 @@ struct Lanes {
     else
       return F{std::fma(a[0], b[0], c[0])};
   }
-  // One conversion; the compiler's __builtin_convertvector would take halves.
+  // One conversion instruction; the compiler's __builtin_convertvector would convert the two halves separately.
   template <class F = Floats>
   static Doubles widen(const F& v) {
     static_assert(kWidth == 1 || kWidth == 4);
@@ -74,7 +74,7 @@ struct Lanes {
       return Doubles{wide(0), wide(1), wide(2), wide(3)};
   }
 
-  // Integers kept in memory as T.
+  // Loads integers that are stored in memory as T.
   template <class T>
   static Ints load_as(const T* from) {
     typename Of<T>::type v;
@@ -94,7 +94,7 @@ struct Lanes {
   static const __m128i* at(const BHalf* from) { return reinterpret_cast<const __m128i*>(from); }
 };
 
-// Calls body.operator()<kLanes>(i) over [0, n): kMost = 16 at a time, then eight, then one by one.
+// Calls body.operator()<kLanes>(i) over [0, n): first kMost = 16 at a time, then eight, then one by one.
 template <int kMost = 8, class Body>
 void over_lanes(std::int64_t n, const Body& body) {
   std::int64_t i = 0;

@@ -1,4 +1,4 @@
-// Layer normalisation of rows; sums in double, in an order that the extents alone decide.
+// Layer normalisation of rows; sums are in double, in an order that depends only on the extents.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-constexpr std::int64_t kColumns = 64;  // of gamma and beta whose gradients one thread sums at a time
+constexpr std::int64_t kColumns = 64;  // columns whose gamma and beta gradients one thread sums at a time
 
 class LayerNorm final : public Op {
  public:

@@ -1,5 +1,5 @@
-// Local response normalisation in every layout: a tile of pixels is laid out channel by channel in scratch, worked on
-// there with vectors of pixels, and written back. The library's body is plain C++ where channels do not fill blocks.
+// Local response normalisation in every layout: a tile of pixels is copied channel by channel to scratch, processed
+// there with vectors of pixels, and written back. The library's code is plain C++ if channels do not fill blocks.
 #include <omp.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kTile = 16;  // pixels
 
-// s^-beta; the usual 3/4 by square roots.
+// s^-beta; the usual 3/4 is computed by square roots.
 float power(float s, float beta) {
   if (beta != 0.75f) return std::pow(s, -beta);
   const float root = 1.0f / std::sqrt(s);
@@ -31,7 +31,7 @@ class Lrn final : public Op {
         threads_(context.threads) {}
 
   std::string implementation() const override { return "own loop"; }
-  // A thread's x, and in backward dy, s^-beta and dy x s^(-beta-1): each (C, kTile).
+  // Per thread x and, in backward, dy, s^-beta and dy x s^(-beta-1): each (C, kTile).
   std::size_t scratch_bytes() const override {
     return static_cast<std::size_t>(threads_ * buffer_elems()) * sizeof(float);
   }
@@ -72,7 +72,7 @@ class Lrn final : public Op {
     for (std::int64_t t = 0; t < tile.pixels; ++t) to[t * pixel] = (kAdd ? to[t * pixel] : 0.0f) + values[t];
   }
 
-  // k + alpha/size * the sum of squares around channel c, by pixel.
+  // k + alpha/size * the sum of squares around channel c, for each pixel.
   void scale(const float* x, std::int64_t c, float* s) const {
     float sum[kTile] = {};
     const std::int64_t end = std::min(d_.C, c + (d_.size - 1) / 2 + 1);

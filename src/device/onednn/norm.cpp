@@ -1,5 +1,5 @@
-// Batch norm by own loops: the library's has neither sums over a group of replicas nor double sums.
-// Elementwise passes are f32 with coefficients of each channel prepared in double. T: that of activations and their
+// Batch norm by our own loops: the library has neither sums over a group of replicas nor sums in double. Elementwise
+// passes are in f32, with coefficients of each channel prepared in double. T is the type of activations and their
 // gradients, float or BHalf.
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// As it is, or in double.
+// Returns the value unchanged, or in double.
 template <class L, class Sums>
 Sums as(const typename L::Floats& v) {
   if constexpr (std::is_same_v<Sums, typename L::Floats>)
@@ -36,7 +36,7 @@ struct Moments {
   }
 };
 
-// What of a channel turns x into y = (x - mean) * factor + shift.
+// The coefficients of a channel in y = (x - mean) * factor + shift.
 struct Scaling {
   const float *mean, *factor, *shift;
   Scaling at(std::int64_t c) const { return {mean + c, factor + c, shift + c}; }
@@ -63,7 +63,7 @@ struct Scale {
   }
 };
 
-// sum dy, sum dy * (x - mean); with relu over the x whose y is above 0.
+// sum dy, sum dy * (x - mean); with relu only over the x whose y is above 0.
 template <class T, bool kRelu>
 struct GradientSums {
   static constexpr bool kInRuns = std::is_same_v<T, BHalf>;
@@ -175,7 +175,7 @@ class Norm final : public Op {
   Value* at(std::size_t offset) const {
     return reinterpret_cast<Value*>(scratch_ + offset);
   }
-  // One float a channel, zero for the padding of the last block.
+  // One float per channel, zero for the padding of the last block.
   float* coefficient(int i) const {
     auto* values = at<float>(coefficients_[static_cast<std::size_t>(i)]);
     std::fill(values + d_.C, values + padded_, 0.0f);
@@ -194,12 +194,13 @@ class Norm final : public Op {
     d_.relu ? each(Scale<T, true>{x, s, y}) : each(Scale<T, false>{x, s, y});
   }
 
-  // Of stats (2, C); the same bits in forward and backward, so that both find a unit on the same side of 0.
+  // Computed from stats (2, C), with the same bits in forward and backward, so that both see a unit on the same side of
+  // 0.
   Scaling scaling(const double* stats, const float* gamma, const float* beta) const {
     float *mean = coefficient(0), *factor = coefficient(1), *shift = coefficient(2);
     for (std::int64_t c = 0; c < d_.C; ++c) {
       const double of_x = static_cast<double>(gamma[c]) * stats[d_.C + c];
-      // The part of the mean that a float cannot hold goes into the shift.
+      // The part of the mean that a float cannot represent is added to the shift.
       mean[c] = static_cast<float>(stats[c]);
       factor[c] = static_cast<float>(of_x);
       shift[c] = static_cast<float>(static_cast<double>(beta[c]) - (stats[c] - static_cast<double>(mean[c])) * of_x);
@@ -228,7 +229,7 @@ class Norm final : public Op {
     scale({mean_of, factor, shift}, activation(5));
   }
 
-  // sums = sum dy, sum dy * xhat. gamma: the argument it is, beta behind it; -1 without relu.
+  // sums = sum dy, sum dy * xhat. gamma is the index of its argument, with beta behind it; -1 without relu.
   void backward_sums(double* sums, int gamma) const {
     const T *x = activation(0), *dy = activation(1);
     const double* stats = doubles(2);
@@ -320,13 +321,13 @@ class Norm final : public Op {
   NormDims d_;
   Planes planes_;
   std::int64_t pixels_;
-  std::int64_t padded_;  // channels, rounded up to the lanes of the widest block
+  std::int64_t padded_;  // number of channels, rounded up to the lanes of the widest block
   ChannelSums channel_sums_;
   int threads_;
   ScratchPlan plan_;
   std::size_t sums_, partial_, means_;
   std::array<std::size_t, 5> coefficients_;
-  std::byte* scratch_ = nullptr;  // of the call that runs
+  std::byte* scratch_ = nullptr;  // scratch of the current call
   const OpArgs* args_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// The CPU fast path: oneDNN for convolution and matrix products, own vectorised loops for the rest. f32, and bf16 where
-// the processor multiplies it (AVX512_BF16) or DeviceOptions::emulate_halves asks for f32 on rounded values.
+// The CPU fast path: oneDNN for convolutions and matrix products, our own vectorised loops for the rest. f32, and bf16
+// if the processor multiplies it (AVX512_BF16) or if DeviceOptions::emulate_halves asks for f32 on rounded values.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace echelon::inline device {
 
-// Throws EnvironmentError where the CPU lacks AVX2 or FMA, which every host body is compiled for.
+// Throws EnvironmentError if the CPU lacks AVX2 or FMA, for which all host code is compiled.
 std::unique_ptr<Device> make_onednn_device(const DeviceOptions& options);
-// Why bf16 is not computed on this CPU, and what to write instead.
+// The reason why this CPU does not compute bf16, and the setting to use instead.
 std::string halves_problem();
-// The same of device.tf32.
+// The same for device.tf32.
 std::string bf16_products_problem();
 
 }  // namespace echelon::inline device

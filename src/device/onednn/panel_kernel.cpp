@@ -11,7 +11,7 @@ namespace {
 constexpr int kLanes = 16;
 using Kernel = void (*)(const PanelBlock<float>&);
 
-// kVectors of the panel's two; the last one holds the columns in `tail`.
+// Uses kVectors of the panel's two vectors; the last one holds `tail` columns.
 template <int kRows, int kVectors>
 __attribute__((target("avx512f"))) void multiply_rows(const PanelBlock<float>& at) {
   const auto tail = static_cast<__mmask16>((1U << (at.columns - (kVectors - 1) * kLanes)) - 1U);

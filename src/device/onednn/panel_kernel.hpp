@@ -1,7 +1,7 @@
-// The innermost part of a product of few rows by many weights: some rows by one panel of columns, in registers.
+// The innermost loop of a product of few rows by many weights: some rows by one panel of columns, in registers.
 //
-// Weights of f32 lie (depth, columns). Those of bf16 lie (depth / 2, columns, 2), as vdpbf16ps reads them: two places
-// of the depth, which is even, beside each other for each column.
+// Weights of f32 are stored as (depth, columns), those of bf16 as (depth / 2, columns, 2), which vdpbf16ps reads: for
+// each column two adjacent places of the depth, which is even, are beside each other.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,25 @@
 
 namespace echelon::inline device::onednn {
 
-// Rows by 2 vectors of sums, 2 vectors of weights and one of x fill the registers.
+// The registers hold `rows` times 2 vectors of sums, 2 vectors of weights and one of x.
 struct PanelForm {
   std::int64_t columns = 0;
   int rows = 0;
-  std::int64_t depth = 0;  // weights of so many inputs, and those fetched ahead, stay in cache while all rows pass
+  std::int64_t depth = 0;  // the weights of this many inputs stay in cache, with those fetched ahead, for all rows
 };
-// AVX-512 has 32 registers of 16 floats; AVX2 has 16 of 8. That of bf16 is the first on every CPU.
+// AVX-512 has 32 registers of 16 floats, AVX2 has 16 of 8. bf16 uses the first form on every CPU.
 inline constexpr PanelForm kPanels512 = {32, 14, 160}, kPanels256 = {16, 6, 256};
-// The library's format of panels, and so that of bf16: their inputs are filled up to a multiple of this.
+// The library's panel format, which bf16 panels share: their inputs are padded to a multiple of this.
 inline constexpr std::int64_t kPanelInputs = 16;
 
 // A loop over sums: g++ keeps an array of them in registers only where it is unrolled early.
 #define ECHELON_UNROLLED(index, count) _Pragma("GCC unroll 16") for (int index = 0; index < (count); ++index)
 
-// How many parts of so many cover the whole.
+// The number of parts of size `part` that cover the whole.
 constexpr std::int64_t panel_parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
 constexpr std::int64_t panel_depth(std::int64_t inputs) { return panel_parts(inputs, kPanelInputs) * kPanelInputs; }
 
-// y (rows, columns) = x (rows, depth) w (depth, columns of the panel), or += that. T: float or BHalf.
+// y (rows, columns) = x (rows, depth) w (depth, columns of the panel), or y += that. T: float or BHalf.
 template <class T>
 struct PanelBlock {
   const T* x = nullptr;
@@ -38,14 +38,14 @@ struct PanelBlock {
   float* y = nullptr;
   std::int64_t y_row = 0;
   std::int64_t depth = 0;
-  std::int64_t columns = 0;  // of the panel that y has, at least 1
+  std::int64_t columns = 0;  // number of columns of the panel that y has, at least 1
   bool add = false;
-  const std::byte* ahead = nullptr;  // weights wanted next: brought into cache meanwhile,
-  std::int64_t ahead_step = 0;       // so many bytes per place of depth, or per two of bf16
-  bool avx512 = false;               // bf16: by vdpbf16ps; else f32 by kPanels256, bf16 by a plain loop
+  const std::byte* ahead = nullptr;  // weights needed next, fetched into cache meanwhile,
+  std::int64_t ahead_step = 0;       // this many bytes per place of depth, or per two places of bf16
+  bool avx512 = false;               // bf16: by vdpbf16ps, else by a plain loop; f32: else with kPanels256
 };
 
-// rows: 1 to those of the panel's form.
+// rows: from 1 to the number of rows of the panel's form.
 void multiply_panel(int rows, const PanelBlock<float>& block);
 void multiply_panel_avx2(int rows, const PanelBlock<float>& block);
 void multiply_panel(int rows, const PanelBlock<BHalf>& block);

@@ -1,4 +1,4 @@
-// panel_kernel.cpp in registers of AVX2.
+// Like panel_kernel.cpp, in AVX2 registers.
 #include <immintrin.h>
 
 #include <array>
@@ -12,7 +12,7 @@ namespace {
 constexpr int kLanes = 8;
 using Kernel = void (*)(const PanelBlock<float>&);
 
-// kVectors of the panel's two; the last one holds the columns in `tail`.
+// Uses kVectors of the panel's two vectors; the last one holds `tail` columns.
 template <int kRows, int kVectors>
 void multiply_rows(const PanelBlock<float>& at) {
   const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);

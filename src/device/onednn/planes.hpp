@@ -1,9 +1,9 @@
-// Loops over a 4-D activation of any layout: as planes of H x W pixels, a pixel being `kLanes`
-// neighbouring floats (channels), so that one templated body serves all layouts and vectorises over the lanes.
+// Loops over a 4-D activation of any layout as planes of H x W pixels. A pixel consists of `kLanes` neighbouring floats
+// (channels), so that one templated body serves all layouts and vectorises over the lanes.
 //
 //   plain           planes (n, c) of 1 lane
-//   channels_last   planes (n, group of channels) of 16, 8 or 1 lanes, or of 32, where a loop asks for them (bf16, of
-//                   which 32 are a cache line); pixels are C floats apart
+//   channels_last   planes (n, group of channels) of 16, 8 or 1 lanes, or of 32 if a loop asks for them (32 bf16 are a
+//                   cache line); pixels are C floats apart
 //   blocked8, 16    planes (n, block) of 8 or 16 lanes, the zero lanes of the last block included
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace echelon::inline device::onednn {
 
-// Floats that a loop may treat alike in one go, at most.
+// Largest number of floats that a loop may treat alike at once.
 inline constexpr int kMaxLanes = 32;
 // Below this many floats a team of threads costs more than it saves.
 inline constexpr std::int64_t kParallelElems = 16384;
@@ -36,20 +36,20 @@ class Planes {
     }
   }
 
-  // Planes of one sample.
+  // Number of planes of one sample.
   std::int64_t groups() const { return groups32_ + groups16_ + groups8_ + groups1_; }
-  // Floats from a pixel to the next.
+  // Distance from a pixel to the next, in floats.
   std::int64_t pixel() const {
     return layout_ == Layout::channels_last ? C_ : layout_ == Layout::plain ? 1 : layout_ == Layout::blocked8 ? 8 : 16;
   }
   bool channels_last() const { return layout_ == Layout::channels_last; }
-  // Channels of one block; 1 where the layout has none.
+  // Channels of one block; 1 if the layout has no blocks.
   std::int64_t block() const { return layout_ == Layout::blocked8 ? 8 : layout_ == Layout::blocked16 ? 16 : 1; }
-  // Floats from the tensor's start to channel c of sample n's first pixel.
+  // Offset in floats of channel c of sample n's first pixel from the tensor's start.
   std::int64_t element(std::int64_t n, std::int64_t c, std::int64_t pixels) const {
     return offset(n, c, pixels) + c % block();
   }
-  // Floats from the tensor's start to the first pixel of the plane of sample n that starts at channel c.
+  // Offset in floats of the first pixel of sample n's plane that starts at channel c.
   std::int64_t offset(std::int64_t n, std::int64_t c, std::int64_t pixels) const {
     switch (layout_) {
       case Layout::plain: return (n * C_ + c) * pixels;
@@ -81,7 +81,7 @@ class Planes {
   std::int64_t groups32_ = 0, groups16_ = 0, groups8_ = 0, groups1_ = 0;
 };
 
-// Zeroes what pads the last block of channels of an activation (N, C, H, W).
+// Zeroes the padding in the last block of channels of an activation (N, C, H, W).
 inline void clear_padding(float* y, const Shape& shape, Layout layout) {
   const Planes planes(shape.rank() == 4 ? shape[1] : 1, layout);
   const std::int64_t block = planes.block(), used = block == 1 ? 0 : shape[1] % block;
@@ -93,8 +93,8 @@ inline void clear_padding(float* y, const Shape& shape, Layout layout) {
   }
 }
 
-// Calls body<kLanes>(n, first channel) for every plane of N samples, over `threads` threads where `elems` floats are
-// worth it.
+// Calls body<kLanes>(n, first channel) for every plane of N samples, on `threads` threads if `elems` floats are worth
+// it.
 template <class Body>
 void for_each_plane(int threads, std::int64_t N, const Planes& planes, std::int64_t elems, const Body& body) {
   const std::int64_t groups = planes.groups();

@@ -1,7 +1,8 @@
-// Pooling by own loops: the library's plain bodies are scalar, and ours need a byte of memory a window, not four.
+// Pooling by our own loops: the library's plain implementations are scalar, and these need one byte of memory per
+// window instead of four.
 //
-// A max pool saves the cell of its window that won (row-major, the first of equals) as a byte, or the number of cells
-// where a ReLU cuts it off; windows of 256 cells and more take two bytes, of 65,536 and more four.
+// A max pool saves as a byte the cell of each window that won (row-major, the first among equals), or the number of
+// cells if a ReLU cuts the maximum off; windows of 256 cells and more take two bytes, of 65,536 and more four.
 #include <limits>
 #include <type_traits>
 
@@ -13,14 +14,14 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// The cells [begin, end) of a window along one axis that lie inside the image, for output position p.
+// The cells [begin, end) of a window along one axis that are inside the image, for output position p.
 struct Span {
   std::int64_t first, begin, end;  // first: image coordinate of cell 0
   Span(std::int64_t p, std::int64_t size, std::int64_t stride, std::int64_t pad, std::int64_t extent)
       : first(p * stride - pad), begin(std::max<std::int64_t>(0, -first)), end(std::min(size, extent - first)) {}
 };
 
-// The same for 2 cells side by side with the next window's, known when compiled.
+// The same for windows of 2 cells that do not overlap and lie inside the image, with bounds known at compile time.
 struct PairSpan {
   std::int64_t first;
   static constexpr std::int64_t begin = 0, end = 2;
@@ -40,7 +41,7 @@ void for_each_window(const PoolDims& d, const Body& body) {
   }
 }
 
-// Factor of an average window: one over its cells that count.
+// The weight of each cell of an average window: one over the number of cells that count.
 template <class AnySpan>
 float share(const PoolDims& d, const AnySpan& rows, const AnySpan& columns) {
   const std::int64_t cells =
@@ -56,11 +57,11 @@ void max_forward(const PoolDims& d, std::int64_t pixel, const T* x, T* y, Index*
   for_each_window<kPairs>(d, [&](std::int64_t out, const auto& rows, const auto& columns) {
     for (int v = 0; v < kLanes; v += L::kWidth) {
       typename L::Floats best = typename L::Floats{} + kLowest;
-      typename L::Ints won = typename L::Ints{} - 1;  // none yet: whatever comes first wins, -inf too
+      typename L::Ints won = typename L::Ints{} - 1;  // none yet: any first value wins, also -inf
       for (std::int64_t r = rows.begin; r < rows.end; ++r) {
         for (std::int64_t s = columns.begin; s < columns.end; ++s) {
           const auto value = L::load(x + ((rows.first + r) * d.W + columns.first + s) * pixel + v);
-          const typename L::Ints wins = (value > best) | (value != value) | (won < 0);  // NaN stays
+          const typename L::Ints wins = (value > best) | (value != value) | (won < 0);  // NaN stays NaN
           best = wins ? value : best;
           won = wins ? typename L::Ints{} + static_cast<std::int32_t>(r * width + s) : won;
         }
@@ -90,7 +91,7 @@ void average_forward(const PoolDims& d, std::int64_t pixel, const T* x, T* y) {
   });
 }
 
-// kAdd false: windows tile the image, so that each cell is written exactly once and needs no zero before.
+// kAdd false: windows tile the image, so that each cell is written exactly once and need not be zeroed before.
 template <int kLanes, bool kAdd, class T>
 void put(T* to, typename Lanes<kLanes>::Floats value) {
   using L = Lanes<kLanes>;
@@ -132,7 +133,7 @@ void clear(std::int64_t pixels, std::int64_t pixel, T* dx) {
   for (std::int64_t i = 0; i < pixels; ++i) std::fill(dx + i * pixel, dx + i * pixel + kLanes, T{});
 }
 
-// T: of activations and their gradients, float or BHalf.
+// T is the type of activations and their gradients, float or BHalf.
 template <class T, class Index>
 class Pool final : public Op {
  public:
@@ -199,7 +200,7 @@ class Pool final : public Op {
   Planes planes_;
   std::size_t saved_elems_;
   bool tiles_;  // every cell of the image belongs to exactly one window
-  bool pairs_;  // of 2 x 2 cells
+  bool pairs_;  // windows of 2 x 2 cells
   int threads_;
 };
 
@@ -208,7 +209,7 @@ class Pool final : public Op {
 std::unique_ptr<Op> make_pool(Context& context, const OpSpec& spec) {
   const auto& d = std::get<PoolDims>(spec.dims);
   ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "a pool's input and output have one layout");
-  const std::int64_t outcomes = d.mode == PoolMode::max ? d.R * d.S + (d.relu ? 1 : 0) : 0;  // a mean saves none
+  const std::int64_t outcomes = d.mode == PoolMode::max ? d.R * d.S + (d.relu ? 1 : 0) : 0;  // an average saves nothing
   if (outcomes > 65536) return std::make_unique<Pool<float, std::int32_t>>(context, spec);
   if (outcomes > 256) return std::make_unique<Pool<float, std::uint16_t>>(context, spec);
   if (is_half(spec.dtype)) return std::make_unique<Pool<BHalf, std::uint8_t>>(context, spec);

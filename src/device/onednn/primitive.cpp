@@ -56,7 +56,7 @@ std::string reorder_implementation(const Context& context, const dnnl::memory::d
 
 PackedWeights::PackedWeights(const Context& context, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed,
                              const Precision& precision) {
-  const bool rounds = precision.rounds && !precision.halves();  // else the reorder does
+  const bool rounds = precision.rounds && !precision.halves();  // else the reorder rounds
   if (plain == packed && !rounds) return;
   packed_ = std::make_shared<Packed>();
   packed_->from = plain;

@@ -1,4 +1,4 @@
-// One oneDNN primitive with its memory objects, built once and executed without an allocation of ours.
+// One oneDNN primitive with its memory objects, built once and executed without allocating memory of our own.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace echelon::inline device::onednn {
 class Primitive {
  public:
   Primitive() = default;
-  // `args`: DNNL_ARG_* and the descriptor of what is bound to it, in the order of `run`'s addresses. Empty descriptors
-  // (a scratchpad of no bytes) are left out of the call, not out of the order.
+  // `args`: DNNL_ARG_* and the descriptor of the memory bound to it, in the order of `run`'s addresses. Arguments with
+  // empty descriptors (a scratchpad of no bytes) are not passed on, but keep their place in the order.
   Primitive(const Context& context, const dnnl::primitive& primitive,
             std::initializer_list<std::pair<int, dnnl::memory::desc>> args);
 
@@ -28,7 +28,7 @@ class Primitive {
   dnnl::primitive primitive_;
   int threads_ = 1;
   dnnl_stream_t stream_ = nullptr;
-  std::vector<dnnl::memory> memories_;  // one an argument; null for an empty descriptor
+  std::vector<dnnl::memory> memories_;  // one per argument; null for an empty descriptor
   std::vector<const void*> bound_;
   std::vector<dnnl_exec_arg_t> args_;
 };
@@ -36,7 +36,7 @@ class Primitive {
 // dst = src in another format, or dst += src.
 Primitive make_reorder(const Context& context, const dnnl::memory::desc& src, const dnnl::memory::desc& dst,
                        bool add = false);
-// "jit:blk" of such a reorder.
+// The name of the implementation of such a reorder, such as "jit:blk".
 std::string reorder_implementation(const Context& context, const dnnl::memory::desc& src,
                                    const dnnl::memory::desc& dst);
 
@@ -50,7 +50,7 @@ class ScratchPlan {
     bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return offset;
   }
-  // What OpArgs::scratch must hold at any alignment; 0 where nothing was taken.
+  // The size that OpArgs::scratch must have at any alignment; 0 if nothing was taken.
   std::size_t bytes() const { return bytes_ == 0 ? 0 : bytes_ + kAlignment; }
   static std::byte* align(void* scratch) {
     const auto address = reinterpret_cast<std::uintptr_t>(scratch);
@@ -61,26 +61,27 @@ class ScratchPlan {
   std::size_t bytes_ = 0;
 };
 
-// Weights in the format and precision that a primitive needs, made from the plain ones (f32) once a parameter version.
+// Weights in the format and precision that a primitive needs, made from the plain ones (f32) once per parameter
+// version.
 class PackedWeights {
  public:
   PackedWeights() = default;
   PackedWeights(const Context& context, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed,
                 const Precision& precision = kSingle);
   const void* get(const void* plain, std::uint64_t version);
-  // Of the same plain weights: where the formats agree, these are the other's from now on.
+  // From now on uses the copy of `other`, which has the same plain weights, if the formats agree.
   void share(const PackedWeights& other);
 
  private:
   struct Packed {
     dnnl::memory::desc from, to;
-    Primitive reorder;       // none where the plain format is wanted, rounded
-    Memory rounded, memory;  // rounded in f32, where that is wanted; packed
+    Primitive reorder;       // none if the plain format is needed, rounded
+    Memory rounded, memory;  // rounded in f32, if that is needed; packed
     int threads = 1;
     const void* source = nullptr;
     std::uint64_t version = 0;
   };
-  std::shared_ptr<Packed> packed_;  // none where the plain weights are wanted as they are
+  std::shared_ptr<Packed> packed_;  // none if the plain weights are used directly
 };
 
 }  // namespace echelon::inline device::onednn

@@ -1,4 +1,4 @@
-// Matrix products by the library: of f32 matrices, and of factors in a precision or weights that are packed.
+// Matrix products by the library: of f32 matrices, and of factors in a given precision or of packed weights.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace echelon::inline device::onednn {
 
-// Row-major; `columns` is the distance of its rows.
+// Row-major; `columns` is the distance between its rows.
 struct Matrix {
   const float* data;
   std::int64_t columns;
   bool transposed = false;
 };
 
-// c (m, n) = a b + beta c; a (m, k), b (k, n) where not transposed.
+// c (m, n) = a b + beta c; a is (m, k) and b (k, n) if not transposed.
 inline void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matrix& a, const Matrix& b, float beta,
                      float* c, std::int64_t c_columns) {
   dnnl::error::wrap_c_api(dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data,
@@ -25,8 +25,8 @@ inline void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matri
                           "could not multiply two matrices");
 }
 
-// A factor (rows, columns) of a product, or its result: row-major, or the transpose of what is row-major. `stride`:
-// from a row of what lies in memory to the next; tiles also take rows in two strides (Lines).
+// A factor (rows, columns) of a product, or its result: row-major in memory, or the transpose of a row-major matrix.
+// `stride`: distance between rows in memory; tiles also take rows with two strides (Lines).
 struct Factor {
   std::int64_t rows, columns, stride;
   bool transposed = false;
@@ -36,23 +36,23 @@ struct Factor {
     using Extents = dnnl::memory::dims;
     return {Extents{rows, columns}, type, transposed ? Extents{1, stride} : Extents{stride, 1}};
   }
-  // From the first element to behind the last.
+  // Number of elements from the first to behind the last.
   std::int64_t elems() const { return ((transposed ? columns : rows) - 1) * stride + (transposed ? rows : columns); }
   Lines lines(bool halves) const { return {.halves = halves && !wide, .step = stride, .inner = inner, .outer = outer}; }
 };
 
-// c = a b + bias, or c += a b. Factors are in precision.type and sums in f32; c is in `stored`. Extents and precision
-// are known before the first run, where those of multiply() may change. `weights`: b is a parameter, in f32 whatever
-// the precision, and packed once a parameter version. Factors that are `wide` are rounded on their way. In halves by
-// the matrix unit where there is one (tile_product.hpp), else by the library.
+// c = a b + bias, or c += a b. Factors are in precision.type and sums in f32; c is in `stored`. Unlike in multiply(),
+// extents and precision are known before the first run. `weights`: b is a parameter, in f32 whatever the precision, and
+// packed once per parameter version. Factors that are `wide` are rounded on the way. Products in halves use the matrix
+// unit if there is one (tile_product.hpp), else the library.
 class Product {
  public:
   struct Form {
     bool weights = false, bias = false, adds = false;
-    const Product* same_left = nullptr;  // whose left factor is this one's, too, and which runs before this
+    const Product* same_left = nullptr;  // a product with the same left factor, which runs before this one
     dnnl::memory::data_type stored = dnnl::memory::data_type::f32;
   };
-  // Takes what it needs from `scratch`.
+  // Reserves what it needs in `scratch`.
   Product(const Context& context, const Precision& precision, const Factor& a, const Factor& b, const Factor& c,
           const Form& form, ScratchPlan& scratch);
 
@@ -61,7 +61,7 @@ class Product {
   void run(const ProductArgs& args);
 
  private:
-  // Of a factor that is rounded before the library sees it.
+  // A factor that is rounded before the library sees it.
   struct Rounded {
     std::int64_t elems = 0;
     std::size_t at = 0;

@@ -1,4 +1,4 @@
-// Forward through a recurrent layer (rnn_layer.hpp).
+// The forward pass of a recurrent layer (rnn_layer.hpp).
 #include "device/onednn/rnn_layer.hpp"
 
 namespace echelon::inline device::onednn {
@@ -37,10 +37,10 @@ class RnnForwardOp final : public Rnn {
   }
 
  private:
-  // Rows of the first product at a time: enough for the matrix unit, few enough to stay in a core's cache.
+  // Number of rows of the first product at a time: enough for the matrix unit, few enough to stay in a core's cache.
   static constexpr std::int64_t kTogether = 4 * kTileBlock;
 
-  // parts = x weight_x^T of `count` times from t on.
+  // Computes parts = x weight_x^T for `count` times from t on.
   void first_product(const OpArgs& args, std::int64_t t, std::int64_t count) {
     const void* x = x_by_time(args);
     if (in_place_) x = static_cast<const std::byte*>(x) + rows_of_x().lines(true).bytes_to(t * d_.N);

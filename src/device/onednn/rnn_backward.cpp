@@ -1,4 +1,4 @@
-// Backward through a recurrent layer (rnn_layer.hpp).
+// The backward pass of a recurrent layer (rnn_layer.hpp).
 #include "device/onednn/rnn_layer.hpp"
 
 namespace echelon::inline device::onednn {
@@ -62,7 +62,7 @@ class RnnBackwardOp final : public Rnn {
                  scratch(args, product_at_));
   }
 
-  // dh0, dc0
+  // Writes dh0 and dc0.
   void end(const OpArgs& args) const {
     if (at_.dh0 < 0) return;
     const float *product = scratch(args, product_at_), *passed = scratch(args, passed_at_), *dc = scratch(args, dc_at_);
@@ -70,7 +70,7 @@ class RnnBackwardOp final : public Rnn {
     if (at_.dc0 >= 0) give_states(args, at_.dc0, [&](std::int64_t i) { return dc[i]; });
   }
 
-  // gru: what came by q is its third part.
+  // gru: the gradient that came through q is the third part.
   std::int64_t joint() const { return d_.cell == Cell::gru ? 2 * d_.H : gates_; }
 
   void weight_gradients(const OpArgs& args) {
@@ -103,7 +103,7 @@ class RnnBackwardOp final : public Rnn {
                dw + joint() * d_.H, d_.H);
   }
 
-  // sums += of a step's rows, while they are in cache. Threads share the columns.
+  // Adds a step's rows to the sums while they are in cache. Threads share the columns.
   void sum_columns(const float* dparts, float* sums) const {
     constexpr std::int64_t kColumns = 256;
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * parts_ >= kParallelElems)

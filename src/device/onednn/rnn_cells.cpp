@@ -5,14 +5,14 @@
 #include "device/onednn/planes.hpp"
 #include "device/onednn/vector_math.hpp"
 
-// Takes in all that the function calls and compiles it for AVX-512, so that no call passes a vector of 64 bytes.
+// Inlines all calls of the function and compiles it for AVX-512, so that no call passes a vector of 64 bytes.
 #define ECHELON_AVX512 __attribute__((target("avx512f"), flatten))
 
 namespace echelon::inline device::onednn {
 namespace {
 
-// What lies at place j of a row, and of all its parts, a row on: brought into cache while this row is computed. A row
-// is a page or less, and the hardware foresees no more than the rest of a page.
+// Prefetches what the next row will read at place j while this row is computed. A row is a page or less, and the
+// hardware prefetcher stops at the end of a page.
 void expect_row(const float* next, std::int64_t j) {
   constexpr std::int64_t kLine = 16;  // floats
   if (j % kLine == 0) __builtin_prefetch(next + j);
@@ -21,13 +21,13 @@ void expect_parts(const RnnStep& step, const float* parts, std::int64_t j) {
   for (std::int64_t part = 0; part < parts_of(step.cell); ++part) expect_row(parts + step.parts_row + part * step.H, j);
 }
 
-// Of an array that may be missing.
+// Returns a row of an array that may be null.
 template <class T>
 T* row_of(T* array, std::int64_t offset) {
   return array ? array + offset : nullptr;
 }
 
-// Row n of both sides, for one cell.
+// Computes row n for one cell.
 template <Cell kCell, int kMost>
 void row_forward(const RnnStep& step, const RnnForward& at, std::int64_t n) {
   const std::int64_t H = step.H;
@@ -162,7 +162,7 @@ ECHELON_AVX512 void row_backward_512(const RnnStep& step, const RnnBackward& at,
   row_backward<kCell, 16>(step, at, n);
 }
 
-// Rows that are active and those that are not.
+// Runs `active` for the active rows and `idle` for the others.
 template <class Active, class Idle>
 void over_rows(const RnnStep& step, const Active& active, const Idle& idle) {
 #pragma omp parallel for num_threads(step.threads) if (step.threads > 1 && step.N * step.H >= kParallelElems / 4)

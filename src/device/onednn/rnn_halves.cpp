@@ -2,8 +2,8 @@
 
 namespace echelon::inline device::onednn {
 
-// The left factors are transposes of what lies in memory, with which the library's products take a fifth longer: as
-// long as it takes to keep dparts the other way round too.
+// The left factors are transposes of matrices in memory, with which the library's products take a fifth longer. Storing
+// dparts transposed in addition would cost as much.
 RnnHalfGradients::RnnHalfGradients(const Context& context, const RnnDims& dims, const Precision& precision,
                                    const Factor& x, ScratchPlan& plan)
     : d_(dims),

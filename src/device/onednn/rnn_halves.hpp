@@ -1,5 +1,5 @@
-// The weights' gradients of a recurrent layer in halves: products over all steps, whose operands are rounded step by
-// step while they are in cache.
+// The weight gradients of a recurrent layer in halves: products over all steps, whose operands are rounded step by step
+// while they are in cache.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@ namespace echelon::inline device::onednn {
 // dparts: gradients of the gates before their functions, (T, N, P) with P = parts * H, as in rnn_layer.hpp.
 class RnnHalfGradients {
  public:
-  // `x` (T * N, F): how it will lie.
+  // `x` (T * N, F) describes its memory.
   RnnHalfGradients(const Context& context, const RnnDims& dims, const Precision& precision, const Factor& x,
                    ScratchPlan& plan);
 
-  // Where dparts (N, P) of time t are kept as an operand of the products. `scratch`: where the plan begins.
+  // Where dparts (N, P) of time t are kept as an operand of the products. `scratch` is the start of the plan.
   void* at(std::byte* scratch, std::int64_t t) const { return scratch + dparts_at_ + bytes(t * d_.N * parts_); }
-  // All of them.
+  // dparts of all steps.
   const void* dparts(std::byte* scratch) const { return scratch + dparts_at_; }
 
   struct Sums {
@@ -31,7 +31,7 @@ class RnnHalfGradients {
 
  private:
   std::size_t bytes(std::int64_t elems) const { return static_cast<std::size_t>(elems) * precision_.bytes(); }
-  // gru: the rows of weight_h of its gate n, whose gradients are the last part of dparts.
+  // gru: the number of rows of weight_h of its gate n, whose gradients are the last part of dparts.
   std::int64_t own_rows() const { return d_.cell == Cell::gru ? d_.H : 0; }
 
   RnnDims d_;

@@ -1,13 +1,13 @@
-// Recurrent layers: what all steps share is one product of the library over all of them, in the order (T, N); a step
-// itself is a product with packed weights and one pass over the gates (rnn_cells.hpp).
+// Recurrent layers. Work that does not depend on the state is one product of the library over all steps, in the order
+// (T, N); a step itself is a product with packed weights and one pass over the gates (rnn_cells.hpp).
 //
 //   forward    parts = x weight_x^T (all steps); each step: product = h weight_h^T, then gates and states
 //   backward   each step from the last: gates' gradients dparts, product = dparts weight_h; then, over all steps,
 //              dweight_x = dparts^T x, dweight_h = dparts^T h, dx = dparts weight_x; dbias: column sums, by step
 //
 // In halves the operands of all products are rounded to bf16 and kept in the precision's type; states and gates stay
-// f32, gradients of gates within their step. Where tiles multiply, arguments may be bf16 themselves, x and dx are taken
-// as they lie, and the first product is done for some steps at a time, so that what it leaves is in cache for them.
+// f32, and so do gradients of gates within their step. If tiles multiply, arguments may be bf16, x and dx are used in
+// place, and the first product is computed for some steps at a time, so that its result is in cache when they need it.
 //
 // saved: parts (T, N, parts*H, rows padded), h (T + 1, N, H) and, for lstm, c (T + 1, N, H), as rnn_cells.hpp has them.
 #pragma once
@@ -62,11 +62,11 @@ class Rnn : public Op, public PacksWeights {
   }
 
  protected:
-  // Rows a power of two apart share few lines of a cache: products in f32 that read columns are a third slower on them.
-  // Those in halves copy what they read, and have their fast body for dense rows alone.
+  // Rows that are a power of two apart share few cache lines: products in f32 that read columns are a third slower on
+  // them. Products in halves copy what they read, and their fast implementation needs dense rows.
   static constexpr std::int64_t kAlias = 256, kPad = 80;
 
-  // Whether gradients of gates go through weight_h as they were rounded for the products over all steps.
+  // Whether the product with weight_h takes gradients of gates as rounded for the products over all steps.
   bool takes_rounded(const Context& context) const {
     return d_.cell != Cell::gru && StepProduct::takes_rounded(context, precision_, gates_);
   }
@@ -86,7 +86,7 @@ class Rnn : public Op, public PacksWeights {
   static T* moved(T* from, std::int64_t elems) {
     return from ? from + elems : nullptr;
   }
-  // States (N, H) that are given, or zeros.
+  // Copies states (N, H) if they are given, else writes zeros.
   void take_states(const OpArgs& args, int place, float* to) const {
     if (place < 0)
       std::fill_n(to, d_.N * d_.H, 0.0f);
@@ -115,7 +115,7 @@ class Rnn : public Op, public PacksWeights {
     return reinterpret_cast<float*>(ScratchPlan::align(args.saved) + at);
   }
   float* parts(const OpArgs& args, std::int64_t t) const { return saved(args, parts_at_) + t * d_.N * row_; }
-  // States before and after time t, in the order in which times are run.
+  // The states before and after time t, in the order in which times are run.
   float* before(const OpArgs& args, std::size_t states, std::int64_t t) const {
     return saved(args, states) + (t + (d_.reverse ? 1 : 0)) * d_.N * d_.H;
   }
@@ -140,13 +140,13 @@ class Rnn : public Op, public PacksWeights {
 
   std::byte* operand(const OpArgs& args, std::size_t at) const { return ScratchPlan::align(args.scratch) + at; }
 
-  // Of x and dx (N, T, F): rows by time, an operand where they are turned.
+  // Rows of x and dx (N, T, F) by time; they are an operand of a product if they are transposed.
   Factor rows_of_x() const {
     Factor rows{d_.T * d_.N, d_.F, d_.F};
     if (in_place_) rows.wide = !halves_, rows.stride = d_.T * d_.F, rows.inner = d_.N, rows.outer = d_.F;
     return rows;
   }
-  // x as rows_of_x has it, in scratch where it is turned.
+  // x in the form of rows_of_x, in scratch if it is transposed.
   const void* x_by_time(const OpArgs& args) const {
     if (in_place_) return args.tensors[at_.x];
     const float* x = in(args, at_.x);
@@ -164,12 +164,12 @@ class Rnn : public Op, public PacksWeights {
   RnnArgs at_;
   int threads_;
   bool avx512_;
-  bool halves_;                 // x, y, states that come and go, and their gradients are bf16
-  bool in_place_;               // products take rows of x and dx as they lie
-  std::int64_t parts_, gates_;  // floats of a row
-  std::int64_t row_;            // floats from a row of parts to the next
+  bool halves_;                 // x, y, initial and final states, and their gradients are bf16
+  bool in_place_;               // products use rows of x and dx in place
+  std::int64_t parts_, gates_;  // floats per row
+  std::int64_t row_;            // distance between rows of parts, in floats
   StepProduct product_;
-  std::optional<Product> whole_;  // in halves: by weight_x
+  std::optional<Product> whole_;  // in halves: the product with weight_x
   ScratchPlan saved_, scratch_;
   std::size_t parts_at_ = 0, h_at_ = 0, c_at_ = 0, x_at_ = 0;
 };

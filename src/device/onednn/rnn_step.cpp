@@ -1,5 +1,5 @@
 // One step of some units of a recurrent layer: a product with packed weights and one pass over the gates
-// (rnn_cells.hpp), as rnn_layer.hpp does it for all units and steps.
+// (rnn_cells.hpp), as in rnn_layer.hpp for all units and steps.
 #include <algorithm>
 
 #include "device/onednn/planes.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 class RnnStepOp : public Op, public PacksWeights {
  public:
-  // `x_columns`: floats from a row of what is multiplied to the next.
+  // `x_columns`: distance between rows of the left factor, in floats.
   RnnStepOp(const Context& context, const OpSpec& spec, bool forward, std::int64_t x_columns)
       : d_(std::get<RnnStepDims>(spec.dims)),
         at_(spec),
@@ -57,7 +57,7 @@ class RnnStepOp : public Op, public PacksWeights {
   RnnStepArgs at_;
   int threads_;
   bool avx512_;
-  std::int64_t gates_, parts_;  // floats of a row
+  std::int64_t gates_, parts_;  // floats per row
   StepProduct product_;
   ScratchPlan scratch_;
 };
@@ -96,7 +96,7 @@ class RnnStepForwardOp final : public RnnStepOp {
   std::size_t product_at_, bias_at_;
 };
 
-// gru: rnn_cells.hpp has four parts where a has three gates, so its gradients come by way of scratch.
+// gru: rnn_cells.hpp has four parts where a has three gates, so its gradients are written through scratch.
 class RnnStepBackwardOp final : public RnnStepOp {
  public:
   RnnStepBackwardOp(const Context& context, const OpSpec& spec)

@@ -1,4 +1,4 @@
-// Sum, mean or last one of a sequence's places.
+// The sum, the mean or the last of a sequence's places.
 #include <algorithm>
 
 #include "base/check.hpp"

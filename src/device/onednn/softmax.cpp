@@ -1,4 +1,4 @@
-// Softmax with cross-entropy: a few rows, by own loops; sums over samples in double and in order.
+// Softmax with cross-entropy for few rows, by our own loops; sums over samples are in double and in order.
 #include <algorithm>
 #include <cmath>
 
@@ -62,7 +62,7 @@ class SoftmaxForward final : public Op {
     return {std::log(total) - (wanted - static_cast<double>(top)), first};
   }
 
-  // NaN where the first one is.
+  // NaN if the first logit is.
   float largest(const float* logits) const {
     float most[8];
     std::fill(most, most + 8, logits[0]);
@@ -74,7 +74,7 @@ class SoftmaxForward final : public Op {
     return *std::max_element(most, most + 8);
   }
 
-  // probs = exp(logits - top); their sum, in double from block to block.
+  // Writes probs = exp(logits - top) and returns their sum, in double from block to block.
   double exponentials(const float* logits, float top, float* probs) const {
     constexpr std::int64_t kBlock = 512;
     double total = 0;

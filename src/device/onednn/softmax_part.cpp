@@ -1,4 +1,4 @@
-// Softmax cross-entropy of which each rank has some of the classes, by own loops; sums over labels in double, in order.
+// Softmax cross-entropy with the classes spread over ranks, by our own loops; sums over labels are in double, in order.
 #include <algorithm>
 #include <cmath>
 
@@ -65,7 +65,7 @@ class SoftmaxJoin final : public Op {
     auto* sums = static_cast<double*>(args.tensors[3]);
     if ((args.accumulate & 8U) == 0) std::fill_n(sums, 3, 0.0);
     for (std::int64_t n = 0; n < d_.N; ++n, partials += d_.parts * kPartials) {
-      const float* first = partials;  // of the part with the largest logit
+      const float* first = partials;  // partials of the part with the largest logit
       for (std::int64_t p = 1; p < d_.parts; ++p)
         if (partials[p * kPartials] > *first) first = partials + p * kPartials;
       double sum = 0, wanted = 0;

@@ -68,7 +68,7 @@ void StepProduct::run(const void* x, const float* w, std::uint64_t version, floa
   const auto* single = static_cast<const float*>(x);
   if (!halves_) return run_all(single, x_columns_, static_cast<const float*>(weights_.get(w, version)), y);
   if (takes_rounded_) return run_all(static_cast<const BHalf*>(x), x_columns_, halves_->get(w, version), y);
-  auto* rounded = static_cast<BHalf*>(rounded_.data());  // the last of an odd number of inputs stands beside a zero
+  auto* rounded = static_cast<BHalf*>(rounded_.data());  // an odd number of inputs is padded with a zero
   for (std::int64_t row = 0; row < rows_; ++row)
     round_halves(single + row * x_columns_, rounded + row * even(inputs_), inputs_, 1);
   run_all<BHalf>(rounded, even(inputs_), halves_->get(w, version), y);

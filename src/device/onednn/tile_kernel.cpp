@@ -13,7 +13,7 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// As ldtilecfg reads it (Intel's manual, volume 1, chapter 18).
+// The format that ldtilecfg reads (Intel's manual, volume 1, chapter 18).
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start_row = 0;
   std::array<std::uint8_t, 14> reserved{};
@@ -22,7 +22,7 @@ struct alignas(64) TileShapes {
 };
 static_assert(sizeof(TileShapes) == 64);
 
-// Sums are tiles 0 to 3, rows 4 and 5, columns 6 and 7.
+// Tiles 0 to 3 hold sums, 4 and 5 rows, 6 and 7 columns.
 ECHELON_TILES void set_up(int rows) {
   TileShapes shapes;
   const auto shape = [&](std::initializer_list<std::size_t> tiles, int count) {
@@ -34,13 +34,13 @@ ECHELON_TILES void set_up(int rows) {
   shape({0, 1, 4}, std::min<int>(rows, kTileSide));
   shape({2, 3, 5}, std::max<int>(rows - kTileSide, 0));
   shape({6, 7}, kTileSide);
-  asm volatile("" : : "r"(&shapes) : "memory");  // g++ 12 takes the instruction to read no more than a word
+  asm volatile("" : : "r"(&shapes) : "memory");  // g++ 12 assumes that the instruction reads no more than a word
   _tile_loadconfig(&shapes);
 }
 
 ECHELON_TILES void release() { _tile_release(); }
 
-// kRows, kColumns: tiles of each.
+// kRows, kColumns: number of tiles of each factor.
 template <int kRows, int kColumns>
 ECHELON_TILES void multiply_block(const TileSums& at) {
   constexpr int kLine = kTileDepth * sizeof(BHalf);

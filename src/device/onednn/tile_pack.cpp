@@ -1,4 +1,4 @@
-// Factors into tiles and sums out of them.
+// Packs factors into tiles and writes sums from tiles to the result.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include "device/onednn/panel_kernel.hpp"
 #include "device/onednn/tiles.hpp"
 
-// g++ 12 takes the undefined parts of its own intrinsics for mistakes.
+// g++ 12 warns about the undefined parts of its own intrinsics.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
@@ -17,7 +17,7 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// What becomes a tile: so many elements of so many lines, from an offset on.
+// The source of a tile: `count` elements of up to kTileDepth lines, from an offset on.
 struct TilePart {
   std::array<const std::byte*, kTileDepth> lines{};
   std::int64_t live = 0, count = 0;
@@ -43,13 +43,13 @@ void pack_plainly(const TileSource& source, const TilePart& part, BHalf* to) {
     }
 }
 
-// 16 elements of a line as bf16.
+// Loads 16 elements of a line as bf16.
 ECHELON_AVX512 inline __m256i sixteen(const std::byte* line, bool halves, __mmask16 mask) {
   if (halves) return _mm256_maskz_loadu_epi16(mask, line);
   return (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, line));
 }
 
-// 32 places of the depth of one row or column.
+// Loads 32 places of the depth of one row or column.
 ECHELON_AVX512 inline __m512i run_of(const std::byte* line, bool halves, __mmask32 mask) {
   if (!line) return _mm512_setzero_si512();
   if (halves) return _mm512_maskz_loadu_epi16(mask, line);
@@ -57,7 +57,7 @@ ECHELON_AVX512 inline __m512i run_of(const std::byte* line, bool halves, __mmask
   return (__m512i)_mm512_cvtne2ps_pbh(upper, _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), line));
 }
 
-// Two places of the depth of 16 rows or columns.
+// Loads two places of the depth of 16 rows or columns.
 ECHELON_AVX512 inline __m512i pairs_of(const std::byte* even, const std::byte* odd, bool halves, __mmask16 mask) {
   __m512i pairs = _mm512_setzero_si512();
   if (even) pairs = _mm512_cvtepu16_epi32(sixteen(even, halves, mask));
@@ -65,7 +65,7 @@ ECHELON_AVX512 inline __m512i pairs_of(const std::byte* even, const std::byte* o
   return pairs;
 }
 
-// 16 rows of 16 words become columns.
+// Transposes 16 rows of 16 words.
 ECHELON_AVX512 inline void turn(__m512i (&r)[16]) {
   __m512i t[16];
   ECHELON_UNROLLED (i, 8) {
@@ -92,7 +92,7 @@ ECHELON_AVX512 inline void turn(__m512i (&r)[16]) {
   }
 }
 
-// Pairs of places, or rows or columns, are the rows of what is read; those of the tile are the others where it turns.
+// The rows that are read are pairs of places of the depth, or rows or columns of the factor; kTurn transposes them.
 template <bool kByDepth, bool kHalves, bool kTurn>
 ECHELON_AVX512 void pack_512(const TilePart& part, BHalf* to) {
   const auto mask = static_cast<__mmask32>((std::uint64_t{1} << part.count) - 1);

@@ -10,11 +10,12 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// Of the right factor, what all rows pass by before the next: half of a core's second cache.
+// The part of the right factor that all rows use before the next part: half of a core's L2 cache.
 constexpr std::int64_t kGroupBytes = std::int64_t{1} << 20;
-// Above so many steps of the depth it is split into parts of so many: a block of either factor stays in cache.
+// A depth of more steps than kMostSteps is split into parts of kPartSteps, so that a block of either factor stays in
+// cache.
 constexpr std::int64_t kMostSteps = 96, kPartSteps = 32;
-// Below this many products of two numbers a team costs more than it saves.
+// With fewer multiplications, a team costs more than it saves.
 constexpr std::int64_t kParallelProducts = std::int64_t{1} << 22;
 
 }  // namespace
@@ -75,8 +76,8 @@ void TileProduct::run(const ProductArgs& args) {
   packed_->version = args.version;
 }
 
-// A team shares the rows, or the columns where there are fewer blocks of rows than members. Every second run goes
-// through the columns backwards: it starts with the weights that the run before left in cache.
+// A team shares the rows, or the columns if there are fewer blocks of rows than members. Every second run goes through
+// the columns backwards, so that it starts with the weights that the previous run left in cache.
 void TileProduct::multiply(const Job& job, std::int64_t member, std::int64_t team) const {
   const std::int64_t rows = tile_blocks(job.rows), columns = tile_blocks(form_.b.extent);
   const auto share = [&](std::int64_t blocks) {

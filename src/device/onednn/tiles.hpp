@@ -1,12 +1,12 @@
-// Products of bf16 by the matrix unit of a core (AMX): what lies in tiles, and the innermost part of a product.
+// Products of bf16 by the matrix unit of a core (AMX): the format of tiles, and the innermost loop of a product.
 //
-// A tile holds 16 rows of 64 bytes. Of the left factor these are 16 rows of 32 places of the depth; of the right one
-// 16 pairs of places by 16 columns, both places of a pair beside each other. A factor is kept in tiles as
+// A tile holds 16 rows of 64 bytes. For the left factor these are 16 rows of 32 places of the depth; for the right
+// factor 16 pairs of places by 16 columns, with both places of a pair beside each other. A factor is kept in tiles as
 //
 //   (blocks of 32 rows or columns, steps of 32 places of the depth, 2 tiles, 16, 32)
 //
-// with zeros beyond its extents, so that a block of sums reads both factors from front to end. Four tiles of sums, two
-// of rows and two of columns are the eight that there are.
+// with zeros beyond its extents, so that a block of sums reads both factors from front to end. All eight tiles are
+// used: four of sums, two of rows and two of columns.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,12 @@ namespace echelon::inline device::onednn {
 inline constexpr std::int64_t kTileSide = 16, kTileDepth = 32, kTileBlock = 2 * kTileSide;
 inline constexpr std::int64_t kTileElems = kTileSide * kTileDepth;
 
-// Whether the processor multiplies tiles of bf16 and the operating system lets this process do so.
+// Whether the processor multiplies tiles of bf16 and the operating system lets this process use them.
 bool multiplies_tiles();
 
 constexpr std::int64_t tile_blocks(std::int64_t rows) { return (rows + kTileBlock - 1) / kTileBlock; }
 constexpr std::int64_t tile_steps(std::int64_t depth) { return (depth + kTileDepth - 1) / kTileDepth; }
-// From a factor's start to tile `side` (of 16 rows or columns) at a step.
+// Offset of tile `side` (16 rows or columns) at a step from the factor's start.
 constexpr std::int64_t tile_at(std::int64_t side, std::int64_t step, std::int64_t steps) {
   return ((side / 2 * steps + step) * 2 + side % 2) * kTileElems;
 }
@@ -32,8 +32,8 @@ constexpr std::size_t tile_bytes(std::int64_t rows, std::int64_t depth) {
   return static_cast<std::size_t>(tile_blocks(rows) * tile_steps(depth) * 2 * kTileElems) * sizeof(BHalf);
 }
 
-// A matrix in memory, as lines of f32 or bf16: line i starts i % inner steps and i / inner times `outer` from the
-// first.
+// A matrix in memory, as lines of f32 or bf16: line i starts (i % inner) * step + (i / inner) * outer elements after
+// the first.
 struct Lines {
   bool halves = false;
   std::int64_t step = 0;  // elements
@@ -51,29 +51,29 @@ struct TileSource {
   Lines lines;
   std::int64_t extent = 0, depth = 0;  // rows of a left factor, or columns of a right one; places of the depth
   bool left = true;
-  bool lines_by_depth = false;  // a line is a place of the depth; else a row of a left factor, a column of a right one
+  bool lines_by_depth = false;  // a line is a place of the depth; else a row of a left factor or a column of a right
   friend bool operator==(const TileSource&, const TileSource&) = default;
 
-  // Packing is done in strips of lines, which are independent.
+  // Number of strips of lines, which are packed independently.
   std::int64_t strips() const { return lines_by_depth ? tile_steps(depth) : (extent + kTileSide - 1) / kTileSide; }
 };
-// `wide`: by AVX-512, with the same bits but for numbers below the smallest normal one, which are 0.
+// `wide`: uses AVX-512, with the same bits, except that subnormal numbers become 0.
 void pack_tiles(const TileSource& source, const void* from, std::int64_t strip, BHalf* to, bool wide);
 
-// Up to 32 x 32 sums.
+// A block of up to 32 x 32 sums.
 struct TileSums {
-  const BHalf *a = nullptr, *b = nullptr;  // a block each
+  const BHalf *a = nullptr, *b = nullptr;  // one block each
   std::int64_t steps = 0;
   int rows = 0, columns = 0;
   float* c = nullptr;
-  std::int64_t c_row = 0;  // floats from a row to the next
+  std::int64_t c_row = 0;  // distance between rows, in floats
   bool add = false;
 };
 
-// The tiles of the calling thread, for as long as the object is there.
+// Owns the tiles of the calling thread during its lifetime.
 class TileUnit {
  public:
-  // `real`: the matrix unit, which must be there; else plain loops.
+  // `real`: uses the matrix unit, which must exist; else plain loops.
   explicit TileUnit(bool real) : real_(real) {}
   TileUnit(const TileUnit&) = delete;
   TileUnit& operator=(const TileUnit&) = delete;
@@ -82,16 +82,16 @@ class TileUnit {
 
  private:
   bool real_;
-  int rows_ = 0;  // that the tiles are set up for
+  int rows_ = 0;  // number of rows that the tiles are configured for
 };
 
-// Where sums of a block go beside f32 rows that nothing is added to.
+// The destination of a block's sums, if they are not added to f32 rows.
 struct TileResult {
-  Lines lines;                  // of the result
-  const float* bias = nullptr;  // of the block's columns, or none
+  Lines lines;                  // memory of the result
+  const float* bias = nullptr;  // by columns of the block, or null
   bool add = false;
 };
-// Rows of 32 sums each to lines [first, first + rows) of the result, from the column on at which `to` starts.
+// Writes rows of 32 sums each to lines [first, first + rows) of the result, starting at the column that `to` points to.
 void finish_tiles(const TileResult& result, const float* sums, std::int64_t first, int rows, int columns, void* to,
                   bool wide);
 

@@ -1,4 +1,4 @@
-// Losses of real numbers against targets; sums in double and in order.
+// Losses of real numbers against targets; sums are in double and in order.
 #include <cmath>
 
 #include "device/onednn/ops.hpp"

@@ -1,4 +1,4 @@
-// exp, sigmoid and tanh of whole vectors (lanes.hpp), each within 5e-7 of the exact value, relatively. NaN stays NaN.
+// exp, sigmoid and tanh of whole vectors (lanes.hpp), each with a relative error below 5e-7. NaN stays NaN.
 //
 // exp(x) = 2^n exp(r), |r| <= ln 2 / 2; its polynomial is that of Cephes (Moshier 1989).
 #pragma once
@@ -17,7 +17,7 @@ struct VectorMath {
 
   static Floats exp(Floats x) {
     constexpr float kLog2E = 1.44269504088896341f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
-    constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to a whole number
+    constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
     x = x > 88.0f ? all(88.0f) : x;
     x = x < -87.0f ? all(-87.0f) : x;
     const Floats shifted = L::fma(x, all(kLog2E), all(kRound));
@@ -47,7 +47,7 @@ struct VectorMath {
   }
 
  private:
-  // The polynomial of x with these coefficients, the highest power's first.
+  // The polynomial of x with these coefficients, that of the highest power first.
   template <std::size_t kCount>
   static Floats series(Floats x, const float (&coefficients)[kCount]) {
     Floats sum = all(coefficients[0]);

@@ -5,7 +5,7 @@
 //   activation_backward   y dy (gelu: x)   dx (adds)
 //
 // relu, tanh and sigmoid have f' as a function of y; gelu is x Phi(x) with the exact error function (Hendrycks, Gimpel
-// 2016), whose backward reads x. Where it does not add, an output may be the very memory of one of the inputs.
+// 2016), and its backward reads x. An output that does not add may share the memory of an input.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace echelon::inline device {
 
 enum class Activation : std::uint8_t { relu, tanh, sigmoid, gelu };
 struct ActivationDims {
-  Shape shape;  // of all arguments
+  Shape shape;  // shape of all arguments
   Activation function = Activation::relu;
   friend bool operator==(const ActivationDims&, const ActivationDims&) = default;
 

@@ -1,12 +1,12 @@
-// The sum of two tensors of one shape, and what a ReLU behind it keeps.
+// The sum of two tensors of one shape, optionally with a ReLU, and the gradient through that ReLU.
 //
 // kind           inputs     outputs
 //   add          a b        y = a + b; with relu max(0, a + b)
 //   masked_add   mask a b   y = a + b where mask > 0, else 0: the gradient of a ReLU's input, where mask is its output
-//                           and a + b the gradient of that. In f16 a sum beyond 65504 is infinite where it is kept.
+//                           and a + b the gradient of that. In f16 a sum beyond 65504 becomes infinite, unless masked.
 //
-// y may be the very memory of one of the inputs. Both give the bits of add and activation one after the other: the
-// larger of a rounded sum and 0 is the rounded larger one.
+// y may share the memory of an input. Both kinds give the bits of add and activation one after the other, because
+// rounding and max(.., 0) can be exchanged.
 #pragma once
 
 #include "device/op_description.hpp"
@@ -14,8 +14,8 @@
 namespace echelon::inline device {
 
 struct ElementwiseDims {
-  Shape shape;        // of all arguments
-  bool relu = false;  // of add alone
+  Shape shape;        // shape of all arguments
+  bool relu = false;  // only for add
   friend bool operator==(const ElementwiseDims&, const ElementwiseDims&) = default;
 
   void common(OpDescription& op) const { op.word(shape.text()).flag(relu, "relu"); }

@@ -4,7 +4,7 @@
 //   attention_forward    q k v [lengths(N) i32]                      y (+ saved)
 //   attention_backward   q k v [lengths(N) i32] dy (+ saved)         dq (adds) dk (adds) dv (adds)
 //
-// q, y (N, T, D); k, v (N, S, D). Places s >= length, and s > t where `causal` (T = S), take no part.
+// q, y (N, T, D); k, v (N, S, D). Places s >= length are ignored, and so are places s > t if `causal` (T = S).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace echelon::inline device {
 struct AttentionDims {
   std::int64_t N, T, S, D, heads = 1;
   bool causal = false;
-  bool lengths = false;  // of k and v
+  bool lengths = false;  // lengths of k and v are given
   std::int64_t head() const { return D / heads; }
   friend bool operator==(const AttentionDims&, const AttentionDims&) = default;
 

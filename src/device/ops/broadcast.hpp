@@ -1,4 +1,4 @@
-// One tensor added to every sample, and its gradient.
+// Adds one tensor to every sample; and the gradient of that tensor.
 //
 // kind              inputs            outputs
 //   broadcast_add   x(N, ..) w(..)    y = x + w
@@ -10,7 +10,7 @@
 namespace echelon::inline device {
 
 struct BroadcastDims {
-  Shape shape;  // N in front
+  Shape shape;  // N is the first axis
   friend bool operator==(const BroadcastDims&, const BroadcastDims&) = default;
 
   void common(OpDescription& op) const { op.word(shape.text()); }

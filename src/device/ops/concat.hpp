@@ -17,12 +17,12 @@
 
 namespace echelon::inline device {
 
-// How many inputs one concat joins.
+// The largest number of inputs of one concat.
 inline constexpr int kMaxConcat = 7;
 
 struct ConcatDims {
   std::int64_t N, H, W;
-  std::array<std::int64_t, kMaxConcat> channels;  // of each input; 0 behind the last
+  std::array<std::int64_t, kMaxConcat> channels;  // number per input; 0 behind the last one
   int inputs() const { return static_cast<int>(std::find(channels.begin(), channels.end(), 0) - channels.begin()); }
   // Channels of the output.
   std::int64_t C() const { return std::accumulate(channels.begin(), channels.end(), std::int64_t{0}); }

@@ -7,8 +7,8 @@
 //   conv_backward_data     dy w         dx (adds)
 //   conv_backward_weights  x dy         dw (adds) [db (adds)]
 //
-// x (N, C, H, W), y (N, K, P, Q), w (K, C/groups, R, S), b (K). With `groups`, the output channels of a group see the
-// input channels of that group alone.
+// x (N, C, H, W), y (N, K, P, Q), w (K, C/groups, R, S), b (K). With `groups`, the output channels of a group depend
+// only on the input channels of that group.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,13 @@
-// Dropout: zeros at random places, drawn from (seed, node, step, sample, element) and from no place in a batch.
+// Dropout: zeros at random places, drawn from (seed, node, step, sample, element), independent of the place in a batch.
 //
 // kind        inputs           outputs    scalars
 //   dropout   x ids(N) i32     y (adds)   key
 //
 //   y = x / (1 - rate) where HashRng(key).at(ids[n]).uniform(i) >= rate, else 0
 //
-// i counts the elements of the whole sample in plain order; ids are the numbers of the samples in the whole data set
-// (their low 32 bits); key is a hash of (seed, node, step). Linear in x, so that its backward is the same op on dy.
+// i counts the elements of the whole sample in plain order; ids are the indices of the samples in the whole data set
+// (their low 32 bits); key is a hash of (seed, node, step). The op is linear in x, so its backward is the same op on
+// dy.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@
 namespace echelon::inline device {
 
 struct DropoutDims {
-  Shape shape;             // N in front
-  double rate;             // of zeros, in [0, 1)
-  std::int64_t first = 0;  // of the whole sample's elements: the first of these
-  std::int64_t plane = 0;  // elements of the whole sample from one of its channels to the next; 0: as many as here
-  // Elements of `shape` that follow one another in the whole sample: all, or a channel's.
+  Shape shape;             // N is the first axis
+  double rate;             // fraction of zeros, in [0, 1)
+  std::int64_t first = 0;  // index of the first of these elements in the whole sample
+  std::int64_t plane = 0;  // elements of the whole sample from one channel to the next; 0: as many as here
+  // Number of elements of `shape` that are contiguous in the whole sample: all, or those of a channel.
   std::int64_t run() const { return plane == 0 ? shape.row_elems() : shape.row_elems() / shape[1]; }
   friend bool operator==(const DropoutDims&, const DropoutDims&) = default;
 

@@ -1,15 +1,15 @@
-// Rows of a table by their numbers: y[r] = w[ids[r] - first].
+// Looks up rows of a table by index: y[r] = w[ids[r] - first].
 //
 // kind                   inputs   outputs
 //   embedding_forward    ids w    y
 //   embedding_backward   ids dy   dw (adds) [touched (adds)]
 //
 // ids (rows) i32; y (rows, F); w (V, F): the rows [first, first + V) of a table whose other rows are on other ranks.
-// y[r] is 0 where ids[r] is none of the rows here; the loader refuses an id of no row anywhere.
+// y[r] is 0 if ids[r] is not one of these rows; the loader refuses an id that is not in the table.
 //
-// With `sparse`, `touched` (row_words(V)) i32 has a bit for each row (device/row_bits.hpp), set where dw may hold
-// anything but zero. Overwriting clears the rows that are marked, no others, and marks those of ids; adding marks these
-// too. dw and touched are both overwritten or both added to.
+// With `sparse`, `touched` (row_words(V)) i32 has a bit for each row (device/row_bits.hpp), which is set if dw may hold
+// anything but zero there. Overwriting clears only the marked rows and marks those of ids; adding marks these in
+// addition. dw and touched are either both overwritten or both added to.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@
 namespace echelon::inline device {
 
 struct EmbeddingDims {
-  std::int64_t rows, V, F;  // ids; rows of the table; values of a row
-  bool sparse = false;      // backward: dw is cleared and marked row by row
+  std::int64_t rows, V, F;  // number of ids; rows of the table; values per row
+  bool sparse = false;      // backward: clears and marks dw row by row
   std::int64_t first = 0;   // the id of row 0
   friend bool operator==(const EmbeddingDims&, const EmbeddingDims&) = default;
 
@@ -41,7 +41,7 @@ struct EmbeddingDims {
   }
 
  private:
-  // An id, and a row read and written.
+  // An id, and a row that is read and one that is written.
   void rows_moved(OpDescription& op) const {
     op.traffic_bytes(static_cast<double>(rows * (4 + 2 * F * static_cast<std::int64_t>(size_of(op.dtype())))));
   }

@@ -14,8 +14,8 @@
 namespace echelon::inline device {
 
 struct LayerNormDims {
-  Shape shape;     // of x
-  std::int64_t F;  // values of a row; rows lie one behind the other
+  Shape shape;     // shape of x
+  std::int64_t F;  // values per row; rows are contiguous
   double epsilon = 1e-5;
   std::int64_t rows() const { return shape.elems() / F; }
   friend bool operator==(const LayerNormDims&, const LayerNormDims&) = default;

@@ -1,10 +1,10 @@
 // Every family of ops: the name of its file and of its makers (make_conv on every device), its dims, its kinds. To add
-// one, write device/ops/<family>.hpp, a body on every device, and a line here.
+// one, write device/ops/<family>.hpp, an implementation on every device, and a line here.
 //
 // The dims of a family have `common(op)` and a function for each kind, by the kind's name, which describe the op
 // (device/op_description.hpp), and optionally `kInHalves` (computes_in_halves in op_spec.hpp).
 //
-// Whoever expands the list defines F(family, dims, kinds) and X(kind).
+// Code that expands the list defines F(family, dims, kinds) and X(kind).
 #pragma once
 
 #include "device/ops/activation.hpp"

@@ -13,20 +13,20 @@
 //   norm_renorm           sums gamma beta mean var      gamma2 beta2 correction(2, C): r, d                count
 //   norm_renorm_backward  dgamma2 dbeta2 correction     dgamma (adds) dbeta (adds)
 //
-// x, y (N, C, H, W); gamma, beta, mean, var and their gradients (C). The sums are those of all members of the group;
-// `count` is the group's N*H*W, 0 meaning this micro-batch's own.
+// x, y (N, C, H, W); gamma, beta, mean, var and their gradients (C). The sums cover all members of the group; `count`
+// is the group's N*H*W, where 0 means that of this micro-batch.
 //
 //   xhat = (x - mean) * istd, istd = 1/sqrt(var + epsilon), var biased (1/count); y = gamma*xhat + beta.
 //   dx = gamma*istd*(dy - sums[0]/count - xhat*sums[1]/count), with the sums of norm_backward_sums.
 //   norm_statistics: dmean += scale*mean, dvar += scale*var*count/max(1,count-1) (unbiased): the step's share of the
 //   running statistics, which are parameters of kind `statistic` (device/parameter.hpp).
 //
-// With `relu`, y = max(0, gamma*xhat + beta), and dy counts where y > 0; the backward ops compute that from x again, so
-// that beta is one of their arguments.
+// With `relu`, y = max(0, gamma*xhat + beta), and dy counts only where y > 0; the backward ops recompute that from x,
+// so beta is one of their arguments.
 //
 // Renormalisation uses the running mean and variance m, v in training: y = gamma*(xhat*r + d) + beta with
-// r = std/std_v within [1/r_max, r_max] and d = (mean - m)/std_v within [-d_max, d_max], both constants to the
-// gradient. It is batch norm with gamma2 = gamma*r and beta2 = beta + gamma*d, whose gradients give dgamma = r*dgamma2
+// r = std/std_v within [1/r_max, r_max] and d = (mean - m)/std_v within [-d_max, d_max], which the gradient takes as
+// constants. It is batch norm with gamma2 = gamma*r and beta2 = beta + gamma*d, whose gradients give dgamma = r*dgamma2
 // + d*dbeta2 and dbeta = dbeta2.
 #pragma once
 
@@ -40,7 +40,7 @@ struct NormDims {
   std::int64_t N, C, H, W;
   double epsilon = 1e-5;
   bool relu = false;
-  double r_max = 1, d_max = 0;  // renorm
+  double r_max = 1, d_max = 0;  // renormalisation
   friend bool operator==(const NormDims&, const NormDims&) = default;
 
   void common(OpDescription& op) const {

@@ -1,8 +1,8 @@
-// Puts the rows of one step into their place in sequences.
+// Puts the rows of one step at their place in sequences.
 //
 // kind           inputs               outputs
 //   place_step   x(N,F) [lengths]     y(N,T,F) (in part): step t of y is x, and 0 where first + t >= length
-//
+// lengths (N) i32 are those of whole sequences; y begins with step `first` of them.
 // lengths (N) i32 are those of whole sequences, of which y begins with step `first`.
 #pragma once
 

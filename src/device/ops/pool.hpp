@@ -4,9 +4,10 @@
 //   pool_forward    x             y (+ saved)
 //   pool_backward   dy (+ saved)  dx (adds)
 //
-// x (N, C, H, W), y (N, C, P, Q). max ignores padding; of equal maxima the first in row-major order takes the gradient.
-// An average divides by the window's cells inside the image (average_inside) or by R*S (average_all). With `relu`,
-// y = max(0, maximum), which is the max pool of ReLUs, and where y = 0 nothing takes the gradient.
+// x (N, C, H, W), y (N, C, P, Q). max ignores padding; among equal maxima the first in row-major order gets the
+// gradient. An average divides by the number of the window's cells inside the image (average_inside) or by R*S
+// (average_all). With `relu`, y = max(0, maximum), which is the max pool of ReLUs; where y = 0, no element gets the
+// gradient.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +24,8 @@ struct PoolDims {
   std::int64_t N, C, H, W, R, S;
   std::int64_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
   PoolMode mode = PoolMode::max;
-  bool relu = false;            // of a max pool
-  std::int64_t more_below = 0;  // rows of padding below the image beyond pad_h; below 0: fewer
+  bool relu = false;            // only for a max pool
+  std::int64_t more_below = 0;  // rows of padding below the image in addition to pad_h; negative: fewer
   std::int64_t P() const { return window_extent(H + more_below, R, stride_h, pad_h); }
   std::int64_t Q() const { return window_extent(W, S, stride_w, pad_w); }
   friend bool operator==(const PoolDims&, const PoolDims&) = default;

@@ -12,7 +12,7 @@ namespace echelon::inline device {
 
 struct ReorderDims {
   Shape shape;
-  std::optional<DType> from = {};  // of x, any floating dtype; default: the spec's, which is that of y
+  std::optional<DType> from = {};  // dtype of x, any floating dtype; default: the spec's, which is that of y
   friend bool operator==(const ReorderDims&, const ReorderDims&) = default;
 
   void common(OpDescription& op) const { op.word(shape.text()); }

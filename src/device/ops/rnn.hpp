@@ -7,16 +7,16 @@
 //                  -> dx dweight_x dweight_h dbias_x dbias_h [dh0 [dc0]] (all add)
 //
 // x (N, T, F), y (N, T, H), states h, c (N, H), weight_x (G*H, F), weight_h (G*H, H), biases (G*H), lengths (N) i32 in
-// [0, T]. With a = weight_x x_t + bias_x and b = weight_h h + bias_h in G parts, h the state before:
+// [0, T]. With a = weight_x x_t + bias_x and b = weight_h h + bias_h in G parts, where h is the previous state:
 //
 //   tanh, relu  G = 1            h' = f(a + b)
 //   lstm        G = 4: i f g o   c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c')
 //   gru         G = 3: r z n     r, z = sigmoid(a + b), n = tanh(a_n + r b_n), h' = (1 - z) n + z h
 //
 // as PyTorch and cuDNN define them (Hochreiter, Schmidhuber 1997, with Gers' forget gate; Cho et al. 2014). y_t = h';
-// hn, cn are the last states. At t >= length the state stays and y_t = 0; `reverse` runs from the last step to the
-// first. h0, c0, dy, dhn and dcn are 0 where they are not given. x may begin with step `first` of a longer sequence:
-// lengths are those of the whole sequence, and the state stays at first + t >= length.
+// hn, cn are the last states. At t >= length the state is kept and y_t = 0; `reverse` runs from the last step to the
+// first. h0, c0, dy, dhn and dcn are 0 if they are not given. x may begin with step `first` of a longer sequence:
+// lengths are then those of the whole sequence, and the state is kept at first + t >= length.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ constexpr const char* cell_name(Cell cell) {
   return cell == Cell::tanh ? "tanh" : cell == Cell::relu ? "relu" : cell == Cell::lstm ? "lstm" : "gru";
 }
 constexpr std::int64_t gates_of(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
-// What a step keeps of each unit for its backward pass.
+// Number of values that a step keeps per unit for its backward pass.
 constexpr std::int64_t parts_of(Cell cell) { return cell == Cell::lstm || cell == Cell::gru ? 4 : 1; }
 
 struct RnnDims {
   std::int64_t N, T, F, H;
   Cell cell = Cell::lstm;
-  bool reverse = false;                      // from the last step to the first
+  bool reverse = false;                      // runs from the last step to the first
   bool initial = false;                      // h0 [c0] are given
   bool lengths = false;                      // lengths are given; else all are T
   std::int64_t first = 0;                    // step of the whole sequence with which x begins; not with reverse

@@ -1,4 +1,4 @@
-// Where the arguments of recurrent ops stand in their signatures; -1: not there.
+// The indices of the arguments of recurrent ops in their signatures; -1: not present.
 #pragma once
 
 #include "device/op_spec.hpp"

@@ -1,5 +1,5 @@
-// Step t of the units [begin, begin + U) of a recurrent layer (rnn.hpp), from the whole state h before it and the sums
-// a = weight_x x + bias_x of all steps.
+// Step t of the units [begin, begin + U) of a recurrent layer (rnn.hpp), computed from the whole previous state h and
+// the sums a = weight_x x + bias_x of all steps.
 //
 // kind                  inputs and outputs
 //   rnn_step_forward    a(N,T,G*U) weight_h(G*U,H) bias_h(G*U) h(N,H) [c(N,U)] [lengths]
@@ -8,9 +8,9 @@
 //                       -> da(N,T,G*U) (in part) [db(N,T,G*U) (in part)] dh(N,H) [dc(N,U)]
 //
 // h_next and c_next are those of these units. `gates` keeps for the backward pass: i f g o, or r z n b_n, after their
-// functions, or h'; 0 where the state stays. Backward: dh_next is the gradient of the whole state after the step; da
-// and db are those of a and b = weight_h h + bias_h (db for gru alone, else it equals da; likewise hs, the states
-// before every step); dh is these units' part of the gradient of the state before, to be summed over all units.
+// functions, or h'; 0 where the state is kept. Backward: dh_next is the gradient of the whole state after the step; da
+// and db are those of a and b = weight_h h + bias_h (db and hs, the states before every step, only for gru; otherwise
+// db equals da); dh is these units' part of the gradient of the previous state, to be summed over all units.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct RnnStepDims {
   std::int64_t begin = 0, t = 0;
   Cell cell = Cell::lstm;
   bool lengths = false;
-  std::int64_t first = 0;  // as RnnDims
+  std::int64_t first = 0;  // as in RnnDims
   bool dy = true;
   std::int64_t G() const { return gates_of(cell); }
   std::int64_t P() const { return parts_of(cell); }

@@ -1,4 +1,4 @@
-// One row of features for a sequence: the sum or mean over its places t < length, or the last one, x[length - 1].
+// Reduces a sequence to one row: the sum or mean over its places t < length, or the last one, x[length - 1].
 //
 // kind                       inputs                outputs
 //   sequence_pool_forward    x [lengths(N) i32]    y

@@ -4,14 +4,14 @@
 //   loss_softmax_forward    logits labels weights  probs sums(3) f64 (adds): loss, correct, weight
 //   loss_softmax_backward   probs labels weights   dlogits (adds)                                     scale
 //
-// logits, probs (N, K); labels (N) i32 in [0, K): the loader refuses others; weights (N) of the samples.
+// logits, probs (N, K); labels (N) i32 in [0, K), others are refused by the loader; weights (N) of the samples.
 //
 //   loss_n = weight_n * sum_k target_k * (logsumexp(logits_n) - logits_n[k])
-//   target_k = smoothing/K, and 1 - smoothing more at the label (Szegedy et al. 2015)
+//   target_k = smoothing/K, plus 1 - smoothing at the label (Szegedy et al. 2015)
 //   dlogits = scale * weight_n * (probs - target)
 //
-// `correct` sums weight_n where the first maximum is the label. Where it does not add, dlogits may be the very memory
-// of probs.
+// `correct` sums weight_n where the first maximum is the label. If dlogits does not add, it may share the memory of
+// probs.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace echelon::inline device {
 struct SoftmaxDims {
   static constexpr bool kInHalves = false;
   std::int64_t N, K;
-  double smoothing = 0;  // of the target, in [0, 1)
+  double smoothing = 0;  // label smoothing, in [0, 1)
   friend bool operator==(const SoftmaxDims&, const SoftmaxDims&) = default;
 
   void common(OpDescription& op) const {

@@ -5,10 +5,10 @@
 //   loss_softmax_join            partials(N, 4*parts) weights  norms(N) sums(3) f64 (adds): loss, correct, weight
 //   loss_softmax_part_backward   logits norms labels weights   dlogits (adds)                                 scale
 //
-// logits (N, K) are those of the classes [first, first + K) of `classes`; labels (N) i32 count all classes. The
-// partials of a sample are: the largest logit of this part; 1 where the label is the first such logit, else 0; the sum
-// of exp(logit - largest); the sum of target * logit of this part. From the partials of all parts, in order, norm =
-// logsumexp of all logits, so that loss, correct and, from exp(logit - norm), the gradient are those of the whole
+// logits (N, K) are those of the classes [first, first + K) of `classes`; labels (N) i32 refer to all classes. The
+// partials of a sample are: the largest logit of this part; 1 if the label is the first such logit, else 0; the sum of
+// exp(logit - largest); and the sum of target * logit of this part. The partials of all parts, in order, give norm =
+// logsumexp of all logits, so that loss, correct and the gradient, which uses exp(logit - norm), are those of the whole
 // softmax.
 #pragma once
 
@@ -20,9 +20,9 @@ namespace echelon::inline device {
 
 struct SoftmaxPartDims {
   static constexpr bool kInHalves = false;
-  static constexpr std::int64_t kPartials = 4;  // values a sample
+  static constexpr std::int64_t kPartials = 4;  // values per sample
   std::int64_t N, K, first, classes, parts;
-  double smoothing = 0;  // of the target, in [0, 1)
+  double smoothing = 0;  // label smoothing, in [0, 1)
   friend bool operator==(const SoftmaxPartDims&, const SoftmaxPartDims&) = default;
 
   void common(OpDescription& op) const {

@@ -1,4 +1,4 @@
-// Losses of numbers: squared error, and logistic loss of independent yes/no targets.
+// Losses of numerical targets: squared error, and logistic loss of independent yes/no targets.
 //
 // kind                     inputs                     outputs                                      scalars
 //   loss_values_forward    x targets(E) weights(E)    sums(3) f64 (adds): loss, correct, weight

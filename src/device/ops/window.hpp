@@ -1,4 +1,4 @@
-// What the ops with windows over images (conv, pool) share.
+// Common to the ops with windows over images (conv, pool).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace echelon::inline device {
 
-// Windows (R, S) over an image (H, W), and how many of them there are (P, Q).
+// Windows (R, S) over an image (H, W), and their numbers in each direction (P, Q).
 struct Windows {
   std::int64_t H, W, R, S, P, Q, stride_h, stride_w, pad_h, pad_w;
 };
@@ -20,10 +20,10 @@ inline void require_windows(OpDescription& op, const Windows& d) {
   op.require(d.P >= 1 && d.Q >= 1, "a window of {}x{} does not fit into an image of {}x{}", {d.R, d.S, d.H, d.W});
 }
 
-// "3x2"
+// Returns "3x2".
 inline std::string by(std::int64_t h, std::int64_t w) { return std::to_string(h) + "x" + std::to_string(w); }
 
-// "stride 2", "pad 1x2"; nothing where both are `usual`.
+// Adds "stride 2" or "pad 1x2"; nothing if both values are `usual`.
 inline void pair_word(OpDescription& op, std::string_view name, std::int64_t h, std::int64_t w, std::int64_t usual) {
   if (h == usual && w == usual) return;
   if (h == w)

@@ -33,7 +33,7 @@ class PacedUpdate final : public Update {
  public:
   PacedUpdate(std::shared_ptr<Pacer> pacer, DType dtype, double bytes_per_s)
       : pacer_(std::move(pacer)), dtype_(dtype), bytes_per_s_(bytes_per_s) {}
-  // Reads w, g and the states, writes w and the states.
+  // Takes the time to read w, g and the states, and to write w and the states.
   void apply(void*, const void*, std::span<void* const> states, std::size_t n, const RuleScalars&) override {
     pacer_->spend(static_cast<double>(n * size_of(dtype_) * (3 + 2 * states.size())) / bytes_per_s_);
   }

@@ -1,5 +1,5 @@
-// The paced device: ops take their tabled time by sleeping and compute nothing, so that many ranks fit on few cores.
-// For studies of scaling, bubbles and stragglers; `computes()` is false, and every record of such a run is marked as
+// The paced device: ops sleep for their tabled time and compute nothing, so that many ranks fit on few cores. For
+// studies of scaling, bubbles and stragglers; `computes()` is false, and every record of such a run is marked as
 // paced.
 #pragma once
 
@@ -9,9 +9,10 @@
 
 namespace echelon::inline device {
 
-// An op takes the seconds that options.paced_table gives for its text; without a row, flops / paced_gflops + traffic /
-// paced_gb_per_s. Updates take their traffic. Memory and vector operations are the host's real ones, because an
-// exchange is not paced. A table that cannot be read is an EnvironmentError, one that is no table a ConfigError.
+// An op takes the seconds that options.paced_table gives for its text or, without a row, flops / paced_gflops + traffic
+// / paced_gb_per_s. Updates take the time of their traffic. Memory and vector operations are real ones of the host,
+// because an exchange is not paced. EnvironmentError if the table cannot be read, ConfigError if its content is not a
+// table.
 std::unique_ptr<Device> make_paced_device(const DeviceOptions& options);
 
 }  // namespace echelon::inline device

@@ -10,14 +10,14 @@
 namespace echelon::inline device {
 namespace {
 
-// Of a longer delay (a stopped process) the rest is not made good: ops would run for nothing until it was.
+// A longer delay (a stopped process) is deducted only up to this limit; otherwise ops would take no time for long.
 constexpr double kMostCredit_s = 5e-3;
 
 double seconds_of(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// By default Linux lets a thread's timers expire 50 us late.
+// By default Linux lets a thread's timers expire up to 50 us late.
 void wake_punctually() {
   thread_local const int done = prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   (void)done;

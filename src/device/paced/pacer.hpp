@@ -1,9 +1,9 @@
-// Sleeps that add up.
+// Sleeps that add up exactly.
 #pragma once
 
 namespace echelon::inline device {
 
-// What puts a thread to sleep.
+// The means by which a thread sleeps.
 class Sleeper {
  public:
   virtual ~Sleeper() = default;
@@ -12,19 +12,19 @@ class Sleeper {
 };
 const Sleeper& host_sleeper();  // CLOCK_MONOTONIC; never spins
 
-// Accumulated sleep time of a device. Waking late, up to 5 ms, is paid back by the next sleep, and what is too short to
-// sleep is collected, so that many short ops take the sum of their times. One thread at a time.
+// Accumulates the sleep time of a device. Waking up late, by up to 5 ms, is deducted from the next sleep, and times
+// that are too short to sleep are collected, so that many short ops take the sum of their times. Not thread-safe.
 class Pacer {
  public:
   // `sleeper` outlives the pacer.
   explicit Pacer(const Sleeper& sleeper = host_sleeper()) : sleeper_(sleeper) {}
 
-  // Takes `seconds`, now or together with later calls; below 0: so much of later calls is taken already. Returns the
-  // seconds slept.
+  // Spends `seconds`, now or together with later calls; a negative value is time that was already spent and is deducted
+  // from later calls. Returns the seconds slept.
   double spend(double seconds);
-  // Sleeps off what was collected; likewise.
+  // Sleeps for the collected time; returns the seconds slept.
   double settle();
-  // Of what is taken already no more than 5 ms count from now on.
+  // From now on at most 5 ms of the time already spent are deducted.
   void forgive();
   // Sleeps shorter than this are collected.
   void set_shortest(double seconds);
@@ -34,7 +34,7 @@ class Pacer {
 
   const Sleeper& sleeper_;
   double shortest_s_ = 20e-6;  // shorter sleeps cost more in system calls than they last
-  double debt_s_ = 0;          // below 0: slept too long
+  double debt_s_ = 0;          // negative: it slept too long
 };
 
 }  // namespace echelon::inline device

@@ -11,7 +11,7 @@ namespace echelon::inline device {
 namespace {
 
 constexpr double kLeastSleep_s = 20e-6;
-constexpr double kSleepsAStep = 64;  // at most about so many: with more ranks than cores each one costs a switch
+constexpr double kSleepsAStep = 64;  // rough limit per step, because each sleep costs a context switch
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// The paced device's table of seconds by op.
+// The paced device's table of seconds per op.
 #pragma once
 
 #include <map>
@@ -8,8 +8,8 @@ namespace echelon::inline device {
 
 using PacedTable = std::map<std::string, double, std::less<>>;
 
-// Reads {"<OpSpec::text()>": seconds, ..}. EnvironmentError where the file cannot be read; ConfigError naming the file
-// and the row where it holds anything else than numbers >= 0.
+// Reads {"<OpSpec::text()>": seconds, ..}. EnvironmentError if the file cannot be read; ConfigError that names the file
+// and the row if it holds anything but numbers >= 0.
 PacedTable read_paced_table(const std::string& path);
 
 }  // namespace echelon::inline device

@@ -1,4 +1,4 @@
-// Activations; their derivatives are functions of the output, gelu's of the input.
+// Activations; their derivatives are functions of the output, that of gelu of the input.
 #include <cmath>
 #include <numbers>
 
@@ -7,7 +7,7 @@
 namespace echelon::inline device::reference {
 namespace {
 
-// Phi(x): the share of a standard normal below x.
+// Phi(x), the probability that a standard normal variable is below x.
 double normal_share(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
 double value(Activation function, double x) {

@@ -1,4 +1,4 @@
-// Scaled dot-product attention of several heads; the probabilities are kept for the way back.
+// Scaled dot-product attention with several heads; the probabilities are kept for the backward pass.
 //
 //   dv = p^T dy;  dp = dy v^T;  da = p * (dp - sum_s p dp);  dq = da k / sqrt(head);  dk = da^T q / sqrt(head)
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace echelon::inline device::reference {
 namespace {
 
-// One head of one sample: where its rows begin, and how many places of k and v row t attends to.
+// One head of one sample: where its rows begin, and the number of places of k and v that row t attends to.
 struct Head {
   const AttentionDims& d;
   std::int64_t n, h, length;

@@ -1,4 +1,4 @@
-// One tensor added to every sample, and the sum over samples that is its gradient.
+// Adds one tensor to every sample; its gradient is the sum over samples.
 #include "device/reference/ops.hpp"
 
 namespace echelon::inline device::reference {

@@ -1,4 +1,4 @@
-// Channels of several tensors behind one another, and a range of channels of one.
+// Concatenates the channels of several tensors, and extracts a range of channels of one.
 #include "device/reference/ops.hpp"
 
 namespace echelon::inline device::reference {

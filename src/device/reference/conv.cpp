@@ -7,7 +7,8 @@
 namespace echelon::inline device::reference {
 namespace {
 
-// row(output, input, count): the elements of one output row that tap (r, s) reaches; the input advances by stride_w.
+// Calls row(output, input, count) for the elements of each output row that tap (r, s) reaches; the input advances by
+// stride_w.
 template <class Row>
 void for_each_row(const ConvDims& d, std::int64_t r, std::int64_t s, Row&& row) {
   const Inside ps = outputs_inside(d.H, d.P(), d.stride_h, d.pad_h, r * d.dil_h);
@@ -19,8 +20,8 @@ void for_each_row(const ConvDims& d, std::int64_t r, std::int64_t s, Row&& row) 
   }
 }
 
-// body(x_at, w_at, y_at) for every pair of an input and an output channel of one group: where the planes of x
-// and y and the window of w begin. Output channels are outermost.
+// Calls body(x_at, w_at, y_at) for every pair of an input and an output channel of one group, with the offsets of the
+// planes of x and y and of the window of w. Output channels are outermost.
 template <class Body>
 void for_each_pair(const ConvDims& d, Body&& body) {
   const std::int64_t cs = d.C / d.groups, ks = d.K / d.groups;

@@ -7,7 +7,7 @@
 namespace echelon::inline device::reference {
 namespace {
 
-// sums[f] += factor * row[f]
+// Adds factor * row[f] to sums[f].
 template <class T>
 void add_row(std::vector<double>& sums, T factor, const T* row) {
   for (std::size_t f = 0; f < sums.size(); ++f) sums[f] += static_cast<double>(factor) * static_cast<double>(row[f]);

@@ -6,7 +6,7 @@
 namespace echelon::inline device::reference {
 namespace {
 
-// Where element (n, c, h, w) lies.
+// Returns the position of element (n, c, h, w) in memory.
 std::int64_t stored_at(Layout layout, const Shape& shape, std::int64_t n, std::int64_t c, std::int64_t h,
                        std::int64_t w) {
   const std::int64_t C = shape[1], H = shape[2], W = shape[3];

@@ -1,4 +1,4 @@
-// Rows of a table by their numbers, and the sum of gradients by row.
+// Looks up rows of a table by index; sums gradients by row.
 #include <vector>
 
 #include "device/reference/ops.hpp"
@@ -31,7 +31,8 @@ void backward(const EmbeddingDims& d, const OpArgs& args, std::vector<double>& s
   for (std::size_t i = 0; i < sums.size(); ++i) dw.put(static_cast<std::int64_t>(i), sums[i]);
 }
 
-// What an earlier pass left in the rows that it marked is zeroed; then as `backward`, but rows without a mark stay.
+// Zeroes the rows that an earlier pass marked, then works as `backward`, except that rows without a mark are not
+// touched.
 template <class T>
 void sparse_backward(const EmbeddingDims& d, const OpArgs& args, std::vector<double>& sums) {
   const auto* ids = in<std::int32_t>(args, 0);

@@ -10,12 +10,12 @@
 namespace echelon::inline device::reference {
 namespace {
 
-// The channels of one pixel: element (n, c) lies at (n * C + c) * plane + i.
+// The channels of one pixel: element (n, c) is at (n * C + c) * plane + i.
 template <class T>
 struct Pixel {
   const LrnDims& d;
   const T* x;
-  std::int64_t first;  // of channel 0
+  std::int64_t first;  // position of channel 0
 
   std::int64_t at(std::int64_t c) const { return first + c * d.H * d.W; }
   double value(std::int64_t c) const { return static_cast<double>(x[at(c)]); }

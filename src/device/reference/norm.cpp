@@ -1,5 +1,5 @@
-// Batch norm: four ops whose sums may be added over ranks in between, the fused local pair, the two that carry its
-// running statistics, and the two that correct it towards them (renorm).
+// Batch norm: four ops whose sums may be added over ranks in between, the fused local pair, the two ops for its running
+// statistics, and the two that correct it towards them (renorm).
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace echelon::inline device::reference {
 namespace {
 
-// body(i) for the elements of channel c.
+// Calls body(i) for the elements of channel c.
 template <class Body>
 void for_channel(const NormDims& d, std::int64_t c, Body&& body) {
   const std::int64_t plane = d.H * d.W;
@@ -19,7 +19,7 @@ void for_channel(const NormDims& d, std::int64_t c, Body&& body) {
 double own_count(const NormDims& d) { return static_cast<double>(d.N * d.H * d.W); }
 double group_count(const NormDims& d, const OpArgs& args) { return args.count > 0 ? args.count : own_count(d); }
 
-// y = gamma * (x - mean) * istd + beta over one channel, where d.relu no less than 0.
+// y = gamma * (x - mean) * istd + beta over one channel; with d.relu, at least 0.
 template <class T>
 void normalise_channel(const NormDims& d, std::int64_t c, const T* x, double mean, double istd, T gamma, T beta,
                        const Output<T>& y) {
@@ -30,7 +30,7 @@ void normalise_channel(const NormDims& d, std::int64_t c, const T* x, double mea
   });
 }
 
-// The gradient of relu's input: dy where its output, computed from x again, is above 0. gamma, beta: null without relu.
+// The gradient of relu's input: dy where its output, recomputed from x, is above 0. gamma, beta: null without relu.
 template <class T>
 class Incoming {
  public:

@@ -1,4 +1,4 @@
-// The families of the reference device, and what their loops share.
+// The families of the reference device, and helpers of their loops.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace echelon::inline device::reference {
 
-// make_conv(spec), make_pool(spec), ..: one for each family of device/ops/list.hpp. The spec is of the family and its
-// signature holds; the dtype is f32 or f64.
+// make_conv(spec), make_pool(spec), ..: one for each family of device/ops/list.hpp. The spec must be of that family
+// with a valid signature; the dtype is f32 or f64.
 #define F(family, family_dims, kinds) std::unique_ptr<Op> make_##family(const OpSpec& spec);
 ECHELON_OP_FAMILIES(F)
 #undef F
@@ -41,7 +41,7 @@ const T* in(const OpArgs& args, int a) {
   return static_cast<const T*>(args.tensors[a]);
 }
 
-// An output and whether it is overwritten or added to.
+// An output, and whether it is overwritten or added to.
 template <class T>
 class Output {
  public:
@@ -56,7 +56,7 @@ class Output {
   bool adds_;
 };
 
-// Outputs [begin, end) along one axis whose window cell at `reach` (= dilation * cell) lies inside the image.
+// The outputs [begin, end) along one axis whose window cell at `reach` (= dilation * cell) is inside the image.
 struct Inside {
   std::int64_t begin, end;
 };

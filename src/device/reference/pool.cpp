@@ -1,4 +1,4 @@
-// Pooling. A max pool saves the position of each maximum, as i32 inside its plane of x; -1 where a ReLU cuts it off.
+// Pooling. A max pool saves the position of each maximum, as i32 inside its plane of x; -1 if a ReLU cuts it off.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace echelon::inline device::reference {
 namespace {
 
-// cell(h * W + w) for the cells of window (p, q) inside the image, row by row.
+// Calls cell(h * W + w) for the cells of window (p, q) inside the image, row by row.
 template <class Cell>
 void for_each_cell(const PoolDims& d, std::int64_t p, std::int64_t q, Cell&& cell) {
   const std::int64_t h0 = p * d.stride_h - d.pad_h, w0 = q * d.stride_w - d.pad_w;
@@ -16,7 +16,7 @@ void for_each_cell(const PoolDims& d, std::int64_t p, std::int64_t q, Cell&& cel
     for (std::int64_t w = std::max<std::int64_t>(w0, 0); w < std::min(w0 + d.S, d.W); ++w) cell(h * d.W + w);
 }
 
-// window(p, q, x_at, y_at) for each output; x_at is where its plane of x begins.
+// Calls window(p, q, x_at, y_at) for each output; x_at is the start of its plane of x.
 template <class Window>
 void for_each_window(const PoolDims& d, Window&& window) {
   std::int64_t y_at = 0;

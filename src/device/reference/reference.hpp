@@ -1,4 +1,4 @@
-// The reference device: plain loops, sums in double, f32 and f64. The oracle that every other body is tested against.
+// The reference device: plain loops, sums in double, f32 and f64. All other devices are tested against it.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace echelon::inline device {
 
-// One thread whatever the options: its results depend on its inputs alone.
+// Uses one thread whatever the options are: its results depend on its inputs only.
 std::unique_ptr<Device> make_reference_device(const DeviceOptions& options);
 
 }  // namespace echelon::inline device

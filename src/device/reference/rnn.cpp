@@ -1,5 +1,5 @@
-// Recurrent layers, sample by sample and step by step, states in double. The backward pass runs the forward one again
-// instead of keeping anything, then goes back through time (Werbos 1990).
+// Recurrent layers, sample by sample and step by step, with states in double. The backward pass repeats the forward
+// pass instead of saving anything, then goes back through time (Werbos 1990).
 #include <algorithm>
 #include <vector>
 
@@ -77,12 +77,12 @@ class Rnn {
   static void put_all(const Output<T>& output, const std::vector<double>& values) {
     for (std::size_t i = 0; i < values.size(); ++i) output.put(static_cast<std::int64_t>(i), values[i]);
   }
-  // Steps of sample n that are in this chunk.
+  // The number of steps of sample n that are in this chunk.
   std::int64_t length(const OpArgs& args, std::int64_t n) const {
     if (at_.lengths < 0) return d_.T;
     return std::clamp<std::int64_t>(in<std::int32_t>(args, at_.lengths)[n] - d_.first, 0, d_.T);
   }
-  // The time of the s-th step that is run.
+  // The time of the s-th step in the order of execution.
   std::int64_t time(std::int64_t s, std::int64_t steps) const { return d_.reverse ? steps - 1 - s : s; }
 
   // sums[r] = b[r] + w[r] v, r in [0, G*H)
@@ -123,7 +123,8 @@ class Rnn {
     at(c_, s + 1, j) = after.c;
   }
 
-  // From dh_, dc_ after step s to a_ = d a, b_ = d b, and what of dh_, dc_ goes past the products to the step before.
+  // Computes from dh_, dc_ after step s: a_ = d a, b_ = d b, and the part of dh_, dc_ of the previous step that does
+  // not go through the products.
   void step_gradient(std::int64_t s, std::int64_t j) {
     double &dh = dh_[index(j)], &dc = dc_[index(j)];
     const CellGradient d = cell_gradient(d_.cell, gates(s, j), state(s, j), at(c_, s + 1, j), {.h = dh, .c = dc});
@@ -163,9 +164,9 @@ class Rnn {
 
   RnnDims d_;
   RnnArgs at_;
-  std::vector<CellGates> gates_;               // of one sample
-  std::vector<double> h_, c_;                  // likewise
-  std::vector<double> a_, b_, dh_, dc_, row_;  // of one step
+  std::vector<CellGates> gates_;               // gates of one sample
+  std::vector<double> h_, c_;                  // states of one sample
+  std::vector<double> a_, b_, dh_, dc_, row_;  // work space of one step
   std::vector<double> dw_x_, dw_h_, db_x_, db_h_;
 };
 

@@ -4,7 +4,7 @@
 //   lstm         c' = f c + i g, h' = o tanh(c')                          (Hochreiter, Schmidhuber 1997)
 //   gru          m = tanh(x_m + r (R_m h)), h' = (1 - z) m + z h          (Cho et al. 2014, cuDNN's form)
 //
-// x(g) is gate g's product with the input, back(g) that with the state before, biases included.
+// x(g) is gate g's product with the input, back(g) that with the previous state, including biases.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace echelon::inline device::reference {
 
-// Gates after their functions: lstm i f g o; gru r z m, and back(2) at place 3; others the state.
+// Gates after their functions: lstm i f g o; gru r z m, with back(2) at index 3; for other cells the state.
 struct CellGates {
   double at[4] = {};
 };
@@ -45,13 +45,13 @@ CellState step_cell(Cell cell, const CellState& before, const X& x, const Back& 
   return {};
 }
 
-// Gradients of x(g) and back(g), and what goes to the state before beside the products with R.
+// Gradients of x(g) and back(g), and the gradient of the previous state apart from the products with R.
 struct CellGradient {
   double x[4] = {}, back[4] = {};
   CellState before;
 };
 
-// `after`: gradient of the state after the step; `c_after`: its value.
+// `after` is the gradient of the state after the step, `c_after` its value of c.
 inline CellGradient cell_gradient(Cell cell, const CellGates& gates, const CellState& before, double c_after,
                                   const CellState& after) {
   const auto& [kept] = gates;

@@ -37,7 +37,7 @@ class RnnStep {
 
   void backward(const OpArgs& args) const {
     const T* w = in<T>(args, at_.weight_h);
-    std::vector<double> gradient(static_cast<std::size_t>(d_.G() * d_.U));  // of weight_h h
+    std::vector<double> gradient(static_cast<std::size_t>(d_.G() * d_.U));  // gradient of weight_h h
     for (std::int64_t n = 0; n < d_.N; ++n) {
       std::vector<double> dh(static_cast<std::size_t>(d_.H));
       for (std::int64_t u = 0; u < d_.U; ++u)
@@ -61,7 +61,7 @@ class RnnStep {
     return (sequence(n) * d_.P() + p) * d_.U + u;
   }
 
-  // The state after the step; keeps its gates.
+  // Returns the state after the step; keeps its gates.
   template <class X, class Back>
   double step(const OpArgs& args, std::int64_t n, std::int64_t u, double h, const X& x, const Back& back) const {
     const double c = d_.has_c() ? static_cast<double>(in<T>(args, at_.c)[n * d_.U + u]) : 0;
@@ -78,7 +78,8 @@ class RnnStep {
       Output<T>(args, at_.c_next).put(n * d_.U + u, static_cast<double>(in<T>(args, at_.c)[n * d_.U + u]));
   }
 
-  // Writes the gradients of unit u's sums, those of weight_h h into `product` as well; what goes past weight_h.
+  // Writes the gradients of unit u's sums, and those of weight_h h to `product` too; returns the gradient past
+  // weight_h.
   double unit_back(const OpArgs& args, std::int64_t n, std::int64_t u, double* product) const {
     const Output<T> da(args, at_.da);
     const auto put = [&](std::int64_t g, double of_a, double of_b) {

@@ -1,10 +1,10 @@
-// Sum, mean or last one of a sequence's places.
+// The sum, the mean or the last of a sequence's places.
 #include "device/reference/ops.hpp"
 
 namespace echelon::inline device::reference {
 namespace {
 
-// What place t of a sequence counts for.
+// The weight of place t of a sequence.
 double weight_of(const SequencePoolDims& d, std::int64_t t, std::int64_t length) {
   if (t >= length) return 0;
   switch (d.mode) {

@@ -1,4 +1,4 @@
-// Softmax cross-entropy of which each rank has some of the classes: the partials of its classes, their combination over
+// Softmax cross-entropy with the classes spread over ranks: the partials of a rank's classes, their combination over
 // all parts, and the gradient of its logits.
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 
 namespace echelon::inline device {
 
-// Both moments of element i take in `gradient`; gives the unbiased ratio m / (sqrt(v) + epsilon).
+// Updates both moments of element i with `gradient`; returns the unbiased ratio m / (sqrt(v) + epsilon).
 template <class T>
 ECHELON_HOST_DEVICE T moments_ratio(T gradient, T* const* states, std::size_t i, const RuleScalars& s) {
   T& first = states[0][i];

@@ -1,6 +1,6 @@
-// AdamW (Loshchilov, Hutter 2019) in PyTorch's form: Adam with the weight decay apart from the moments.
+// AdamW (Loshchilov, Hutter 2019) in PyTorch's form: Adam with the weight decay separate from the moments.
 //   w *= 1 - lr*decay
-//   then adam.hpp's step with g' = clip*g
+//   then the step of adam.hpp with g' = clip*g
 #pragma once
 
 #include "device/update_rules/adam.hpp"

@@ -1,4 +1,4 @@
-// From the name of an update rule, as it is known at run time, to its type.
+// Maps the name of an update rule, known at run time, to its type.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace echelon::inline device {
 
-// make.operator()<Rule>() of the rule of this name. Throws ConfigError with the nearest name for an unknown one.
+// Calls make.operator()<Rule>() for the rule of this name. Throws ConfigError with the nearest name for an unknown one.
 template <class Make>
 auto with_rule(std::string_view rule, Make&& make) {
 #define X(Rule) \

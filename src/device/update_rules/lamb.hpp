@@ -1,9 +1,9 @@
-// LAMB (You et al. 2020, algorithm 2, with phi the identity): Adam's direction, scaled by a ratio of each layer's own.
+// LAMB (You et al. 2020, algorithm 2, with phi the identity): Adam's direction, scaled by a ratio of each layer.
 //   first pass, `lamb`:      m, v as in adam.hpp from clip*g
-//                            u  = m^ / (sqrt(v^) + epsilon) + decay*w      m^, v^ unbiased; w stays as it is
-//   then, of the whole parameter:  trust = |w| / |u|; 1 where either norm is 0, and for biases and batch norm
+//                            u  = m^ / (sqrt(v^) + epsilon) + decay*w      m^, v^ unbiased; w is not changed
+//   then, for the whole parameter: trust = |w| / |u|; 1 if either norm is 0, and for biases and batch norm
 //   second pass, `descend`:  w -= lr*trust * u
-// The third state holds u between the passes; nothing of it outlives a step.
+// The third state holds u between the passes; its content is not needed after the step.
 #pragma once
 
 #include "device/update_rules/adam.hpp"
@@ -20,7 +20,7 @@ struct LambRule {
   }
 };
 
-// One step along a direction that is ready: w -= lr*trust * g.
+// One step along a given direction: w -= lr*trust * g.
 struct DescendRule {
   static constexpr const char* kName = "descend";
   static constexpr int kStates = 0;

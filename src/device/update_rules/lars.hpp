@@ -1,10 +1,9 @@
-// LARS (You, Gitman, Ginsburg 2017, algorithm 1): momentum whose steps are scaled by a ratio of each layer's own.
-//   trust = eta*|w| / (|g| + decay*|w|)      of the whole parameter, g clipped; 1 where either norm is 0, and for
-//   biases
+// LARS (You, Gitman, Ginsburg 2017, algorithm 1): momentum whose steps are scaled by a ratio of each layer.
+//   trust = eta*|w| / (|g| + decay*|w|)      for the whole parameter, g clipped; 1 if either norm is 0, and for biases
 //                                            and batch norm (optim/ measures it)
 //   v  = momentum*v + lr*trust * (clip*g + decay*w)
 //   w -= v
-// The learning rate stands inside v: what the velocity holds keeps the rate that it was taken in with.
+// The learning rate is a factor inside v: each gradient in the velocity keeps the rate of the step that added it.
 #pragma once
 
 #include "device/update_rules/rule.hpp"

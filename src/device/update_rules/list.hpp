@@ -1,4 +1,4 @@
-// Every update rule; device bodies and optim/ loop over this list.
+// All update rules; devices and optim/ loop over this list.
 #pragma once
 
 #include "device/update_rules/adam.hpp"

@@ -1,5 +1,5 @@
-// Optimiser rules: one elementwise function a rule, compiled by each device into one fused pass over a range of the
-// arena.
+// Optimiser rules: one elementwise function per rule, which each device compiles into one fused pass over a range of
+// the arena.
 //
 // A rule is a struct of static members, free of host-only code:
 //
@@ -12,14 +12,14 @@
 //   };
 // clang-format on
 //
-// The scalars are those of one parameter range at one step, set by optim/ from the schedule and the range's group.
-// Norms that a rule needs over a whole layer (LARS, LAMB, global clip) are measured apart (VectorOps::sum_squares over
-// the range), summed over ranks by the optimiser, and passed as `trust` and `clip`. A rule that needs the
-// norm of its own update (LAMB) is two passes: the first writes its direction into a state, `descend` applies it.
-// One element at a time: a rule reads and writes w[i], g[i] and states[s][i] alone, so that the order and the number of
-// threads change no bit.
+// The scalars apply to one parameter range in one step; optim/ sets them from the schedule and the range's group. Norms
+// that a rule needs over a whole layer (LARS, LAMB, global clip) are measured separately (VectorOps::sum_squares over
+// the range), summed over ranks by the optimiser, and passed as `trust` and `clip`. A rule that needs the norm of its
+// own update (LAMB) takes two passes: the first writes its direction into a state, `descend` applies it.
+// A rule works on one element at a time: it reads and writes only w[i], g[i] and states[s][i], so that the order and
+// the number of threads do not change a bit.
 //
-// Adding a rule: one header here, one line in ECHELON_UPDATE_RULES, its schedule-side defaults in optim/.
+// To add a rule: one header here, one line in ECHELON_UPDATE_RULES, and its defaults for the schedule in optim/.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +39,8 @@ struct RuleScalars {
   double beta2 = 0.999;   // decay of the second moment (Adam and its kin; RMSProp's alpha)
   double epsilon = 1e-8;  // added to the root of the second moment
   double unbias1 = 1.0;   // 1 / (1 - beta1^t) and 1 / sqrt(1 - beta2^t) at update t = step + 1, from the host: moments
-  double unbias2 = 1.0;   // begin at zero, and these make up for it
-  long long step = 0;     // updates done before this one
+  double unbias2 = 1.0;   // begin at zero, and these compensate for it
+  long long step = 0;     // number of updates before this one
 };
 
 }  // namespace echelon::inline device

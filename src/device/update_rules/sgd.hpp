@@ -1,6 +1,6 @@
-// Stochastic gradient descent with momentum and weight decay, as Sutskever et al. 2013 in PyTorch's form:
+// Stochastic gradient descent with momentum and weight decay (Sutskever et al. 2013) in PyTorch's form:
 //   g' = clip*g + decay*w
-//   v  = momentum*v + g'      (v begins at 0: g' itself on the first step)
+//   v  = momentum*v + g'      (v begins at 0, so it is g' after the first step)
 //   w -= lr*trust * (nesterov ? g' + momentum*v : v)
 #pragma once
 
