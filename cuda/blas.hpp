@@ -1,5 +1,6 @@
-// Words of cuBLAS for element types. It is column-major: a row-major (rows, columns) matrix is to it the transposed
-// one, with leading dimension `columns`. One handle on one stream with atomics off gives the same bits at every run.
+// cuBLAS constants for element types. cuBLAS is column-major: it sees a row-major (rows, columns) matrix as the
+// transposed one, with leading dimension `columns`. One handle on one stream with atomics off gives the same bits in
+// every run.
 #pragma once
 
 #include <cublas_v2.h>
@@ -22,7 +23,7 @@ inline constexpr cudaDataType kBlasType<Half> = CUDA_R_16F;
 template <>
 inline constexpr cudaDataType kBlasType<BHalf> = CUDA_R_16BF;
 
-// Sums in Wide<T>; `tf32`: factors of f32 may be rounded to TF32.
+// Sums are in Wide<T>; `tf32`: f32 factors may be rounded to TF32.
 template <class T>
 constexpr cublasComputeType_t blas_compute(bool tf32) {
   if (std::is_same_v<T, double>) return CUBLAS_COMPUTE_64F;
@@ -33,7 +34,7 @@ struct GemmExtents {
   std::int64_t m, n, k;
 };
 
-// Column-major c (m, n) = op(a) op(b) + beta * c, k the inner extent; sums in Wide<T>, c of either type.
+// Column-major c (m, n) = op(a) op(b) + beta * c, where k is the inner extent; sums are in Wide<T>, c of either type.
 template <class T, class Out>
 void gemm(const Context& context, bool tf32, cublasOperation_t op_a, cublasOperation_t op_b, const GemmExtents& e,
           const T* a, std::int64_t lda, const T* b, std::int64_t ldb, bool add, Out* c, std::int64_t ldc) {

@@ -11,7 +11,7 @@
 namespace echelon::cuda {
 namespace {
 
-// Between two looks; the system makes about 60 us of it.
+// Pause between two calls of the watch; the system extends it to about 60 us.
 constexpr std::chrono::microseconds kLookEvery{10};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a context, the contexts beside it and what they handed out (memory, events) share, and what may outlive them.
-// Any thread.
+// State that a context shares with the contexts beside it and with its memory blocks and events, which may outlive
+// them. Any thread.
 #pragma once
 
 #include <atomic>
@@ -28,23 +28,23 @@ class Card {
   const DeviceOptions& options() const { return options_; }
   Fallbacks& fallbacks() { return fallbacks_; }
 
-  // CUDA keeps a current device per thread; every entry point calls use() first, on whichever thread it runs.
-  // EnvironmentError where the card has failed before.
+  // Makes this the current device of the calling thread (CUDA has one per thread); every entry point calls it first.
+  // EnvironmentError if the card has failed before.
   void use() const;
-  // What the card holds is undefined from now on: every later use() throws. The first reason stays.
+  // Declares the content of the card undefined: every later use() throws. The first reason is kept.
   void fail(const std::string& reason);
 
-  // While a watch is set (sums between ranks), waits look at it again and again instead of blocking inside the driver,
-  // so that what it throws ends the wait. Null: none.
+  // While a watch is set (sums between ranks), waits call it again and again instead of blocking inside the driver, so
+  // that an exception of it ends the wait. Null: none.
   void watch(std::function<void()> look);
   void wait(cudaStream_t stream);
   void wait(cudaEvent_t event);
 
-  // Events without timing, used again and again.
+  // Events without timing, which are reused.
   cudaEvent_t take_event();
   void give_back(cudaEvent_t event) noexcept;
 
-  // Bytes that live on the device.
+  // Bytes allocated on the device.
   std::atomic<std::size_t> now_bytes = 0, peak_bytes = 0;
 
  private:

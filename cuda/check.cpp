@@ -21,7 +21,7 @@ namespace {
 
 void check(cudaError_t status, const char* call, const char* file, int line) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // a refused call leaves its error behind for the next one to find
+  cudaGetLastError();  // a refused call leaves its error as the thread's last error
   fail(status == cudaErrorMemoryAllocation,
        fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)), call, file, line);
 }

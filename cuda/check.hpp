@@ -1,5 +1,5 @@
-// Every call of CUDA, cuDNN and cuBLAS is checked: its text, file:line and the library's own words for the error.
-// Out of memory is a MemoryError, all else an EnvironmentError.
+// Every call of CUDA, cuDNN and cuBLAS is checked. An error is reported with the text of the call, file:line and the
+// library's message. Out of memory is a MemoryError, all other errors are EnvironmentErrors.
 #pragma once
 
 #include <cublas_v2.h>
@@ -14,11 +14,11 @@ void check(cudaError_t status, const char* call, const char* file, int line);
 void check(cudnnStatus_t status, const char* call, const char* file, int line);
 void check(cublasStatus_t status, const char* call, const char* file, int line);
 
-// Of cudaEventQuery or cudaStreamQuery (ECHELON_CUDA_PASSED): whether the work is done. The answer that it is not stays
-// behind in the thread as if it were an error, and is taken away here, so that check_launch does not find it.
+// Returns whether the work queried by cudaEventQuery or cudaStreamQuery is done (ECHELON_CUDA_PASSED). CUDA keeps the
+// answer "not ready" as the thread's last error; it is cleared here, so that check_launch does not find it.
 bool passed(cudaError_t query, const char* call, const char* file, int line);
 
-// After kernels were launched for `what`: the launch itself, not what the kernels find later.
+// Called after kernels were launched for `what`: checks the launch itself, not errors that kernels meet later.
 void check_launch(const std::string& what);
 
 }  // namespace echelon::cuda

@@ -12,7 +12,8 @@
 namespace echelon::cuda {
 namespace {
 
-// The size that cuBLAS recommends on sm_90; its default, smaller ones are allocated anew where a stream is captured.
+// The size that cuBLAS recommends on sm_90; its default workspaces are smaller and are reallocated when a stream is
+// captured.
 constexpr std::size_t kBlasWorkspaceBytes = std::size_t{32} << 20;
 
 std::string gib(std::size_t bytes) { return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1 << 30)); }
@@ -25,7 +26,7 @@ OwnedDnn make_dnn(cudaStream_t stream) {
   return dnn;
 }
 
-// Default math computes f32 in f32. Products of halves that are cut along the sum are put together in f32.
+// Default math computes f32 in f32. Products of halves that are split along the sum are combined in f32.
 OwnedBlas make_blas(cudaStream_t stream) {
   cublasHandle_t handle = nullptr;
   ECHELON_CUDA(cublasCreate(&handle));
@@ -38,11 +39,11 @@ OwnedBlas make_blas(cudaStream_t stream) {
 
 }  // namespace
 
-// cublasSetStream takes a workspace away again, so that it is set after the stream.
+// cublasSetStream resets the workspace, so the workspace is set after the stream.
 Context::Context(std::shared_ptr<Card> card) : card_(std::move(card)) {
   use();
-  // The handles that cuDNN makes for recurrent layers work on several streams, and give other bits from run to run
-  // unless their workspaces are kept apart (cuBLAS, "Results reproducibility").
+  // The handles that cuDNN makes for recurrent layers work on several streams, and their bits vary from run to run
+  // unless their workspaces are kept separate (cuBLAS, "Results reproducibility").
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:2", 0);
   stream_ = make_stream();
   dnn_ = make_dnn(stream_.get());
@@ -56,7 +57,7 @@ Context::Context(std::shared_ptr<Card> card) : card_(std::move(card)) {
   ECHELON_CUDA(cublasSetWorkspace(blas_.get(), blas_workspace_.get(), kBlasWorkspaceBytes));
 }
 
-// Nothing can be done about errors here; at the end of a process the driver may be gone already.
+// Errors cannot be handled here; at the end of a process the driver may be gone already.
 Context::~Context() {
   cudaSetDevice(index());
   cudaStreamSynchronize(stream());
@@ -71,7 +72,7 @@ Memory Context::allocate(std::size_t bytes, std::string_view tag) const {
     throw MemoryError(fmt::format("device cuda: {} for {} would make {}, above the limit of {}", gib(bytes), tag,
                                   gib(after), gib(limit)));
   void* data = nullptr;
-  const std::size_t taken = std::max<std::size_t>(bytes, 1);  // so that the address is one even where bytes is 0
+  const std::size_t taken = std::max<std::size_t>(bytes, 1);  // so that the address is valid even if bytes is 0
   if (const cudaError_t status = cudaMalloc(&data, taken); status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     std::size_t free_bytes = 0;
@@ -86,7 +87,7 @@ Memory Context::allocate(std::size_t bytes, std::string_view tag) const {
   card_->peak_bytes = std::max(card_->peak_bytes.load(), card_->now_bytes.load());
   Memory memory(data, bytes, [card = card_, bytes](void* address) {
     cudaSetDevice(card->index());
-    cudaFree(address);  // waits until the device has done with it
+    cudaFree(address);  // waits until the device no longer uses it
     card->now_bytes -= bytes;
   });
   ECHELON_CUDA(cudaMemsetAsync(data, 0, taken, stream()));

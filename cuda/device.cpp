@@ -22,7 +22,7 @@
 namespace echelon::cuda {
 namespace {
 
-constexpr std::size_t kRnnBf16Version = 91300;  // cuDNN's first with recurrent layers of bf16
+constexpr std::size_t kRnnBf16Version = 91300;  // the first version of cuDNN with recurrent layers of bf16
 
 class CudaDevice final : public Device {
  public:
@@ -95,7 +95,7 @@ class CudaDevice final : public Device {
 
  private:
   void check(const OpSpec& spec) const;
-  // Whether there is nothing to do with so many bytes; else the card is this thread's.
+  // Whether there is nothing to do for this many bytes; if there is, makes the card current in this thread.
   bool nothing(std::size_t bytes) const {
     if (bytes == 0 || context_.only_counts()) return true;
     context_.use();
@@ -103,7 +103,7 @@ class CudaDevice final : public Device {
   }
 
   Context context_;
-  mutable std::map<std::string, Layout> conv_layouts_;  // by spec: the library's ranking takes long
+  mutable std::map<std::string, Layout> conv_layouts_;  // by spec, because the library's ranking takes long
   std::unique_ptr<VectorOps> vector_ops_;
 };
 
@@ -142,7 +142,7 @@ Memory CudaDevice::allocate_host(std::size_t bytes) {
   });
 }
 
-// Some systems and cards (MIG) export no memory. That is no error: the caller then copies through the host.
+// Some systems and cards (MIG) cannot export memory. This is no error: the caller then copies through the host.
 std::string CudaDevice::export_memory(const Memory& memory) {
   context_.use();
   cudaIpcMemHandle_t handle{};
@@ -179,7 +179,7 @@ bool CudaDevice::has(OpKind kind, DType dtype) const {
   return computes_in_halves(kind);
 }
 
-// Convolutions of halves use the library's ranking; those of f32 and f64 are plain; all else follows its first
+// Convolutions of halves use the library's ranking; those of f32 and f64 are plain; all other ops follow their first
 // activation.
 LayoutWish CudaDevice::layouts(const OpSpec& spec) const {
   LayoutWish wish{spec.layouts};
@@ -202,7 +202,7 @@ LayoutWish CudaDevice::layouts(const OpSpec& spec) const {
   return wish;
 }
 
-// Images are all plain or all channels_last; reorders alone convert between them.
+// Images are all plain or all channels_last; only reorders convert between them.
 void CudaDevice::check(const OpSpec& spec) const {
   if (!has(spec.kind, spec.dtype))
     throw ConfigError(fmt::format("device cuda has no {} in {}", name_of(spec.kind), name_of(spec.dtype)));

@@ -7,7 +7,7 @@
 
 namespace echelon::cuda {
 
-// options.index counts on beyond the visible GPUs: it is taken modulo their number.
+// options.index may exceed the visible GPUs: it is taken modulo their number.
 std::unique_ptr<Device> make_device(const DeviceOptions& options);
 
 }  // namespace echelon::cuda

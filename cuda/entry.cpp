@@ -1,4 +1,4 @@
-// What libechelon_cuda.so exports (device/cuda_entry.hpp).
+// The functions that libechelon_cuda.so exports (device/cuda_entry.hpp).
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -8,7 +8,7 @@
 
 namespace {
 
-// The kernels are compiled for sm_80, sm_90 and, as PTX, for what follows.
+// The kernels are compiled for sm_80, for sm_90 and, as PTX, for later architectures.
 constexpr int kLeastMajor = 8;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Owners of what the CUDA libraries hand out: freed also where the construction of what holds them fails half way.
-// Errors of a release are ignored: at the end of a process the driver may be gone already.
+// Owners of CUDA library objects, which also free them if the construction of their holder fails half way. Errors of a
+// release are ignored, because at the end of a process the driver may be gone already.
 #pragma once
 
 #include <cublas_v2.h>
@@ -47,7 +47,7 @@ inline OwnedMemory make_memory(std::size_t bytes) {
   ECHELON_CUDA(cudaMalloc(&memory, bytes));
   return OwnedMemory(static_cast<std::byte*>(memory));
 }
-// Page-locked.
+// Allocates page-locked host memory.
 inline OwnedHostMemory make_host_memory(std::size_t bytes) {
   void* memory = nullptr;
   ECHELON_CUDA(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault));

@@ -1,4 +1,4 @@
-// An op whose body is a function that launches kernels on the context's stream.
+// An op that runs a function which launches kernels on the context's stream.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ T* tensor(const OpArgs& args, int index) {
 
 inline bool adds(const OpArgs& args, int index) { return (args.accumulate >> index & 1u) != 0; }
 
-// Libraries' kernels may load 16 bytes at once; parameters lie unpadded in their arena.
+// Library kernels may load 16 bytes at once, but parameters are stored unpadded in their arena.
 inline bool aligned(const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 16 == 0; }
 
 class KernelOp final : public Op {

@@ -1,4 +1,4 @@
-// The bodies of the CUDA device, built from specs whose arguments have been checked.
+// The makers of the CUDA device's ops, from specs whose arguments have been checked.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ class Update;
 
 namespace echelon::cuda {
 
-// make_conv(context, spec), make_pool(context, spec), ..: one for each family of device/ops/list.hpp. The context
-// outlives the op.
+// make_conv(context, spec), make_pool(context, spec), ..: one for each family of device/ops/list.hpp. The context must
+// outlive the op.
 #define F(family, family_dims, kinds) std::unique_ptr<Op> make_##family(const Context& context, const OpSpec& spec);
 ECHELON_OP_FAMILIES(F)
 #undef F

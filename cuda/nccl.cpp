@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kLibrary = "libnccl.so.2";
 
-// What is used of the library, by name.
+// The functions of the library that are used, by name.
 struct Nccl {
   decltype(&ncclGetErrorString) error_string = nullptr;
   decltype(&ncclGetLastError) last_error = nullptr;
@@ -79,13 +79,13 @@ ncclDataType_t type_of(DType dtype) {
   throw ConfigError(fmt::format("nccl sums gradients of f32 and f64, not of {}", name_of(dtype)));
 }
 
-// What rank 0 broadcasts: NCCL's id, or why there is none.
+// Broadcast by rank 0: NCCL's id, or the reason why there is none.
 struct Invitation {
   ncclUniqueId id = {};
   std::array<char, 512> problem = {};
 };
 
-// One rank's end of the communicator. `look`, which may run on any thread that waits for the device, shares it.
+// One rank's end of the communicator. `look` may run on any thread that waits for the device.
 class Communicator {
  public:
   Communicator(std::shared_ptr<Card> card, const DeviceGroup& group, const ncclUniqueId& id) : card_(std::move(card)) {
@@ -101,7 +101,7 @@ class Communicator {
     const std::lock_guard lock(mutex_);
     require(library().all_reduce(data, data, n, type_of(dtype), ncclSum, comm_, stream), "ncclAllReduce");
   }
-  // What went wrong in sums that were enqueued before.
+  // Throws if a previously enqueued sum has failed.
   void look() {
     const std::lock_guard lock(mutex_);
     if (!comm_) return;
@@ -109,7 +109,7 @@ class Communicator {
     require(library().async_error(comm_, &status), "ncclCommGetAsyncError");
     require(status, "a sum");
   }
-  // Its kernels end, so that nothing waits for peers that may be gone.
+  // Ends NCCL's kernels, so that nothing waits for peers that may be gone.
   void abort() {
     if (comm_) library().abort(std::exchange(comm_, nullptr));
   }
@@ -118,7 +118,7 @@ class Communicator {
   void require(ncclResult_t status, const char* call) {
     if (status != ncclSuccess && status != ncclInProgress) give_up(words(status, call, comm_));
   }
-  // A sum that failed leaves gradients undefined: nothing may be computed from them.
+  // A failed sum leaves gradients undefined: nothing may be computed from them.
   [[noreturn]] void give_up(const std::string& why) {
     card_->fail(why);
     abort();
@@ -150,7 +150,7 @@ class NcclAllreduce final : public DeviceAllreduce {
   NcclAllreduce(const NcclAllreduce&) = delete;
   NcclAllreduce& operator=(const NcclAllreduce&) = delete;
 
-  // A communicator whose peers may be gone is not waited for.
+  // Does not wait for a communicator whose peers may be gone.
   ~NcclAllreduce() override {
     cudaSetDevice(context_.index());
     context_.card().watch(nullptr);
@@ -173,7 +173,7 @@ class NcclAllreduce final : public DeviceAllreduce {
     ECHELON_CUDA(cudaStreamWaitEvent(context_.stream(), done_.at(slot).get(), 0));
   }
 
-  // Asked while spans end, where nothing may be thrown: a card that fails here is marked, and sums nothing any more.
+  // Called while spans end, where nothing may be thrown: a card that fails here is marked, and no longer sums.
   bool done(std::size_t slot) const override {
     try {
       ECHELON_CUDA(cudaSetDevice(context_.index()));
@@ -186,7 +186,7 @@ class NcclAllreduce final : public DeviceAllreduce {
 
  private:
   const Context& context_;
-  OwnedStream stream_;  // beside the compute stream
+  OwnedStream stream_;  // separate from the compute stream
   OwnedEvent ready_;
   std::vector<OwnedEvent> done_;  // by slot
   std::shared_ptr<Communicator> comm_;

@@ -1,5 +1,5 @@
-// Sums over the GPUs of all ranks by NCCL (device/device_allreduce.hpp), from libnccl.so.2, which is opened when it is
-// first asked for: without it everything else works.
+// Sums over the GPUs of all ranks by NCCL (device/device_allreduce.hpp), from libnccl.so.2, which is opened at its
+// first use: without it everything else works.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,9 @@
 
 namespace echelon::cuda {
 
-// Empty where NCCL can be used; else what is missing.
+// Empty if NCCL can be used; else the missing part.
 std::string nccl_problem();
-// EnvironmentError with NCCL's own words where it fails.
+// EnvironmentError with NCCL's message if it fails.
 std::unique_ptr<DeviceAllreduce> make_nccl(const Context& context, const DeviceGroup& group);
 
 }  // namespace echelon::cuda

@@ -12,8 +12,8 @@
 namespace echelon::cuda {
 namespace {
 
-// The toolkit has no header of the library; names and values as in "NVML API Reference Guide", "Device Queries" and
-// "NvmlClocksEventReasons". A function returns 0 where it has succeeded.
+// The toolkit has no header of the library; names and values are those of "NVML API Reference Guide", "Device Queries"
+// and "NvmlClocksEventReasons". Functions return 0 on success.
 constexpr unsigned long long kHardwareSlowdown = 0x8, kSoftwareThermal = 0x20, kHardwareThermal = 0x40,
                              kHardwareBrake = 0x80;
 
@@ -29,7 +29,7 @@ void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
 }
 
-// The library stays open: it is asked until the process ends.
+// The library stays open, because it is queried until the process ends.
 Nvml load() {
   Nvml nvml;
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -46,7 +46,7 @@ const Nvml& library() {
   return loaded;
 }
 
-// Null where the library does not know the card.
+// Null if the library does not know the card.
 void* device_of(int index) {
   static std::mutex mutex;
   static std::map<int, void*> known;

@@ -3,8 +3,8 @@
 
 namespace echelon::cuda {
 
-// Why this GPU's clocks are below what they could be (device/throttling.hpp), 0 where nothing is known. `index` as
-// CUDA counts. About 10 us. Any thread; nothing throws.
+// The reasons why this GPU's clocks are reduced (device/throttling.hpp), 0 if nothing is known. `index` is CUDA's.
+// Takes about 10 us. Any thread; does not throw.
 unsigned throttled(int index);
 
 }  // namespace echelon::cuda

@@ -67,7 +67,7 @@ class CudaCopyQueue final : public CopyQueue {
     cudaStreamSynchronize(stream_.get());
   }
 
-  // An event that was never recorded has passed.
+  // An event that was never recorded counts as passed.
   void begin(std::size_t slot) override {
     context_.card().wait(slots_.at(slot).copied.get());
     ECHELON_CUDA(cudaStreamWaitEvent(stream_.get(), slots_[slot].released.get(), 0));
@@ -92,7 +92,7 @@ class CudaCopyQueue final : public CopyQueue {
     OwnedEvent copied, released;
   };
   const Context& context_;
-  OwnedStream stream_;  // beside the compute stream
+  OwnedStream stream_;  // separate from the compute stream
   std::vector<Slot> slots_;
 };
 

@@ -1,5 +1,5 @@
-// What runs beside the compute stream or marks points of it: events, readings of the card's clock, copies from the
-// host (device/device.hpp, device_timer.hpp, copy_queue.hpp).
+// Objects that run beside the compute stream or mark points of it: events, readings of the card's clock, copies from
+// the host (device/device.hpp, device_timer.hpp, copy_queue.hpp).
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace echelon::cuda {
 
-// Of what is enqueued on the stream so far. It may outlive the context.
+// Marks all work enqueued on the stream so far. The event may outlive the context.
 std::unique_ptr<Event> record_event(const Context& context);
 std::unique_ptr<DeviceTimer> make_timer(const Context& context);
 std::unique_ptr<CopyQueue> make_copy_queue(const Context& context, std::size_t slots);

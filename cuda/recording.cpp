@@ -20,7 +20,7 @@ class Graph final : public Recording {
   }
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
-  // One that is running is freed once it has ended.
+  // CUDA frees a running graph once it has ended.
   ~Graph() override { cudaSetDevice(context_.index()); }
   void replay() override {
     context_.use();
@@ -34,11 +34,11 @@ class Graph final : public Recording {
 
 }  // namespace
 
-// Other threads may go on calling CUDA meanwhile; what would wait or take memory in this one is refused.
+// Other threads may continue to call CUDA meanwhile; calls of this thread that would wait or allocate are refused.
 std::unique_ptr<Recording> record_ops(const Context& context, const std::function<void()>& enqueue) {
   context.use();
   ECHELON_CUDA(cudaStreamBeginCapture(context.stream(), cudaStreamCaptureModeThreadLocal));
-  cudaGraph_t captured = nullptr;  // stays null where the capture fails
+  cudaGraph_t captured = nullptr;  // stays null if the capture fails
   try {
     enqueue();
   } catch (...) {

@@ -8,7 +8,7 @@
 
 namespace echelon::cuda {
 
-// Device::record_ops on the context's stream.
+// Implements Device::record_ops on the context's stream.
 std::unique_ptr<Recording> record_ops(const Context& context, const std::function<void()>& enqueue);
 
 }  // namespace echelon::cuda

@@ -1,5 +1,5 @@
-// Element types on the GPU: what is stored as T is computed in Wide<T>, which is also the type of parameters beside
-// activations of T.
+// Element types on the GPU: values stored as T are computed in Wide<T>, which is also the type of the parameters of ops
+// on activations of T.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -41,5 +41,5 @@ decltype(auto) with_type(DType dtype, Body&& body) {
 
 }  // namespace echelon::cuda
 
-// X for every element type of activations.
+// Expands X for every element type of activations.
 #define ECHELON_CUDA_TYPES(X) X(float) X(double) X(::echelon::cuda::Half) X(::echelon::cuda::BHalf)

@@ -1,4 +1,4 @@
-// In the place of nccl.cpp where nccl.h is missing when the library is built.
+// Used instead of nccl.cpp if nccl.h is missing when the library is built.
 #include "base/error.hpp"
 #include "cuda/nccl.hpp"
 

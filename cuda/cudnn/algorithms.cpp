@@ -11,8 +11,8 @@
 namespace echelon::cuda {
 namespace {
 
-// `get` is the library's ranking, `size` an algorithm's workspace: an error there means that it cannot run these
-// shapes. A ranking that fails leaves the order to `accepted`.
+// `get` returns the library's ranking and `size` an algorithm's workspace; an error of `size` means that the library
+// cannot run these shapes. If the ranking fails, `accepted` defines the order.
 template <class Perf, class Algo, class Get, class Size>
 Ranked choose(const Accepted& accepted, std::size_t limit_bytes, Get get, Size size) {
   std::array<Perf, 16> perfs{};

@@ -1,8 +1,8 @@
-// Convolution through cuDNN's classic calls. Where the library has no deterministic algorithm, device.allow_fallback
+// Convolution through cuDNN's classic calls. If the library has no deterministic algorithm, device.allow_fallback
 // permits our plain kernels; without it that is an error (device/fallback.hpp).
 //
-// Halves: the f32 weights of the arena are rounded and packed into scratch before each call, their gradient comes out
-// of the library in halves and is added to the arena's f32.
+// Halves: the f32 weights of the arena are rounded and packed into scratch before each call; the library returns their
+// gradient in halves, which is added to the arena's f32.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class Conv final : public Op {
     workspace_bytes_ = (workspace_bytes_ + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  // The workspace, then room for the weights where the library needs them in another order.
+  // The workspace, followed by memory for the weights if the library needs them in another order.
   std::size_t scratch_bytes() const override { return workspace_bytes_ + weights_ * sizeof(T); }
   std::string implementation() const override {
     return at_ < algorithms_.size() ? fmt::format("cudnn algorithm {}", algorithms_[at_].id) : "plain kernel (ref)";
@@ -66,12 +66,12 @@ class Conv final : public Op {
   }
 
  private:
-  using P = Wide<T>;  // of parameters
+  using P = Wide<T>;  // type of parameters
 
   T* staged(const OpArgs& a) const {
     return reinterpret_cast<T*>(static_cast<std::byte*>(a.scratch) + workspace_bytes_);
   }
-  // The weights as the library reads them: in halves, channels last, aligned.
+  // The weights in the form that the library reads: in halves, channels last, aligned.
   const T* packed_weights(const OpArgs& a, const P* w) const {
     if (repacks_) {
       reorder<P, T>(w, Layout::plain, staged(a), layout_, weight_shape_, false, context_.stream());
@@ -93,7 +93,7 @@ class Conv final : public Op {
                                                    algorithm.id));
   }
 
-  // Runs `call` with the best algorithm that the library does not refuse when it comes to it; false where none is left.
+  // Runs `call` with the best algorithm that the library does not refuse at run time; returns false if none is left.
   template <class Call>
   bool in_library(Call call) {
     for (; at_ < algorithms_.size(); ++at_) {
@@ -172,7 +172,7 @@ class Conv final : public Op {
       direct_conv_backward_weights(d_, layout_, x, dy, dw, adds(a, 2), context_.stream());
     else if (stage)
       reorder<T, P>(staged(a), layout_, dw, Layout::plain, weight_shape_, adds(a, 2), context_.stream());
-    // After the convolution in the stream, so that the partial sums may take its workspace's place.
+    // Comes after the convolution in the stream, so that the partial sums may use its workspace.
     if (d_.bias) bias_gradient(dy, tensor<P>(a, 3), output_, adds(a, 3), a.scratch, context_.stream());
   }
 
@@ -180,14 +180,14 @@ class Conv final : public Op {
   OpKind kind_;
   ConvDims d_;
   std::string text_;
-  Layout layout_;        // of images
-  bool repacks_;         // the library needs the weights in another order than the arena's
+  Layout layout_;        // layout of images
+  bool repacks_;         // the library needs the weights in an order other than the arena's
   Shape weight_shape_;   // (K, C/groups, R, S)
   std::size_t weights_;  // elements
   ChannelExtents output_;
   std::optional<ConvDescriptors> descriptors_;
   std::vector<Algorithm> algorithms_;
-  std::size_t at_ = 0;  // the one in use; beyond the end: our own kernel
+  std::size_t at_ = 0;  // index of the algorithm in use; beyond the end: our own kernel
   std::size_t workspace_bytes_ = 0;
 };
 

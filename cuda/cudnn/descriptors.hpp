@@ -1,4 +1,4 @@
-// cuDNN's descriptors of one convolution, freed by themselves.
+// cuDNN's descriptors of one convolution, which free themselves.
 #pragma once
 
 #include <cudnn.h>
@@ -32,9 +32,9 @@ inline cudnnDataType_t cudnn_type(DType dtype) {
   }
 }
 
-// Of x (N, C, H, W), w (K, C/groups, R, S), y (N, K, P, Q), all plain or all channels_last (w then (K, R, S,
-// C/groups)), and the convolution; extents fit an int. Halves are summed in f32 by tensor cores. f32 is computed in
-// f32, unless `tf32` lets operands be rounded.
+// Descriptors of x (N, C, H, W), w (K, C/groups, R, S), y (N, K, P, Q), all plain or all channels_last (w is then (K,
+// R, S, C/groups)), and of the convolution; extents fit an int. Halves are summed in f32 by tensor cores. f32 is
+// computed in f32, unless `tf32` lets operands be rounded.
 struct ConvDescriptors {
   Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor> x, y;
   Descriptor<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor> w;
@@ -51,7 +51,7 @@ struct ConvDescriptors {
                                                  i(d.dil_h), i(d.dil_w), CUDNN_CROSS_CORRELATION,
                                                  cudnn_type(wide_of(dtype))));
     ECHELON_CUDA(cudnnSetConvolutionGroupCount(conv.get(), i(d.groups)));
-    // The default lets f32 be rounded to TF32; f64 has no such mode.
+    // The default math mode lets f32 be rounded to TF32; f64 has no such mode.
     const bool exact = dtype == DType::f32 && !tf32;
     const cudnnMathType_t math = is_half(dtype) ? CUDNN_TENSOR_OP_MATH : exact ? CUDNN_FMA_MATH : CUDNN_DEFAULT_MATH;
     ECHELON_CUDA(cudnnSetConvolutionMathType(conv.get(), math));

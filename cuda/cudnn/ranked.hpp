@@ -1,5 +1,5 @@
 // The order in which a library's algorithms are tried for one op, as plain numbers: independent of the library, so that
-// it is tested without one.
+// it can be tested without one.
 #pragma once
 
 #include <algorithm>
@@ -16,24 +16,25 @@ struct Algorithm {
   bool exact = true;  // to a few roundings of the dtype
 };
 
-// The deterministic algorithms of an op's kind, by exactness, each in the order in which it is tried where the library
-// does not rank it.
+// The deterministic algorithms of an op's kind, by exactness, each list in the order of trial if the library does not
+// rank them.
 struct Accepted {
   std::vector<int> exact;
   std::vector<int> inexact;  // deterministic too, but with two or three digits less; tried last
 };
 
-// What may take the place of the best algorithm, should the library refuse it when it runs, makes the scratch of a
-// program no larger than this, or than the best one does.
+// Algorithms that replace the best one if the library refuses it at run time may enlarge a program's scratch to this,
+// or to what the best one needs.
 inline constexpr std::size_t kSpareWorkspaceBytes = std::size_t{64} << 20;
 
 struct Ranked {
   std::vector<Algorithm> usable;       // best first
-  std::vector<Algorithm> above_limit;  // that the library could run with more workspace
+  std::vector<Algorithm> above_limit;  // the library could run these with more workspace
 };
 
-// `ranking`: what the library suggests, best first. `workspace_of`: bytes; none where the library cannot run the
-// algorithm on these shapes. Exact algorithms come first, by the ranking, then inexact ones likewise.
+// `ranking`: the library's suggestions, best first. `workspace_of` returns bytes, or nothing if the library cannot run
+// the algorithm on these shapes. Exact algorithms come first, in the order of the ranking, then inexact ones in that
+// order.
 inline Ranked rank_algorithms(const Accepted& accepted, const std::vector<int>& ranking,
                               const std::function<std::optional<std::size_t>(int)>& workspace_of,
                               std::size_t limit_bytes) {

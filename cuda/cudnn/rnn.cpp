@@ -1,13 +1,13 @@
 // Recurrent layers through cuDNN: one layer, one direction, batch-major padded sequences.
 //
-// The library runs one direction only; `reverse` turns each sequence around before and after. Its weights lie in a
-// space of its own format, packed from ours once a parameter version, halves rounded on the way. Lengths are host
-// values to the library, so that a batch of unlike lengths waits once for the device.
+// The library is used in one direction only; for `reverse` each sequence is reversed before and after. Its weights are
+// in a space of its own format, packed from ours once per parameter version, with halves rounded on the way. The
+// library takes lengths from host memory, so a batch of different lengths waits once for the device.
 //
-// Chunks of longer sequences with lengths are refused: a sample that has ended has none left, and the library takes no
-// empty sequence.
+// Chunks of longer sequences with lengths are refused: a sample that has ended would have an empty sequence, which the
+// library does not accept.
 //
-// Halves: products are summed in f32 on tensor cores, gates, states and the weights' gradients are halves between them.
+// Halves: products are summed in f32 on tensor cores; gates, states and the weights' gradients are stored in halves.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class Rnn : public Op {
   std::size_t saved_bytes() const override { return library_.reserve_bytes(); }
   std::size_t scratch_bytes() const override { return scratch_.bytes(); }
   std::string implementation() const override { return "cudnn rnn, standard algorithm"; }
-  // Packs weights when it must, waits for lengths, and the library may spread over streams of its own.
+  // Its run packs weights, waits for lengths, and the library may use further streams.
   bool replays() const override { return false; }
 
  protected:
@@ -108,14 +108,14 @@ class Rnn : public Op {
     const auto* lengths = at_.lengths < 0 ? nullptr : tensor<const std::int32_t>(a, at_.lengths);
     return {.N = d_.N, .T = d_.T, .F = values, .lengths = lengths};
   }
-  // A sequence as the library reads it: itself, or in scratch where it is turned around or not aligned.
+  // Returns a sequence that the library can read: itself, or a copy in scratch if it is reversed or not aligned.
   const T* onward(const OpArgs& a, int place, std::int64_t values, std::size_t at) const {
     const T* sequence = tensor<const T>(a, place);
     if (!d_.reverse && aligned(sequence)) return sequence;
     place_sequences(sequences(a, values), sequence, scratch(a, at), d_.reverse, false, context_.stream());
     return scratch(a, at);
   }
-  // A state likewise; null where there is none.
+  // The same for a state; null if there is none.
   const T* state(const OpArgs& a, int place, std::size_t at) const {
     if (place < 0) return nullptr;
     const T* given = tensor<const T>(a, place);
@@ -123,7 +123,7 @@ class Rnn : public Op {
     ECHELON_CUDA(cudaMemcpyAsync(scratch(a, at), given, state_bytes(), cudaMemcpyDeviceToDevice, context_.stream()));
     return scratch(a, at);
   }
-  // Where the library writes a state, and from there to its place.
+  // Returns where the library writes a state: its final place, or scratch from which it is copied.
   T* state_target(const OpArgs& a, int place, std::size_t at) const {
     if (place < 0) return nullptr;
     return aligned(tensor<T>(a, place)) ? tensor<T>(a, place) : scratch(a, at);
@@ -133,7 +133,7 @@ class Rnn : public Op {
     place_sequences(Sequences{.N = d_.N, .T = 1, .F = d_.H}, from, tensor<T>(a, place), false, add, context_.stream());
   }
 
-  using P = Wide<T>;  // of parameters
+  using P = Wide<T>;  // type of parameters
   const Context& context_;
   RnnDims d_;
   RnnArgs at_;
@@ -141,11 +141,11 @@ class Rnn : public Op {
   RnnDescriptors library_;
   Memory packed_;
   RnnParts parts_;
-  const P* source_ = nullptr;  // what packed_ holds
+  const P* source_ = nullptr;  // the weights that packed_ holds
   std::uint64_t version_ = 0;
   Parts scratch_;
   std::size_t work_at_, x_at_, y_at_, h0_at_, c0_at_;
-  OwnedHostMemory lengths_;  // of ints
+  OwnedHostMemory lengths_;  // holds ints
 };
 
 template <class T>
@@ -214,7 +214,7 @@ class RnnBackward final : public Rnn<T> {
   }
 
  private:
-  // The gradient of y as the library reads it; zeros where none arrives.
+  // The gradient of y in a form that the library can read; zeros if none arrives.
   const T* dy(const OpArgs& a) const {
     if (at_.dy >= 0) return this->onward(a, at_.dy, d_.H, dy_at_);
     ECHELON_CUDA(cudaMemsetAsync(this->scratch(a, dy_at_), 0, this->elems(d_.T, d_.H) * sizeof(T), context_.stream()));
@@ -235,7 +235,7 @@ class RnnBackward final : public Rnn<T> {
     if (dc) this->put_state(a, at_.dc0, dc, adds(a, at_.dc0));
   }
 
-  // After `data`, on the same reserve; the library adds into its space.
+  // Called after `data`, with the same reserve space; the library adds to its weight space.
   void weights_gradient(const OpArgs& a, const T* y, const T* h0) {
     T* space = this->scratch(a, dweights_at_);
     ECHELON_CUDA(cudaMemsetAsync(space, 0, library_.weight_bytes(), context_.stream()));

@@ -20,7 +20,7 @@ cudnnRNNMode_t mode_of(Cell cell) {
 
 }  // namespace
 
-// No projection (its size is the state's), no dropout, no TF32; padded steps of y are filled with 0.
+// No projection (its size is that of the state), no dropout, no TF32; padded steps of y are filled with 0.
 RnnDescriptors::RnnDescriptors(cudnnHandle_t dnn, const RnnDims& d, DType dtype) : d_(d), type_(cudnn_type(dtype)) {
   ECHELON_CUDA(cudnnSetDropoutDescriptor(dropout_.get(), dnn, 0.0F, nullptr, 0, 0));
   const cudnnMathType_t math = is_half(dtype)        ? CUDNN_TENSOR_OP_MATH
@@ -40,7 +40,7 @@ RnnDescriptors::RnnDescriptors(cudnnHandle_t dnn, const RnnDims& d, DType dtype)
 }
 
 void RnnDescriptors::set_lengths(const int* lengths) {
-  double zero = 0;  // 0 in either type
+  double zero = 0;  // 0 in both types
   const auto set = [&](cudnnRNNDataDescriptor_t data, std::int64_t values) {
     ECHELON_CUDA(cudnnSetRNNDataDescriptor(data, type_, CUDNN_RNN_DATA_LAYOUT_BATCH_MAJOR_UNPACKED, as_int(d_.T),
                                            as_int(d_.N), as_int(values), lengths, &zero));
@@ -49,7 +49,7 @@ void RnnDescriptors::set_lengths(const int* lengths) {
   set(y_.get(), d_.H);
 }
 
-// The library numbers the G input matrices first, then the G recurrent ones; its gates stand in our order (i f g o, r z
+// The library numbers the G input matrices first, then the G recurrent ones; its gates are in our order (i f g o, r z
 // n).
 RnnParts RnnDescriptors::parts(cudnnHandle_t dnn, const void* space, std::size_t elem_bytes) const {
   RnnParts parts{.G = d_.G(), .H = d_.H, .F = d_.F, .matrix = {}, .bias = {}};

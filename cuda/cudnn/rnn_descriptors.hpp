@@ -1,4 +1,5 @@
-// cuDNN's descriptors of one recurrent layer in one direction, and where its weights are in the library's weight space.
+// cuDNN's descriptors of one recurrent layer in one direction, and the places of its weights in the library's weight
+// space.
 #pragma once
 
 #include <cudnn.h>
@@ -16,7 +17,7 @@ class RnnDescriptors {
   // Extents fit an int.
   RnnDescriptors(cudnnHandle_t dnn, const RnnDims& d, DType dtype);
 
-  // Of x and y: how many steps of each sample hold something. Host memory of N values from 1 to T.
+  // Sets the number of valid steps of each sample in x and y: N values in host memory, from 1 to T.
   void set_lengths(const int* lengths);
 
   cudnnRNNDescriptor_t rnn() const { return rnn_.get(); }
@@ -27,7 +28,7 @@ class RnnDescriptors {
   std::size_t work_bytes() const { return work_bytes_; }
   std::size_t reserve_bytes() const { return reserve_bytes_; }
 
-  // Where the gates lie in a space of weight_bytes() that begins at `space`, in elements of `elem_bytes`.
+  // The places of the gates in a space of weight_bytes() that begins at `space`, in elements of `elem_bytes`.
   RnnParts parts(cudnnHandle_t dnn, const void* space, std::size_t elem_bytes) const;
 
  private:

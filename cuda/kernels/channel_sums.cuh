@@ -8,12 +8,12 @@
 
 namespace echelon::cuda {
 
-// What the elements of a pack, or a pack's channels in several rows, are added up in before they are added to a sum in
-// double. Of halves, whose products are exact in f32, that is f32.
+// The type in which the elements of a pack, or a pack's channels in several rows, are summed before they are added to a
+// sum in double. For halves, whose products are exact in f32, it is f32.
 template <class T>
 using PackSum = std::conditional_t<kHalf<T>, float, double>;
 
-// Grid (C, splits). partial (splits, C, kSums). A thread takes K elements after one another, whether or not they can be
+// Grid (C, splits). partial (splits, C, kSums). A thread takes K consecutive elements, whether or not they can be
 // loaded at once.
 template <int kSums, int K, class T, int kCount, class Terms>
 __global__ void __launch_bounds__(kThreads)
@@ -40,12 +40,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Images of one element: grid (columns of packs, splits); the lanes of a warp read one stretch, and a thread kAhead
-// rows before it adds them.
+// For images of one element: grid (columns of packs, splits). The lanes of a warp read contiguous memory, and a thread
+// loads kAhead rows before it adds them.
 template <int kSums, int K, class T, int kCount, class Terms>
 __global__ void __launch_bounds__(kThreads)
     row_partials_kernel(double* partial, ChannelExtents e, Inputs<T, kCount> x, bool whole, Terms terms) {
-  constexpr int kAhead = 2, kRun = kHalf<T> ? 32 : kAhead;  // kRun: rows that are added up before a sum in double
+  constexpr int kAhead = 2, kRun = kHalf<T> ? 32 : kAhead;  // kRun: rows that are summed before the sum in double
   __shared__ double values_of[kSums][kThreads * K];
   const int width = static_cast<int>(blockDim.x) * K, thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
   const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * width, c = first + threadIdx.x * K;
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Blocks of kEnds channels, each with kThreads / kEnds threads that share its splits.
+// Blocks of kEnds channels, with kThreads / kEnds threads per channel that share its splits.
 inline constexpr int kEnds = 8;
 template <int kSums, class Finish>
 __global__ void __launch_bounds__(kThreads)
@@ -124,9 +124,9 @@ void channel_partials(const ChannelExtents& e, const Inputs<T, kCount>& x, doubl
   }
 }
 
-// `terms.of(c)` gathers what a channel needs; its (n, values, sums) adds one element's share, from the element's values
-// in all inputs. `finish(c, sums)` receives each channel's totals. What is added when follows from the extents alone,
-// not from addresses.
+// `terms.of(c)` gathers the data of a channel; its (n, values, sums) adds one element's share, computed from the
+// element's values in all inputs. `finish(c, sums)` receives each channel's totals. The order of the sums depends only
+// on the extents, not on addresses.
 template <int kSums, class T, int kCount, class Terms, class Finish>
 void channel_sums(const ChannelExtents& e, const Inputs<T, kCount>& x, void* scratch, cudaStream_t stream, Terms terms,
                   Finish finish) {

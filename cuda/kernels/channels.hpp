@@ -1,4 +1,4 @@
-// Ranges of channels from one tensor into another. T is any of ECHELON_CUDA_TYPES.
+// Copies ranges of channels from one tensor into another. T is any of ECHELON_CUDA_TYPES.
 #pragma once
 
 #include <cuda_runtime_api.h>

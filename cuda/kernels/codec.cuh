@@ -1,5 +1,5 @@
-// Pieces of arithmetic that the codecs share. Each is one rounding: nothing may be contracted, or bits differ from the
-// host's.
+// Arithmetic that the codecs share. Each function rounds once: nothing may be contracted, or bits would differ from
+// those of the host.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ __device__ inline float finite_or_zero(float value) { return size_bits(value) < 
 __device__ inline float residual_after(float wanted, float encoded) {
   return finite_or_zero(__fsub_rn(wanted, encoded));
 }
-// The decoded values, or their sum with what is there.
+// Stores the decoded value, or adds it to the value in memory.
 __device__ inline void put_value(float* at, float encoded, bool add) { *at = add ? __fadd_rn(*at, encoded) : encoded; }
 
 struct Most {

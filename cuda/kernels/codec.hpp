@@ -1,5 +1,5 @@
-// Launches of the codecs of src/comm/codec on the device: the host's messages and residuals, bit by bit (of a NaN, that
-// it is one). `residual` is added to the values first and left with what was not said.
+// Launches of the codecs of src/comm/codec on the device. Messages and residuals are those of the host, bit by bit
+// (except for the payload of NaN). `residual` is added to the values first and receives the encoding error.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -11,35 +11,35 @@
 
 namespace echelon::cuda {
 
-// fp16 divides by `up`, a power of two; bf16 takes no notice of it.
+// fp16 divides by `up`, a power of two; bf16 ignores it.
 void cast_encode(bool bf16, float up, const float* values, float* residual, std::byte* wire, std::int64_t n,
                  cudaStream_t stream);
 void cast_decode(bool bf16, float up, const std::byte* wire, float* values, std::int64_t n, bool add,
                  cudaStream_t stream);
 
-// Draws are of the key and the place, counted from `first`.
+// Draws depend on the key and the place, counted from `first`.
 void int8_encode(std::uint64_t key, std::int64_t first, const float* values, float* residual, std::byte* wire,
                  std::int64_t n, cudaStream_t stream);
 void int8_decode(const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream);
 
-// `blocks`, `count` of them, are in device memory.
+// `blocks` (`count` of them) is device memory.
 void onebit_encode(const DeviceCodecBlock* blocks, std::int64_t count, const float* values, float* residual,
                    std::byte* wire, cudaStream_t stream);
 void onebit_decode(const DeviceCodecBlock* blocks, std::int64_t count, const std::byte* wire, float* values, bool add,
                    cudaStream_t stream);
 
-// From the partial results of vector.hpp.
+// Combines the partial results of vector.hpp.
 void finish_residual_norms(const double* squares, const std::uint64_t* most, ResidualNorms* residual_norms,
                            cudaStream_t stream);
 
-// What chooses the values of a sparse message.
+// The criteria by which the values of a sparse message are chosen.
 struct Selection {
   std::uint32_t least = 0;      // sizes (bits without the sign) above it are chosen,
-  std::uint32_t ties = 0;       // and so many of this very size, in the order of places
+  std::uint32_t ties = 0;       // and this many values of exactly this size, in the order of places
   std::uint32_t exception = 0;  // the first place of an inf or NaN; ~0: none
   float tau = 0;                // threshold
-  std::uint32_t count = 0;      // chosen
-  std::uint32_t bytes = 0;      // threshold: of the message
+  std::uint32_t count = 0;      // number of chosen values
+  std::uint32_t bytes = 0;      // threshold: length of the message
 };
 
 struct SelectionMemory {
@@ -50,22 +50,23 @@ struct SelectionMemory {
 inline constexpr int kSelectionBins = 256;
 std::int64_t selection_tiles(std::int64_t n);
 
-// residual += values, and the first inf or NaN among the sums, which stay in `wanted`.
+// residual += values; finds the first inf or NaN among the sums, which stay in `wanted`.
 void begin_selection(const float* values, float* wanted, std::int64_t n, SelectionMemory memory, cudaStream_t stream);
-// `least` and `ties` of the m largest.
+// Finds `least` and `ties` of the m largest values.
 void select_largest(const float* wanted, std::int64_t n, std::int64_t m, SelectionMemory memory, cudaStream_t stream);
-// Of all that pass tau; 0: the size that select_largest has found, and where that is 0, inf or NaN, nothing.
+// Selects all values that reach tau. If tau is 0, uses the size that select_largest has found; if that is 0, inf or
+// NaN, selects nothing.
 void select_above(float tau, SelectionMemory memory, cudaStream_t stream);
 
-// Writes the message and leaves the encoding error in `wanted`.
+// Write the message, and leave the encoding error in `wanted`.
 void topk_encode(float* wanted, std::byte* wire, std::int64_t n, std::int64_t m, SelectionMemory memory,
                  cudaStream_t stream);
 void threshold_encode(float* wanted, std::byte* wire, std::int64_t n, SelectionMemory memory, cudaStream_t stream);
-// Brings `residual_norms` and a message whose length is in device memory to pinned host memory.
+// Copies `residual_norms` and a message whose length is in device memory to pinned host memory.
 void copy_message(const Selection* selection, const ResidualNorms* residual_norms, const std::byte* wire,
                   ResidualNorms* residual_norms_host, std::byte* wire_host, cudaStream_t stream);
 
-// Add a message's values. Entries are place << 1 | sign; no place comes twice.
+// Add the values of a message. Entries are place << 1 | sign; no place occurs twice.
 void topk_add(const std::byte* wire, float* values, std::int64_t m, cudaStream_t stream);
 void exception_add(const std::byte* exception, float* values, cudaStream_t stream);
 void entries_add(const std::byte* entries, std::int64_t count, float tau, float* values, cudaStream_t stream);

@@ -45,7 +45,7 @@ void decode_halves(Half half, const std::byte* wire, float* values, std::int64_t
 
 constexpr std::int64_t kInt8Block = 512, kInt8Bytes = kInt8Block + 4;
 
-// comm/codec/draws.hpp: two draws of 16 bits of each hash, for values eight places apart.
+// As in comm/codec/draws.hpp: each hash gives two draws of 16 bits, for values eight places apart.
 struct Draws {
   std::uint32_t low, high;
   __device__ int of(std::int64_t first, std::int64_t i) const {
@@ -65,7 +65,7 @@ __device__ float int8_scale(float largest) {
   return scale < 0x1p-110f ? 0.0f : scale;
 }
 
-// One block of threads for each block of values.
+// One thread block per block of values.
 __global__ void __launch_bounds__(kThreads) int8_kernel(Draws draws, std::int64_t first, const float* values,
                                                         float* residual, std::byte* wire, std::int64_t n) {
   constexpr int kEach = kInt8Block / kThreads;
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads) int8_kernel(Draws draws, std::int64_
     const std::int64_t i = begin + j * kThreads + threadIdx.x;
     if (i >= n) continue;
     const float steps = __fmul_rn(wanted[j], down);
-    const int fine = size_bits(steps) < kInfinity ? __float2int_rn(steps) : INT_MIN;  // as the host rounds NaN
+    const int fine = size_bits(steps) < kInfinity ? __float2int_rn(steps) : INT_MIN;  // rounds NaN as the host does
     const int q = max(-128, min((fine + draws.of(first, i)) >> 16, 127));
     message[4 + j * kThreads + threadIdx.x] = static_cast<std::byte>(q);
     residual[i] = residual_after(wanted[j], __fmul_rn(static_cast<float>(q), scale));
@@ -94,14 +94,14 @@ __global__ void __launch_bounds__(kThreads) int8_kernel(Draws draws, std::int64_
 
 constexpr int kBitBlock = 2048, kBitMeans = 8;
 
-// ((0+4) + (2+6)) + ((1+5) + (3+7)), as comm/codec/lanes.hpp adds.
+// Adds in the order of comm/codec/lanes.hpp: ((0+4) + (2+6)) + ((1+5) + (3+7)).
 __device__ float sum_lanes(const float* lane) {
   return __fadd_rn(__fadd_rn(__fadd_rn(lane[0], lane[4]), __fadd_rn(lane[2], lane[6])),
                    __fadd_rn(__fadd_rn(lane[1], lane[5]), __fadd_rn(lane[3], lane[7])));
 }
 
-// One block of threads for each block of values. The host sums in eight lanes, place i in lane i mod 8, one after
-// another: so do sixteen threads, eight for each side.
+// One thread block per block of values. The host sums in eight lanes, place i in lane i mod 8, one after another;
+// sixteen threads do the same here, eight for each sign.
 __global__ void __launch_bounds__(kThreads)
     onebit_kernel(const DeviceCodecBlock* blocks, const float* values, float* residual, std::byte* wire) {
   __shared__ float wanted[kBitBlock];

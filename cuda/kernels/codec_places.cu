@@ -1,8 +1,8 @@
 // Sparse codecs: topk and threshold, with raw places. Sizes are compared as integers, as comm/codec/select.hpp does.
 //
-// The m-th largest is found digit by digit from the top: counts of the values that share the digits found so far. What
-// is chosen is written in the order of places: counts by tile, their sums before each tile, places within a tile by
-// votes of warps. Atomics count and compare integers alone, whose order does not matter.
+// The m-th largest value is found digit by digit from the top, by counting the values that share the digits found so
+// far. Chosen values are written in the order of places, by counts per tile, their sums before each tile, and warp
+// votes within a tile. Atomics only count and compare integers, so their order does not matter.
 #include "cuda/kernels/codec.cuh"
 #include "cuda/kernels/codec.hpp"
 
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kThreads)
   if (counts[threadIdx.x] > 0) atomicAdd(&bins[threadIdx.x], counts[threadIdx.x]);
 }
 
-// The digit in which the `ties`-th largest of the counted values lies; `ties` counts on from there.
+// Finds the digit that contains the `ties`-th largest of the counted values; `ties` then counts within that digit.
 __global__ void __launch_bounds__(kThreads) choose_kernel(int shift, Selection* selection, std::uint32_t* bins) {
   __shared__ std::uint32_t counts[kSelectionBins];
   counts[threadIdx.x] = bins[threadIdx.x];
@@ -78,7 +78,7 @@ __device__ std::uint32_t chosen_of(std::uint64_t found, std::uint32_t ties) {
   return static_cast<std::uint32_t>(found >> 32) + (equal < ties ? equal : ties);
 }
 
-// Turns each tile's counts into those of the tiles before it: a stretch of tiles a thread.
+// Turns each tile's count into the sum over the tiles before it; each thread handles a contiguous range of tiles.
 __global__ void __launch_bounds__(kThreads)
     before_kernel(std::uint64_t* tiles, std::int64_t count, Selection* selection) {
   __shared__ std::uint64_t sums[kThreads];
@@ -106,8 +106,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Calls body(i, chosen, position, plus, minus) for the tile's places, all threads of the block together; `position`
-// counts the chosen before it, `plus` and `minus` are votes of the warp on who is chosen with which sign.
+// Calls body(i, chosen, position, plus, minus) for the tile's places, all threads of the block together. `position` is
+// the number of chosen values before it; `plus` and `minus` are the warp's votes on the values that are chosen with
+// each sign.
 template <class Body>
 __device__ void each_choice(const float* wanted, std::int64_t n, const Selection& by, std::uint64_t before, Body body) {
   __shared__ std::uint64_t of_warp[kWarps];
@@ -154,7 +155,7 @@ __device__ bool as_map(const Selection& selection, std::int64_t n) {
   return 4 * static_cast<std::uint64_t>(selection.count) > map_bytes(n);
 }
 
-// Before the message's places: `wanted` still holds the exception.
+// Runs before the message's places are written, while `wanted` still holds the exception.
 __global__ void head_kernel(const float* wanted, std::byte* wire, std::int64_t n, Selection* selection) {
   auto* words = reinterpret_cast<std::uint32_t*>(wire);
   const bool map = as_map(*selection, n), exception = selection->exception != kAll;
@@ -168,7 +169,7 @@ __global__ void head_kernel(const float* wanted, std::byte* wire, std::int64_t n
   selection->bytes = kHead + (exception ? kException : 0) + (map ? map_bytes(n) : 4 * selection->count);
 }
 
-// Bits 0..3 of the votes as two bits a value.
+// Encodes bits 0..3 of the votes as two bits per value.
 __device__ unsigned map_byte(unsigned plus, unsigned minus) {
   unsigned byte = 0;
   for (int j = 0; j < 4; ++j) byte |= ((plus >> j & 1u) | (minus >> j & 1u) << 1) << (2 * j);

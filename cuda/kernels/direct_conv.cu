@@ -6,7 +6,7 @@
 namespace echelon::cuda {
 namespace {
 
-// dw of one weight (k, c, r, s) a block: the sum over the images and the output's elements.
+// Each block computes dw of one weight (k, c, r, s): the sum over the images and the output's elements.
 template <class T>
 __global__ void __launch_bounds__(kThreads) weight_kernel(ConvDims d, Place image, Place output, std::int64_t Q,
                                                           const T* x, const T* dy, Wide<T>* dw, bool add) {

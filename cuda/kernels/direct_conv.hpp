@@ -1,6 +1,6 @@
-// Convolution by plain sums, one output a thread or block: for shapes that the library has no deterministic algorithm
-// for, or that its 32-bit extents cannot name. Slow and exact; sums in double. T is any of
-// ECHELON_CUDA_TYPES; images are all plain or all channels_last, weights and their gradients plain Wide<T>.
+// Convolution by plain sums, one output per thread or block, for shapes for which the library has no deterministic
+// algorithm or that exceed its 32-bit extents. Slow and exact; sums are in double. T is any of ECHELON_CUDA_TYPES;
+// images are all plain or all channels_last, weights and their gradients plain Wide<T>.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,5 +1,5 @@
-// The few launch shapes that all kernels here share. Indices are 64-bit throughout; what is summed is summed in an
-// order that the extents alone decide, so that a run can be repeated bit by bit.
+// The few launch shapes that all kernels here share. Indices are 64-bit throughout; the order of sums depends only on
+// the extents, so that a run can be repeated bit by bit.
 #pragma once
 
 #include <algorithm>
@@ -22,27 +22,27 @@ __global__ void __launch_bounds__(kThreads) each_kernel(std::int64_t n, F f) {
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) f(i);
 }
 
-// f(i) for i in [0, n).
+// Calls f(i) for i in [0, n).
 template <class F>
 void each(std::int64_t n, cudaStream_t stream, F f) {
   if (n > 0) launch(each_kernel<F>, grid_blocks(n, kThreads, 1 << 16), kThreads, stream, n, f);
 }
 
-// A block of kThreads threads laid over (planes, elements of a plane): x covers a plane's elements, y several planes.
+// A block of kThreads threads for (planes, elements of a plane): x covers a plane's elements, y several planes.
 inline dim3 plane_block(std::int64_t elems) {
   unsigned x = 1;
   while (x < kThreads && x < elems) x *= 2;
   return dim3(x, kThreads / x);
 }
 
-// The same over rows: x covers a row, at most a warp of it.
+// The same for rows: x covers a row, at most a warp of it.
 inline dim3 row_block(std::int64_t columns) {
   unsigned x = 1;
   while (x < 32 && x < columns) x *= 2;
   return dim3(x, kThreads / x);
 }
 
-// Adds the block's values of one variable up in shared memory, pairwise. All kThreads threads call it, and all get the
+// Reduces the block's values of one variable in shared memory, pairwise. All kThreads threads call it, and all get the
 // result.
 template <class V, class Combine>
 __device__ V block_reduce(V value, Combine combine) {
@@ -59,9 +59,9 @@ __device__ V block_reduce(V value, Combine combine) {
   return result;
 }
 
-// Rows are reduced by kLanes threads each: a warp, eight rows to a block, or a whole block of one row. by_lanes calls
-// body.operator()<kLanes>(block) with the block of threads, for rows of `items` that a thread takes one after another:
-// a warp where none of its threads has more than eight of them.
+// Rows are reduced by kLanes threads each: a warp, with eight rows per block, or a whole block for one row. by_lanes
+// calls body.operator()<kLanes>(block) with the block of threads, for rows of `items` that a thread takes one after
+// another. It uses a warp if no thread would have more than eight items.
 inline constexpr int kWarpLanes = 32;
 template <class Body>
 void by_lanes(std::int64_t items, Body body) {
@@ -71,7 +71,7 @@ void by_lanes(std::int64_t items, Body body) {
 __device__ inline std::int64_t first_row() { return static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; }
 __device__ inline std::int64_t row_step() { return static_cast<std::int64_t>(gridDim.x) * blockDim.y; }
 
-// The value of the lane whose number differs from this one's in the bits of `mask`.
+// The value of the lane whose number differs from that of this lane in the bits of `mask`.
 template <class V>
 __device__ V from_lane(V value, int mask) {
   static_assert(sizeof(V) % sizeof(unsigned) == 0);
@@ -82,7 +82,7 @@ __device__ V from_lane(V value, int mask) {
   return value;
 }
 
-// The combination of the values of a row's threads, pairwise, in every one of them. All of its threads call it; where
+// Combines the values of a row's threads, pairwise; every thread gets the result. All threads of the row call it; if
 // `combine` is commutative, all get the same bits.
 template <int kLanes, class V, class Combine>
 __device__ V lanes_reduce(V value, Combine combine) {
@@ -94,8 +94,8 @@ __device__ V lanes_reduce(V value, Combine combine) {
   }
 }
 
-// The combination of value(i) over i in [0, extent) by the threads of a row, in every one of them. `start` is what an
-// idle thread brings: it changes nothing.
+// Combines value(i) over i in [0, extent) by the threads of a row; every thread gets the result. `start` is the neutral
+// value that an idle thread contributes.
 template <int kLanes, class Value, class Combine>
 __device__ double row_reduce(std::int64_t extent, double start, Value value, Combine combine) {
   double mine = start;

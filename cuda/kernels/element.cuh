@@ -1,4 +1,5 @@
-// Elements into registers and back: loaded wide, stored with one rounding. Halves beyond 65504 become infinite in f16.
+// Loads and stores of elements: loaded as Wide<T>, stored with one rounding. In f16 values beyond 65504 become
+// infinite.
 #pragma once
 
 #include "cuda/types.hpp"

@@ -9,7 +9,7 @@
 namespace echelon::cuda {
 namespace {
 
-// The share of a standard normal below x.
+// The probability that a standard normal variable is below x.
 template <class W>
 __device__ W normal_share(W x) {
   return W(0.5) * ::erfc(-x * W(0.70710678118654752440));

@@ -1,4 +1,4 @@
-// Launches over single elements: activations, sums of two tensors, biases, layouts. T is any of ECHELON_CUDA_TYPES;
+// Launches of elementwise kernels: activations, sums of two tensors, biases, layouts. T is any of ECHELON_CUDA_TYPES;
 // biases are Wide<T>.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace echelon::cuda {
 
 template <class T>
 void activation_forward(Activation function, const T* x, T* y, std::int64_t n, cudaStream_t stream);
-// dx = dy * f'(x), computed from y = f(x); gelu's from x itself.
+// dx = dy * f'(x), computed from y = f(x); for gelu from x itself.
 template <class T>
 void activation_backward(Activation function, const T* y, const T* dy, T* dx, std::int64_t n, bool add,
                          cudaStream_t stream);
@@ -31,8 +31,8 @@ void add_bias(T* y, const Wide<T>* b, const ChannelExtents& e, cudaStream_t stre
 template <class T>
 void bias_gradient(const T* dy, Wide<T>* db, const ChannelExtents& e, bool add, void* scratch, cudaStream_t stream);
 
-// y (+)= the same values in another layout and type; channels that pad a block are written as zero. Shapes of another
-// rank than 4 are plain whatever their layout.
+// y (+)= the same values in another layout and type; channels that pad a block are written as zero. Shapes with a rank
+// other than 4 are plain whatever their layout.
 template <class X, class Y>
 void reorder(const X* x, Layout from, Y* y, Layout to, const Shape& shape, bool add, cudaStream_t stream);
 

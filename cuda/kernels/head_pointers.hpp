@@ -1,5 +1,5 @@
-// Addresses of the matrices that a batched product of cuBLAS takes, written on the device: a step uploads nothing, and
-// a captured graph writes them again at every launch.
+// Writes on the device the addresses of the matrices of a batched cuBLAS product: a step uploads nothing, and a
+// captured graph writes them again at every launch.
 #pragma once
 
 #include <cuda_runtime_api.h>

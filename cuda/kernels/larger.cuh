@@ -1,4 +1,4 @@
-// The largest value of a row and where it first stands, as a reduction.
+// The largest value of a row and the place of its first occurrence, as a reduction.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The one place that launches kernels. tests/cuda_on_cpu has a header of the same name, found first there, which runs
-// the threads on the CPU.
+// The only place that launches kernels. tests/cuda_on_cpu has a header of the same name, which the tests find first; it
+// runs the threads on the CPU.
 #pragma once
 
 #include <cuda_runtime.h>

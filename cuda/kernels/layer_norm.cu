@@ -1,5 +1,5 @@
-// A warp a row where rows are short, else a block (each.cuh). Sums in double, of packs of elements as in
-// channel_sums.cuh; all else in Wide<T>.
+// One warp per row if rows are short, else one block (each.cuh). Sums are in double, over packs of elements as in
+// channel_sums.cuh; all else is in Wide<T>.
 #include "cuda/kernels/layer_norm.hpp"
 
 #include "cuda/kernels/channel_sums.cuh"
@@ -9,7 +9,7 @@
 namespace echelon::cuda {
 namespace {
 
-// The sum of value(x) over a row of F elements, K a thread at a time.
+// The sum of value(x) over a row of F elements, of which a thread takes K at a time.
 template <int kLanes, int K, class T, class Value>
 __device__ double row_sum(std::int64_t F, const T* row, bool whole, Value value) {
   return row_reduce<kLanes>(
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Calls body.operator()<kLanes, K>(grid, block), K the elements that a thread takes at once.
+// Calls body.operator()<kLanes, K>(grid, block), where K is the number of elements that a thread takes at once.
 template <class T, class Body>
 void by_rows(const RowExtents& e, Body body) {
   const auto of_packs = [&]<int K>() {
@@ -98,7 +98,7 @@ void by_rows(const RowExtents& e, Body body) {
   e.F % kPack<T> == 0 ? of_packs.template operator()<kPack<T>>() : of_packs.template operator()<1>();
 }
 
-// dy and dy*xhat of x and dy.
+// Computes the terms dy and dy*xhat from x and dy.
 template <class T>
 struct GradientTerms {
   const double* stats;

@@ -51,7 +51,7 @@ void lrn_backward(const LrnDims& d, const ChannelExtents& e, const T* x, const T
     const W s = scale.at(x, i);
     scratch[i] = wide(dy[i]) * ::pow(s, -beta) * wide(x[i]) / s;
   });
-  // The windows that hold a channel begin `after` before it and end `before` behind it.
+  // The windows that contain a channel begin `after` before it and end `before` behind it.
   each(n, stream, [=] __device__(std::int64_t i) {
     const std::int64_t c = scale.channel(i);
     const std::int64_t low = c < scale.after ? -c : -scale.after;

@@ -12,7 +12,7 @@ namespace echelon::cuda {
 
 template <class T>
 void lrn_forward(const LrnDims& d, const ChannelExtents& e, const T* x, T* y, cudaStream_t stream);
-// scratch: as many Wide<T> as x has elements.
+// scratch: one Wide<T> per element of x.
 template <class T>
 void lrn_backward(const LrnDims& d, const ChannelExtents& e, const T* x, const T* dy, T* dx, bool add, Wide<T>* scratch,
                   cudaStream_t stream);

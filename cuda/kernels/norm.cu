@@ -6,8 +6,8 @@
 namespace echelon::cuda {
 namespace {
 
-// y = scale * (x - mean) + beta of one channel, scale = gamma / std, with what is left of it by relu. In Wide<T>, in
-// both directions alike, so that both cut off the same values.
+// y = scale * (x - mean) + beta of one channel, with scale = gamma / std, optionally followed by relu. Computed in
+// Wide<T> in both directions, so that both cut off the same values.
 template <class T>
 struct Channel {
   using W = Wide<T>;
@@ -16,7 +16,7 @@ struct Channel {
   __device__ W value(W centred) const { return scale * centred + beta; }
 };
 
-// gamma and beta may be null where they are not needed.
+// gamma and beta may be null if they are not needed.
 template <class T>
 struct Channels {
   using W = Wide<T>;
@@ -57,7 +57,7 @@ struct MomentTerms {
   __device__ Own of(std::int64_t) const { return {}; }
 };
 
-// dy and dy * (x - mean) of x and dy.
+// Computes the terms dy and dy * (x - mean) from x and dy.
 template <class T>
 struct GradientTerms {
   Channels<T> all;
@@ -74,7 +74,7 @@ struct GradientTerms {
   __device__ Own of(std::int64_t c) const { return {all.of(c), all.relu}; }
 };
 
-// dx of x and dy: scale * (dy - mean dy - xhat * mean dy*xhat).
+// Computes dx from x and dy: scale * (dy - mean dy - xhat * mean dy*xhat).
 template <class T>
 struct ApplyBackward {
   Channels<T> all;

@@ -16,7 +16,7 @@ struct NormExtents : ChannelExtents {
   bool relu = false;  // y = max(0, ..), and dy counts where y > 0
 };
 
-// What the gradient is computed from: gamma and beta are read with relu alone.
+// The inputs of the gradient; gamma and beta are read only with relu.
 template <class T>
 struct NormGradient {
   const T *x, *dy;

@@ -1,4 +1,4 @@
-// Elements by 16 bytes: what one thread loads, computes in Wide<T> and stores together.
+// Elements in packs of 16 bytes, which one thread loads, computes in Wide<T> and stores together.
 #pragma once
 
 #include <cstring>
@@ -27,7 +27,7 @@ bool whole(const Inputs<T, kCount>& x) {
   return std::all_of(x.at, x.at + kCount, [](const T* at) { return whole(at); });
 }
 
-// K elements as they are stored; at once where they are `whole`.
+// K elements as they are stored, accessed at once if they are `whole`.
 template <int K, class T>
 struct Pack {
   T at[K];
@@ -59,7 +59,7 @@ __device__ void store(T* to, bool whole, const Pack<K, T>& pack) {
   }
 }
 
-// What map_pack reads: all inputs and, where the result is added, what it is added to.
+// The data that map_pack reads: all inputs and, if the result is added, the previous output.
 template <int K, class T, int kCount>
 struct Fetched {
   Pack<K, T> in[kCount], before;
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(kThreads)
       map_pack<K>(x, y, (n * e.C + c) * e.elems + p * K, true, add, one);
 }
 
-// Images of one element: a thread keeps K channels and goes down the rows, two at a time. Grid (columns of packs,
+// For images of one element: a thread keeps K channels and goes down the rows, two at a time. Grid (columns of packs,
 // rows).
 template <int K, class T, int kCount, class F>
 __global__ void __launch_bounds__(kThreads)
@@ -159,7 +159,7 @@ void map_channels_by(const ChannelExtents& e, const Inputs<T, kCount>& x, T* y, 
   }
 }
 
-// y (+)= f.of(c)(values of all inputs) for every element of a tensor (N, C, elems); `of` gathers what a channel needs.
+// y (+)= f.of(c)(values of all inputs) for every element of a tensor (N, C, elems); `of` gathers the data of a channel.
 template <class T, int kCount, class F>
 void map_channels(const ChannelExtents& e, const Inputs<T, kCount>& x, T* y, bool add, cudaStream_t stream, F f) {
   const std::int64_t row = e.elems == 1 ? e.C : e.elems;

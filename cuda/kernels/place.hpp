@@ -1,4 +1,4 @@
-// Where the elements of images (N, C, elems) lie in each layout.
+// Positions of the elements of images (N, C, elems) in memory, for each layout.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -24,7 +24,7 @@ struct Place {
     const std::int64_t blocks = (C + block - 1) / block;
     return ((n * blocks + c / block) * elems + i) * block + c % block;
   }
-  // What lies at an index of memory; plain and channels_last.
+  // Returns the element at an index of memory; for plain and channels_last.
   __device__ Spot spot(std::int64_t index) const {
     if (layout == Layout::channels_last) return {index / (C * elems), index % C, index / C % elems};
     return {index / (C * elems), index / elems % C, index % elems};

@@ -13,14 +13,14 @@ struct Range {
   std::int64_t begin, end;
 };
 
-// The image's cells under window p along one axis.
+// The cells of the image in window p along one axis.
 __device__ Range cells_of(std::int64_t p, std::int64_t stride, std::int64_t pad, std::int64_t size,
                           std::int64_t extent) {
   const std::int64_t begin = p * stride - pad;
   return {begin > 0 ? begin : 0, begin + size < extent ? begin + size : extent};
 }
 
-// The windows over cell h along one axis: p*stride - pad <= h < p*stride - pad + size.
+// The windows that contain cell h along one axis: p*stride - pad <= h < p*stride - pad + size.
 __device__ Range windows_of(std::int64_t h, std::int64_t stride, std::int64_t pad, std::int64_t size,
                             std::int64_t windows) {
   const std::int64_t last = (h + pad) / stride;
@@ -34,12 +34,12 @@ __device__ double divisor(const PoolDims& d, Range rows, Range columns) {
   return static_cast<double>((rows.end - rows.begin) * (columns.end - columns.begin));
 }
 
-// What the few cells or windows of one place are summed in.
+// The type in which the few cells or windows of one place are summed.
 template <class T>
 using PlaceSum = std::conditional_t<kHalf<T>, float, double>;
 
-// f.at<K>(n, c, h, w) for every place of (N, C, H, W), K channels of it at once. Threads lie over a row's places (x)
-// and several rows (y), so that a place costs one division, of 32 bits.
+// Calls f.at<K>(n, c, h, w) for every place of (N, C, H, W), with K channels at once. Threads cover a row's places (x)
+// and several rows (y), so that a place costs one 32-bit division.
 template <int K, class F>
 __global__ void __launch_bounds__(kThreads)
     places_kernel(std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, bool channels_last, F f) {
@@ -66,7 +66,7 @@ void launch_places(std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t 
   launch(places_kernel<K, F>, grid, block, stream, N, C, H, W, last, f);
 }
 
-// By packs of channels where they lie beside each other and `whole`.
+// Uses packs of channels if they are contiguous and `whole`.
 template <class T, class F>
 void each_place(bool whole, std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, Layout layout,
                 cudaStream_t stream, F f) {
@@ -76,7 +76,7 @@ void each_place(bool whole, std::int64_t N, std::int64_t C, std::int64_t H, std:
     launch_places<1>(N, C, H, W, layout, stream, f);
 }
 
-// Positions of K channels, 16 bytes at once.
+// The positions of K channels, loaded 16 bytes at once.
 template <int K>
 inline constexpr int kGroup = K % 4 == 0 ? 4 : 1;
 template <int K>

@@ -8,11 +8,11 @@
 
 namespace echelon::cuda {
 
-// x (N, C, H, W) -> y (N, C, P, Q). max: `positions`, laid out as y is, receives h*W + w of each maximum, the first
-// among equals, a NaN if there is one, or -1 where a ReLU cuts it off; may be null.
+// x (N, C, H, W) -> y (N, C, P, Q). max: `positions`, in the layout of y, receives h*W + w of each maximum (the first
+// among equals; a NaN if there is one), or -1 if a ReLU cuts it off; may be null.
 template <class T>
 void pool_forward(const PoolDims& dims, Layout layout, const T* x, T* y, std::int32_t* positions, cudaStream_t stream);
-// Each dx gathers from the windows that hold it, in the order of the windows.
+// Each dx sums over the windows that contain it, in the order of the windows.
 template <class T>
 void pool_backward(const PoolDims& dims, Layout layout, const T* dy, const std::int32_t* positions, T* dx, bool add,
                    cudaStream_t stream);

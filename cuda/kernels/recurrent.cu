@@ -6,10 +6,10 @@
 namespace echelon::cuda {
 namespace {
 
-constexpr int kIds = 1024;  // looked at together by the threads of a block
+constexpr int kIds = 1024;  // number of ids that the threads of a block look at together
 
-// Clears the marked rows and their marks, where these are not added to; then marks the rows of ids, of which
-// `id` has row 0.
+// Clears the marked rows and their marks, unless the op adds; then marks the rows of ids, where row 0 belongs to
+// `id`.
 template <class T>
 void mark_rows(const std::int32_t* ids, std::int64_t id, T* dw, std::int64_t rows, const RowMarks& touched, bool add,
                cudaStream_t stream) {
@@ -27,8 +27,8 @@ void mark_rows(const std::int32_t* ids, std::int64_t id, T* dw, std::int64_t row
   });
 }
 
-// A block owns one row of the table (where there are marks, a marked one): its warps look through all ids, note which
-// are its own, in their order, and the block adds up those rows.
+// A block owns one row of the table (with marks, a marked one): its warps look through all ids and note its own, in
+// order, and the block sums those rows.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     embedding_gradient_kernel(const std::int32_t* ids, const T* dy, Wide<T>* dw, std::int64_t rows, std::int64_t V,

@@ -1,5 +1,5 @@
 // Launches of a recurrent step's gates for some units, and of a step's place in its sequence; formulas and shapes in
-// device/ops/rnn_step.hpp and place_step.hpp. T is float or double. Null: an argument that the op has not.
+// device/ops/rnn_step.hpp and place_step.hpp. T is float or double. Null: the op does not have this argument.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -25,7 +25,7 @@ struct StepBackward {
   const T *gates, *hs, *c, *c_next, *dc_next;
   const std::int32_t* lengths;
   const T *dy, *dh_next;
-  T *da, *db, *dh, *dc;  // dh: what goes past weight_h, else 0
+  T *da, *db, *dh, *dc;  // dh: gradient past weight_h, else 0
 };
 template <class T>
 void rnn_step_backward(const RnnStepDims& d, const StepBackward<T>& at, cudaStream_t stream);

@@ -7,8 +7,8 @@ namespace {
 
 std::int64_t parameters_of(const RnnParts& p) { return p.G * p.H * (p.F + p.H + 2); }
 
-// f(which, index, at) for parameter i of all four tensors behind one another: index in tensor `which` (in the order of
-// RnnParameters), `at` in the library's space.
+// Calls f(which, index, at) for parameter i of the concatenation of all four tensors: index in tensor `which` (in the
+// order of RnnParameters), `at` in the library's space.
 template <class F>
 __device__ void at_parameter(const RnnParts& p, std::int64_t i, F f) {
   const std::int64_t in = p.G * p.H * p.F, recurrent = p.G * p.H * p.H, biases = p.G * p.H;

@@ -1,5 +1,5 @@
-// The weights of a recurrent layer between the arena's plain tensors and cuDNN's weight space, in one launch each way.
-// T is any of ECHELON_CUDA_TYPES; the arena holds Wide<T>.
+// Copies the weights of a recurrent layer between the arena's plain tensors and cuDNN's weight space, in one launch
+// each way. T is any of ECHELON_CUDA_TYPES; the arena holds Wide<T>.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,8 +10,8 @@
 
 namespace echelon::cuda {
 
-// Where the library keeps each gate, as elements from the start of its space: matrices (H, F) or (H, H), biases (H);
-// the G input ones first, then the G recurrent ones.
+// The library's place for each gate, in elements from the start of its space: matrices (H, F) or (H, H), biases (H);
+// the G input matrices or biases first, then the G recurrent ones.
 struct RnnParts {
   static constexpr int kMost = 8;
   std::int64_t G, H, F;
@@ -24,7 +24,7 @@ struct RnnParameters {
   P *weight_x, *weight_h, *bias_x, *bias_h;
 };
 
-// Which of the four add.
+// Whether each of the four gradients is added.
 struct RnnAdds {
   bool weight_x, weight_h, bias_x, bias_h;
 };

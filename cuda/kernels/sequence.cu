@@ -9,8 +9,8 @@ struct Most {
   __device__ double operator()(double a, double b) const { return a > b ? a : b; }
 };
 
-// Rows of S places, by a warp or a block each (each.cuh); a row's sums are complete before it is written, so `products`
-// may be `p`.
+// Rows of S places, each handled by a warp or a block (each.cuh). A row's sums are complete before it is written, so
+// `products` and `p` may share memory.
 template <int kLanes, class T>
 __global__ void __launch_bounds__(kThreads)
     attention_softmax_kernel(AttentionDims d, const std::int32_t* lengths, const Wide<T>* products, T* p) {

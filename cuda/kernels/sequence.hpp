@@ -1,5 +1,5 @@
-// Kernels of sequences and of losses of numbers. Reductions run in an order that the extents alone decide. T is any of
-// ECHELON_CUDA_TYPES but for losses, which are of float or double.
+// Kernels of sequences and of losses of numbers. The order of reductions depends only on the extents. T is any of
+// ECHELON_CUDA_TYPES, except that losses are of float or double.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,7 +13,7 @@
 
 namespace echelon::cuda {
 
-// rows (elems, 3): weighted loss, weight where a logistic prediction is right, weight. Target: T or std::int32_t.
+// rows (elems, 3): weighted loss, weight if a logistic prediction is right, weight. Target: T or std::int32_t.
 template <class T, class Target>
 void value_loss_rows(const ValueLossDims& d, const T* x, const Target* targets, const T* weights, double* rows,
                      cudaStream_t stream);
@@ -35,12 +35,12 @@ void broadcast_add(std::int64_t N, std::int64_t elems, const T* x, const Wide<T>
 template <class T>
 void sum_samples(std::int64_t N, std::int64_t elems, const T* dy, Wide<T>* dw, bool add, cudaStream_t stream);
 
-// Rows of attention: p (N, heads, T, S) from products, over the places that a query attends to, the others 0. p may be
-// the products' own memory.
+// Rows of attention: p (N, heads, T, S) from products, over the places that a query attends to; all others become 0. p
+// and products may share memory.
 template <class T>
 void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, const Wide<T>* products, T* p,
                        cudaStream_t stream);
-// ds = scale * p * (da - sum over s of p * da). ds may be da's own memory.
+// ds = scale * p * (da - sum over s of p * da). ds and da may share memory.
 template <class T>
 void attention_softmax_backward(const AttentionDims& d, const T* p, double scale, const Wide<T>* da, T* ds,
                                 cudaStream_t stream);

@@ -5,7 +5,7 @@
 namespace echelon::cuda {
 namespace {
 
-// One block a row. rows (N, 3): weighted loss, weight where the prediction is right, weight.
+// One block per row. rows (N, 3): weighted loss, weight if the prediction is right, weight.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     softmax_row_kernel(std::int64_t N, std::int64_t K, double smoothing, const T* logits, const std::int32_t* labels,

@@ -7,11 +7,11 @@
 
 namespace echelon::cuda {
 
-// `rows` (N, 3) doubles of scratch; sums (3): loss, correct, weight, each added up over rows in a fixed order.
+// `rows`: scratch of (N, 3) doubles. sums (3): loss, correct, weight, each summed over rows in a fixed order.
 template <class T>
 void softmax_forward(std::int64_t N, std::int64_t K, double smoothing, const T* logits, const std::int32_t* labels,
                      const T* weights, T* probs, double* rows, double* sums, bool add, cudaStream_t stream);
-// sums (3) of rows (N, 3), in a fixed order: the end of every loss.
+// Sums rows (N, 3) into sums (3), in a fixed order: the last step of every loss.
 void sum_loss_rows(std::int64_t N, const double* rows, double* sums, bool add, cudaStream_t stream);
 template <class T>
 void softmax_backward(std::int64_t N, std::int64_t K, double smoothing, const T* probs, const std::int32_t* labels,

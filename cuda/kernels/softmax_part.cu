@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kPartials = SoftmaxPartDims::kPartials;
 
-// One block a row.
+// One block per row.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     softmax_part_kernel(std::int64_t N, std::int64_t K, std::int64_t first, std::int64_t classes, double smoothing,

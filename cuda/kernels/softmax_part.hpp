@@ -13,7 +13,7 @@ namespace echelon::cuda {
 template <class T>
 void softmax_part(const SoftmaxPartDims& d, const T* logits, const std::int32_t* labels, T* partials,
                   cudaStream_t stream);
-// `rows` (N, 3) doubles of scratch.
+// `rows`: scratch of (N, 3) doubles.
 template <class T>
 void softmax_join(const SoftmaxPartDims& d, const T* partials, const T* weights, T* norms, double* rows, double* sums,
                   bool add, cudaStream_t stream);

@@ -1,4 +1,4 @@
-// Launches of the optimiser rules: one fused pass a rule over a range of the arena.
+// Launches of the optimiser rules: one fused pass per rule over a range of the arena.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -17,7 +17,7 @@ struct Max {
 
 template <class V, class Value, class Combine>
 __global__ void __launch_bounds__(kThreads) reduce_kernel(std::int64_t n, V* partials, Value value, Combine combine) {
-  if (static_cast<std::int64_t>(blockIdx.x) * kThreads >= n) {  // of no values
+  if (static_cast<std::int64_t>(blockIdx.x) * kThreads >= n) {  // the block has no values
     if (threadIdx.x == 0) partials[blockIdx.x] = 0;
     return;
   }

@@ -1,7 +1,7 @@
-// Attention through cuBLAS, one batch over samples and heads for each product; the probabilities are kept for the way
-// back.
+// Attention through cuBLAS, one batch over samples and heads for each product; the probabilities are kept for the
+// backward pass.
 //
-// A head's matrices have no constant distance over samples and heads at once, so the batch goes by arrays of pointers
+// The matrices of heads have no constant distance over samples and heads at once, so the batch uses arrays of pointers
 // (cublasGemmBatchedEx), which a kernel writes to scratch. The comment of each call is in row-major terms
 // (cuda/blas.hpp). Halves: products are summed and left in f32, probabilities and their gradients are rounded as
 // factors of the next product.
@@ -18,15 +18,15 @@
 namespace echelon::cuda {
 namespace {
 
-// The matrices of all samples and heads of a tensor: elements from a row, a head and a sample to the next.
+// The matrices of all samples and heads of a tensor; row, head and sample are distances in elements.
 template <class T>
 struct Heads {
   T* data;
   std::int64_t row, head, sample;
-  int slot;  // which array of pointers
+  int slot;  // index of its array of pointers
 };
 
-// Products over N samples and `heads` heads. All tensors are added before point(), products follow it.
+// Products over N samples and `heads` heads. All tensors must be added before point(), and products follow it.
 class HeadBatch {
  public:
   HeadBatch(const Context& context, const AttentionDims& d, bool halves, void* pointers)
@@ -75,8 +75,8 @@ class HeadBatch {
   }
 
  private:
-  // cuBLAS chooses its kernels before it sees pointers in arrays, and those of halves may load 16 bytes at once: where
-  // a matrix does not begin at a multiple of 16 bytes, the heads go one by one.
+  // cuBLAS selects its kernels before it sees pointers in arrays, and those of halves may load 16 bytes at once: if a
+  // matrix does not begin at a multiple of 16 bytes, the heads are processed one by one.
   template <class T>
   Heads<T> added(Heads<T> heads) {
     heads.slot = tensors_.count++;
@@ -109,7 +109,7 @@ class Attention final : public Op {
         squares_(static_cast<std::size_t>(d_.N * d_.heads * d_.T * d_.S)) {}
 
   std::size_t saved_bytes() const override { return squares_ * sizeof(T); }
-  // Pointers; what products are left in where halves are not wide enough for them; the gradient of the probabilities.
+  // Pointers; products if halves are not wide enough for them; the gradient of the probabilities.
   std::size_t scratch_bytes() const override {
     return pointer_bytes() + (kHalf<T> ? squares_ * sizeof(P) : 0) + (forward_ ? 0 : squares_ * sizeof(T));
   }
@@ -122,12 +122,12 @@ class Attention final : public Op {
   }
 
  private:
-  using P = Wide<T>;  // of products
+  using P = Wide<T>;  // type of products
   using In = Heads<const T>;
 
   double scale() const { return 1 / std::sqrt(static_cast<double>(d_.head())); }
   HeadBatch batch(const OpArgs& a) const { return {context_, d_, kHalf<T>, a.scratch}; }
-  // A multiple of 16 bytes, as what lies behind asks for.
+  // A multiple of 16 bytes, because the memory behind it requires that alignment.
   std::size_t pointer_bytes() const { return HeadBatch::pointer_bytes(d_, forward_ ? 6 : 10); }
   std::byte* behind_pointers(const OpArgs& a) const { return static_cast<std::byte*>(a.scratch) + pointer_bytes(); }
 
@@ -144,7 +144,7 @@ class Attention final : public Op {
     batch.multiply<T, T>(CUBLAS_OP_N, CUBLAS_OP_T, {d_.head(), d_.S, d_.T}, 1, b, p, add, c);
   }
 
-  // Where products lie: in scratch, or, but for halves, already where the rounded ones will.
+  // Memory for products: scratch for halves, else already the memory of the rounded ones.
   P* products(const OpArgs& a, T* rounded) const {
     if constexpr (kHalf<T>)
       return reinterpret_cast<P*>(behind_pointers(a));

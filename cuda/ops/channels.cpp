@@ -1,4 +1,4 @@
-// What moves or normalises along channels and rows, and dropout: concat, slice, local response and layer norm.
+// Ops that move or normalise along channels and rows, and dropout: concat, slice, local response and layer norm.
 #include "cuda/kernels/channels.hpp"
 
 #include <memory>
@@ -45,7 +45,7 @@ std::unique_ptr<Op> make_concat(const Context& context, const OpSpec& spec) {
 }
 
 std::unique_ptr<Op> make_slice(const Context& context, const OpSpec& spec) {
-  const bool indices = std::get<SliceDims>(spec.dims).indices;  // four bytes that are copied as they are
+  const bool indices = std::get<SliceDims>(spec.dims).indices;  // four bytes that are copied unchanged
   return with_type(indices ? DType::f32 : spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     const auto d = std::get<SliceDims>(spec.dims);
     const ChannelExtents e = channel_extents(d.N, d.C, d.H * d.W, spec.layouts[0]);

@@ -1,5 +1,5 @@
-// Codecs on the device's stream. Messages are made in device memory laid out as the host's and copied over at one
-// stroke; where the device alone knows their length, a kernel writes them to the host's (pinned) memory.
+// Codecs on the device's stream. Messages are made in device memory with the host's layout and copied in one transfer;
+// if only the device knows their length, a kernel writes them to the host's (pinned) memory.
 #include <algorithm>
 #include <cstring>
 
@@ -47,7 +47,7 @@ class CudaCodec : public DeviceCodec {
 
  protected:
   virtual void write(const DeviceEncoding& bucket, const DeviceCodecPart& part, std::byte* wire) = 0;
-  // What lies in heard(); `message` is the host's copy.
+  // Decodes the message in heard(); `message` is the host's copy.
   virtual void read(const std::byte* message, float* values, std::int64_t elems, bool add) = 0;
   virtual void send(std::byte* host) {
     const std::size_t bytes = spec_.parts.back().at + spec_.parts.back().bytes;
@@ -62,7 +62,7 @@ class CudaCodec : public DeviceCodec {
   std::byte* message(std::size_t at) const { return messages_.bytes_at(at); }
 
  private:
-  // In front of the messages.
+  // Writes the norms in front of the messages.
   void note_residual(const float* residual) {
     auto* squares = static_cast<double*>(partials_.data());
     auto* most = reinterpret_cast<std::uint64_t*>(squares + kReduceBlocks);
@@ -178,7 +178,7 @@ class Threshold final : public Sparse {
   using Sparse::Sparse;
 
  private:
-  // comm/codec/threshold.cpp
+  // The head of comm/codec/threshold.cpp.
   struct Head {
     std::uint32_t count = 0;
     float tau = 0;

@@ -1,7 +1,7 @@
 // Dense layers through cuBLAS.
 //
-// To a column-major library y = x w^T (N, K) is y^T = w x^T, and so on (cuda/blas.hpp); the comment of each call below
-// is in row-major terms. Factors of halves are summed in f32, and the weights' gradient is left in f32.
+// A column-major library sees y = x w^T (N, K) as y^T = w x^T, and so on (cuda/blas.hpp); the comment of each call
+// below is in row-major terms. Factors of halves are summed in f32, and the weights' gradient is left in f32.
 #include <memory>
 
 #include "cuda/blas.hpp"
@@ -38,9 +38,9 @@ class Dense final : public Op {
   }
 
  private:
-  using P = Wide<T>;  // of parameters
+  using P = Wide<T>;  // type of parameters
 
-  // The weights as factors: halves are rounded into scratch.
+  // Returns the weights as a factor: halves are rounded into scratch.
   const T* weights(const OpArgs& a) const {
     if constexpr (kHalf<T>) {
       T* rounded = static_cast<T*>(a.scratch);

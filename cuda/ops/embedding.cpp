@@ -1,4 +1,4 @@
-// Embeddings by own kernels.
+// Embeddings by our own kernels.
 #include <memory>
 
 #include "cuda/kernel_op.hpp"

@@ -11,14 +11,14 @@
 namespace echelon::cuda {
 namespace {
 
-// One norm op of element type T; its methods are the bodies, arguments by the signature's order.
+// A norm op of element type T; each method runs one kind, with arguments in the order of its signature.
 template <class T>
 struct Norm {
-  using P = Wide<T>;  // of parameters
+  using P = Wide<T>;  // type of parameters
   NormExtents e;
   double epsilon, r_max, d_max;
 
-  // x dy stats [gamma [beta]], as the first arguments are.
+  // For ops whose first arguments are x dy stats [gamma [beta]].
   NormGradient<T> gradient(const OpArgs& a, bool gamma) const {
     return {tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<const double>(a, 2),
             gamma || e.relu ? tensor<const P>(a, 3) : nullptr, e.relu ? tensor<const P>(a, 4) : nullptr};

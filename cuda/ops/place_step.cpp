@@ -1,4 +1,4 @@
-// The rows of one step in their place in sequences.
+// Puts the rows of one step at their place in sequences.
 #include <memory>
 
 #include "cuda/kernel_op.hpp"

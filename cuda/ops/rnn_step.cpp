@@ -1,5 +1,5 @@
-// One step of some units of a recurrent layer: a product of cuBLAS and a kernel over the gates. Products are exact
-// (no TF32), as those of whole recurrent layers.
+// One step of some units of a recurrent layer: a cuBLAS product and a kernel over the gates. Products are exact (no
+// TF32), as are those of whole recurrent layers.
 #include "cuda/kernels/rnn_step.hpp"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Losses of numbers, pools of sequences, one tensor added to every sample.
+// Losses of numbers, pooling of sequences, and addition of one tensor to every sample.
 #include "cuda/kernels/sequence.hpp"
 
 #include <memory>

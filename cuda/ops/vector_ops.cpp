@@ -85,7 +85,7 @@ class CudaVectorOps final : public VectorOps {
   }
 
  private:
-  static constexpr std::size_t kRanges = 64;  // that are waited for together
+  static constexpr std::size_t kRanges = 64;  // number of ranges that are waited for together
   static constexpr std::size_t kBytes = kRanges * kReduceBlocks * 8;
 
   template <class Launch>
@@ -100,7 +100,7 @@ class CudaVectorOps final : public VectorOps {
     return reinterpret_cast<V*>(on_device_.get());
   }
 
-  // The results of the blocks of so many launches, once the device has written them.
+  // Returns the block results of `launches` launches, once the device has written them.
   template <class V>
   std::span<const V> partials(std::size_t launches) {
     const std::size_t values = launches * kReduceBlocks;
