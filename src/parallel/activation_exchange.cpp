@@ -55,8 +55,8 @@ struct P2pPlan {
   std::size_t buffer_bytes = 0;
 };
 
-// The links of all cuts that concern the ranks of this stage, in one order on all of them; messages between stages,
-// which all stages list, come first.
+// The links of all cuts that concern the ranks of this stage, in the same order on all of them; messages between
+// stages, which all stages list, come first.
 std::vector<P2pPlan> links_of(const std::vector<Cut>& cuts, const MeshCoord& coord, std::int64_t batch, DType dtype) {
   std::vector<P2pPlan> links;
   for (std::size_t c = 0; c < cuts.size(); ++c)
@@ -91,7 +91,7 @@ ActivationExchange::ActivationExchange(Device& device, const GroupEngines& engin
 // Pending messages end with the engine.
 ActivationExchange::~ActivationExchange() = default;
 
-// A rank's part of the shared memory holds the links that it sends on, in their order.
+// A rank's part of the shared memory contains the links that it sends on, in their order.
 void ActivationExchange::make_links(Device& device, Engine& group, const Mesh& mesh, const MeshCoord& coord,
                                     DType dtype, int first_channel) {
   const std::vector<P2pPlan> plans = links_of(cuts_, coord, most_samples_, dtype);

@@ -16,7 +16,7 @@
 namespace echelon::inline parallel {
 namespace {
 
-constexpr double kNear = 0.98;  // of the samples/s of the fastest: equally good
+constexpr double kNear = 0.98;  // within this fraction of the samples/s of the fastest: equally good
 constexpr std::size_t kShown = 8;
 
 class Chooser {
@@ -117,7 +117,7 @@ class Chooser {
     return std::isfinite(candidate.memory) && (limit() == 0 || candidate.memory <= limit());
   }
 
-  // A candidate that is too large to be counted is no error: others need less.
+  // A candidate that is too large to be counted is no error, because others need less.
   void weigh(SplitCandidate& candidate) const {
     const Built built = build(candidate);
     for (int stage = 0; stage < candidate.mesh.pipeline(); ++stage) try {
@@ -200,7 +200,7 @@ class Chooser {
   const RankHosts& hosts_;
   const SampleCounts samples_;
   const SplitCosts& costs_;
-  std::unique_ptr<Device> counting_;  // null: none is here
+  std::unique_ptr<Device> counting_;  // null: no such device here
   std::vector<SplitCandidate> all_;
 };
 

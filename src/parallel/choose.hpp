@@ -1,9 +1,9 @@
 // parallel.split = "auto": the choice of pipeline, tensor and space for the ranks of a launch.
 //
 // Every pipeline x tensor x space whose product divides the number of ranks and whose groups fit the hosts is a
-// candidate. Its step time is predicted (parallel/split_price.hpp). Chosen is the one with the most samples/s whose
-// largest rank stays below device.memory_limit_mb, or without one below the memory of its card
-// (parallel/footprint.hpp); of those within 2 % of it, the one with the smallest groups.
+// candidate, and its step time is predicted (parallel/split_price.hpp). The fastest in samples/s is chosen among those
+// whose largest rank stays below device.memory_limit_mb or, if that is not set, below the memory of its card
+// (parallel/footprint.hpp); among candidates within 2 % of it, the one with the smallest groups.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ namespace echelon::inline parallel {
 struct SplitCandidate {
   ParallelConfig parallel;
   Mesh mesh;
-  std::string refused;  // why the model or the batch cannot be split so; empty: it can
+  std::string refused;  // why the model or the batch cannot be split in this way; empty: it can
   SplitPrice price;
-  double samples_per_s = 0;  // of all replicas; 0: refused
+  double samples_per_s = 0;  // over all replicas; 0: refused
   double memory = -1;        // bytes of the rank with the largest footprint; -1: not computed, as others are faster;
                              // infinite: no device can even address them
 };
@@ -39,9 +39,9 @@ struct RankHosts {
   std::vector<std::string> names;  // by host
 };
 
-// A pure function of its arguments, so that all ranks choose the same. MemoryError, with the nearest candidate, where
-// none stays below the limit; ConfigError where every candidate is refused. `device_index`: the GPU on which memory is
-// counted, which decides nothing.
+// A pure function of its arguments, so that all ranks make the same choice. MemoryError, with the nearest candidate, if
+// none stays below the limit; ConfigError if every candidate is refused. `device_index` is the GPU on which memory is
+// counted; it does not affect the choice.
 SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
                          const SplitCosts& costs, int device_index = 0);
 

@@ -24,14 +24,14 @@ constexpr bool is_message(CutKind kind) { return kind == CutKind::message || kin
 
 struct Cut {
   std::string value;  // its name in the graph
-  Shape shape;        // of one sample, the whole value; of a halo the rows that are sent, (C, rows, W)
+  Shape shape;        // per sample, of the whole value; for a halo the rows that are sent, (C, rows, W)
   CutKind kind = CutKind::message;
   int from = 0, to = 0;                                // stages; the same one except for messages
   int from_spatial_shard = -1, to_spatial_shard = -1;  // halo
   bool learns = false;                                 // message, halo: the gradient is sent back
   std::vector<std::int64_t> counts = {};               // gather, rows: units of each shard or spatial shard, in order
   bool wide = false;                                   // exchanged as f32 where activations are halves
-  std::int64_t times = 1;                              // exchanges a micro-batch, forward and backward together
+  std::int64_t times = 1;                              // exchanges per micro-batch, forward and backward together
 };
 
 }  // namespace echelon::inline parallel

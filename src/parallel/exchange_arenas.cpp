@@ -18,7 +18,7 @@ const CodecTraits& codec_of(const ExchangeConfig& exchange) {
 bool is_coded(const ExchangeConfig& exchange) { return exchange.codec != kNoCodec.name; }
 bool is_lossy(const ExchangeConfig& exchange) { return codec_of(exchange).lossy; }
 
-// Messages of a whole arena.
+// The size of messages of a whole arena.
 double coded(const ExchangeConfig& exchange) {
   if (!is_coded(exchange)) return 1;
   const double part = codec_of(exchange).coded;
@@ -33,7 +33,7 @@ double arenas_of_strategy(const ExchangeConfig& exchange) {
   return 0;
 }
 
-// Rank 0 gathers them from all replicas.
+// Rank 0 gathers this data from all replicas.
 double own_arenas(const ExchangeConfig& exchange, int states) {
   double arenas = is_lossy(exchange) ? 1 : 0;  // the residual
   if (strategy_traits(exchange.strategy).tables.contains("asynchronous"))
@@ -45,16 +45,16 @@ double own_arenas(const ExchangeConfig& exchange, int states) {
   return arenas;
 }
 
-// Ranks that the weights are divided over, of a strategy with servers.
+// The number of ranks that share the weights in a strategy with servers.
 double server_parts(const ExchangeConfig& exchange, int workers) {
   if (exchange.server.ranks > 0) return static_cast<double>(exchange.server.ranks);
   return static_cast<double>(exchange.servers > 0 ? exchange.servers : workers);
 }
 
-// Of a rank of an asynchronous parameter server: exchange/asynchronous/memory.hpp, of a worker, and served.hpp, of a
-// server with its part; of `states` of the optimiser. A codec (codec.hpp) takes its messages on a worker; a lossy one
-// the residual on all ranks; either on servers a copy of what each worker has. Messages are on the host wherever the
-// servers' weights are.
+// A rank of an asynchronous parameter server: a worker (exchange/asynchronous/memory.hpp), or a server with its part
+// (served.hpp), with `states` optimiser states. A codec (codec.hpp) adds messages on a worker; a lossy codec adds
+// residuals on all ranks, and on servers a copy of what each worker has. Messages are on the host wherever the servers'
+// weights are.
 ExchangeArenas of_async_servers(const ExchangeConfig& exchange, int workers, int states) {
   const AsynchronousKeys& keys = exchange.asynchronous;
   const bool on_device = keys.memory == ServedMemory::device;
@@ -71,9 +71,9 @@ ExchangeArenas of_async_servers(const ExchangeConfig& exchange, int workers, int
           .host = whole + (apart ? std::max(of_worker, of_servers / parts) : of_worker + of_servers / parts)};
 }
 
-// Of a synchronous server with a codec, exchange/server/codec.hpp and memory.hpp: residual, master weights, changes and
-// working weights; the messages of a worker, and on a server those that come from all. Top-k sorts all values of a
-// part.
+// A synchronous server with a codec (exchange/server/codec.hpp and memory.hpp): residual, master weights, changes and
+// working weights; the messages of a worker and, on a server, those that come from all workers. Top-k sorts all values
+// of a part.
 double of_coded_servers(const ExchangeConfig& exchange, int workers) {
   const double parts = server_parts(exchange, workers);
   const double sorted = exchange.codec == "topk" ? 2 / parts : 0;
@@ -81,8 +81,9 @@ double of_coded_servers(const ExchangeConfig& exchange, int workers) {
   return (is_lossy(exchange) ? 4 : 0) + messages;
 }
 
-// Of servers with backup workers, exchange/backup/memory.hpp: weights and sums of the whole model and gradients that
-// arrive, on a GPU's host with the optimiser's states; and weights on their way, twice where a worker is late.
+// Servers with backup workers (exchange/backup/memory.hpp): weights and sums of the whole model and gradients that
+// arrive, which for a GPU are on the host with the optimiser's states; and weights on their way, twice if a worker is
+// late.
 ExchangeArenas of_backup_servers(const Config& config, int workers, int states) {
   const double parts = server_parts(config.exchange, workers);
   const double served = 2 + (workers - 1) / parts, messages = workers > 1 ? 2 / parts : 0;
@@ -90,9 +91,9 @@ ExchangeArenas of_backup_servers(const Config& config, int workers, int states) 
   return {.device = served, .host = messages};
 }
 
-// Of sums by an all-reduce: the residuals of what a replica sends and of sums that are encoded again
-// (exchange/allreduce/gradient_codec.hpp), the first on a GPU in its memory; and the messages of plans
-// (comm/collective/plan_memory.hpp), where they are not cut into segments.
+// Sums by an all-reduce: the residuals of the values that a replica sends, in the GPU's memory if there is one, and of
+// sums that are encoded again (exchange/allreduce/gradient_codec.hpp); and the messages of plans
+// (comm/collective/plan_memory.hpp) that are not cut into segments.
 ExchangeArenas of_sums(const Config& config, int replicas) {
   const ExchangeConfig& exchange = config.exchange;
   const CodecRoute route = codec_of(exchange).route;
@@ -133,7 +134,7 @@ ExchangeArenas exchange_arenas(const Config& config, int replicas) {
     arenas.host = exchange.strom.host_arenas(replicas);
   }
   if (traits.skips_steps && config.run.on_lost_worker == OnLostWorker::go_on)
-    arenas.host += 1;  // the weights of the step before, while new ones arrive
+    arenas.host += 1;  // the weights of the previous step, while new ones arrive
   arenas.device += arenas_of_strategy(exchange);
   arenas.own = own_arenas(exchange, states);
   arenas.whole = is_lossy(exchange) ? 1 : 0;  // residuals of sums, or the servers' weights

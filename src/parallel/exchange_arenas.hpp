@@ -1,6 +1,6 @@
-// What exchange.strategy and exchange.codec keep on a rank beside weights, gradients and optimiser states, counted in
-// arenas: bytes of the weights. Not counted: pinned memory that gradients of a GPU are staged in, running statistics
-// beside coded messages, and what does not grow with the weights.
+// The memory that exchange.strategy and exchange.codec keep on a rank in addition to weights, gradients and optimiser
+// states, in units of arenas (the bytes of the weights). Not counted: pinned memory in which gradients of a GPU are
+// staged, running statistics beside coded messages, and memory that does not grow with the weights.
 #pragma once
 
 #include "config/schema.hpp"
@@ -9,12 +9,12 @@ namespace echelon::inline parallel {
 
 struct ExchangeArenas {
   double device = 0;  // in the device's memory
-  double host = 0;   // in host memory, of the rank that has most: weights and residuals of servers and codecs, messages
-  double own = 0;    // of a checkpoint: what each replica has for itself
-  double whole = 0;  // of a checkpoint: what all replicas have together beside weights, states and `device`
+  double host = 0;   // in host memory, on the rank that has most: weights and residuals of servers and codecs, messages
+  double own = 0;    // in a checkpoint: data that each replica has separately
+  double whole = 0;  // in a checkpoint: common data of all replicas in addition to weights, states and `device`
 };
 
-// `replicas`: those that train; an optimiser of the config's rule.
+// `replicas` is the number of replicas that train; the optimiser has the config's rule.
 ExchangeArenas exchange_arenas(const Config& config, int replicas);
 
 }  // namespace echelon::inline parallel

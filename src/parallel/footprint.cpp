@@ -31,7 +31,7 @@ std::unique_ptr<Device> counting_device(const DeviceConfig& config, int index) {
 
 namespace {
 
-// What determines the memory of the programs.
+// The data that determines the memory of the programs.
 struct Holding {
   const Graph& evaluated;
   const std::vector<const Graph*>& trained;
@@ -46,7 +46,7 @@ std::map<std::int64_t, int> slots_of(const RankBatches& batches) {
   return slots;
 }
 
-// For an optimiser that is built but takes no step.
+// For an optimiser that is constructed but takes no step.
 class NoSums final : public PartSums {
  public:
   bool counts_shared() const override { return true; }
@@ -65,7 +65,7 @@ void count(const Config& config, const Holding& holding, Device* counting, Footp
   bytes.optimiser = held() - before;
   const DType dtype = config.device.dtype;
   std::vector<std::unique_ptr<Program>> programs;
-  std::size_t inputs = 0;  // of the largest micro-batch
+  std::size_t inputs = 0;  // bytes of the inputs of the largest micro-batch
   for (const auto& [micro, slots] : slots_of(holding.batches))
     for (const Graph* graph : holding.trained) {
       const ProgramOptions options{
@@ -108,7 +108,7 @@ Footprint footprint(const Config& config, const Holding& holding, Device* counti
     count(config, holding, counting, bytes);
   } catch (const EnvironmentError&) {
     estimate(config, holding, bytes);
-  } catch (const std::bad_alloc&) {  // even what the ops keep beside tensors
+  } catch (const std::bad_alloc&) {  // even the data that ops keep beside tensors
     throw MemoryError(
         fmt::format("batches of {} samples take more memory than this machine has; a smaller batch or a "
                     "larger batch.accumulation needs less",

@@ -8,8 +8,8 @@
 
 namespace echelon::inline parallel {
 
-// `blocks[r]`, (outer, units[r], inner), to `whole`, (outer, sum of units, inner); elements of `elem` bytes. Host
-// memory, without overlap.
+// Copies `blocks[r]`, (outer, units[r], inner), to `whole`, (outer, sum of units, inner); elements have `elem` bytes.
+// Host memory, without overlap.
 void interleave(const GatherForm& form, const std::vector<const std::byte*>& blocks, std::size_t elem, void* whole);
 
 }  // namespace echelon::inline parallel

@@ -16,9 +16,9 @@ namespace echelon::inline parallel {
 namespace {
 
 constexpr int kLeastPieces = 4;
-constexpr int kRuns = 3;  // and one before them, in which weights are packed
+constexpr int kRuns = 3;  // plus one run before them, in which weights are packed
 
-// By node: its piece of the model; pieces have about equal FLOPs.
+// The piece of the model that each node is in; pieces have about equal FLOPs.
 std::vector<int> pieces_of(const std::vector<double>& flops, int pieces) {
   const double all = std::accumulate(flops.begin(), flops.end(), 0.0);
   std::vector<int> of;
@@ -31,7 +31,7 @@ std::vector<int> pieces_of(const std::vector<double>& flops, int pieces) {
 }
 
 // By name of the node: seconds of a micro-batch of sequences of `steps` steps, the least of kRuns runs. Other inputs
-// are zero, the initial content of memory.
+// are zero, which is the initial content of memory.
 std::map<std::string, double> measure(const Graph& part, Device& device, DType dtype, std::int64_t micro_batch,
                                       std::int64_t steps) {
   Arenas arenas(device, part.parameters(), wide_of(dtype));

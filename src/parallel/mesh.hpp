@@ -24,15 +24,15 @@ struct MeshCoord {
   friend bool operator==(const MeshCoord&, const MeshCoord&) = default;
 };
 
-// Ranks of a model group: pipeline * tensor * space.
+// The number of ranks of a model group: pipeline * tensor * space.
 int ranks_of_replica(const ParallelConfig& parallel);
 
 class Mesh {
  public:
-  // Data parallelism alone: each rank is a replica.
+  // Only data parallelism: each rank is a replica.
   explicit Mesh(int ranks);
-  // `hosts`: host index by rank. ConfigError with the host and the numbers where the group size does not divide the
-  // ranks, or those of a host without allow_across_nodes.
+  // `hosts`: host index by rank. ConfigError with the host and the numbers if the group size does not divide the number
+  // of ranks or, without allow_across_nodes, that of a host.
   Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const std::vector<std::string>& host_names);
 
   int pipeline() const { return pipeline_; }
@@ -49,7 +49,7 @@ class Mesh {
   int rank_of(int replica, int index_in_group) const;
   int part(const MeshCoord& coord) const { return coord.stage * tensor_ + coord.shard; }
   int index_in_group(const MeshCoord& coord) const { return part(coord) * space_ + coord.spatial_shard; }
-  // The ranks that hold this part, in [0, parts()): by replica, then spatial shard.
+  // The ranks that hold this part, which is in [0, parts()): by replica, then spatial shard.
   std::vector<int> holders(int part) const;
   // Index of the host on which the first rank of a replica is.
   int host_of(int replica) const;

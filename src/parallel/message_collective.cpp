@@ -69,10 +69,10 @@ class MessageCollective final : public ReplicaCollective {
   Engine& ranks_;
   const int channel_;
   GroupTraffic& traffic_;
-  std::int64_t elems_ = -1;  // of the tensor for which the following members are
+  std::int64_t elems_ = -1;  // size of the tensor that the following members are for
   std::shared_ptr<const Plan> plan_;
-  Memory buffer_;                     // sums where the device's memory is out of reach; gathers: blocks of all ranks
-  Memory whole_;                      // gathers where it is out of reach
+  Memory buffer_;                     // sums if the host cannot access device memory; gathers: blocks of all ranks
+  Memory whole_;                      // gathers if the host cannot access it
   std::vector<std::int64_t> begins_;  // gathers: first element of each rank's block in the buffer; and their end
 };
 

@@ -72,7 +72,7 @@ class MessageP2pLink final : public P2pLink {
     buffer.ticket = ends_.group.submit(
         {.plan = plan_, .data = buffer.memory.data(), .dtype = dtype_, .channel = ends_.channel, .after = nullptr});
   }
-  // Into the buffer that is used next after those posted already.
+  // Posts a receive into the buffer that is used after those already posted.
   void post() {
     TransferBuffer& buffer = buffers_[next_];
     next_ = (next_ + 1) % kTransferBuffers;
@@ -84,7 +84,7 @@ class MessageP2pLink final : public P2pLink {
   const P2pEnds ends_;
   const DType dtype_;
   GroupTraffic& traffic_;
-  std::int64_t elems_ = 0;  // elements of a tensor of the plan
+  std::int64_t elems_ = 0;  // elements per tensor of the plan
   std::shared_ptr<const Plan> plan_;
   std::array<TransferBuffer, kTransferBuffers> buffers_;
   std::size_t next_ = 0;  // buffer to use

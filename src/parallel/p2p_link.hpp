@@ -1,6 +1,6 @@
-// One direction of a point-to-point link between two ranks of a model group; each rank has an object for its end, the
-// sender's or the receiver's. Tensors arrive in the order in which they were sent. Called by the compute thread;
-// waits throw the error that ended the engine where the peer is lost.
+// One direction of a point-to-point link between two ranks of a model group; each rank has an object for its end, that
+// of the sender or the receiver. Tensors arrive in the order in which they were sent. The compute thread makes all
+// calls; if the peer is lost, waits throw the error that ended the engine.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ inline constexpr std::size_t kTransferBuffers = 2;  // double buffering: one is 
 // Wait time and traffic of a rank inside its model group. `sent` counts bytes of messages, or bytes written to shared
 // memory.
 struct GroupTraffic {
-  double waited_s = 0;  // for which the compute thread was blocked
+  double waited_s = 0;  // time for which the compute thread was blocked
   WireCounters sent;
 };
 
@@ -35,19 +35,19 @@ class P2pLink {
   virtual void finish() = 0;
 };
 
-// A link as this rank sees it.
+// The ends of a link as seen by this rank.
 struct P2pEnds {
-  Engine& group;       // of the model group
+  Engine& group;       // engine of the model group
   int peer = 0;        // rank in `group`
   bool sends = false;  // whether this rank is the sender
   int channel = 0;
 };
 
-// By messages of the engine; the receiver posts its receives in advance.
+// Uses messages of the engine; the receiver posts its receives in advance.
 std::unique_ptr<P2pLink> make_message_p2p_link(Device& device, const P2pEnds& ends, DType dtype, GroupTraffic& traffic);
-// Through `memory`, shared_p2p_link_bytes(buffer_bytes) bytes that are zero at first, which both ends see as part of
-// `block`; a tensor has at most `buffer_bytes`. Where devices have memory of their own, the receiver's device reads
-// that of the sender if it has access; otherwise tensors are staged in `memory`.
+// Uses `memory`, shared_p2p_link_bytes(buffer_bytes) bytes that are initially zero, which both ends see as part of
+// `block`; a tensor has at most `buffer_bytes`. If devices have their own memory, the receiver's device reads that of
+// the sender if it has access; otherwise tensors are staged in `memory`.
 std::unique_ptr<P2pLink> make_shared_p2p_link(Device& device, const P2pEnds& ends, std::shared_ptr<SharedBlock> block,
                                               std::byte* memory, std::size_t buffer_bytes, GroupTraffic& traffic);
 std::size_t shared_p2p_link_bytes(std::size_t buffer_bytes);

@@ -1,7 +1,7 @@
-// From device to device: the transfer buffers lie in the memory of the sender's device, and the receiver's device reads
-// them. The sender writes the handle of that memory (Device::export_memory) into the shared host memory; at its first
-// receive the receiver tries to open it and writes the result there. Until the sender reads a success, tensors are
-// staged through the host.
+// Transfers from device to device: the transfer buffers are in the memory of the sender's device, and the receiver's
+// device reads them. The sender writes the handle of that memory (Device::export_memory) into the shared host memory;
+// at its first receive the receiver tries to open it and writes the result there. Until the sender reads a success,
+// tensors are staged through the host.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,12 +15,12 @@ namespace {
 
 enum class Reach : std::uint32_t { unknown, yes, no };
 
-// In the shared memory, in front of the queue. Members that are not atomic become visible with the next buffer.
+// Stored in the shared memory, in front of the queue. Members that are not atomic become visible with the next buffer.
 struct Handshake {
   std::atomic<Reach> reached = Reach::unknown;  // written by the receiver
-  std::uint32_t bytes = 0;                      // of `name`, written by the sender; 0: no handle
+  std::uint32_t bytes = 0;                      // length of `name`, written by the sender; 0: no handle
   std::array<char, 104> name = {};
-  std::array<bool, kTransferBuffers> on_device = {};  // by buffer: whether its tensor lies in device memory
+  std::array<bool, kTransferBuffers> on_device = {};  // by buffer: whether its tensor is in device memory
 };
 static_assert(sizeof(Handshake) <= kHandshakeBytes);
 

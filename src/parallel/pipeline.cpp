@@ -66,7 +66,7 @@ class StageBuilder {
 }  // namespace
 
 std::vector<Cut> cuts_between(const Graph& graph, const std::vector<int>& stages) {
-  std::vector<std::set<int>> readers(graph.values().size());  // stages
+  std::vector<std::set<int>> readers(graph.values().size());  // stages that read each value
   for (int i = 0; i < static_cast<int>(graph.nodes().size()); ++i)
     for (ValueId id : graph.nodes()[static_cast<std::size_t>(i)].inputs)
       readers[static_cast<std::size_t>(id)].insert(stage_of(stages, i));

@@ -1,5 +1,5 @@
-// The role of a rank, its coordinates in the mesh, and the engines of the groups that it belongs to. Each engine is a
-// communicator of its own, with ranks numbered inside the group.
+// The role of a rank, its coordinates in the mesh, and the engines of its groups. Each engine is a separate
+// communicator whose ranks are numbered inside the group.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class RankGroups {
   Role role() const { return roles_.of(world_.rank()); }
   bool trains() const { return role() == Role::worker; }
 
-  const Mesh& mesh() const { return mesh_; }  // of the workers
+  const Mesh& mesh() const { return mesh_; }  // mesh of the workers
   // The coordinates of a worker; all zero for other roles.
   const MeshCoord& coord() const { return coord_; }
   // The replica whose samples this rank reads; mesh().replicas(), which has no samples, for other roles.
@@ -33,14 +33,14 @@ class RankGroups {
   // All ranks of the run; all ranks of this rank's role.
   Engine& world() { return world_; }
   Engine& peers() { return peers_ ? *peers_ : world_; }
-  // The ranks of a strategy's exchange: those that hold this part of the model; all ranks where some are not workers.
+  // The ranks of a strategy's exchange: those that hold this part of the model; all ranks if some are not workers.
   Engine& exchange() { return roles_.mixed() ? world_ : replicas(); }
 
   // The ranks that hold the same part of the model, by replica, then spatial shard.
   Engine& replicas() { return replicas_ ? *replicas_ : peers(); }
   // Data-parallel peers: one rank of each replica, all at the same coordinates inside it.
   Engine& data_parallel_peers() { return data_parallel_peers_ ? *data_parallel_peers_ : peers(); }
-  // The following are meaningful only where the model is split; elsewhere they return peers().
+  // The following have a meaning only if the model is split; otherwise they return peers().
   // The ranks of this replica, by index in the group.
   Engine& group() { return group_ ? *group_ : peers(); }
   // The ranks of this replica at this spatial shard, by part: together they hold the model exactly once.
@@ -56,9 +56,9 @@ class RankGroups {
   Mesh mesh_;
   Engine& world_;
   MeshCoord coord_;
-  std::unique_ptr<Engine> peers_;  // null where all ranks have one role
+  std::unique_ptr<Engine> peers_;  // null if all ranks have one role
   std::unique_ptr<Engine> replicas_, data_parallel_peers_, group_, model_, shards_,
-      spatial_shards_;  // null where nothing is split
+      spatial_shards_;  // null if nothing is split
 };
 
 }  // namespace echelon::inline parallel

@@ -103,7 +103,7 @@ class SharedCollective final : public ReplicaCollective {
   const std::shared_ptr<SharedBlock> block_;
   SharedRounds rounds_;
   const std::size_t slot_bytes_;
-  Memory whole_;  // gathers where the device's memory is out of reach
+  Memory whole_;  // gathers if the host cannot access the device's memory
   GroupTraffic& traffic_;
 };
 

@@ -27,9 +27,9 @@ class SharedP2pLink : public P2pLink {
   virtual void put(const Tensor& tensor) { device_.to_host(queue_.to_fill(), tensor.data, tensor.bytes()); }
   virtual void get(const Tensor& tensor) { device_.to_device(tensor.data, queue_.to_take(), tensor.bytes()); }
 
-  void wait_to_fill();  // until a buffer is free
-  void wait_to_take();  // until a tensor has arrived
-  // Until every buffer that was filled has been taken.
+  void wait_to_fill();  // waits until a buffer is free
+  void wait_to_take();  // waits until a tensor has arrived
+  // Waits until every filled buffer has been taken.
   void wait_for_all();
 
   Device& device_;

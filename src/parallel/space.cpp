@@ -65,7 +65,7 @@ std::set<std::string> SpacePlan::names() const {
   return names;
 }
 
-// Whether its inputs and its output are images, and each input is a sample of the model or computed by rows.
+// Whether the node's inputs and output are images, and each input is a sample of the model or computed by rows.
 bool SpacePlan::takes_rows(const Node& node) const {
   bool images = false;
   for (ValueId id : node.inputs) {
@@ -248,7 +248,7 @@ class SpatialShardBuilder {
     return sight;
   }
 
-  // Whether some spatial shard reads other rows than its own ones.
+  // Whether some spatial shard reads rows other than its own.
   bool reaches_out(const Node& node) const {
     const Sight sight = sight_of(node.inputs[0], node);
     return sight.own != sight.seen;
@@ -312,7 +312,7 @@ class SpatialShardBuilder {
   SpatialShardGraph spatial_shard_graph_;
   std::map<ValueId, ValueId> here_;                      // by value of the whole graph: the value here, or its own rows
   std::map<std::pair<ValueId, int>, ValueId> gathered_;  // by value and stage
-  std::map<std::tuple<ValueId, int, std::vector<RowSpan>>, ValueId> fetched_;  // and rows of each spatial shard
+  std::map<std::tuple<ValueId, int, std::vector<RowSpan>>, ValueId> fetched_;  // also by rows of each spatial shard
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 // Layers with LayerSplit::row_window (convolutions, pools, elementwise layers, batch norm) compute the spatial shard's
 // own rows of their output. Rows that their windows read beyond the own rows of the input, the halo, are fetched from
-// the spatial shards above and below (model/splits/rows.hpp). The last value is cut evenly; the cuts of the value
+// the the spatial shards above and below (model/splits/rows.hpp). The last value is cut evenly; the cuts of the value
 // before a layer are those behind it times the stride, so that windows reach about as far over both sides of a cut.
 // Batch norm sums over all spatial shards. Before the first layer that needs whole images rows are gathered, and every
 // spatial shard computes the rest.
@@ -28,13 +28,13 @@ using RowCuts = std::vector<std::int64_t>;
 
 // cuts[s] = rows * s / spatial_shards, rounded down.
 RowCuts even_cuts(std::int64_t rows, int spatial_shards);
-// The cuts of the `rows` rows of a layer's input, where its output has the cuts `output`: windows reach equally far
-// over both sides of each cut, up to one row.
+// The cuts of the `rows` rows of a layer's input if its output has the cuts `output`: windows reach equally far over
+// both sides of each cut, up to one row.
 RowCuts cuts_below(const RowWindow& window, const RowCuts& output, std::int64_t rows);
 
-// The layers that run on rows, and the cuts of each value. ConfigError with the layer's file:line where a spatial shard
-// would have no row of its output, where a window reads rows beyond those of a neighbour, and where no layer can run on
-// rows. Refers to `graph`, which must outlive it.
+// The layers that run on rows, and the cuts of each value. ConfigError with the layer's file:line if a spatial shard
+// would have no row of its output, if a window reads rows beyond those of a neighbour, or if no layer can run on rows.
+// Refers to `graph`, which must outlive it.
 class SpacePlan {
  public:
   SpacePlan(const Graph& graph, int spatial_shards);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kBackward = 2.0 / 3;  // share of back-propagation, which overlaps with exchanges, in compute time
 
-// By node's name: its cost in the whole model, and its FLOPs there.
+// The cost and the FLOPs of each node of the whole model, by name.
 struct WholeCost {
   double seconds = 0, flops = 0;
 };
@@ -25,7 +25,7 @@ std::map<std::string, WholeCost> by_name(const Graph& whole, const std::vector<d
   return all;
 }
 
-// Seconds of one sample.
+// Seconds per sample.
 double compute_s(const Graph& part, const std::map<std::string, WholeCost>& whole, DType dtype) {
   const std::vector<double> flops = node_flops(part, dtype);
   double seconds = 0;
@@ -85,7 +85,7 @@ SplitPrice price_split(const Config& config, const Graph& whole, const std::vect
   const DType dtype = config.device.dtype;
   const auto whole_costs = by_name(whole, costs.node_s, dtype);
   const auto micro = static_cast<double>(micro_batch), micros = static_cast<double>(config.batch.accumulation);
-  const double holders = mesh.replicas() * mesh.space();  // of a part: ranks that sum its gradients
+  const double holders = mesh.replicas() * mesh.space();  // ranks that sum the gradients of a part
   const bool crosses = std::set<int>(hosts.begin(), hosts.end()).size() > 1;
   const Link& inside = on_one_host(mesh, hosts) ? costs.network.inside : costs.network.between;
   const Link& across = crosses ? costs.network.between : costs.network.inside;

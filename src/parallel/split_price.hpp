@@ -17,7 +17,7 @@ namespace echelon::inline parallel {
 struct SplitPrice {
   double compute_s = 0;   // layers of the slowest stage, and the optimiser's pass
   double between_s = 0;   // exchanges between the ranks of a replica, and the bubble
-  double exchange_s = 0;  // the gradients' all-reduce, as far as it does not overlap with back-propagation
+  double exchange_s = 0;  // the gradients' all-reduce, except for its overlap with back-propagation
   double step_s() const { return compute_s + between_s + exchange_s; }
 };
 
@@ -26,10 +26,10 @@ struct SplitCosts {
   std::vector<double> node_s;  // by node of the whole graph: seconds of one sample, forward and backward
   Network network;
   double memory_bytes_per_s = 1e10;  // memory bandwidth in the optimiser's pass
-  double card_bytes = 0;             // memory that a rank has on its card; 0: on the host, where none is bounded
+  double card_bytes = 0;             // memory of the rank's card; 0: on the host, where it is not limited
 };
 
-// The spatial shard whose price and footprint stand for all: one with neighbours on both sides, where there is one.
+// The spatial shard whose price and footprint stand for all: one with neighbours on both sides, if there is one.
 int busiest_spatial_shard(const Mesh& mesh);
 
 // `parts` by stage, of shard 0 and the busiest spatial shard; `hosts` by rank. A step has m = batch.accumulation
@@ -39,7 +39,7 @@ int busiest_spatial_shard(const Mesh& mesh);
 //   exchange_s            = max over s of (ring all-reduce of the stage's gradients - 2/3 f_s), at least 0; nothing is
 //                           subtracted with exchange.overlap = "none"
 // In t_s sums are priced as halving-doubling, gathers as rings, messages as latency + bytes / bandwidth, on the links
-// inside a host where the group lies on one. Model groups share the link of a host between hosts.
+// inside a host if the group is on one. Between hosts, model groups share the link of a host.
 SplitPrice price_split(const Config& config, const Graph& whole, const std::vector<Part>& parts, const Mesh& mesh,
                        const std::vector<int>& hosts, std::int64_t micro_batch, const SplitCosts& costs);
 

@@ -48,7 +48,7 @@ std::vector<int> given_stages(const Graph& graph, int stages) {
   return of;
 }
 
-// By node: the elements of one sample that nodes before it compute and it or later nodes read.
+// By node: the elements of one sample that earlier nodes compute and that it or later nodes read.
 std::vector<double> crossing_elems(const Graph& graph) {
   const auto nodes = graph.nodes().size();
   std::vector<int> last_reader(graph.values().size(), -1);

@@ -65,7 +65,7 @@ class Roles {
   bool has_inputs(int i) const {
     return units_in(input(i)) >= shards_ && split(i).with_inputs(probe(input(i))) != nullptr;
   }
-  // Not for (T, F), where the elements of a feature do not lie together.
+  // Not for (T, F), where the elements of a feature are not contiguous.
   bool keeps_channels_apart(int i) const {
     return input(i).rank() != 2 && split(i).on_channels(probe(input(i))) != nullptr;
   }
@@ -224,8 +224,8 @@ class Sharder {
   std::vector<Cut>& cuts_;
   Graph part_;
   std::map<ValueId, ValueId> here_;      // by value of the whole graph
-  std::map<ValueId, ValueId> spread_;    // likewise
-  std::map<ValueId, Units> part_units_;  // of values of which the shard has some units
+  std::map<ValueId, ValueId> spread_;    // by value of the whole graph
+  std::map<ValueId, Units> part_units_;  // for values of which the shard has some units
 };
 
 std::string_view by(Role role) {

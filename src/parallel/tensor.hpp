@@ -8,10 +8,10 @@
 //
 // Tables of embeddings are split by rows: each shard looks up its own tokens, and the results are summed, one
 // all-reduce forward and none backward. A dense layer in front of a softmax cross-entropy keeps its classes: the loss
-// gathers four numbers a label instead of the logits (model/splits/softmax_part.hpp).
+// gathers four numbers per label instead of the logits (model/splits/softmax_part.hpp).
 //
 // A recurrent layer computes some units of its state on each shard, and states are gathered at every step. That is
-// faster where the product of a step takes long compared with a gather, so layers of few units stay whole.
+// faster if the product of a step takes long compared with a gather, so layers with few units stay whole.
 #pragma once
 
 #include <string>
@@ -30,12 +30,12 @@ struct TensorShardCoord {
   std::int64_t recurrent_from = 0;  // recurrent layers with at least this many units are split; 0: none
 };
 
-// How the layers of `graph` with parameters are split, for people: "embedding by rows, 2 lstm by units, dense by
+// How the layers of `graph` with parameters are split, for the user: "embedding by rows, 2 lstm by units, dense by
 // classes; whole: layer_norm".
 std::string shards_text(const Graph& graph, const TensorShardCoord& coord);
 
-// The graph of one shard of `graph`, a stage or a whole model. Appends its cuts to `cuts`, the same ones on every
-// shard. Layers with fewer units than shards stay whole. ConfigError where no layer can be split.
+// Returns the graph of one shard of `graph`, a stage or a whole model. Appends its cuts to `cuts`, which are the same
+// on every shard. Layers with fewer units than shards stay whole. ConfigError if no layer can be split.
 Graph shard_graph(const Graph& graph, const TensorShardCoord& coord, std::vector<Cut>& cuts);
 
 }  // namespace echelon::inline parallel

@@ -24,7 +24,7 @@ bool is_recurrent(const Node& node) { return layer_split(*node.layer).recurrent_
 bool is_sequence(const Value& value) {
   return value.shape.rank() == 2 || (value.shape.rank() == 1 && value.type == ValueType::index);
 }
-// The inputs that Layer::wants_ids and wants_lengths add: one number a sample.
+// The inputs that Layer::wants_ids and wants_lengths add: one number per sample.
 bool is_of_sample(const Value& value) { return value.producer < 0 && (value.name == "ids" || value.name == "lengths"); }
 
 // The inputs that are sequences of the same steps. States (of recurrent layers), ids and lengths follow them.
@@ -209,14 +209,14 @@ class TimeCutter {
   const std::vector<int>& stages_;
   const int chunks_;
   const std::vector<bool> cut_;  // by node
-  std::vector<int> phase_;       // likewise
+  std::vector<int> phase_;       // by node
   ChunkedGraph made_;
   // By value of the whole graph.
   std::map<ValueId, ValueId> whole_value_;
   std::map<ValueId, std::vector<ValueId>> chunks_of_;
-  std::map<std::pair<ValueId, int>, ValueId> joined_;              // .. and stage
-  std::map<std::pair<ValueId, int>, std::vector<ValueId>> split_;  // likewise
-  std::map<int, std::vector<ValueId>> last_outputs_;               // by node: of the chunk added last
+  std::map<std::pair<ValueId, int>, ValueId> joined_;              // by value and stage
+  std::map<std::pair<ValueId, int>, std::vector<ValueId>> split_;  // by value and stage
+  std::map<int, std::vector<ValueId>> last_outputs_;               // by node: outputs of the chunk added last
 };
 
 // By node: the number of recurrent layers on the longest path of sequences to it, itself included.
@@ -250,7 +250,7 @@ std::vector<int> time_chunk_stages(const Graph& whole, const std::vector<double>
   for (const Value& value : whole.values())
     if (value.producer < 0) moved[whole.find(value.name)] = sorted.input(value.name, value.shape, value.type);
   std::vector<double> sorted_costs;
-  std::vector<bool> together;            // with the node before
+  std::vector<bool> together;            // whether it is with the node before
   std::map<int, std::size_t> recurrent;  // by depth: the last one so far
   for (std::size_t i = 0; i < nodes; ++i) {
     const Node& node = whole.nodes()[order[i]];

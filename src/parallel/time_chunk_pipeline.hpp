@@ -2,7 +2,7 @@
 // into c chunks (parallel.time_chunks). While layer l works on chunk t, layer l + 1 works on chunk t - 1: the number of
 // active stages rises from 1 to p, stays there and falls again, in both passes.
 //
-// A rewrite of the graph. A layer whose steps depend on each other through recurrent states alone
+// This is a rewrite of the graph. A layer whose steps depend on each other only through recurrent states
 // (LayerSplit::on_steps) becomes one node for each chunk; these nodes share its parameters. A chunk of a recurrent
 // layer begins with the final states of the chunk before it and returns their gradients, so back-propagation through
 // time is exact. Nodes are listed chunk by chunk, and values cross stages chunk by chunk like every other value
@@ -27,9 +27,9 @@ struct ChunkedGraph {
   std::vector<int> stages;  // by node of `graph`
 };
 
-// The graph with each layer that can be cut as `chunks` nodes. `stages` by node of the whole graph. Chunk t of T steps
-// is [T t / chunks, T (t + 1) / chunks). ConfigError with the layer's file:line where a sequence has fewer steps than
-// chunks, and where the model has no recurrent layer that runs forward in time.
+// Returns the graph with each layer that can be cut as `chunks` nodes. `stages` by node of the whole graph. Chunk t of
+// T steps is [T t / chunks, T (t + 1) / chunks). ConfigError with the layer's file:line if a sequence has fewer steps
+// than chunks, or if the model has no recurrent layer that runs forward in time.
 ChunkedGraph cut_time(const Graph& whole, const std::vector<int>& stages, int chunks);
 
 // The names of the layers that take a sequence and read all its steps at once, without the loss: time chunks do not
