@@ -119,7 +119,7 @@ LayerPtr make_loss(const LossOptions& loss, const SampleForm& form) {
   return make_value_loss(ValueLoss::squared, form.classes);
 }
 
-// ConfigError where a pattern of model.freeze matches nothing, or where nothing is left to train.
+// ConfigError if a pattern of model.freeze matches nothing, or if nothing is left to train.
 void check_frozen(const ModelConfig& model, const Graph& graph) {
   std::vector<std::string> names;
   for (const Node& node : graph.nodes())

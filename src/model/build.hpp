@@ -1,4 +1,4 @@
-// From config to graph.
+// Builds graphs from configurations.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace echelon::inline model {
 
-// The graph of `model` for samples of this form, with the inputs that Graph::input lists; the last node is the loss.
-// ConfigError with the layer's file:line where layers do not fit the samples or each other, and where model.freeze
+// Returns the graph of `model` for samples of this form, with the inputs that Graph::input lists; the last node is the
+// loss. ConfigError with the layer's file:line if layers do not fit the samples or each other, or if model.freeze
 // matches nothing or everything.
 Graph build_model(const ModelConfig& model, const SampleForm& form);
 
@@ -21,8 +21,8 @@ struct LossOptions {
   double label_smoothing = 0;  // softmax
 };
 
-// The graph of these layers: each takes the output of the layer before it unless it names its `inputs` (earlier layers,
-// "samples" or "target"). `freeze`: patterns of Graph::freeze.
+// Returns the graph of these layers: each takes the output of the layer before it unless it names its `inputs` (earlier
+// layers, "samples" or "target"). `freeze` has the patterns of Graph::freeze.
 Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form, const LossOptions& loss = {},
                    const std::vector<std::string>& freeze = {});
 
@@ -30,16 +30,16 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
 // of one sample.
 std::string model_table(const Graph& graph, DType dtype);
 
-// "conv1, bn1: 1,234 of 61,706 parameters"; "" where none is frozen.
+// Returns "conv1, bn1: 1,234 of 61,706 parameters"; "" if none is frozen.
 std::string frozen_text(const ParameterSet& parameters);
 
 struct ModelCosts {
-  std::int64_t parameters = 0;  // learned values, statistics not included
-  double forward_flops = 0;     // of one sample; a multiply-add is 2 FLOPs
-  double backward_flops = 0;    // likewise
-  double activation_bytes = 0;  // of one sample: the sum over all values, without sharing of memory
+  std::int64_t parameters = 0;  // learned values, without statistics
+  double forward_flops = 0;     // per sample; a multiply-add is 2 FLOPs
+  double backward_flops = 0;    // per sample
+  double activation_bytes = 0;  // per sample: the sum over all values, without sharing of memory
 };
-// Counted from the specs of the ops (device/op_spec.hpp) without a device; `dtype`: of activations.
+// Counted from the specs of the ops (device/op_spec.hpp) without a device; `dtype` is that of activations.
 ModelCosts model_costs(const Graph& graph, DType dtype);
 // By node of the graph: forward plus backward FLOPs of one sample.
 std::vector<double> node_flops(const Graph& graph, DType dtype);

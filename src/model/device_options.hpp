@@ -10,11 +10,11 @@
 
 namespace echelon::inline model {
 
-// `threads`: host threads of one op. The index of the GPU is 0 (job/launch.hpp sets it by rank). EnvironmentError where
-// the config asks for bf16 on a CPU without instructions for it, not emulated.
+// `threads`: host threads of one op. The index of the GPU is 0 (job/launch.hpp sets it by rank). EnvironmentError if
+// the config asks for bf16, not emulated, on a CPU without instructions for it.
 DeviceOptions device_options(const DeviceConfig& config, int threads);
 
-// The pace of a rank; none where pace_ms is 0. Reads paced_table: throws as read_paced_table does.
+// The pace of a rank; none if pace_ms is 0. Reads paced_table and throws what read_paced_table throws.
 std::optional<StepPaceOptions> pace_options(const DeviceConfig& config, std::uint64_t seed, int rank);
 
 }  // namespace echelon::inline model

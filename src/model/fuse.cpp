@@ -17,7 +17,7 @@ std::vector<std::vector<int>> readers_of(const Graph& graph) {
   return readers;
 }
 
-// The only reader of the output of `node`, where it has one input, one output and no parameters, and the loss reads
+// The only reader of the output of `node`, if it has one input, one output and no parameters, and if the loss reads
 // neither of the two outputs; else -1.
 int follower(const Graph& graph, const std::vector<std::vector<int>>& readers, const Node& node) {
   if (node.outputs.size() != 1) return -1;

@@ -5,10 +5,10 @@
 
 namespace echelon::inline model {
 
-// A graph that computes the same with fewer passes over memory. Where a value has one reader and Layer::fused_with
-// returns one layer for the two, that layer takes the place of the first and has the output of the second. Its name is
-// that of the first where the first has parameters, else that of the second. The input of the loss keeps its name. The
-// parameters are those of `graph`, in the same order.
+// Returns a graph that computes the same with fewer passes over memory. If a value has one reader and Layer::fused_with
+// returns one layer for the two, that layer replaces the first and has the output of the second. Its name is that of
+// the first if the first has parameters, else that of the second. The input of the loss keeps its name. The parameters
+// are those of `graph`, in the same order.
 Graph fused(const Graph& graph);
 
 }  // namespace echelon::inline model

@@ -21,12 +21,12 @@ namespace echelon::inline model {
 
 using ValueId = int;
 
-// What one element of a value is: a real number of the model's dtype, or an index (class label, token).
+// The kind of an element of a value: a real number of the model's dtype, or an index (class label, token).
 enum class ValueType : std::uint8_t { real, index };
 
 struct Value {
   std::string name;  // "conv1" (a node's first output has the node's name), "conv1.1", or an input's name
-  Shape shape;       // of one sample, without N
+  Shape shape;       // per sample, without N
   ValueType type = ValueType::real;
   int producer = -1;            // node, or -1 for an input of the graph
   bool wants_gradient = false;  // a layer upstream has parameters
@@ -40,7 +40,7 @@ struct Node {
   std::vector<ValueId> outputs;
   std::vector<int> parameters;  // indices into Graph::parameters(), in the order of Layer::parameters
   std::string where;            // "lenet.toml:12", or "zoo lenet"
-  std::string of;  // the layer of which this is a time chunk (parallel/time_chunk_pipeline.hpp); else the name
+  std::string of;               // the layer whose time chunk this is (parallel/time_chunk_pipeline.hpp); else the name
   int owner = -1;  // index of the node that declares the parameters: the first time chunk of the layer; else this node
   int stage = -1;  // stage of the pipeline that the config sets; -1: chosen by cost
 };
@@ -48,21 +48,21 @@ struct Node {
 class Graph {
  public:
   // Adds an input of the whole model: "samples" (C, H, W), (T, F) or tokens (T); "labels" (..); "weights" of the
-  // labels' shape (real; 0 leaves a label out); for pairs of sequences "target" (U), tokens; for sequences of unlike
-  // length "lengths" (), index; for layers with wants_ids "ids" (), index: the low 32 bits of the sample's number in
+  // labels' shape (real; 0 leaves a label out); for pairs of sequences "target" (U), tokens; for sequences of different
+  // lengths "lengths" (), index; for layers with wants_ids "ids" (), index: the low 32 bits of the sample's number in
   // the data set. The name must be new.
   ValueId input(std::string name, const Shape& shape, ValueType type = ValueType::real);
-  // Adds a node behind all others; its inputs exist already. Infers shapes, declares parameters, returns the values of
-  // the outputs. ConfigError, beginning with `where` and the node's name, where the name is taken, the number of inputs
-  // is not Layer::arity, indices and real numbers are mixed up, or Layer::infer refuses the shapes. Nodes `of` one
-  // layer share one set of parameters, states and random draws under that layer's name.
+  // Adds a node behind all others; its inputs must exist. Infers shapes, declares parameters, returns the values of the
+  // outputs. ConfigError, beginning with `where` and the node's name, if the name is taken, the number of inputs is not
+  // Layer::arity, indices and real numbers are mixed up, or Layer::infer refuses the shapes. Nodes with the same `of`
+  // share one set of parameters, states and random draws under that layer's name.
   std::vector<ValueId> add(const std::string& name, const LayerPtr& layer, std::vector<ValueId> inputs,
                            const std::string& where = {}, const std::string& of = {});
 
-  // From now on parameters are frozen that one of these patterns (fnmatch) matches, by their own name or that of their
+  // From now on, freezes parameters if one of these patterns (fnmatch) matches their own name or that of their
   // layer.
   void freeze(std::vector<std::string> patterns) { frozen_ = std::move(patterns); }
-  // A graph without nodes that freezes the same parameters: what a rewrite starts from.
+  // A graph without nodes that freezes the same parameters; a rewrite starts from it.
   Graph blank() const;
 
   // Sets Node::stage of the node added last.
@@ -79,7 +79,7 @@ class Graph {
   const std::vector<Value>& values() const { return values_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const ParameterSet& parameters() const { return parameters_; }
-  ValueId find(std::string_view value_name) const;  // -1 where there is none
+  ValueId find(std::string_view value_name) const;  // -1 if there is none
   std::vector<std::string> value_names() const;     // by ValueId
 
  private:

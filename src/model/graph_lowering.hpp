@@ -53,7 +53,7 @@ class GraphLowering final : public Lowering {
   ValueId input_value(int i) const { return node().inputs[static_cast<std::size_t>(i)]; }
   ValueId output_value(int i) const { return node().outputs[static_cast<std::size_t>(i)]; }
 
-  // Of a frozen parameter: a tensor that nothing reads.
+  // A tensor for a frozen parameter, which nothing reads.
   TensorRef unread(std::string_view what, int j, const Shape& shape, DType dtype);
   bool writes_unread_alone(const std::vector<ArgInfo>& infos, const std::vector<TensorRef>& args) const;
 
@@ -64,7 +64,7 @@ class GraphLowering final : public Lowering {
   int seen_as(int tensor, const Shape& shape);
   int readable(ValueId value);
 
-  // layouts.cpp
+  // Defined in layouts.cpp.
   void choose_layouts(OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int>& args);
   Layout presented(int tensor) const;
   int in_form(int tensor, Layout layout, DType dtype);
@@ -96,14 +96,14 @@ class GraphLowering final : public Lowering {
   int node_ = 0;
   bool backward_ = false;
   std::set<int> unread_;                           // gradients of frozen parameters
-  std::set<int> fixed_plain_;                      // gradients that views of another shape write or read
-  std::map<int, Layout> present_;                  // of this node: the layout offered to the device for a tensor
-  std::vector<std::pair<ValueId, int>> partials_;  // of this node: to add to a value's gradient once it is done
-  std::pair<ValueId, int> last_term_{-1, -1};      // still to add to the gradient of the next node's output; -1: none
-  std::vector<std::pair<int, int>> detours_;       // of this op: (memory, tensor that is written instead)
+  std::set<int> fixed_plain_;                      // gradients that views with another shape write or read
+  std::map<int, Layout> present_;                  // for this node: the layout offered to the device for a tensor
+  std::vector<std::pair<ValueId, int>> partials_;  // for this node: to be added to a value's gradient once it is done
+  std::pair<ValueId, int> last_term_{-1, -1};      // to be added to the gradient of the next node's output; -1: none
+  std::vector<std::pair<int, int>> detours_;       // for this op: (memory, tensor that is written instead)
   std::map<int, ValueId> gradient_of_;             // tensors that grad_input returned
   std::set<int> synchronised_;                     // nodes that sum over replicas
-  std::map<int, std::int64_t> cells_;              // by node, where count_cells says
+  std::map<int, std::int64_t> cells_;              // by node for which count_cells was called
   std::map<std::pair<int, int>, int> saved_;       // (node, pair) -> tensor
   std::map<std::pair<int, OpKind>, Op*> packers_;  // (owner, kind) -> the op of its first chunk that was lowered
   std::map<std::pair<int, int>, Layout> used_;     // (node, input) -> the layout that its forward op read

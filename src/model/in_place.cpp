@@ -5,7 +5,7 @@
 namespace echelon::inline model {
 namespace {
 
-// The arguments whose memory the output, the last argument, may take; those whose last use comes first at the front.
+// The arguments whose memory the output, the last argument, may use; those that are used last first come at the front.
 std::vector<std::size_t> candidates(OpKind kind) {
   switch (kind) {
     case OpKind::activation_forward: return {0};

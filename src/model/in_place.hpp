@@ -6,7 +6,7 @@
 
 namespace echelon::inline model {
 
-// The output of an activation, a sum or the backward op of a softmax gets the memory of an input where that op is the
+// The output of an activation, a sum or the backward op of a softmax gets the memory of an input if that op is the
 // first writer of the output and the last user of the input, and both have the same layout. Changes
 // LoweredTensor::storage; called once, before memory is planned. Returns the number of outputs that moved.
 int overlay_in_place(Lowered& lowered);

@@ -1,5 +1,5 @@
-// A layer: mathematics on the shapes of one sample. It never sees a rank, a device or a batch's place in the run; how a
-// layer is divided over ranks stands in splits/layer_split.hpp.
+// A layer: mathematics on the shapes of one sample. It knows no rank, no device and no position of a batch in the run;
+// splits/layer_split.hpp defines how a layer is divided over ranks.
 //
 // A layer object is immutable, made from its attributes (TOML or zoo code), and shared by graphs and their rewrites.
 // Calls in this order:
@@ -49,10 +49,10 @@ class Layer {
   // Whether the graph's input "ids" (), the sample's number in the data set, is added as the last input.
   virtual bool wants_ids() const { return false; }
   // Whether the graph's input "lengths" (), the number of used places of a padded sequence, is added as an input
-  // (before "ids") where the data has sequences of unlike length.
+  // (before "ids") if the data has sequences of different lengths.
   virtual bool wants_lengths() const { return false; }
-  // The input whose places "lengths" counts. It is left out where that input does not run along the places of
-  // "samples", as the sequences that come from "target" do not.
+  // The input whose places "lengths" counts. "lengths" is not added if that input does not run along the places of
+  // "samples", as is the case for sequences that come from "target".
   virtual int lengths_of() const { return 0; }
   // Whether this input holds indices (tokens, labels) and no real numbers.
   virtual bool reads_indices(int input) const {
@@ -61,28 +61,28 @@ class Layer {
   }
   // Whether the outputs hold indices.
   virtual bool gives_indices() const { return false; }
-  // Whether the gradients of the outputs are computed even where neither this layer nor one before it has parameters
-  // (values that another rank computed).
+  // Whether the gradients of the outputs are computed even if neither this layer nor one before it has parameters (for
+  // values that another rank computed).
   virtual bool learns_elsewhere() const { return false; }
-  // By output: its shape. At least one. ConfigError where the input shapes do not fit, with the extent in question and
-  // the nearest that fits; Graph::add adds the node's name and file:line.
+  // By output: its shape. At least one. ConfigError if the input shapes do not fit, with the extent in question and the
+  // nearest one that fits; Graph::add adds the node's name and file:line.
   virtual std::vector<Shape> infer(std::span<const Shape> inputs) const = 0;
   // The parameters for these input shapes, in the order of Lowering::parameter.
   virtual std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const {
     (void)inputs;
     return {};
   }
-  // One layer that computes this layer and then `next`, the only reader of its output, with the parameters of this one;
-  // null where there is none (model/fuse.hpp).
+  // Returns one layer that computes this layer and then `next`, the only reader of its output, with the parameters of
+  // this layer; null if there is none (model/fuse.hpp).
   virtual LayerPtr fused_with(const Layer& next) const;
-  // This layer with a ReLU of its input included; null where there is none.
+  // This layer with a ReLU of its input included; null if there is none.
   virtual LayerPtr behind_relu() const { return nullptr; }
-  // How the layer is divided over ranks (model/splits/layer_split.hpp); null where it cannot be divided.
+  // How the layer is divided over ranks (model/splits/layer_split.hpp); null if it cannot be divided.
   virtual const LayerSplit* split() const { return nullptr; }
   // Appends the ops that compute every output from the inputs.
   virtual void forward(Lowering& lowering) const = 0;
-  // Appends the ops that write the gradients of the inputs (where Lowering::wants_grad_input) and of the parameters
-  // from those of the outputs. Only in training, after `forward` of the same program.
+  // Appends the ops that compute the gradients of the inputs (if Lowering::wants_grad_input) and of the parameters from
+  // those of the outputs. Only in training, after `forward` of the same program.
   virtual void backward(Lowering& lowering) const = 0;
 };
 

@@ -71,7 +71,7 @@ void GraphLowering::choose_layouts(OpSpec& spec, const std::vector<ArgInfo>& inf
   }
 }
 
-// The tensor that an op writes instead of `target`, where the op's layout or dtype differs from that of the memory.
+// Returns the tensor that an op writes instead of `target` if the op's layout or dtype differs from that of the memory.
 int GraphLowering::detour(int target, Layout layout, DType dtype) {
   const LoweredTensor like = table_.at(target);
   const int written = table_.fresh(like.name, like.shape, dtype, layout);

@@ -62,7 +62,7 @@ void GraphLowering::keep_readable() {
   }
 }
 
-// The tensor that Program::value returns: the f32 copy that the loss reads where the value is in halves.
+// The tensor that Program::value returns: the f32 copy that the loss reads if the value is in halves.
 int GraphLowering::readable(ValueId value) {
   const int tensor = table_.value(value);
   const int wide = table_.copy_in(tensor, Layout::plain, wide_of(dtype_));
@@ -181,8 +181,8 @@ TensorRef GraphLowering::zeros(std::string_view tag, const Shape& shape, bool wi
   return {tensor};
 }
 
-// What the node before this one gets as the gradient of its output is added up when that node, the next to be lowered,
-// asks for it: grad_output_terms.
+// The gradient of the previous node's output is added up only when that node, which is lowered next, asks for it by
+// grad_output_terms.
 void GraphLowering::add_to_gradient(ValueId value, int partial) {
   add_last_term();
   last_term_ = {value, partial};
@@ -195,7 +195,7 @@ void GraphLowering::add_last_term() {
   if (value >= 0) table_.set_gradient(value, sum(table_.gradient(value), term), false);
 }
 
-// Complete so far; -1 before its first writer is lowered.
+// Returns the complete gradient so far; -1 before its first writer is lowered.
 int GraphLowering::gradient(ValueId value) {
   if (last_term_.first == value) add_last_term();
   return table_.gradient(value);
@@ -213,7 +213,7 @@ int GraphLowering::sum(int a, int b) {
   return total;
 }
 
-// Features (N, F) may be an op's (N, C, 1, 1), rows of images its channels.
+// Converts a shape: features (N, F) may be an op's (N, C, 1, 1), rows of images its channels.
 int GraphLowering::seen_as(int tensor, const Shape& shape) {
   if (table_.at(tensor).shape == shape) return tensor;
   const int seen = table_.view(in_layout(tensor, Layout::plain), shape);
@@ -314,8 +314,8 @@ void GraphLowering::transfer(int cut, TensorRef from, TensorRef to, bool wide) {
   finish_detours();
 }
 
-// A received tensor is plain and overwrites. Where the gradient has a writer already or another layout, it goes into a
-// tensor of its own, which is added to the gradient after the node.
+// A received tensor is plain and overwrites. If the gradient already has a writer or another layout, the received
+// tensor goes into a separate one, which is added to the gradient after the node.
 int GraphLowering::written_whole(int tensor) {
   if (table_.storage(tensor).first < 0 && table_.at(tensor).layout == Layout::plain) return tensor;
   const auto value = gradient_of_.find(tensor);

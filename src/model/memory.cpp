@@ -17,7 +17,7 @@ struct Block {
   std::size_t begin, end;
 };
 
-// Offset of the tightest gap of at least `bytes` between `taken` blocks (sorted by begin); behind them where none fits.
+// Offset of the tightest gap of at least `bytes` between `taken` blocks (sorted by begin); behind them if none fits.
 std::size_t best_gap(const std::vector<Block>& taken, std::size_t bytes) {
   std::size_t best = 0, best_room = std::numeric_limits<std::size_t>::max(), free_from = 0;
   bool found = false;

@@ -17,14 +17,14 @@ struct Lifetime {
 
 struct MemoryPlan {
   std::vector<std::size_t> offsets;  // multiples of kTensorAlignment, by tensor
-  std::size_t bytes = 0;             // of the one allocation
+  std::size_t bytes = 0;             // size of the one allocation
 };
 
-// Offsets for all tensors, by index: largest first, each into the smallest gap that fits between the tensors that are
-// placed already and live at the same time. O(n^2) for n tensors.
+// Returns offsets for all tensors, by index: largest first, each in the smallest gap that fits between the tensors that
+// are already placed and are live at the same time. O(n^2) for n tensors.
 MemoryPlan plan_memory(std::span<const Lifetime> tensors);
 
-// Throws an internal error where two tensors that live at the same time overlap, or one ends behind `plan.bytes`.
+// Throws an internal error if two tensors that are live at the same time overlap, or if one ends behind `plan.bytes`.
 void check_memory_plan(std::span<const Lifetime> tensors, const MemoryPlan& plan);
 
 }  // namespace echelon::inline model

@@ -17,7 +17,7 @@
 namespace echelon::inline model {
 namespace {
 
-constexpr std::size_t kLossBytes = 3 * sizeof(double);  // of LossSums, on the device
+constexpr std::size_t kLossBytes = 3 * sizeof(double);  // size of LossSums on the device
 
 }  // namespace
 

@@ -2,11 +2,11 @@
 // tensor.
 //
 // Several programs (training, evaluation, another batch size) share the arenas. All functions are called by the rank's
-// compute thread. `forward` and `backward` enqueue work on the device and allocate nothing; they return before it is
-// done, unless a callback waits. Pipelines run several forwards before the backwards: each micro-batch in flight has
-// activations of its own, and the ops are the same.
-//
-// The graph of a part of a model (src/parallel) may have no loss: its backward pass begins with gradients that other
+// compute thread. `forward` and `backward` enqueue work on the device and allocate
+// nothing; they return before it is done, unless a callback waits. Pipelines run
+// several forwards before the backwards: each micro-batch in flight has its own
+// activations, and the ops are the same. The graph of a part of a model
+// (src/parallel) may have no loss: its backward pass begins with gradients that other
 // ranks send.
 #pragma once
 
@@ -30,11 +30,11 @@ namespace echelon::inline model {
 struct ProgramOptions {
   std::int64_t batch = 1;           // N
   bool training = true;             // false: forward only, batch norm by its running statistics
-  std::optional<DType> dtype = {};  // of activations; none: that of the arenas. Halves and f32 arenas: mixed precision
+  std::optional<DType> dtype = {};  // for activations; none: that of the arenas. Halves and f32 arenas: mixed precision
   bool keep_values = false;         // every value stays readable after a forward pass, so that tensors share no memory
-  int state_slots = 1;              // micro-batches of a step, each with recurrent states of its own
+  int state_slots = 1;              // micro-batches of a step, each with its own recurrent states
   int in_flight = 1;                // micro-batches whose activations are held at once
-  bool replay = false;              // ops between two callbacks are replayed (replay.hpp) where the device records
+  bool replay = false;              // ops between two callbacks are replayed (replay.hpp) if the device can record
 };
 
 // The scalars of the pass of one micro-batch.
@@ -49,7 +49,7 @@ struct PassScalars {
   int in_flight = 0;          // activations: below ProgramOptions::in_flight
 };
 
-// A transfer between two ops of a split model: `from` is to be sent, `to` to be filled; null data where one is absent.
+// A transfer between two ops of a split model: `from` is sent, `to` is filled; the data is null if one is absent.
 struct Transfer {
   int cut = -1;
   bool backward = false;
@@ -74,32 +74,32 @@ struct OpReport {
 
 class Program {
  public:
-  // Lowers the graph (model/lowered.hpp) for the arenas' device and allocates its memory; the arenas hold the
-  // parameters of this graph and outlive the program. Throws MemoryError above the device's limit,
-  // EnvironmentError where the device cannot make an op.
+  // Lowers the graph (model/lowered.hpp) for the arenas' device and allocates its memory. The arenas hold the
+  // parameters of this graph and must outlive the program. Throws MemoryError above the device's limit,
+  // EnvironmentError if the device cannot make an op.
   Program(const Graph& graph, Arenas& arenas, const ProgramOptions& options);
   ~Program();
   Program(const Program&) = delete;
 
   std::int64_t batch() const;
   // Device memory of a graph input, (N, ..), plain, in the arenas' dtype or i32; the caller fills it before `forward`
-  // (Device::to_device). Throws where the graph has no such input.
+  // (Device::to_device). Throws if the graph has no such input.
   Tensor input(std::string_view name, int in_flight = 0) const;
-  // Of all inputs of one micro-batch.
+  // Bytes of all inputs of one micro-batch.
   std::size_t input_bytes() const;
-  // "ids" exists only where a layer reads it; "target" and "lengths" where the data has them.
+  // "ids" exists only if a layer reads it, "target" and "lengths" only if the data has them.
   bool has_input(std::string_view name) const;
-  // Device memory of a value after a forward pass, (N, ..), plain. Logits (the input of the loss) always; other values
-  // with `keep_values` where their layout is plain. ConfigError otherwise, and for an unknown name. In mixed precision
-  // logits are f32, others halves.
+  // Device memory of a value after a forward pass, (N, ..), plain. Always available for logits (the input of the loss);
+  // for other values with `keep_values` if their layout is plain. ConfigError otherwise, and for an unknown name. In
+  // mixed precision logits are f32, others halves.
   Tensor value(std::string_view name) const;
 
   void forward(const PassScalars& scalars);
-  // After a forward with the same `in_flight`. `ready`, where given, is called with the arena range of each node's
-  // gradients once all ops that write it are enqueued, in the order in which back-propagation finishes them.
+  // To be called after a forward with the same `in_flight`. `ready`, if given, is called with the arena range of each
+  // node's gradients once all ops that write it are enqueued, in the order in which back-propagation finishes them.
   void backward(const PassScalars& scalars, const std::function<void(ArenaRange)>& ready = {});
-  // Callback before the ops of a node with the arena range of its parameters: returns once they hold the values of this
-  // step (for exchanges that overlap with the forward pass).
+  // Callback before the ops of a node, with the arena range of its parameters: it returns once they hold the values of
+  // this step (for exchanges that overlap with the forward pass).
   void set_wait_parameters(std::function<void(ArenaRange)> wait);
 
   // Callback between two ops with an f64 tensor (2, C), plain, which it replaces by the sum over all replicas
@@ -107,12 +107,12 @@ class Program {
   void set_sum_over_replicas(std::function<void(const Tensor&)> sum);
 
   // Callback for the transfers of a split model, in the order of ops. It returns once `from` may be overwritten and
-  // `to` is filled for the next op of the device. Must be set where the graph has cuts.
+  // `to` is filled for the next op of the device. Must be set if the graph has cuts.
   void set_transfer(std::function<void(const Transfer&)> transfer);
 
   // From now on each op takes its share of the pace of a step in which this program runs forward and backward `passes`
   // times (device/paced/step_pace.hpp); transfers and sums over replicas come on top. For devices whose ops run on the
-  // host, without recordings. It outlives the program.
+  // host, without recordings. `pace` must outlive the program.
   void set_pace(StepPace& pace, double passes);
 
   // Sums over all forward passes since the last reset; waits for the device. Zeros for a graph without a loss.
@@ -129,15 +129,15 @@ class Program {
   // Saves or loads each state as one tensor (slots, N, H), per_replica; another number of replicas resets it.
   void visit_state(StateVisitor& visitor);
 
-  // Bytes of device memory that this program holds beside the arenas.
+  // Bytes of device memory that this program holds in addition to the arenas.
   std::size_t activation_bytes() const;
   std::size_t scratch_bytes() const;
 
   // All device ops in order, transfers left out.
   std::vector<OpReport> ops() const;
   // Runs one forward and one backward with a synchronisation around each op, without transfers; `seconds` are wall
-  // times of one run. Where the device records, an op runs 8 times from one recording, so that the launch by the host
-  // hardly counts; gradients that are added to then hold too much. The inputs hold any data.
+  // times of one run. If the device can record, an op runs 8 times from one recording, so that the host's launch time
+  // hardly counts; gradients that are added to then have wrong values. The inputs may hold any data.
   std::vector<OpReport> profile();
 
  private:

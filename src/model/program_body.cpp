@@ -43,7 +43,7 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
 void Program::Body::place_tensors() {
   const int end = static_cast<int>(lowered.ops.size());
   std::vector<Lifetime> lifetimes;
-  std::vector<std::size_t> owner;  // tensors with memory of their own
+  std::vector<std::size_t> owner;  // tensors with their own memory
   for (std::size_t id = 0; id < lowered.tensors.size(); ++id) {
     const LoweredTensor& tensor = lowered.tensors[id];
     const bool own = tensor.home == Home::activation && tensor.storage == static_cast<int>(id);
@@ -103,7 +103,7 @@ void* Program::Body::address(int id, int in_flight) const {
                               offset[static_cast<std::size_t>(tensor.storage)]);
 }
 
-// Null data for id -1.
+// The data is null for id -1.
 Tensor Program::Body::tensor(int id, int in_flight) const {
   if (id < 0) return {};
   const LoweredTensor& tensor = lowered.tensors[static_cast<std::size_t>(id)];
@@ -177,7 +177,7 @@ void Program::Body::run_range(int begin, int end, const PassScalars& scalars) {
   for (int i = begin; i < end; ++i) run(i, scalars);
 }
 
-// A span for each layer, or part of one that a callback cuts.
+// Records a span for each layer, or for each part of a layer that a callback interrupts.
 void Program::Body::run_traced(int begin, int end, const PassScalars& scalars) {
   for (int i = begin; i < end;) {
     const int node = lowered.ops[static_cast<std::size_t>(i)].node;

@@ -1,5 +1,5 @@
 // The parts of a program: the lowered graph, the addresses of its tensors, and the execution of its ops. Included by
-// program.cpp and program_body.cpp alone.
+// only by program.cpp and program_body.cpp.
 #pragma once
 
 #include <array>
@@ -32,19 +32,19 @@ struct Program::Body {
   double time_of(int op, const PassScalars& scalars);
   ArenaRange range_of(int node) const;
 
-  std::vector<std::string> names;  // of the values of the graph before fusion
+  std::vector<std::string> names;  // names of the values of the graph before fusion
   Graph graph;
   Arenas& arenas;
   Device& device;
   ProgramOptions options;
   Lowered lowered;
   Memory activations, scratch, states;
-  Memory losses;                                                   // on the host: of each micro-batch in flight
+  Memory losses;                                                   // on the host: losses of each micro-batch in flight
   int slot = 0;                                                    // the state slot that `pointers` refer to
   std::vector<std::size_t> offset;                                 // by tensor, of its storage
   std::size_t activations_each = 0;                                // bytes of one micro-batch in flight
   std::vector<std::vector<std::array<void*, kMaxArgs>>> pointers;  // by micro-batch in flight, then op
-  std::vector<ArenaRange> ranges;                                  // by node: of the parameters that it owns
+  std::vector<ArenaRange> ranges;                                  // by node: range of the parameters that it owns
   std::vector<std::uint64_t> node_keys;                            // by node: hash of its layer's name
   std::vector<int> ready_node;  // by op: node whose gradients are written after it; -1
   std::function<void(ArenaRange)> wait_parameters;

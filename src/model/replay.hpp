@@ -1,5 +1,5 @@
-// Runs ranges of a program's ops; on a device that can record (Device::records, CUDA graphs) from recordings, each of
-// which is one launch.
+// Runs ranges of a program's ops. On a device that can record (Device::records, CUDA graphs) it uses recordings, each
+// of which is one launch.
 //
 // A recording repeats its ops with the addresses, accumulate bits and scalars of the pass in which it was taken. It is
 // valid only for passes with the same values of the scalars that its ops read, and is taken after kWarm such passes
@@ -40,7 +40,7 @@ class Replay {
   };
   struct Take {
     RecordedScalars recorded;
-    int passes = 0;  // that ran op by op
+    int passes = 0;  // number of passes that ran op by op
     std::unique_ptr<Recording> recording = nullptr;
   };
   // Consecutive ops, either all recorded as one or all run one by one.
@@ -52,7 +52,7 @@ class Replay {
   };
 
   static constexpr int kWarm = 2;
-  static constexpr std::size_t kMostTakes = 8;  // of a piece; beyond it the least recently used is dropped
+  static constexpr std::size_t kMostTakes = 8;  // limit per piece, beyond which the least recently used is dropped
 
   std::vector<Piece> pieces_of(int begin, int end) const;
   void run_piece(Piece& piece, const PassScalars& scalars);

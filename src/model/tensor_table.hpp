@@ -31,9 +31,9 @@ class TensorTable {
   // The gradient of a value; -1 before its first writer is lowered.
   int gradient(ValueId value) const;
   void set_gradient(ValueId value, int tensor, bool shared);
-  // True where writing into the gradient's tensor would change another value's gradient too.
+  // Whether writing to the gradient's tensor would also change another value's gradient.
   bool gradient_shared(ValueId value) const;
-  // True where the gradient must be plain because views of another shape write and read it.
+  // Whether the gradient must be plain because views with another shape write and read it.
   bool gradient_plain(ValueId value) const;
   int view(int tensor, const Shape& shape);
 
@@ -66,7 +66,7 @@ class TensorTable {
   DType dtype_;
   std::vector<LoweredTensor> tensors_;
   std::vector<int> value_tensor_;      // by value
-  std::vector<ValueId> root_;          // by value: whose gradient it shares
+  std::vector<ValueId> root_;          // by value: the value whose gradient it shares
   std::vector<bool> has_views_;        // by root
   std::vector<int> gradient_tensor_;   // by root
   std::vector<bool> gradient_shared_;  // by root

@@ -1,5 +1,5 @@
-// Sum of two or more values of one shape, the end of a residual block. A ReLU behind it runs in the last sum; backward
-// one pass adds up the gradient of its output, where that has two terms, and cuts it.
+// The sum of two or more values of one shape, as at the end of a residual block. A ReLU behind it is part of the last
+// sum; backward, one pass adds the terms of its output's gradient, if there are two, and masks the sum.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -56,7 +56,7 @@ class Add final : public SplittableLayer {
   LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Add>(*this); }
 
  private:
-  // With relu.
+  // For sums with relu.
   static TensorRef gradient_of_sum(Lowering& lowering) {
     const Shape shape = lowering.input_shape(0);
     const TensorRef y = lowering.output(0), dsum = lowering.kept("d sum", shape, lowering.dtype());

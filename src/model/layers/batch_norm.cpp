@@ -136,7 +136,7 @@ class BatchNorm final : public SplittableLayer {
     lowering.give_gradient(0, dx);
   }
 
-  // `sums` over the rows and samples of this rank become those over all rows and samples of one normalisation.
+  // Turns `sums` over the rows and samples of this rank into those over all rows and samples of one normalisation.
   TensorRef of_all(Lowering& lowering, std::string_view tag, TensorRef sums) const {
     if (cut_ >= 0) {
       const TensorRef own = sums;

@@ -1,4 +1,4 @@
-// Fully connected layer with optional bias: (F) -> (K), y = x w^T + b; of a sequence, (T, F) -> (T, K), at each place.
+// Fully connected layer with optional bias: (F) -> (K), y = x w^T + b; for a sequence, (T, F) -> (T, K), at each place.
 // Images need a flatten layer before it.
 // Weights are (K, F), biases (K).
 #include <fmt/format.h>

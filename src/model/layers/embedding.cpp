@@ -30,7 +30,7 @@ class Embedding final : public SplittableLayer {
     return {Shape{inputs[0][0], units_}};
   }
 
-  // As PyTorch: normal with standard deviation 1.
+  // PyTorch's initial values: normal with standard deviation 1.
   std::vector<ParameterDecl> parameters(std::span<const Shape>) const override {
     ParameterDecl table{"weight", Shape{vocabulary_, units_}, Init{Init::Kind::normal, 1.0}};
     table.sparse = sparse_;

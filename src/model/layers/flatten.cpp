@@ -1,4 +1,4 @@
-// (C, H, W) -> (C*H*W): the same memory under another shape; no op unless the input lies in another layout than plain.
+// (C, H, W) -> (C*H*W): the same memory with another shape; no op unless the layout of the input is not plain.
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"
 #include "model/splits/layer_split.hpp"

@@ -1,5 +1,5 @@
 // Layer normalisation (Ba et al. 2016) of each sample: over its features (F), over the features of each step
-// of a sequence (T, F), or over a whole image (C, H, W); with a weight and a bias for each value that is averaged over.
+// of a sequence (T, F), or over a whole image (C, H, W); with a weight and a bias for each value in the average.
 #include <fmt/format.h>
 
 #include "base/error.hpp"

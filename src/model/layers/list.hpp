@@ -1,6 +1,6 @@
 // Every layer that a config can name, made from an entry of [[model.layers]].
 //
-// Adding a layer: a file here with `LayerPtr make_<type>(const LayerConfig&)`, a line in config/traits/layers.hpp, new
+// To add a layer: a file here with `LayerPtr make_<type>(const LayerConfig&)`, a line in config/traits/layers.hpp, new
 // keys in config/keys/layers.cpp, and a row in tests/support/layer_rows.cpp.
 #pragma once
 

@@ -1,7 +1,7 @@
-// Max and average pooling: (C, H, W) -> (C, P, Q), the stride being the kernel unless given; and the mean of each
-// channel over the whole image: (C, H, W) -> (C, 1, 1).
+// Max and average pooling: (C, H, W) -> (C, P, Q), where the stride is the kernel unless it is given; and the mean of
+// each channel over the whole image: (C, H, W) -> (C, 1, 1).
 //
-// A maximum ignores padding; an average divides by the cells inside the image, or by all of the window where
+// A maximum ignores padding; an average divides by the cells inside the image, or by all cells of the window if
 // `count_padding` is set.
 #include <fmt/format.h>
 
@@ -92,7 +92,7 @@ class Pool final : public PoolLayer {
     return dims;
   }
 
-  // Rows that the windows read and x does not have lie outside the image.
+  // Rows that the windows read and that x does not have are outside the image.
   void pad_rows(PoolDims& dims) const {
     const std::int64_t padding = window_.padding.rows;
     dims.pad_h = std::max<std::int64_t>(0, padding - rows_->begin * dims.stride_h);

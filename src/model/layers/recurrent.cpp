@@ -7,7 +7,7 @@
 //   carry = true              truncated back-propagation through time (Williams, Peng 1990): a batch begins with the
 //                             states that the last batch of this program ended with, without gradients of them
 //
-// Where sequences have different lengths, a layer along the places of "samples" keeps its state behind the last place.
+// If sequences have different lengths, a layer along the places of "samples" keeps its state behind the last place.
 //
 // A time chunk of a longer sequence (on_steps) takes the final states of the chunk before it as inputs; with `carry`
 // the first chunk loads the states of the last batch and the last chunk stores them. Parts of the units (on_states):
@@ -78,7 +78,7 @@ class Recurrent final : public SplittableLayer {
     return outputs;
   }
 
-  // As PyTorch: uniform in +-1/sqrt(H). Biases do not decay.
+  // PyTorch's initial values: uniform in +-1/sqrt(H). Biases do not decay.
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     const Init init{Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(form_.H))};
     const std::int64_t rows = gates_of(form_.cell) * form_.H;
@@ -126,7 +126,7 @@ class Recurrent final : public SplittableLayer {
   std::int64_t state_units() const override { return form_.H; }
 
  private:
-  // The arguments that forward and backward have in common: x, parameters, states, lengths.
+  // The arguments common to forward and backward: x, parameters, states, lengths.
   std::vector<TensorRef> inputs(Lowering& lowering) const {
     std::vector<TensorRef> args{lowering.input(kSequence)};
     for (int j = 0; j < kParameters; ++j) args.push_back(lowering.parameter(j));
@@ -156,7 +156,7 @@ class Recurrent final : public SplittableLayer {
 };
 
 // `in`: copies the program's states to the initial states of this batch; else the final states to the program's states,
-// which are f32 where activations are halves.
+// which are f32 if activations are halves.
 void move_states(Lowering& lowering, const RecurrentForm& form, bool in) {
   const Shape shape = state_shape(lowering, form);
   const DType here = lowering.dtype(), kept = wide_of(here);

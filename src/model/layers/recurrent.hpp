@@ -9,8 +9,8 @@
 
 namespace echelon::inline model {
 
-enum RecurrentInput : int { kSequence = 0, kState = 1 };             // (N, T, F); (N, H), c of lstm behind h
-enum RecurrentOutput : int { kPlaces = 0, kLastH = 1, kLastC = 2 };  // (N, T, H); (N, H); (N, H), lstm alone
+enum RecurrentInput : int { kSequence = 0, kState = 1 };             // (N, T, F); (N, H), followed by c for lstm
+enum RecurrentOutput : int { kPlaces = 0, kLastH = 1, kLastC = 2 };  // (N, T, H); (N, H); (N, H), only for lstm
 
 struct RecurrentForm {
   Cell cell;
@@ -28,7 +28,7 @@ inline bool has_lengths(const Lowering& lowering) {
 inline bool begins_with_inputs(const Lowering& lowering) {
   return lowering.inputs() - (has_lengths(lowering) ? 1 : 0) > 1;
 }
-// Whether the states before the first step are given or those of the last batch, not zeros.
+// Whether the states before the first step are given or are those of the last batch, instead of zeros.
 inline bool begins_with_states(const Lowering& lowering, const RecurrentForm& form) {
   return form.loads_recurrent_state || begins_with_inputs(lowering);
 }

@@ -12,14 +12,14 @@
 
 namespace echelon::inline model {
 
-// Which of the units of the whole layer a part has; none: all of them.
+// The units of the whole layer that a part has; none: all of them.
 struct WeightPart {
   std::optional<Units> outputs, inputs;
 };
 
-// "weight" of this shape, (outputs, inputs, ..), and, where wanted, "bias" (outputs), both uniform in
-// +-1/sqrt(fan_in): what PyTorch starts these layers with (He et al. 2015 with a = sqrt(5)). fan_in counts all `inputs`
-// of the whole layer. Biases do not decay.
+// "weight" of this shape, (outputs, inputs, ..), and optionally "bias" (outputs), both uniform in +-1/sqrt(fan_in),
+// PyTorch's initial values for these layers (He et al. 2015 with a = sqrt(5)). fan_in counts all `inputs` of the whole
+// layer. Biases do not decay.
 inline std::vector<ParameterDecl> weight_and_bias(const Shape& weight, bool bias, const std::optional<Units>& inputs) {
   const std::int64_t fan_in = inputs ? weight.row_elems() / weight[1] * inputs->all : weight.row_elems();
   const Init init{Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(fan_in))};
@@ -28,7 +28,7 @@ inline std::vector<ParameterDecl> weight_and_bias(const Shape& weight, bool bias
   return decls;
 }
 
-// LayerSplit::slices of these parameters. The bias of a part with some of the inputs is in that part alone.
+// LayerSplit::slices of these parameters. Only the part with the first inputs has the bias, if inputs are divided.
 inline std::vector<ParameterSlice> weight_and_bias_slices(const Shape& weight, bool bias, const WeightPart& part) {
   if (!part.outputs && !part.inputs) return {};
   std::vector<std::int64_t> whole(weight.extents().begin(), weight.extents().end()), offset(whole.size(), 0);
@@ -48,7 +48,7 @@ inline void lower_weighted_forward(Lowering& lowering, const OpSpec& forward, bo
     lowering.op(forward, {lowering.input(0), lowering.parameter(0), lowering.output(0)}, ScaleSource::one, 0);
 }
 
-// Ops dw [, db] from (x, dy), then dx from (dy, w) where the gradient of the input is wanted, both pair 0.
+// Ops dw [, db] from (x, dy), then dx from (dy, w) if the gradient of the input is needed, both pair 0.
 inline void lower_weighted_backward(Lowering& lowering, const OpSpec& weights, const OpSpec& data, bool bias) {
   const TensorRef x = lowering.input(0), dy = lowering.grad_output(0);
   if (bias)

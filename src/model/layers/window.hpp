@@ -18,8 +18,8 @@ struct RowsColumns {
   friend bool operator==(const RowsColumns&, const RowsColumns&) = default;
 };
 
-// The value of a key: one number for both, or [rows, columns]; `missing` where the key is not given. ConfigError with
-// the key's name for more than two numbers and for a number below `least`.
+// The value of a key: one number for both, or [rows, columns]; `missing` if the key is not given. ConfigError with the
+// key's name for more than two numbers and for a number below `least`.
 RowsColumns rows_columns(const std::vector<std::int64_t>& values, RowsColumns missing, std::int64_t least,
                          std::string_view key);
 // As above for a key that must be given, at least 1.
@@ -31,8 +31,8 @@ void require_image(const Shape& input, std::string_view what);
 struct Window {
   RowsColumns kernel, stride, padding{0, 0}, dilation;
 };
-// (channels, P, Q) for an image (C, H, W), P = (H + 2 padding - dilation (R - 1) - 1) / stride + 1 rounded down, Q
-// likewise. ConfigError with the extent and the nearest that fits where the window is larger than the padded image.
+// (channels, P, Q) for an image (C, H, W), where P = (H + 2 padding - dilation (R - 1) - 1) / stride + 1 rounded down,
+// and Q accordingly. ConfigError with the extent and the nearest one that fits if the window exceeds the padded image.
 Shape slide(const Window& window, const Shape& input, std::int64_t channels);
 // The rows that the window reads (LayerSplit::row_window).
 RowWindow rows_of(const Window& window);

@@ -12,7 +12,7 @@ namespace echelon::inline model {
 //   squared   sum of w (x - t)^2; `classes` must be 0 (labels are real numbers)
 //   logistic  sum of w (log(1 + e^x) - t x), binary cross-entropy of logits; labels in [0, 1], or `classes` = 2; a
 //             prediction is correct where x > 0 agrees with t > 1/2
-// Sums are kept as by make_softmax_loss. ConfigError for other `classes`.
+// Sums are kept as in make_softmax_loss. ConfigError for other `classes`.
 LayerPtr make_value_loss(ValueLoss loss, std::int64_t classes);
 
 }  // namespace echelon::inline model

@@ -83,7 +83,7 @@ class Gather final : public Layer {
   void forward(Lowering& lowering) const override { lowering.transfer(cut_, lowering.input(0), lowering.output(0)); }
   void backward(Lowering& lowering) const override {
     if (!lowering.wants_grad_input(0)) return;
-    const Shape y = lowering.output_shape(0);  // for the op a sequence is N*T samples of F channels
+    const Shape y = lowering.output_shape(0);  // for the op, a sequence is N*T samples of F channels
     const SliceDims dims{y.rank() == 3 ? y[0] * y[1] : y[0], units_.all,   y.rank() == 4 ? y[2] : 1,
                          y.rank() == 4 ? y[3] : 1,           units_.begin, units_.count()};
     lowering.op({.kind = OpKind::slice, .dtype = lowering.dtype(), .dims = dims},

@@ -6,8 +6,8 @@
 
 namespace echelon::inline model {
 
-// Forward: sends the input. Backward: receives its gradient, where Lowering::wants_grad_input. Output: a value () that
-// no op reads or writes.
+// Forward: sends the input. Backward: receives its gradient, if Lowering::wants_grad_input. The output is a value ()
+// that no op reads or writes.
 LayerPtr make_send(int cut);
 // No input. Forward: receives the output, of this shape for each sample. Backward, if `learns` (the sender has
 // parameters upstream): sends the gradient of the output.

@@ -1,11 +1,11 @@
 // How a layer is divided over several ranks: the interface between a layer and the graph rewrites of parallel/.
 //
 // A layer that can be divided derives from SplittableLayer instead of Layer and overrides what applies to it; a layer
-// that cannot be divided implements nothing here. Every function that returns a layer returns a *part*: a new layer
-// that computes the described share of the whole one, from and to the tensors that one rank holds. Null means that the
-// layer cannot be divided so. The functions are const and depend on their arguments alone, so all ranks of a model
-// group get parts that fit together. Called while a graph is rewritten, before parameters exist.
-//
+// that cannot be divided implements nothing here. Every function that returns a layer returns a *part*: a new
+// layer that computes the described share of the whole one, from and to the tensors that one rank holds. Null
+// means that the layer cannot be divided in this way. The functions are const and depend only on their arguments,
+// so all ranks of a model group get parts that fit together. Called while a graph is rewritten, before parameters
+// exist.
 //   kind of division   asked by                          functions
 //   units              parallel/tensor.cpp               with_outputs, with_inputs, on_channels, table_rows
 //   classes            parallel/tensor.cpp               on_classes
@@ -33,11 +33,11 @@ namespace echelon::inline model {
 struct Units {
   std::int64_t begin = 0, end = 0, all = 0;
   std::int64_t count() const { return end - begin; }
-  // The range of what lies in the units, where each unit consists of `each` smaller ones (flatten: C -> C*H*W).
+  // The corresponding range if each unit consists of `each` smaller ones (flatten: C -> C*H*W).
   Units times(std::int64_t each) const { return {begin * each, end * each, all * each}; }
 };
 
-// Which rows of its input a layer of images reads: row p of the output depends on the input's rows
+// The rows of its input that a layer of images reads: row p of the output depends on the input's rows
 // [p * stride - padding, p * stride - padding + reach). The default is that of an elementwise layer.
 struct RowWindow {
   std::int64_t reach = 1, stride = 1, padding = 0;
@@ -45,10 +45,10 @@ struct RowWindow {
   bool in_pieces = false;  // some rows of the output may be computed before others (model/splits/rows_window.cpp)
 };
 
-// Where a parameter of a part lies in that of the whole layer.
+// The place of a part's parameter in that of the whole layer.
 struct ParameterSlice {
   Shape whole;         // the shape of the whole tensor
-  Shape offset;        // the first index of the slice, one entry an axis
+  Shape offset;        // the first index of the slice, one entry per axis
   int folded = -1;     // axes `folded` and `folded` + 1 of `whole` are one axis in checkpoints; -1: none
   bool alone = false;  // the slice is the whole tensor, and other parts of the layer have no such parameter
 };
@@ -57,8 +57,8 @@ class LayerSplit {
  public:
   virtual ~LayerSplit() = default;
 
-  // Of a part: the slices that its parameters are, in the order of Layer::parameters, for the same input shapes. Empty:
-  // every parameter is a whole tensor.
+  // For a part: the slices that its parameters are, in the order of Layer::parameters, for the same input shapes.
+  // Empty: every parameter is a whole tensor.
   virtual std::vector<ParameterSlice> slices(std::span<const Shape> inputs) const {
     (void)inputs;
     return {};
@@ -83,18 +83,18 @@ class LayerSplit {
     (void)units;
     return nullptr;
   }
-  // Rows of the table of a layer that looks tokens up: with_inputs then takes a range of them, and the part's output is
-  // zero for the tokens of other parts. 0: the layer has no table.
+  // The rows of the table of a layer that looks up tokens: with_inputs then takes a range of them, and the part's
+  // output is zero for the tokens of other parts. 0: the layer has no table.
   virtual std::int64_t table_rows() const { return 0; }
 
-  // Of a loss: the same loss from the logits of these classes. Each of `parts` ranks gathers at `cut` what every part
-  // computes for every label, SoftmaxPartDims::kPartials numbers.
+  // For a loss: the same loss from the logits of these classes. For every label, each part computes
+  // SoftmaxPartDims::kPartials numbers, which all `parts` ranks gather at `cut`.
   virtual LayerPtr on_classes(const Units& classes, int cut, int parts) const {
     (void)classes, (void)cut, (void)parts;
     return nullptr;
   }
 
-  // Units of a recurrent layer's state; 0: the layer is not recurrent.
+  // The number of units of a recurrent layer's state; 0: the layer is not recurrent.
   virtual std::int64_t state_units() const { return 0; }
   // Computes these of the state_units. After each step the states of all parts are gathered at the cut `gathered`; in
   // the backward pass the gradients with respect to whole states are summed at the cut `summed`. Outputs are whole on
@@ -104,8 +104,8 @@ class LayerSplit {
     return nullptr;
   }
 
-  // Time chunks: the layer on these steps of its sequences, where steps depend on each other through recurrent states
-  // alone. Null where the layer reads all steps at once.
+  // Time chunks: the layer on these steps of its sequences, if steps depend on each other only through recurrent
+  // states. Null if the layer reads all steps at once.
   virtual LayerPtr on_steps(const Units& steps) const {
     (void)steps;
     return nullptr;
@@ -114,14 +114,14 @@ class LayerSplit {
   // follow input 0.
   virtual int recurrent_states() const { return 0; }
 
-  // Spatial parallelism: none where the layer needs whole images.
+  // Spatial parallelism: none if the layer needs whole images.
   virtual std::optional<RowWindow> row_window() const { return std::nullopt; }
-  // Whether the layer sums over all rows of the images; on_rows then needs a cut, where f64 sums of
-  // all spatial shards are added.
+  // Whether the layer sums over all rows of the images; on_rows then needs a cut, at which f64 sums of all spatial
+  // shards are added.
   virtual bool sums_over_rows() const { return false; }
   // The layer for these rows of its output. Its input begins with the first row that the window of the first output row
   // reads, and ends fewer than `stride` rows behind the last one that is read. Rows of padding are part of that input
-  // unless RowWindow::pads. `cut`: -1 where sums_over_rows is false.
+  // unless RowWindow::pads. `cut` is -1 if sums_over_rows is false.
   virtual LayerPtr on_rows(const Units& rows, int cut) const {
     (void)rows, (void)cut;
     return nullptr;
@@ -134,7 +134,7 @@ class SplittableLayer : public Layer, public LayerSplit {
   const LayerSplit* split() const final { return this; }
 };
 
-// The split of a layer; of one that cannot be divided, an object that returns null, 0 or none for everything.
+// The split of a layer; for one that cannot be divided, an object that returns null, 0 or none for everything.
 const LayerSplit& layer_split(const Layer& layer);
 
 }  // namespace echelon::inline model

@@ -1,4 +1,4 @@
-// The Lowering of one piece of a node's rows: a convolution or pool that is lowered with it computes that piece alone.
+// The Lowering of one piece of a node's rows: a convolution or pool that is lowered with it computes only that piece.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Every part reads the whole state before a step and computes its own units of the next state, so that states are
-// gathered after every step. In the backward pass the parts' gradients with respect to the whole state are summed. What
-// all steps have in common is one product each: the sequence times its weights before the steps, the gradients of
-// weights and of the sequence after them.
+// gathered after every step. In the backward pass the parts' gradients with respect to the whole state are summed. Work
+// that does not depend on the state is one product over all steps: the sequence times its weights before the steps, the
+// gradients of weights and of the sequence after them.
 #include "model/splits/recurrent_part.hpp"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ class RecurrentPart final : public SplittableLayer {
   bool wants_lengths() const override { return true; }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return whole_->infer(inputs); }
 
-  // The rows of these units of each gate.
+  // The shapes of the rows of these units in each gate.
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     std::vector<ParameterDecl> decls = whole_->parameters(inputs);
     const std::int64_t G = gates_of(form_.cell), U = units_.count();
@@ -82,7 +82,7 @@ class RecurrentPart final : public SplittableLayer {
 
   void backward(Lowering& lowering) const override {
     const Extents e = extents(lowering);
-    const bool two = form_.cell == Cell::gru;  // gradients: before and behind weight_h
+    const bool two = form_.cell == Cell::gru;  // separate gradients before and behind weight_h
     const TensorRef states = stack(lowering, "states", e, form_.H), da = stack(lowering, "da", e, gates()),
                     db = two ? stack(lowering, "db", e, gates()) : da,
                     gates_kept = stack(lowering, "gates", e, parts_of(form_.cell) * units_.count());
@@ -117,7 +117,7 @@ class RecurrentPart final : public SplittableLayer {
  private:
   struct Extents {
     std::int64_t N, T, F;
-    DType wide;  // of states and gates: f32 where activations are halves
+    DType wide;  // dtype of states and gates: f32 if activations are halves
   };
   static Extents extents(const Lowering& lowering) {
     const Shape x = lowering.input_shape(kSequence);
@@ -170,7 +170,7 @@ class RecurrentPart final : public SplittableLayer {
       lowering.transfer(cuts_.gathered, dc, lowering.grad_input(kState + 1), true);
   }
 
-  // The s-th step that is run.
+  // The time of the s-th step in the order of execution.
   std::int64_t time(const Extents& e, std::int64_t s) const { return form_.reverse ? e.T - 1 - s : s; }
   void place(Lowering& lowering, const Extents& e, std::int64_t s, TensorRef h, TensorRef to, bool with_lengths) const {
     const PlaceStepDims dims{e.N, e.T, form_.H, time(e, s), with_lengths, form_.first};
@@ -187,7 +187,7 @@ class RecurrentPart final : public SplittableLayer {
     if (kind == OpKind::rnn_step_backward) d.dy = lowering.has_grad_output(kPlaces);
     return {.kind = kind, .dtype = e.wide, .dims = d};
   }
-  // The product of all steps at once.
+  // The spec of the product over all steps.
   OpSpec dense(OpKind kind, DType dtype, const Extents& e, std::int64_t features) const {
     return {.kind = kind, .dtype = dtype, .dims = DenseDims{.N = e.N * e.T, .F = features, .K = gates()}};
   }

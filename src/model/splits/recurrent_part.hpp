@@ -6,15 +6,15 @@
 
 namespace echelon::inline model {
 
-// Where the ranks of a split layer exchange states (N, H): `gathered` after every step forward, `summed` before every
-// step backward.
+// The cuts at which the ranks of a split layer exchange states (N, H): `gathered` after every step forward, `summed`
+// before every step backward.
 struct StateCuts {
   int gathered, summed;
 };
 
-// The units `units` of the state of `whole`, a recurrent layer of this form; inputs and outputs are those of `whole`.
-// Of its tensors (G*H, F), (G*H, H) and (G*H), G gates, the part has the rows of its units in each gate: (G, U, F),
-// (G, U, H) and (G, U) of (G, H, ..), U = units.count().
+// Returns the units `units` of the state of `whole`, a recurrent layer of this form; inputs and outputs are those of
+// `whole`. From its tensors (G*H, F), (G*H, H) and (G*H), with G gates, the part has the rows of its units in each
+// gate: (G, U, F), (G, U, H) and (G, U) of (G, H, ..), where U = units.count().
 LayerPtr make_recurrent_part(LayerPtr whole, const RecurrentForm& form, const Units& units, StateCuts cuts);
 
 }  // namespace echelon::inline model

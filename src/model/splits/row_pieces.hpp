@@ -25,14 +25,14 @@ class RowPieces {
   RowPieces(Lowering& lowering, const Shape& image) : lowering_(lowering), image_(image) {}
 
   Shape shape(std::int64_t rows) const { return {image_[0], image_[1], rows, image_[3]}; }
-  Piece room(const std::string& tag, std::int64_t rows) const;   // a kept tensor of so many rows
+  Piece room(const std::string& tag, std::int64_t rows) const;   // a kept tensor with this many rows
   Piece zeros(const std::string& tag, std::int64_t rows) const;  // rows of zeros
-  // Rows [first, first + count) of a piece; the piece itself where these are all of its rows.
+  // Rows [first, first + count) of a piece; returns the piece itself if these are all of its rows.
   Piece slice(const std::string& tag, const Piece& from, std::int64_t first, std::int64_t count) const;
   void join(const std::vector<Piece>& pieces, TensorRef to) const;  // the concatenation, into `to`
   Piece joined(const std::string& tag, const std::vector<Piece>& pieces) const;
-  Piece sum(const std::string& tag, const Piece& a, const Piece& b) const;  // of as many rows
-  // `rows` rows, each the sum of the sources that contain it; zero where none does.
+  Piece sum(const std::string& tag, const Piece& a, const Piece& b) const;  // for pieces with equal numbers of rows
+  // `rows` rows, each the sum of the sources that contain it; zero if none does.
   Piece sum_of(const std::string& tag, const std::vector<Source>& sources, std::int64_t rows) const;
 
  private:

@@ -22,10 +22,10 @@ struct RowsFetch {
 };
 
 LayerPtr make_rows(const RowsFetch& fetch);
-// make_rows and `layer`, whose row_window is in_pieces, as one node: the rows `rows` of the layer's output, from this
-// shard's rows of its input. `first`: the own row at which the window of the first output row begins; negative above
-// the own rows. Where transfers overlap with ops (Lowering::travels_beside_ops), output rows that read own rows alone
-// are computed while the halo is on its way, and likewise backward.
+// make_rows and `layer`, whose row_window is in_pieces, as one node: computes the rows `rows` of the layer's output
+// from this shard's rows of its input. `first`: the own row at which the window of the first output row begins;
+// negative above the own rows. If transfers overlap with ops (Lowering::travels_beside_ops), output rows that read only
+// own rows are computed while the halo is in flight, and the backward pass does the same.
 LayerPtr make_rows_window(LayerPtr layer, const RowsFetch& fetch, const Units& rows, std::int64_t first);
 // (C, rows.count(), W) -> (C, rows.all, W): gathers the whole image at `cut`; backward, the own rows of the gradient.
 LayerPtr make_gather_rows(int cut, const Units& rows);

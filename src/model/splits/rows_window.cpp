@@ -1,5 +1,5 @@
 // A convolution or pool on the rows of a spatial shard. On devices that do not compute on the host's cores it runs in
-// three pieces: the rows that read own rows alone, while the halo is transferred, then the rows at both ends. On the
+// three pieces: the rows that read only own rows, while the halo is transferred, then the rows at both ends. On the
 // host's cores, which also copy the halo, three pieces cost more than the wait that they hide: all rows run at once,
 // after the transfer.
 #include <fmt/format.h>
@@ -107,7 +107,7 @@ class RowsWindow final : public SplittableLayer {
     return y;
   }
 
-  // The gradient of x, where Lowering::wants_grad_input.
+  // Returns the gradient of x, if Lowering::wants_grad_input.
   Piece backward_piece(Lowering& lowering, Number number, const WindowPiece& piece) const {
     const RowPieces x(lowering, lowering.input_shape(0)), y(lowering, lowering.output_shape(0));
     const Piece dy =

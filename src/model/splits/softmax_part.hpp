@@ -5,9 +5,9 @@
 
 namespace echelon::inline model {
 
-// The loss of make_softmax_loss (model/losses/softmax.hpp) from logits of which each of `parts` ranks has some classes.
-// For each label SoftmaxPartDims::kPartials numbers travel at `cut` instead of the logits. Inputs: logits
-// (.., classes.count()), labels (..), weights (..); output: the logits that are here.
+// The loss of make_softmax_loss (model/losses/softmax.hpp) from logits whose classes are divided over `parts` ranks.
+// For each label SoftmaxPartDims::kPartials numbers are exchanged at `cut` instead of the logits. Inputs: logits (..,
+// classes.count()), labels (..), weights (..); output: the logits that are here.
 LayerPtr make_softmax_loss_part(const Units& classes, int cut, int parts, double smoothing);
 
 }  // namespace echelon::inline model

@@ -11,14 +11,14 @@
 namespace echelon::inline model {
 namespace {
 
-// For the ops a step is a channel whose features are one row.
+// For the ops, a step is a channel whose features are one row.
 struct Extents {
   explicit Extents(const Shape& x) : N(x[0]), F(x.rank() == 3 ? x[2] : 1) {}
   std::int64_t N, F;
 };
 
-// Concatenates tensors (N, steps, F) along their steps. An op takes at most kMaxConcat of them: rounds of ops, each
-// over the results of the round before.
+// Concatenates tensors (N, steps, F) along their steps. An op takes at most kMaxConcat of them, so several rounds of
+// ops may be needed, each of which works on the results of the previous round.
 class Joiner {
  public:
   Joiner(Lowering& lowering, const Extents& extents) : lowering_(lowering), e_(extents) {}

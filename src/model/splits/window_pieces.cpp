@@ -11,7 +11,7 @@ RowSpan rows_seen(const RowWindow& window, const RowSpan& output) {
 
 WindowPieces window_pieces(const SpatialShardWindows& w) {
   const auto begin_of = [&](std::int64_t output) { return w.first + output * w.stride; };
-  // Outputs [from, to) read own rows alone. At an end without a halo the own rows are the last ones.
+  // Outputs [from, to) read only own rows. At an end without a halo, own rows reach to the end.
   std::int64_t from = 0, to = w.outputs;
   if (w.x.begin < 0) from = (std::max<std::int64_t>(0, -w.first) + w.stride - 1) / w.stride;
   if (w.x.end > w.own) to = std::max<std::int64_t>(0, w.own - w.reach - w.first + w.stride) / w.stride;

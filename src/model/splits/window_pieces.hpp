@@ -1,5 +1,5 @@
-// Which output rows of a spatial shard depend on its own input rows alone and can be computed while the halo is
-// transferred. Pure functions.
+// Determines the output rows of a spatial shard that depend only on its own input rows and can be computed while the
+// halo is transferred. Pure functions.
 #pragma once
 
 #include "model/splits/layer_split.hpp"
@@ -17,15 +17,15 @@ struct RowSpan {
 // negative ones and those beyond the image are padding.
 RowSpan rows_seen(const RowWindow& window, const RowSpan& output);
 
-// Output rows y of a spatial shard and the input rows x that they read. Of x, [0, own) are the shard's own rows; rows
-// before and behind them are received from neighbours or padding.
+// Output rows y of a spatial shard and the input rows x that they read. In x, [0, own) are the shard's own rows; rows
+// before and behind them are received from neighbours or are padding.
 struct WindowPiece {
   RowSpan y, x;
   friend bool operator==(const WindowPiece&, const WindowPiece&) = default;
 };
 
-// The windows of a spatial shard. The first one begins at row `first`, which lies before x.begin where the layer pads
-// by itself (RowWindow::pads).
+// The windows of a spatial shard. The first one begins at row `first`, which is before x.begin if the layer pads by
+// itself (RowWindow::pads).
 struct SpatialShardWindows {
   std::int64_t reach = 1, stride = 1, first = 0;
   std::int64_t outputs = 0, own = 0;
@@ -36,7 +36,7 @@ struct WindowPieces {
   WindowPiece above, inside,
       below;  // `above` reads rows before the own ones, `below` behind them; empty y: no such piece
 };
-// All output rows are `inside` where none depends on own rows alone.
+// All output rows are `inside` if none depends only on own rows.
 WindowPieces window_pieces(const SpatialShardWindows& windows);
 
 }  // namespace echelon::inline model

@@ -1,7 +1,7 @@
-// AlexNet (Krizhevsky, Sutskever, Hinton 2012) with the two halves of its second, fourth and fifth convolution as
+// AlexNet (Krizhevsky, Sutskever, Hinton 2012), with the two halves of its second, fourth and fifth convolution as
 // groups: 60,965,224 parameters on (3, 224, 224) and 1000 classes. Order and constants are those of Caffe's
-// bvlc_alexnet: the normalisation before the pool, alpha 1e-4 over 5 channels with k = 1; images of 224 are padded by 2
-// where Caffe's are 227 wide.
+// bvlc_alexnet: normalisation before the pool, alpha 1e-4 over 5 channels with k = 1; images of 224 are padded by 2
+// because Caffe's are 227 wide.
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 

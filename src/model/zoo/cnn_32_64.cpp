@@ -1,5 +1,5 @@
-// A small net of today's comparisons: two 3x3 convolutions of 32 and 64 channels, each with ReLU and a 2x2 max pool,
-// then dense 128 and dense over the classes; 421,642 parameters on (1, 28, 28).
+// A small network that is common in comparisons: two 3x3 convolutions of 32 and 64 channels, each with ReLU and a 2x2
+// max pool, then dense 128 and dense over the classes; 421,642 parameters on (1, 28, 28).
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 

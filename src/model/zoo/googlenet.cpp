@@ -1,5 +1,5 @@
 // GoogLeNet (Szegedy et al. 2014) without its two side branches: 6,998,552 parameters on (3, 224, 224) and 1000
-// classes, as in Caffe's bvlc_googlenet, whose pools round up where these are padded by one: the sizes are the same.
+// classes, as in Caffe's bvlc_googlenet, whose pools round up; here they are padded by one, which gives the same sizes.
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"
 
@@ -9,7 +9,7 @@ using namespace zoo;
 
 namespace {
 
-// Channels of the 1x1 branch, of the 3x3 and 5x5 ones with the 1x1 before each, and of the 1x1 behind the pool.
+// Channels of the 1x1 branch, of the 3x3 and 5x5 branches with the 1x1 before each, and of the 1x1 behind the pool.
 struct Inception {
   std::int64_t one, reduce3, three, reduce5, five, pool;
 };

@@ -17,14 +17,14 @@ namespace {
 struct Stage {
   std::int64_t channels;
   int blocks;
-  std::int64_t stride;  // of the first block
+  std::int64_t stride;  // stride of the first block
 };
 
 class ResNet : public Chain {
  public:
   explicit ResNet(bool bottleneck) : bottleneck_(bottleneck) {}
 
-  // Convolution, batch norm, relu; what blocks follow.
+  // Convolution, batch norm, relu, followed by the blocks.
   void stem(std::int64_t channels, std::int64_t kernel, std::int64_t stride) {
     conv_norm(channels, kernel, stride);
     add(layer("relu"));
@@ -65,7 +65,7 @@ class ResNet : public Chain {
   }
 
   bool bottleneck_;
-  std::int64_t channels_ = 0;  // of the last value
+  std::int64_t channels_ = 0;  // channels of the last value
 };
 
 // For small images: 6 * blocks + 2 layers.

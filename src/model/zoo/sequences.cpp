@@ -1,4 +1,4 @@
-// Models of whole sequences: one class for each, or another sequence for each.
+// Models of whole sequences, which predict one class or another sequence for each.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -28,7 +28,7 @@ std::vector<LayerConfig> zoo_sequence_classifier(const SampleForm& form) {
   return chain.take();
 }
 
-// An encoder whose last states begin a decoder (Sutskever et al. 2014), which is fed the right text so far.
+// An encoder whose last states begin a decoder (Sutskever et al. 2014), to which the correct text so far is fed.
 std::vector<LayerConfig> zoo_translation(const SampleForm& form) {
   if (!form.tokens() || form.shape.rank() != 1 || form.target == 0 || !(form.label == Shape{form.target}))
     throw ConfigError(fmt::format(

@@ -1,7 +1,7 @@
-// A small decoder-only transformer language model (Vaswani et al. 2017; the norms before each part, as in Radford et
-// al. 2019): 128 features, 2 blocks of 4 heads and a hidden layer of 512, learned positions, no dropout. On windows of
-// 64 tokens out of 65 it has 421,441 parameters: input and output embeddings are apart, keys have no bias (it would
-// cancel in the softmax).
+// A small decoder-only transformer language model (Vaswani et al. 2017, with normalisation before each part as in
+// Radford et al. 2019): 128 features, 2 blocks of 4 heads and a hidden layer of 512, learned positions, no dropout. On
+// windows of 64 tokens out of 65 it has 421,441 parameters: input and output embeddings are separate, keys have no bias
+// (it would cancel in the softmax).
 #include <fmt/format.h>
 
 #include "base/error.hpp"

@@ -1,4 +1,4 @@
-// Ready-made models, each a list of layers as a config would give them. Adding one: a file here and a name
+// Ready-made models, each a list of layers as a config would define them. To add one: a file here and a name
 // in config/traits/zoo.hpp.
 #pragma once
 
@@ -22,9 +22,9 @@ ECHELON_ZOO(X)
 // known one, and for samples that the model cannot take, with the form that it takes.
 Graph build_zoo(std::string_view name, const SampleForm& form, const LossOptions& loss = {});
 
-// The form of samples that a model was published for, used where no data set is given.
+// The form of the samples for which a model was published, used if no data set is given.
 SampleForm zoo_form(std::string_view name);
-// The layers alone; each one's `where` is "zoo <name>".
+// Only the layers; their `where` is "zoo <name>".
 std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form);
 
 }  // namespace echelon::inline model
