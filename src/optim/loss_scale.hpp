@@ -2,9 +2,9 @@
 // (Micikevicius et al. 2018, section 3.2): a step whose summed gradients hold inf or NaN is skipped and the scale
 // halved; after `kPatience` good steps in a row it is doubled.
 //
-// A power of two, so that scaling and unscaling round nothing. Where gradients are summed, an inf or NaN of any replica
-// is in the sums of all, so that all replicas take the same decision without a message; replicas that take steps of
-// their own have scales of their own (exchange/local_scaling.hpp).
+// The scale is a power of two, so that scaling and unscaling do not round. Where gradients are summed, an inf or NaN of
+// any replica is in the sums of all, so that all replicas make the same decision without a message; replicas that take
+// separate steps have separate scales (exchange/local_scaling.hpp).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct LossScaling {
   double start = 1;  // 1 and not dynamic: off, gradients are not tested
 };
 
-// Of [device]: loss_scale fixed where it is above 0, else dynamic from 65536 for f16, else off.
+// From [device]: a fixed scale if loss_scale is above 0, else a dynamic one from 65536 on for f16, else off.
 LossScaling loss_scaling_of(const DeviceConfig& config);
 
 class LossScale {
@@ -30,14 +30,14 @@ class LossScale {
   explicit LossScale(const LossScaling& scaling) : scaling_(scaling), value_(scaling.start) {}
 
   bool active() const { return scaling_.dynamic || scaling_.start != 1; }
-  double value() const { return value_; }  // of the next step
+  double value() const { return value_; }  // scale of the next step
   std::int64_t skipped() const { return skipped_; }
 
-  // After each step; `finite`: its summed gradients were. Halves or doubles the scale of the next step. False where a
-  // smaller scale cannot help: it is fixed, or kLeast already.
+  // Called after each step; `finite`: its summed gradients were finite. Halves or doubles the scale of the next step.
+  // Returns false if a smaller scale cannot help: it is fixed, or already kLeast.
   bool update(bool finite);
 
-  // Scalars "loss_scale", "loss_scale_good_steps", "skipped_steps"; none where it is off.
+  // Visits scalars "loss_scale", "loss_scale_good_steps", "skipped_steps"; none if scaling is off.
   void visit_state(StateVisitor& visitor);
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 ArenaRange overlap(ArenaRange a, ArenaRange b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
 
-// 1 where a norm is 0 (a new layer of zeros, no gradient) or NaN.
+// Returns 1 if a norm is 0 (a new layer of zeros, no gradient) or NaN.
 double ratio_or_one(double above, double below) { return above > 0 && below > 0 ? above / below : 1.0; }
 
 }  // namespace
@@ -92,7 +92,7 @@ void Optimiser::make_segments() {
   reserve_squares();
 }
 
-// Two sums of each part that any call can ask for, so that no step allocates.
+// Reserves two sums for each part that any call can request, so that no step allocates.
 void Optimiser::reserve_squares() {
   const std::size_t parts = 2 * (segments_.size() + own_.size());
   asked_.reserve(parts);
@@ -188,7 +188,7 @@ void Optimiser::apply(ArenaRange range) {
   arenas_.touch();
 }
 
-// LAMB's rule writes a direction alone: that it may do before norms are known.
+// LAMB's rule only writes a direction, so it may run before norms are known.
 void Optimiser::prepare(Segment& segment, ArenaRange part) {
   if (segment.adapts) ask_squares(arenas_.weights_at(part.begin), part, segment.weights);
   if (segment.adapts && info_.trust == TrustRatio::gradient)
@@ -198,7 +198,7 @@ void Optimiser::prepare(Segment& segment, ArenaRange part) {
   if (segment.adapts) ask_squares(direction_at(part.begin), part, segment.step);
 }
 
-// Of parameters whose parts lie on several servers, and of slices of tensors.
+// For parameters whose parts are on several servers, and for slices of tensors.
 void Optimiser::add_norms() {
   const auto add = [&](const std::vector<std::size_t>& segments, const Sum& sum) {
     norm_sums_.clear();

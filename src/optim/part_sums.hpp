@@ -1,5 +1,5 @@
-// Sums of a few numbers over the ranks that hold parts of one model, as an optimiser needs them for norms. The body is
-// in parallel/, so that optim/ includes no communication.
+// Sums of a few numbers over the ranks that hold parts of one model, which an optimiser needs for norms. They are
+// implemented in parallel/, so that optim/ includes no communication.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@ class PartSums {
   virtual ~PartSums() = default;
   // Whether this rank counts the parameters that all ranks of its stage hold whole; exactly one rank of a stage does.
   virtual bool counts_shared() const = 0;
-  // values[i] = sum over the ranks of the model, or over those that hold slices of the same tensors. Collective over
-  // these ranks, blocking; all end with the same bits. Errors of the engine (Ticket::wait).
+  // Set values[i] to its sum over the ranks of the model, or over those that hold slices of the same tensors.
+  // Collective over these ranks, blocking; all get the same bits. They throw the engine's errors (Ticket::wait).
   virtual void over_model(std::span<double> values) = 0;
   virtual void over_slices(std::span<double> values) = 0;
 };

@@ -19,12 +19,12 @@ double step_factor(const OptimiserConfig& config, double epoch) {
   return factor;
 }
 
-// 0 at the end of the warm-up, 1 at the last step's end.
+// 0 at the end of the warm-up, 1 at the end of the last step.
 double part_of_span(double step, double warmup_steps, double total_steps) {
   return std::clamp((step - warmup_steps) / std::max(1.0, total_steps - warmup_steps), 0.0, 1.0);
 }
 
-// From 1 to final_factor, `left` going from 1 to 0.
+// Goes from 1 to final_factor as `left` goes from 1 to 0.
 double towards_final(const OptimiserConfig& config, double left) {
   return config.final_factor + (1 - config.final_factor) * left;
 }
