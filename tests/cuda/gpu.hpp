@@ -1,4 +1,4 @@
-// What every test on a real GPU asks first.
+// The check that every test on a real GPU makes first.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace echelon::test {
 
-// True, and the test counts as skipped, where there are fewer GPUs that can be used.
+// Returns true, and counts the test as skipped, if there are fewer usable GPUs.
 inline bool without_gpus(int wanted) {
   std::string why;
   const int gpus = visible_gpus(&why);

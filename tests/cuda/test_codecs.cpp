@@ -1,4 +1,4 @@
-// Codecs on a real GPU against the host's own: messages, residuals and what is decoded, bit for bit.
+// Codecs on a real GPU compared with the host's: messages, residuals and decoded values, bit for bit.
 #include <catch2/catch.hpp>
 
 #include "tests/cuda/gpu.hpp"

@@ -1,5 +1,5 @@
-// The CUDA device on a real GPU: the contract of devices, and what only a device that is ahead of its host can get
-// wrong.
+// The CUDA device on a real GPU: the contract of devices, and errors that only a device that runs ahead of its host can
+// make.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstring>
@@ -37,7 +37,7 @@ void check_contract(DType dtype, double tolerance) {
 
 // Values of all arguments of one run of `spec`, on the device.
 struct Arguments {
-  // `saved` of another op, or its own.
+  // Uses the `saved` memory of another op, or its own.
   Arguments(Device& device, const OpSpec& spec, Op& op, void* twins = nullptr)
       : scratch(device.allocate(op.scratch_bytes(), "scratch")),
         saved(device.allocate(twins ? 0 : op.saved_bytes(), "saved")) {
@@ -119,7 +119,7 @@ TEST_CASE("no convolution of the zoo runs as a plain loop", "[cuda]") {
       Program program(graph, arenas, {.batch = 16, .dtype = dtype});
       arenas.initialise(1);
       load_batch(*device, program, hashed_batch(form_of(graph), 0, 16, 1));
-      program.forward({});  // an algorithm may be refused when it runs
+      program.forward({});  // an algorithm may be refused at run time
       program.backward({});
       device->synchronize();
       int convolutions = 0;
@@ -135,7 +135,7 @@ TEST_CASE("no convolution of the zoo runs as a plain loop", "[cuda]") {
 
 TEST_CASE("a convolution that the library cannot run is refused unless a plain loop is allowed", "[cuda]") {
   if (without_gpu()) return;
-  // 2^32 values an image tensor: more than the library can name. Nothing of it is allocated.
+  // Image tensors of 2^32 values, which the library cannot describe. Nothing of them is allocated.
   const OpSpec spec{OpKind::conv_forward, DType::f32,
                     ConvDims{.N = 1 << 20, .C = 1, .H = 64, .W = 64, .K = 1, .R = 3, .S = 3}};
   const auto strict = open_device("cuda", {});
@@ -207,7 +207,7 @@ TEST_CASE("an op gives the same bits at every run", "[cuda]") {
     INFO(spec.text());
     const auto op = device->make(spec);
     Arguments run(*device, spec, *op);
-    // A backward op follows its forward twin, which leaves `saved` anew.
+    // A backward op follows its forward twin, which writes `saved` again.
     OpSpec forward = spec;
     forward.kind = spec.kind == OpKind::rnn_backward ? OpKind::rnn_forward : spec.kind;
     const auto twin = device->make(forward);
@@ -271,7 +271,7 @@ TEST_CASE("a device's index is taken modulo the visible ones", "[cuda]") {
 TEST_CASE("a device beside another is on the same card, on any thread, and both count their memory together",
           "[cuda]") {
   if (without_gpu()) return;
-  const auto device = open_with(visible_gpus() - 1, 0);  // where there are several, not the one that threads begin with
+  const auto device = open_with(visible_gpus() - 1, 0);  // if there are several, not the one that threads begin with
   const auto beside = device->beside();
   CHECK(beside->card() == device->card());
   const Memory here = device->allocate(1000, "here");

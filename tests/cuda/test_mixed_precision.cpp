@@ -48,7 +48,7 @@ TEST_CASE("convolutions of halves lie channels last, with few reorders between t
   }
   std::printf("resnet20 in bf16: %d convolutions, %d channels last, %d reorders\n", convolutions, last, reorders);
   CHECK(last == convolutions);
-  // The samples, the logits, the gradient of the logits, and what is plain before the dense layer.
+  // Those of the samples, the logits, the gradient of the logits, and plain values before the dense layer.
   CHECK(reorders <= 6);
 }
 

@@ -1,4 +1,5 @@
-// exchange.algorithm "nccl" on real GPUs: two ranks as threads, a GPU each; on one GPU, how sharing it is refused.
+// exchange.algorithm "nccl" on real GPUs: two ranks as threads with one GPU each; on one GPU, how sharing it is
+// refused.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -37,7 +38,7 @@ TEST_CASE("nccl: of two terms the sum that the host makes", "[cuda][nccl]") {
 
 TEST_CASE("nccl: ranks that share a GPU are told so", "[cuda][nccl]") {
   if (without_gpu()) return;
-  // One rank more than there are GPUs: the last one is on that of rank 0.
+  // One rank more than there are GPUs: the last one uses the GPU of rank 0.
   ReplicaRun run = two_replicas("nccl", DType::f32);
   run.shares.assign(static_cast<std::size_t>(visible_gpus()) + 1, 4);
   CHECK_THROWS_WITH(train_replicas(run), Catch::Contains(fmt::format("ranks 0 and {} share GPU-", visible_gpus())) ||

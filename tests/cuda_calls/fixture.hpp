@@ -16,19 +16,19 @@
 
 namespace echelon::test {
 
-// libechelon_cuda.so beside this executable, which is the stand-in's.
+// The ledger in libechelon_cuda.so beside this executable, which is the stand-in's.
 calls::Ledger& ledger();
-// A function of it, by name.
+// Returns a function of that library by name.
 void* standin_symbol(const char* name);
 
-// What is wrong after all is given back: broken rules, memory and objects that are alive. Empty where nothing is.
+// Errors found after everything was returned: broken rules, and memory and objects that are still alive. "" if none.
 std::string complaints();
 
-// Where there are two GPUs a thread begins on the first: work on the second finds who forgets to choose.
+// With two GPUs a thread begins on the first: work on the second finds code that forgets to select the device.
 inline constexpr int kGpu = 1;
 std::unique_ptr<Device> open_gpu(DeviceOptions options = {.index = kGpu});
 
-// No memory beside weights and gradients.
+// Uses no memory besides weights and gradients.
 inline OptimiserConfig plain_sgd() {
   OptimiserConfig config;
   config.momentum = 0;
@@ -40,7 +40,7 @@ class Training {
  public:
   struct Options {
     DType activations = DType::f32;  // halves: mixed precision
-    DType dtype = DType::f32;        // of parameters
+    DType dtype = DType::f32;        // dtype of parameters
     std::int64_t batch = 2;
     bool replay = false;  // CUDA graphs
     bool allow_fallback = false;
@@ -65,8 +65,8 @@ class Training {
 // A model of the zoo for the smallest samples that use all of its layers.
 Graph small_zoo_model(const std::string& name);
 
-// The arguments of one op on the device: random integers where it takes them, zeros elsewhere; the arena's tensors
-// begin one element late where `unaligned`.
+// The arguments of one op on the device: random integers if it takes integers, zeros otherwise; if `unaligned`, the
+// arena's tensors begin one element late.
 class OpRun {
  public:
   OpRun(Device& device, const OpSpec& spec, std::uint64_t version, bool unaligned);
@@ -75,7 +75,7 @@ class OpRun {
  private:
   Device& device_;
   std::unique_ptr<Op> op_;
-  std::unique_ptr<Op> twin_;  // of a backward op that reads what a forward op saved
+  std::unique_ptr<Op> twin_;  // twin of a backward op that reads what a forward op saved
   std::vector<Memory> memory_;
   std::vector<void*> tensors_, twin_tensors_;
   Memory saved_, scratch_, twin_scratch_;

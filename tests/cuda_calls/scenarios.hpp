@@ -1,4 +1,4 @@
-// What errors are injected into: runs that make every call of cuda/ at every place that makes it.
+// The runs into which errors are injected: together they make every call of cuda/ from every place that makes it.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ inline Scenario training_of(const std::string& name, const Graph& graph, const T
           }};
 }
 
-// NCCL on one rank: what is wrong there needs no second one.
+// NCCL on one rank, since its errors need no second one.
 inline void sum_alone() {
   const auto device = open_gpu();
   const Memory values = device->allocate(4096, "values");

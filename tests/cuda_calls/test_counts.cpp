@@ -1,5 +1,5 @@
-// What a step of training costs beside its work: memory taken, waits for the device, objects made. Counted as the
-// difference between runs of a few more steps, by the production step over one replica.
+// The overhead of a training step: memory allocated, waits for the device, objects made. Counted as the difference
+// between runs that differ by a few steps, by the production step over one replica.
 #include <catch2/catch.hpp>
 #include <cstdio>
 
@@ -24,7 +24,7 @@ Counts count(ReplicaRun run, int steps) {
   return {ledger().counts(), ledger().hidden_waits()};
 }
 
-// Calls of one step, rounded down where some come every second step.
+// The calls of one step, rounded down if some come every second step.
 Counts of_a_step(const ReplicaRun& run) {
   constexpr int kFew = 3, kMore = 4;
   Counts few = count(run, kFew), more = count(run, kFew + kMore);
@@ -68,11 +68,11 @@ TEST_CASE("a step takes no memory, makes no object, and waits for the device a k
         INFO(call);
         CHECK(step.calls[call] == 0);
       }
-      // Of the upload before the last, whose place is used again, and of the losses.
+      // For the upload before the last, whose place is used again, and for the losses.
       CHECK(step.calls["cudaEventSynchronize"] == 2);
       CHECK(step.calls["cudaStreamSynchronize"] == 0);
-      CHECK(step.hidden == 0);  // nothing travels through pageable memory
-      // One upload of all three inputs, each from there to its place, and the losses.
+      CHECK(step.hidden == 0);  // nothing is copied through pageable memory
+      // One upload of all three inputs, a copy of each to its place, and the losses.
       CHECK(step.calls["cudaMemcpyAsync"] == 5);
     }
 }

@@ -1,5 +1,5 @@
-// The n-th call fails: an exception of the right type with the library's words, nothing left behind, and no further
-// call on the device that has failed.
+// The n-th call fails: the result is an exception of the right type with the library's message, nothing is left behind,
+// and the failed device gets no further call.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <map>
@@ -20,23 +20,23 @@ namespace {
 
 bool begins(const std::string& text, const char* with) { return text.rfind(with, 0) == 0; }
 
-// Calls whose error is an answer: an algorithm that is not supported (where it was the only one, the op is refused),
+// Calls whose error is an answer: an algorithm that is not supported (if it was the only one, the op is refused), or
 // memory that cannot be shared.
 bool is_answer(const std::string& call) {
   return begins(call, "cudnnGetConvolution") || call == "cudaIpcGetMemHandle" || call == "cudaIpcOpenMemHandle";
 }
 
-// What ends an object, or is made only while one ends.
+// Calls that destroy an object, or that are made only while one is destroyed.
 bool ends(const std::string& call) {
   return call.find("Destroy") != std::string::npos || call.find("Free") != std::string::npos ||
          call == "cudaIpcCloseMemHandle" || call == "ncclCommAbort";
 }
 
-// Who counts the GPUs gets the reason why there are none.
+// A caller that counts the GPUs gets the reason why there are none.
 bool answers_count(const std::string& message) { return message.find("no usable CUDA device") != std::string::npos; }
 
-// How the message names the call: by its text in the source, by the op whose kernels were launched, or, where memory
-// is missing, by what it was for.
+// Whether the message names the call: by its text in the source, by the op whose kernels were launched or, if memory is
+// missing, by the purpose of the memory.
 bool names(const std::string& message, const std::string& call) {
   const std::string plain = call.substr(0, call.find("_v2"));
   if (message.find(plain) != std::string::npos) return true;
@@ -72,7 +72,7 @@ std::map<std::int64_t, std::string> calls_by_number(const std::vector<Site>& sit
   return all;
 }
 
-// Whether the call may be that of a destructor: it chooses the device or waits, and then something ends.
+// Whether a destructor may have made the call: it selects the device or waits, and then something is destroyed.
 bool while_ending(const std::map<std::int64_t, std::string>& calls, std::int64_t number) {
   for (auto at = calls.find(number); at != calls.end(); ++at) {
     if (ends(at->second)) return true;
@@ -81,7 +81,7 @@ bool while_ending(const std::map<std::int64_t, std::string>& calls, std::int64_t
   return true;
 }
 
-// One number of each site: the first that no destructor can have made, else the first; and one drawn by the seed.
+// Two numbers of each site: the first that no destructor can have made, else the first; and one drawn by the seed.
 std::set<std::int64_t> numbers_of(const Site& site, const std::map<std::int64_t, std::string>& calls,
                                   const HashRng& rng) {
   std::set<std::int64_t> numbers{site.numbers.front()};
@@ -105,7 +105,7 @@ void check_failure(const Scenario& scenario, const std::string& call, const Fail
   CHECK(complaints() == "");
   if (is_answer(injected->call))
     CHECK((outcome.code == kExitOk || outcome.message.find("device.allow_fallback") != std::string::npos));
-  // A destructor throws nothing; CUDA keeps the error, and the next launch may find it.
+  // A destructor does not throw; CUDA keeps the error, and the next launch may find it.
   const bool found_later = outcome.message.find(injected->text) != std::string::npos;
   if (ends(injected->call)) CHECK((outcome.code == kExitOk || found_later));
   if (ends(injected->call) || is_answer(injected->call)) return;
@@ -114,14 +114,14 @@ void check_failure(const Scenario& scenario, const std::string& call, const Fail
     return;
   }
   CHECK(ledger().left_error() == "");
-  // Found where nothing may be thrown, it marks the card, whatever it was (DeviceAllreduce::done).
+  // If it is found where nothing may be thrown, it marks the card, whatever it was (DeviceAllreduce::done).
   const bool marked = outcome.message.find("failed earlier") != std::string::npos;
   const bool memory = failure.memory && !begins(injected->call, "nccl") && !answers_count(outcome.message) && !marked;
   CHECK(outcome.code == (memory ? kExitMemory : kExitEnvironment));
   CHECK(names(outcome.message, injected->call));
   if (outcome.message.find("do not fit") == std::string::npos)
     CHECK(outcome.message.find(injected->text) != std::string::npos);
-  // Launches are checked once an op, after its last one.
+  // Launches are checked once per op, after its last one.
   if (injected->call != "__cudaLaunchKernel") CHECK(injected->work_after == std::vector<std::string>{});
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("a call that fails ends what was done with its words, and leaves nothi
   CHECK(places.size() > 100);
 }
 
-// An error of a kernel that ran before is found by whatever is called next, and stays.
+// The error of an earlier kernel is found by whatever call comes next, and is kept.
 TEST_CASE("a card whose context is lost ends the run, and all that can be given back is", "[cuda_calls][errors]") {
   for (const Scenario& scenario : {training_of("cnn_32_64", small_cnn(), {}),
                                    training_of("batch norm", small_batch_norm_net(), {.activations = DType::bf16})}) {
@@ -172,7 +172,7 @@ TEST_CASE("a card whose context is lost ends the run, and all that can be given 
         INFO(scenario.name << ", " << call << " " << nth << "\n" << outcome.message);
         REQUIRE(ledger().injected().has_value());
         CHECK(outcome.code == kExitEnvironment);
-        // Or in the words of the library that found it.
+        // Or the message of the library that found it.
         CHECK((outcome.message.find("an illegal memory access was encountered") != std::string::npos ||
                outcome.message.find("EXECUTION_FAILED") != std::string::npos));
         CHECK(complaints() == "");

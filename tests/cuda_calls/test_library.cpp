@@ -1,4 +1,4 @@
-// The stand-in's setters of descriptors against cuDNN itself, where it can be opened: those need no GPU.
+// Compares the stand-in's descriptor setters with those of cuDNN, if it can be opened: they need no GPU.
 #include <cudnn.h>
 #include <dlfcn.h>
 
@@ -16,7 +16,7 @@ using namespace echelon::test;
 
 namespace {
 
-// The same function of the stand-in and of the library, on an object of each.
+// One function of the stand-in and of the library, called on an object of each.
 template <class Object, class... Args>
 struct Both {
   cudnnStatus_t (*standin)(Object, Args...);
@@ -51,7 +51,7 @@ std::pair<void*, void*> make_two(const Both<Handle*>& create) {
 
 constexpr int kDraws = 3000;
 
-// Small extents, now and then one that no descriptor has, or a large one.
+// Draws small extents, and now and then a large one, or one that no descriptor accepts.
 class Draw {
  public:
   explicit Draw(const std::string& name) : rng_(static_cast<std::uint64_t>(test_seed()), name) {}

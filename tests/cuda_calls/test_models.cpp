@@ -1,4 +1,4 @@
-// Every model of the zoo is built and trained over the stand-in, which holds each call to the libraries' rules.
+// Every model of the zoo is built and trained over the stand-in, which checks each call against the libraries' rules.
 #include <catch2/catch.hpp>
 
 #include "tests/cuda_calls/fixture.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr DType kActivations[] = {DType::f32, DType::bf16, DType::f16};
 
-// Two steps, then all is given back.
+// Trains for some steps, then returns everything.
 void train(const Graph& graph, const Training::Options& options, const calls::Settings& settings, int steps = 2) {
   ledger().begin(settings);
   {
@@ -84,7 +84,7 @@ TEST_CASE("recurrent layers of bf16 compute in f32 where cuDNN has none", "[cuda
 }
 
 TEST_CASE("convolutions whose algorithms the library refuses, in its answers or when they run", "[cuda_calls]") {
-  // The first algorithms of each direction; then all of them, where plain loops must be allowed.
+  // The first algorithms of each direction; then all of them, for which plain loops must be allowed.
   constexpr std::uint64_t kSome = 0x0001'0002'0042, kAll = ~std::uint64_t{0};
   for (const std::uint64_t refused : {kSome, kAll})
     for (const bool late : {false, true})

@@ -1,4 +1,4 @@
-// exchange.algorithm "nccl" over the stand-in: two ranks as threads, a GPU each.
+// exchange.algorithm "nccl" over the stand-in: two ranks as threads, with one GPU each.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"

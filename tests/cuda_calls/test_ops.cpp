@@ -1,5 +1,5 @@
-// The contract's rows of every op, and the device's other functions, over the stand-in. Kernels compute nothing here:
-// what counts is that the libraries' rules are kept.
+// The contract's rows of every op, and the device's other functions, over the stand-in. Kernels compute nothing here;
+// the tests check that the libraries' rules are kept.
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -22,7 +22,7 @@ OpSpec with_inputs_in(const OpSpec& spec, Layout layout) {
   return asked;
 }
 
-// As the device wishes for where the inputs are plain, and where they are channels last.
+// The layouts that the device asks for if the inputs are plain, and if they are channels last.
 std::vector<OpSpec> layouts_of(const Device& device, const OpSpec& spec) {
   std::vector<OpSpec> all;
   for (const Layout layout : {Layout::plain, Layout::channels_last}) {
@@ -121,7 +121,7 @@ TEST_CASE("each product of attention is one batch over samples and heads", "[cud
   for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
     INFO(name_of(dtype));
     CHECK(products(dtype, even, OpKind::attention_forward) == Counts{2, 0});
-    CHECK(products(dtype, even, OpKind::attention_backward) == Counts{2 + 4, 0});  // forward first: what it saves
+    CHECK(products(dtype, even, OpKind::attention_backward) == Counts{2 + 4, 0});  // after forward, which saves data
     // Matrices of halves that do not begin at 16 bytes: a batch over samples for each head.
     CHECK(products(dtype, odd, OpKind::attention_forward) == (is_half(dtype) ? Counts{0, 2 * 5} : Counts{2, 0}));
   }

@@ -1,4 +1,4 @@
-// The whole program on the stand-in's GPUs: exit codes of errors, what is said of them, and what is left behind.
+// The whole program on the stand-in's GPUs: exit codes of errors, their messages, and what is left behind.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -22,7 +22,7 @@ struct Run {
   std::string report;
 };
 
-// The program in a process of its own, in `folder`.
+// Runs the program in a separate process, in `folder`.
 Run run_program(const TempFolder& folder, const std::string& words, std::vector<std::string> args) {
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
   const std::string file = folder / "report";
@@ -68,7 +68,7 @@ TEST_CASE("the program's exit code and words follow from the call that failed", 
   }
 }
 
-// Also of the last step, whose readings nobody takes up in a step behind it.
+// Includes the last step, whose readings are not collected by a later step.
 TEST_CASE("a trace of the program has the card's spans of the traced steps", "[cuda_calls][program]") {
   const TempFolder folder;
   const fs::path repository = fs::current_path();

@@ -1,4 +1,4 @@
-// The stand-in's own rules, each broken once on purpose: what would let a wrong call pass fails here.
+// Breaks each of the stand-in's own rules once on purpose: a rule that would let a wrong call pass fails here.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <cudnn.h>
@@ -12,7 +12,7 @@
 using namespace echelon;
 using namespace echelon::test;
 
-// Of nvcc's host code; no header of g++'s declares it.
+// Declared by nvcc's host code; no header of g++ declares it.
 extern "C" cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3, dim3, void**, std::size_t, cudaStream_t);
 
 namespace {
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kBytes = 1 << 16;
 
-// What every misuse begins with: all is set up well.
+// The valid setup that every misuse begins with.
 struct Bench {
   cudaStream_t stream = nullptr, other = nullptr;  // the other one on the first GPU
   cudaEvent_t event = nullptr;
@@ -72,7 +72,7 @@ struct Bench {
   }
 
   float* floats(void* at, std::size_t elem = 0) const { return static_cast<float*>(at) + elem; }
-  // y = x * w, with what is given in its place.
+  // Calls y = x * w with the given arguments.
   void convolve(const void* x_at, void* y_at, std::size_t work_bytes, cudnnConvolutionFwdAlgo_t algo,
                 bool asks = true) {
     if (asks) CALL(cudnnGetConvolutionForwardWorkspaceSize, dnn, x, w, conv, y, algo, &needed);
@@ -91,7 +91,7 @@ constexpr auto kGemm = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
 constexpr std::size_t kAll = ~std::size_t{0};
 
 struct Misuse {
-  const char* rule;  // what the ledger says of it
+  const char* rule;  // the ledger's text for it
   std::function<void(Bench&)> act;
 };
 

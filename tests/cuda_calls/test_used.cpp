@@ -1,4 +1,4 @@
-// The stand-in has no call that cuda/ does not make, and the ring makes them all.
+// The stand-in has no call that cuda/ does not make, and the ring makes all of them.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
@@ -11,7 +11,7 @@ TEST_CASE("every call of the stand-in is made", "[cuda_calls]") {
   ledger().begin({});
   for (const Scenario& scenario : scenarios()) scenario.run();
   CHECK(complaints() == "");
-  // What tells of errors is asked for after one alone.
+  // Calls that report errors are made only after one.
   for (const char* call : {"cudaHostAlloc", "cudnnCreate", "cublasCreate_v2", "ncclAllReduce"}) {
     ledger().begin({});
     ledger().fail({.call = call});

@@ -1,4 +1,4 @@
-// Devices that open_device knows and this ring leaves out.
+// Devices that open_device knows and that this ring leaves out.
 #include "base/error.hpp"
 #include "device/cuda_entry.hpp"
 #include "device/onednn/onednn.hpp"

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kStackBytes = std::size_t{80} << 10;
 constexpr unsigned kWarp = 32, kMostThreads = 1024;
 
-// Saves what a function must keep on this stack, and goes on where the other one was left.
+// Saves the registers that a function must preserve on this stack, and continues on the other stack where it was left.
 __attribute__((naked, noinline, no_sanitize("address", "undefined"))) void go_on(void** /*from*/, void* /*to*/) {
   asm volatile(
       "pushq %rbp\n pushq %rbx\n pushq %r12\n pushq %r13\n pushq %r14\n pushq %r15\n"
@@ -30,7 +30,7 @@ __attribute__((naked, noinline, no_sanitize("address", "undefined"))) void go_on
 enum class State { fresh, running, at_block, at_warp, ended };
 
 struct Fiber {
-  // Where a stack begins differs from fiber to fiber, or all would lie in the same few lines of the cache.
+  // The start of a stack differs from fiber to fiber; otherwise all would use the same few cache lines.
   Fiber(void (*entry)(), std::size_t index)
       : stack(new std::byte[kStackBytes]), top(stack.get() + kStackBytes - 64 - index % 64 * 256) {
     static_cast<void**>(top)[6] = reinterpret_cast<void*>(entry);  // behind six registers; it returns to nobody
@@ -48,7 +48,7 @@ struct Thread {
   unsigned votes = 0;
 };
 
-// 0 .. n-1, each once.
+// The numbers 0 .. n-1, each once.
 struct Turns {
   std::uint64_t n, step = 1, at = 0;
   Turns(std::uint64_t count, Order order, std::uint64_t key) : n(count) {
@@ -73,7 +73,7 @@ bool same(const std::source_location& a, const std::source_location& b) {
 class Grid {
  public:
   void run(const dim3& grid, const dim3& block, void (*body)(const void*), const void* arguments);
-  // Until all threads of the block have come.
+  // Waits until all threads of the block have arrived.
   bool meet_block(bool vote, const std::source_location& at) {
     if (at_block_++ == 0) block_at_ = at;
     mixed_ = mixed_ || !same(at, block_at_);
@@ -120,9 +120,9 @@ class Grid {
   std::vector<Thread> threads_;
   unsigned now_ = 0;
   std::size_t ended_ = 0, at_block_ = 0, at_warp_ = 0;
-  std::source_location block_at_;     // of the first that waits there,
-  bool mixed_ = false;                // and whether another waits elsewhere
-  bool votes_ = false, any_ = false;  // so far, and what the last barrier told
+  std::source_location block_at_;     // place of the first thread that waits there,
+  bool mixed_ = false;                // and whether another thread waits elsewhere
+  bool votes_ = false, any_ = false;  // votes so far, and the result of the last barrier
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   Fiber* current_ = nullptr;
@@ -133,7 +133,7 @@ class Grid {
 
 Grid the_grid;
 
-// A fiber takes fresh threads one after another; one that waits keeps it to its end.
+// A fiber takes fresh threads one after another; a thread that waits keeps its fiber to its end.
 void Grid::work() {
   Grid& grid = the_grid;
   for (;;) {
@@ -154,7 +154,7 @@ void Grid::become(unsigned t) {
   now_ = t;
   thread().state = State::running;
   threadIdx = {t, 0, 0};
-  if (t < blockDim.x) return;  // nearly always: divisions are slow
+  if (t < blockDim.x) return;  // nearly always true: divisions are slow
   threadIdx = {t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y)};
 }
 
@@ -163,7 +163,7 @@ void Grid::resume(Fiber* fiber) {
   go_on(&scheduler_, fiber->top);
 }
 
-// Not `at` for all of them. What the fibers hold is left behind with their stacks.
+// The barrier `at` was not reached by all threads. Objects on the stacks of the fibers are abandoned.
 void Grid::diverged(const std::source_location& at) {
   std::size_t there = 0, ended = 0;
   for (const Thread& thread : threads_) {

@@ -1,8 +1,9 @@
-// A grid on one thread of the CPU: block after block, the threads of a block as fibers that take turns at barriers.
+// Runs a grid on one thread of the CPU, block by block; the threads of a block are fibers that take turns at barriers.
 //
-// Who runs first changes from launch to launch: threads and blocks go in rising, falling and drawn orders, anew behind
-// each barrier, so that a result which needs a barrier that is not there comes out wrong. A barrier that some threads
-// of a block (or named lanes of a warp) do not reach, because they have ended or wait elsewhere, is a DivergenceError.
+// The order of execution changes from launch to launch: threads and blocks run in rising, falling and random orders,
+// which change at each barrier, so that a result that lacks a necessary barrier comes out wrong. If some threads of a
+// block (or named lanes of a warp) do not reach a barrier, because they have ended or wait elsewhere, DivergenceError
+// is thrown.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +19,17 @@ struct DivergenceError : std::logic_error {
 };
 
 enum class Order { rising, falling, drawn };
-// Of the next launches, with the draws of `seed`; until it is called, each launch has another one.
+// The order of the following launches, with random numbers from `seed`; until it is called, each launch has another
+// order.
 void set_order(Order order, std::uint64_t seed = 1);
 void vary_order(std::uint64_t seed);
 
-// Calls body(arguments) once a thread, with the indices of cuda_runtime.h set.
+// Calls body(arguments) once per thread, with the indices of cuda_runtime.h set.
 void run_grid(const dim3& grid, const dim3& block, void (*body)(const void*), const void* arguments);
 
-// All threads of the block: whether one of them votes so.
+// A barrier for all threads of the block; returns whether any of them votes true.
 bool meet_block(bool vote, const std::source_location& at);
-// The named lanes of a warp: the votes, a bit a lane.
+// A barrier for the named lanes of a warp; returns their votes, one bit per lane.
 unsigned meet_warp(unsigned lanes, bool vote, const std::source_location& at);
 
 }  // namespace echelon::on_cpu

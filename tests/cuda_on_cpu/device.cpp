@@ -54,7 +54,7 @@ std::unique_ptr<Op> make_rnn(const Context&, const OpSpec&) { throw ConfigError(
 namespace echelon::on_cpu {
 namespace {
 
-// A copy of a range of memory of its very size, as far from a multiple of 64 bytes.
+// A copy of a range of memory with exactly its size and its offset from a multiple of 64 bytes.
 class Copy {
  public:
   Copy(void* from, std::size_t bytes) : from_(from), bytes_(bytes) {
@@ -126,7 +126,8 @@ class CudaOnCpu final : public HostDevice {
   std::size_t allocated_bytes() const override { return context_.allocated_bytes(); }
   std::size_t peak_bytes() const override { return context_.peak_bytes(); }
 
-  // Convolutions ask for channels last, and all else follows its first activation, so that each is run both ways.
+  // Convolutions ask for channels last, and all other ops follow their first activation, so that each runs in both
+  // layouts.
   LayoutWish layouts(const OpSpec& spec) const override {
     LayoutWish wish{spec.layouts};
     const std::vector<ArgInfo> args = signature(spec);

@@ -1,4 +1,4 @@
-// The ops, updates, vector operations and codecs of cuda/ops over the kernels on the CPU, as a device.
+// The ops, updates, vector operations and codecs of cuda/ops, with the kernels on the CPU, as a device.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace echelon::on_cpu {
 
-// Convolutions are the plain loops of kernels/direct_conv.cu; recurrent layers, which are cuDNN's, are missing.
+// Convolutions are the plain loops of kernels/direct_conv.cu; recurrent layers, which belong to cuDNN, are missing.
 std::unique_ptr<Device> make_device();
 
 }  // namespace echelon::on_cpu

@@ -1,4 +1,4 @@
-// The libraries' calls on host memory, without streams: all is done at once.
+// The libraries' calls on host memory, without streams: all work is done at once.
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
-// Handles are told apart from null and from each other by nobody.
+// No code compares handles with null or with each other.
 template <class Handle>
 void make(Handle* handle) {
   static char anything;

@@ -1,4 +1,4 @@
-// The stand-in itself: indices, barriers, votes, what is refused, and halves.
+// Tests of the stand-in itself: indices, barriers, votes, refused uses, and halves.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -25,7 +25,7 @@ void index_kernel(std::vector<int>* seen) {
   ++(*seen)[block * blockDim.x * blockDim.y * blockDim.z + thread];
 }
 
-// Each thread's left neighbour's number, over and over.
+// Each thread repeatedly takes its left neighbour's number.
 void rotate_kernel(int rounds, bool before, bool behind, int* result) {
   __shared__ int values[kMost];
   const int n = static_cast<int>(blockDim.x), own = static_cast<int>(threadIdx.x);
@@ -45,7 +45,7 @@ void vote_kernel(unsigned* votes, int* any) {
   any[threadIdx.x] = __syncthreads_or(blockIdx.x == 1 && threadIdx.x == 77);
 }
 
-// The sum of each warp's threads, in every one of them.
+// Computes the sum of each warp's threads in every one of them.
 void warp_sum_kernel(int* sums) {
   const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
   if (threadIdx.y == 1) return;  // a whole warp may end before
@@ -66,7 +66,7 @@ void lanes_kernel() {
   if (threadIdx.x != 40) (void)__ballot_sync(0xffffffffu, 1);
 }
 
-// How many of a rotation's results are wrong.
+// Returns how many of a rotation's results are wrong.
 int wrong_after(int threads, bool before, bool behind) {
   std::vector<int> result(static_cast<std::size_t>(3 * threads));
   launch(rotate_kernel, 3, static_cast<unsigned>(threads), nullptr, 7, before, behind, result.data());
@@ -118,7 +118,7 @@ TEST_CASE("votes of a warp and of a block", "[cuda_on_cpu]") {
   for (const unsigned blocks : {1u, 2u}) {
     std::vector<unsigned> votes(256);
     std::vector<int> any(256);
-    set_order(Order::rising);  // the last block's answers stay
+    set_order(Order::rising);  // the answers of the last block are kept
     launch(vote_kernel, blocks, 256, nullptr, votes.data(), any.data());
     for (unsigned t = 0; t < 256; ++t) {
       CHECK(any[t] == (blocks == 2 ? 1 : 0));

@@ -1,4 +1,4 @@
-// Codecs of cuda/ beside the host's own: messages, residuals and what is decoded, bit for bit.
+// Codecs of cuda/ compared with the host's: messages, residuals and decoded values, bit for bit.
 #include <catch2/catch.hpp>
 
 #include "tests/cuda_on_cpu/blocks.hpp"

@@ -12,7 +12,7 @@ using namespace echelon::test;
 
 namespace {
 
-// Of many blocks, each with its barriers.
+// Whether the op has many blocks, each with its barriers.
 bool is_long(const OpSpec& spec) {
   if (spec.kind == OpKind::conv_backward_weights) {
     const auto& d = std::get<ConvDims>(spec.dims);
@@ -40,7 +40,7 @@ TEST_CASE("ops of cuda/ are the reference's in f64", "[cuda_on_cpu][sampled]") {
 TEST_CASE("ops of cuda/ are the reference's in f16", "[cuda_on_cpu][sampled]") { check_ops(DType::f16, 2e-3); }
 TEST_CASE("ops of cuda/ are the reference's in bf16", "[cuda_on_cpu][sampled]") { check_ops(DType::bf16, 2e-2); }
 
-// In every run: what a warp or a block does for rows of any length, and products by arrays of pointers.
+// Part of every run: the work of a warp or a block on rows of any length, and products by arrays of pointers.
 TEST_CASE("layer norm and attention of cuda/ are the reference's", "[cuda_on_cpu]") {
   on_cpu::vary_order(test_seed());
   const auto device = on_cpu::make_device();

@@ -1,4 +1,4 @@
-// Kernels that no op of the contract reaches: what recurrent layers of cuDNN need, blocked layouts, reorders that add.
+// Kernels that no op of the contract reaches: those for cuDNN's recurrent layers, blocked layouts, reorders that add.
 #include <cuda_runtime.h>
 
 #include <catch2/catch.hpp>
@@ -161,7 +161,7 @@ TEST_CASE("reorders go to every layout and back, also adding", "[cuda_on_cpu]") 
   });
 }
 
-// What sums come out as follows from the extents: not from who runs first, nor from where the values lie.
+// The results of sums depend only on the extents, not on which thread runs first, nor on the addresses of the values.
 TEST_CASE("sums over channels have the same bits in every order and at every address", "[cuda_on_cpu]") {
   each_type([]<class T>(T) {
     const auto check = [](const ChannelExtents& e) {
@@ -211,7 +211,7 @@ TEST_CASE("rows of layer norm are a warp's or a block's, with the same bits in e
           std::vector<double> stats(2 * kRows);
           layer_norm_forward<T>({kRows, F}, x.data() + shifted, gamma.data(), beta.data(), 0.01, y.data(), stats.data(),
                                 nullptr);
-          CHECK(blockDim.x == (F == 257 || F == 257 * kPack ? 256 : 32));  // of the launch just made
+          CHECK(blockDim.x == (F == 257 || F == 257 * kPack ? 256 : 32));  // block of the last launch
           CHECK(blockDim.x * blockDim.y == 256);
           layer_norm_backward<T>({kRows, F}, x.data() + shifted, dy.data() + shifted, stats.data(), gamma.data(),
                                  dx.data(), false, nullptr);
@@ -224,7 +224,7 @@ TEST_CASE("rows of layer norm are a warp's or a block's, with the same bits in e
   });
 }
 
-// Whole packs, their ends, and what is left where a range does not begin at a multiple of 16 bytes.
+// Whole packs, their ends, and the rest if a range does not begin at a multiple of 16 bytes.
 TEST_CASE("sums of two tensors and relu at every size and address", "[cuda_on_cpu]") {
   each_type([]<class T>(T) {
     for (const std::int64_t n : {1, 7, 8, 9, 31, 33, 257, 4096, 70001})

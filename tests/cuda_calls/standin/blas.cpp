@@ -53,7 +53,7 @@ bool is_row(cublasComputeType_t compute, cudaDataType ab, cudaDataType c) {
 struct Matrix {
   const void* data;
   cudaDataType type;
-  std::int64_t rows, columns, leading, stride;  // column-major; `stride` from a matrix of the batch to the next
+  std::int64_t rows, columns, leading, stride;  // column-major; `stride` is the distance between matrices of the batch
   const char* name;
 
   Range range(std::int64_t batch) const {
@@ -62,7 +62,7 @@ struct Matrix {
   }
 };
 
-// Whether no element of a batch's matrix is another's: "multiple C matrices must not overlap".
+// Whether the matrices of a batch do not overlap: "multiple C matrices must not overlap".
 bool disjoint(const Matrix& c, std::int64_t batch) {
   if (batch <= 1) return true;
   const bool behind = c.stride >= (c.columns - 1) * c.leading + c.rows;     // one after another
@@ -88,12 +88,12 @@ struct Product {
   cublasGemmAlgo_t algo;
 };
 
-// Operations, extents, types, leading dimensions and factors; fills the extents of the matrices in.
+// Checks operations, extents, types, leading dimensions and factors; sets the extents of the matrices.
 cublasStatus_t product_rules(const Call& call, const Product& p, Matrix& a, Matrix& b, Matrix& c, std::int64_t batch) {
   const auto plain = [](cublasOperation_t op) { return op == CUBLAS_OP_N; };
   DEMAND(CUBLAS_STATUS_INVALID_VALUE,
          (plain(p.op_a) || p.op_a == CUBLAS_OP_T) && (plain(p.op_b) || p.op_b == CUBLAS_OP_T), "operations");
-  // "m, n, k < 0" are invalid; 0 computes nothing that anybody asked for.
+  // "m, n, k < 0" are invalid; with 0 nothing is computed, which is never intended.
   DEMAND(CUBLAS_STATUS_INVALID_VALUE, p.m > 0 && p.n > 0 && p.k > 0 && batch > 0, "extents {} {} {}, {} of them", p.m,
          p.n, p.k, batch);
   DEMAND(CUBLAS_STATUS_NOT_SUPPORTED, a.type == b.type && is_row(p.compute, a.type, c.type),
@@ -143,7 +143,7 @@ cublasStatus_t multiply(const Call& call, cublasHandle_t handle, const Product& 
   return enqueue_product(call, *blas, {a.range(batch), b.range(batch), c.range(batch)});
 }
 
-// Arrays of pointers lie in device memory, and a kernel has written them: what they point to is not known here.
+// The arrays of pointers are in device memory, written by a kernel: the addresses in them are not known here.
 cublasStatus_t multiply_by_pointers(const Call& call, cublasHandle_t handle, const Product& p, Matrix a, Matrix b,
                                     Matrix c, std::int64_t batch) {
   BlasHandle* blas = blas_of(call, handle);
@@ -218,7 +218,7 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
   STAND_IN(cublasStatus_t);
   auto* blas = call.find<BlasHandle>(handle, kBlas);
   if (!blas) return CUBLAS_STATUS_NOT_INITIALIZED;
-  // Default math computes f32 in f32; the flag goes with any mode.
+  // Default math computes f32 in f32; the flag may be combined with any mode.
   const int plain = static_cast<int>(mode) & ~static_cast<int>(CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
   DEMAND(CUBLAS_STATUS_INVALID_VALUE, plain == CUBLAS_DEFAULT_MATH, "mode {}", static_cast<int>(mode));
   return CUBLAS_STATUS_SUCCESS;

@@ -97,7 +97,7 @@ std::vector<Site> Book::sites() const {
 }
 
 bool Book::enter(const ListedCall& call, const void* from) {
-  if (call.act != Act::sure) ++calls_;  // some of those come once a process
+  if (call.act != Act::sure) ++calls_;  // some of those come once per process
   ever_called_.insert(call.name);
   const std::int64_t nth = ++counts_[call.name];
   if (call.act != Act::sure) sites_[{call.name, from}].push_back(calls_);

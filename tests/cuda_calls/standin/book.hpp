@@ -1,4 +1,4 @@
-// The stand-in's memory of itself: what was allocated and made, which calls came, which rules were broken.
+// The stand-in's records: the memory and objects that exist, the calls that were made, the rules that were broken.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,15 +18,16 @@
 
 namespace echelon::calls {
 
-// What a library hands out as a handle. Never freed while the ledger is kept, so that its use after its end is seen.
+// An object that a library returns as a handle. It is not freed while the ledger is kept, so that uses after its end
+// are detected.
 struct Object {
   virtual ~Object() = default;
   std::string kind;  // "stream", "cuDNN handle", ..
-  int device = 0;    // the current one when it was made
+  int device = 0;    // the current device when it was made
   std::string by;    // the call that made it
   bool alive = true;
   const void* uses = nullptr;    // memory that must outlive it
-  const void* serves = nullptr;  // imported memory: where it is
+  const void* serves = nullptr;  // imported memory: the address of the original
 };
 
 inline constexpr std::size_t kBlockAlignment = 256;  // Programming Guide, "Device Memory Accesses"
@@ -60,15 +61,15 @@ class Book final : public Ledger {
   std::int64_t calls() const override;
   std::vector<std::string> never_called() const override;
 
-  // The rest is the stand-in's own, under the lock, which is held through every call.
+  // The rest is used only by the stand-in, under the lock, which is held through every call.
   std::recursive_mutex& lock() const { return lock_; }
   const Settings& settings() const { return settings_; }
 
-  // Counts the call; whether it is the one that is to fail.
+  // Counts the call; returns whether it is the one that must fail.
   bool enter(const ListedCall& call, const void* from);
   const Failure& failure() const { return failure_; }
   void note_injected(const std::string& call, const std::string& text);
-  // The error of a context that is lost; 0: none.
+  // The error of a lost context; 0: none.
   int lost() const { return lost_; }
 
   void broken(const std::string& rule) { broken_.insert(rule); }
@@ -81,7 +82,7 @@ class Book final : public Ledger {
 
   void add(const Block& block);
   void remove(std::uintptr_t begin) { blocks_.erase(begin); }
-  // The block that holds the address; null where none does.
+  // The block that holds the address; null if none does.
   const Block* block_at(const void* address) const;
   std::size_t taken_bytes(int device) const;
 

@@ -1,7 +1,7 @@
-// One call of a library: counted, made to fail on demand, held to the library's rules.
+// One call of a library: it is counted, made to fail on demand, and checked against the library's rules.
 //
 //   cudaError_t cudaFreeHost(void* data) {
-//     STAND_IN(cudaError_t);                     // named `call`; returns here where this call is to fail
+//     STAND_IN(cudaError_t);                     // named `call`; returns here if this call must fail
 //     DEMAND(cudaErrorInvalidValue, data, ..)    // a broken rule is noted, and the library's error returned
 //     return call.result(cudaSuccess);
 //   }
@@ -28,7 +28,7 @@ namespace echelon::calls {
 
 struct Stream;
 
-// Of the thread that calls.
+// State of the calling thread.
 struct ThreadState {
   int device = 0;
   cudaError_t last_error = cudaSuccess;
@@ -75,7 +75,7 @@ class Call {
 
   const char* name() const { return listed_.name; }
 
-  // The error with which this call is to fail; none: it goes on.
+  // The error with which this call must fail; none: it goes on.
   template <class Status>
   std::optional<Status> failure() const {
     if (fails_) {
@@ -91,14 +91,14 @@ class Call {
     return Errors<Status>::execution;
   }
 
-  // What the call returns. CUDA's runtime keeps an error for cudaGetLastError.
+  // Returns the result of the call. CUDA's runtime keeps an error for cudaGetLastError.
   template <class Status>
   Status result(Status status) const {
     if constexpr (std::is_same_v<Status, cudaError_t>)
       if (status != cudaSuccess) this_thread().last_error = status;
     return status;
   }
-  // What a call of Act::end returns after it has done its work.
+  // Returns the result of a call of Act::end after it has done its work.
   template <class Status>
   Status ended(Status status) const {
     return result(failure<Status>().value_or(status));
@@ -119,7 +119,7 @@ class Call {
     object->by = name();
     return static_cast<T*>(book().keep(std::move(object)));
   }
-  // The object behind a handle, null (and a broken rule) where there is none of this kind, or it is destroyed.
+  // Returns the object behind a handle; null (and a broken rule) if there is none of this kind, or if it is destroyed.
   template <class T, class Handle>
   T* find(Handle handle, const char* kind) const {
     Object* object = handle ? book().find(static_cast<const void*>(handle)) : nullptr;
@@ -128,7 +128,7 @@ class Call {
     if (!demand(object->alive, "a {} that is destroyed", kind)) return nullptr;
     return static_cast<T*>(object);
   }
-  // The same for an object that is to end.
+  // The same for an object that the call destroys.
   template <class T, class Handle>
   T* take(Handle handle, const char* kind) const {
     T* object = find<T>(handle, kind);
@@ -141,15 +141,15 @@ class Call {
                   object.device, this_thread().device);
   }
 
-  // Lets other threads call meanwhile; false where the condition does not come true in time.
+  // Lets other threads call meanwhile; returns false if the condition does not become true in time.
   template <class Condition>
   bool wait(std::condition_variable_any& changed, std::chrono::seconds limit, Condition condition) {
     return changed.wait_for(lock_, limit, condition);
   }
 
-  // Device memory that holds the whole range, aligned to `alignment`. Null where `bytes` is 0 only.
+  // Whether device memory holds the whole range, aligned to `alignment`. `data` may be null only if `bytes` is 0.
   bool in_device(const Range& range, std::size_t alignment = 1) const;
-  // The part of memory that a call writes has nothing in common with what else it works on.
+  // Whether the range that a call writes does not overlap the other ranges that it uses.
   bool apart(const Range& written, const std::vector<Range>& others) const;
 
  private:
@@ -158,7 +158,7 @@ class Call {
   bool fails_ = false, lost_ = false;
 };
 
-// Hands an object out as the handle that the library's header names.
+// Returns an object as the handle type of the library's header.
 template <class Handle>
 Handle handle_of(Object* object) {
   return reinterpret_cast<Handle>(object);

@@ -87,7 +87,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   return call.result(cudaSuccess);
 }
 
-// An error of a context that is lost stays ("cudaErrorIllegalAddress": "any further CUDA work will return the same
+// The error of a lost context is kept ("cudaErrorIllegalAddress": "any further CUDA work will return the same
 // error").
 cudaError_t cudaGetLastError() {
   STAND_IN_END;

@@ -52,7 +52,7 @@ cudnnStatus_t make_descriptor(const Call& call, Handle* out, const char* kind) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Null is no descriptor, and no error.
+// Null means no descriptor, and is no error.
 template <class T, class Handle>
 cudnnStatus_t end_descriptor(const Call& call, Handle handle, const char* kind) {
   return call.ended(!handle || call.take<T>(handle, kind) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM);
@@ -181,7 +181,7 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t handle, cudnnDa
   DEMAND(CUDNN_STATUS_NOT_SUPPORTED, rank <= CUDNN_DIM_MAX, "rank {}", rank);
   const std::vector<std::int64_t> extent(extents, extents + rank), stride(strides, strides + rank);
   DEMAND(CUDNN_STATUS_BAD_PARAM, positive(extent), "an extent below 1");
-  // Below 0 it is accepted, and refused by what reads the tensor ("negative tensor striding").
+  // A negative stride is accepted here, and refused by functions that read the tensor ("negative tensor striding").
   DEMAND(CUDNN_STATUS_BAD_PARAM, positive(stride), "a stride below 1");
   DEMAND(CUDNN_STATUS_NOT_SUPPORTED, fits(extent), "2^31 elements or more");
   tensor->set = true;

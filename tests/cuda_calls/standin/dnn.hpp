@@ -16,7 +16,7 @@ inline constexpr const char *kDnn = "cuDNN handle", *kTensor = "tensor descripto
 
 struct DnnHandle : Object {
   Stream* stream = nullptr;
-  std::set<std::string> answered;  // convolutions and algorithms whose workspace size was asked for and told
+  std::set<std::string> answered;  // convolutions and algorithms whose workspace size was asked for
 };
 
 struct Descriptor : Object {
@@ -47,13 +47,13 @@ struct RnnData : Descriptor {
 };
 
 std::int64_t size_of(cudnnDataType_t type);  // 0: an unknown type
-// From the first element to the last.
+// Bytes from the first element to the last.
 std::size_t bytes_of(const Tensor& tensor);
 std::size_t bytes_of(const Filter& filter);
 
-// The handle, with its stream set, on the device that is current; null and a broken rule otherwise.
+// Returns the handle, with its stream set, on the current device; otherwise null, and a broken rule.
 DnnHandle* dnn_of(const Call& call, cudnnHandle_t handle);
-// A descriptor that was set; null and a broken rule otherwise.
+// Returns a descriptor that was set; otherwise null, and a broken rule.
 template <class T, class Handle>
 T* set_one(const Call& call, Handle handle, const char* kind) {
   T* descriptor = call.find<T>(handle, kind);
@@ -61,7 +61,7 @@ T* set_one(const Call& call, Handle handle, const char* kind) {
   return descriptor;
 }
 
-// Where cuDNN loads 16 bytes at once (Developer Guide, "Tensor Core Operations": data pointers are 128-bit aligned).
+// cuDNN may load 16 bytes at once (Developer Guide, "Tensor Core Operations": data pointers are 128-bit aligned).
 inline constexpr std::size_t kDnnAlignment = 16;
 
 }  // namespace echelon::calls

@@ -10,7 +10,7 @@ namespace {
 
 enum Direction { kForward, kData, kWeights };
 
-// One convolution as its four descriptors give it.
+// One convolution as described by its four descriptors.
 struct Problem {
   const Tensor *x = nullptr, *y = nullptr;
   const Filter* w = nullptr;
@@ -27,13 +27,13 @@ struct Problem {
 
 bool channels_last(const Tensor& tensor) { return tensor.extents[1] > 1 && tensor.strides[1] == 1; }
 
-// Nothing tells the layouts of one channel, or of one place, apart.
+// With one channel, or one place, the layouts cannot be distinguished.
 bool same_layout(const Tensor& tensor, bool last) {
   const bool either = tensor.extents[1] == 1 || (tensor.extents[2] == 1 && tensor.extents[3] == 1);
   return either || channels_last(tensor) == last;
 }
 
-// "Data Type Configurations": PSEUDO_HALF, PSEUDO_BFLOAT16, FLOAT, DOUBLE; of halves, sums in f32 alone are exact.
+// "Data Type Configurations": PSEUDO_HALF, PSEUDO_BFLOAT16, FLOAT, DOUBLE; for halves, only sums in f32 are exact.
 bool is_configuration(cudnnDataType_t type, cudnnDataType_t sums) {
   if (type == CUDNN_DATA_DOUBLE) return sums == CUDNN_DATA_DOUBLE;
   return sums == CUDNN_DATA_FLOAT;
@@ -51,7 +51,7 @@ std::optional<Problem> problem_of(const Call& call, cudnnTensorDescriptor_t x, c
   const std::int64_t N = p.x->extents[0], C = p.x->extents[1], H = p.x->extents[2], W = p.x->extents[3];
   ok = demand(p.x->type == p.w->type && p.x->type == p.y->type, "x, w and y are of different types") && ok;
   ok = demand(is_configuration(p.x->type, p.conv->type), "data and sums are of no supported types") && ok;
-  // Math of tensor cores is of halves, FMA of f32 ("cudnnMathType_t").
+  // Tensor cores are for halves, FMA is for f32 ("cudnnMathType_t").
   ok = demand(size_of(p.x->type) == 2 || p.conv->math != CUDNN_TENSOR_OP_MATH, "tensor cores for f32 or f64") && ok;
   // "non-matching number of input feature maps per image (or group in case of grouped convolutions)".
   ok = demand(C == p.w->extents[1] * p.conv->groups, "the channels of x are not groups times those of w") && ok;
@@ -79,9 +79,9 @@ std::optional<Problem> problem_of(const Call& call, cudnnTensorDescriptor_t x, c
   return whole;
 }
 
-// Whether the stand-in's library runs the algorithm on this. What is listed under "Supported Algorithms" for all GPUs:
-// dilation with implicit GEMM and the data gradient's algorithm 0 alone, Winograd for windows of 3x3 at stride 1 in f32
-// and f16, plain. Whatever a library answers beside that, its caller has to live with.
+// Whether the stand-in runs the algorithm on this problem. "Supported Algorithms" lists for all GPUs: dilation only
+// with implicit GEMM and the data gradient's algorithm 0; Winograd for windows of 3x3 at stride 1 in f32 and f16,
+// plain. Beyond that a library may answer anything, and its caller has to cope with it.
 bool runs(Direction direction, int algo, const Problem& p) {
   const bool dilated = p.conv->dilations[0] > 1 || p.conv->dilations[1] > 1;
   const bool unit = p.conv->strides[0] == 1 && p.conv->strides[1] == 1 && !dilated;
@@ -104,7 +104,7 @@ bool runs(Direction direction, int algo, const Problem& p) {
 
 bool refused(Direction direction, int algo) { return (book().settings().refused >> (16 * direction + algo) & 1) != 0; }
 
-// Large beside the tensors for the algorithm that lays its windows out.
+// Large compared with the tensors for the algorithm that writes out its windows.
 std::size_t workspace_of(Direction direction, int algo, const Problem& p) {
   const std::size_t windows = bytes_of(*p.w) / static_cast<std::size_t>(p.w->extents[0]);
   if (direction == kForward && algo == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) return 0;
@@ -149,7 +149,7 @@ cudnnStatus_t tell_size(const Call& call, Direction direction, cudnnHandle_t han
   return CUDNN_STATUS_SUCCESS;
 }
 
-// "Scaling parameters": float for data of f32 and halves, double for f64. One of another type reads as nonsense.
+// "Scaling parameters": float for data of f32 and halves, double for f64. A value of the wrong type reads as nonsense.
 bool scaling(const Call& call, const Problem& p, const void* alpha, const void* beta) {
   if (!call.demand(alpha && beta, "alpha or beta is null")) return false;
   const auto value = [&](const void* at) {
@@ -161,7 +161,7 @@ bool scaling(const Call& call, const Problem& p, const void* alpha, const void* 
 }
 
 struct Operands {
-  Range in, other, out;  // of which `other` is w, but for the gradient of w
+  Range in, other, out;  // `other` is w, except for the gradient of w
 };
 
 cudnnStatus_t run(const Call& call, Direction direction, cudnnHandle_t handle, const std::optional<Problem>& problem,
@@ -227,7 +227,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t handle, 
        {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, true}});
 }
 
-// "cudnnConvolutionBwdFilterAlgo_t": algorithms 0 and 3 likewise.
+// "cudnnConvolutionBwdFilterAlgo_t": the same applies to algorithms 0 and 3.
 cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
                                                             const cudnnTensorDescriptor_t dy,
                                                             const cudnnConvolutionDescriptor_t conv,

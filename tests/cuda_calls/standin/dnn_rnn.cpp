@@ -1,5 +1,5 @@
-// Recurrent layers: cuDNN 9 API, "cudnn_adv Library". One layer in one direction, without projection: more than that
-// cuda/ never asks for.
+// Recurrent layers: cuDNN 9 API, "cudnn_adv Library". One layer in one direction, without projection; cuda/ uses
+// nothing beyond that.
 #include <algorithm>
 #include <cstring>
 
@@ -29,7 +29,7 @@ std::size_t reserve_bytes(const Rnn& rnn, const RnnData& x) {
   return static_cast<std::size_t>(x.N * x.T * (rnn.gates + 2) * rnn.H * size_of(rnn.type)) + 64;
 }
 
-// What a call leaves at the start of the reserve space for the next one.
+// Written by a call at the start of the reserve space for the next call.
 struct Reserve {
   std::uint64_t magic = 0x5265736572766564;
   std::uint64_t stage = 0;  // 1: after forward, 2: after the gradient of data
@@ -52,7 +52,7 @@ std::optional<Layer> layer_of(const Call& call, cudnnRNNDescriptor_t rnn, cudnnR
                   call.demand(l.x->lengths == l.y->lengths, "x and y have different lengths") &
                   call.demand(l.x->values == l.rnn->F, "x has {} values a step, not {}", l.x->values, l.rnn->F) &
                   call.demand(l.y->values == l.rnn->H, "y has {} values a step, not {}", l.y->values, l.rnn->H) &
-                  // "CUDNN_RNN_PADDED_IO_ENABLED .. is required for unpacked layouts" of unlike lengths.
+                  // "CUDNN_RNN_PADDED_IO_ENABLED .. is required for unpacked layouts" of different lengths.
                   call.demand(l.rnn->padded_io, "unpacked sequences without padded input and output");
   return ok ? std::optional<Layer>(l) : std::nullopt;
 }
@@ -76,7 +76,7 @@ struct Spaces {
   void* reserve = nullptr;
 };
 
-// Reads, and then writes, which all lie in device memory; outputs, workspace and reserve space apart from all else.
+// Checks that all reads and writes are in device memory, and that outputs, workspace and reserve space overlap nothing.
 bool places(const Call& call, const Layer& l, const Spaces& at, std::vector<Range> reads, std::vector<Range> writes,
             std::vector<Range>& all) {
   const std::size_t weights = weight_bytes(*l.rnn), work = work_bytes(*l.rnn, *l.x),
@@ -101,19 +101,19 @@ bool places(const Call& call, const Layer& l, const Spaces& at, std::vector<Rang
   return true;
 }
 
-// An output that may be left out.
+// Adds an optional output.
 void add_if(std::vector<Range>& ranges, void* data, std::size_t bytes, const char* name) {
   if (data) ranges.push_back({data, bytes, name});
 }
 
-// Where the forward pass has left its values, and nothing else was written since.
+// Checks that the reserve space holds what the forward pass wrote, and that nothing was written since.
 void pass_on(const char* name, void* reserve, const Reserve& wanted, const Reserve& next) {
   if (std::memcmp(reserve, &wanted, sizeof wanted) != 0)
     book().broken(fmt::format("{}: the reserve space is not as the call before it left it", name));
   std::memcpy(reserve, &next, sizeof next);
 }
 
-// The cell state is of LSTM alone.
+// Only LSTM has a cell state.
 bool cells(const Call& call, const Layer& l, std::initializer_list<const void*> states) {
   const bool any = std::any_of(states.begin(), states.end(), [](const void* state) { return state != nullptr; });
   return call.demand(!any || l.rnn->cell == CUDNN_LSTM, "a cell state, of which this cell has none");
@@ -146,8 +146,8 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t handle, cudnnRNNDescriptor
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Input matrices first, then recurrent ones, then the biases in the same order; "linLayerID": 0 to 7 of LSTM, to 5 of
-// GRU, to 1 of the plain cells.
+// Input matrices come first, then recurrent ones, then the biases in the same order; "linLayerID": 0 to 7 for LSTM, to
+// 5 for GRU, to 1 for the plain cells.
 cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn_desc, std::int32_t layer,
                                       std::size_t space_bytes, const void* space, std::int32_t id,
                                       cudnnTensorDescriptor_t matrix_desc, void** matrix_at,

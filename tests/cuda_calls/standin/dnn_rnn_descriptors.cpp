@@ -19,7 +19,7 @@ cudnnStatus_t end_one(const Call& call, Handle handle, const char* kind) {
 
 std::int64_t gates_of(cudnnRNNMode_t cell) { return cell == CUDNN_LSTM ? 4 : cell == CUDNN_GRU ? 3 : 1; }
 
-// "dataType, mathPrec": f32 in f32, f64 in f64, f16 in f16 or f32, bf16 in f32; of f16 sums in f32 alone are exact.
+// "dataType, mathPrec": f32 in f32, f64 in f64, f16 in f16 or f32, bf16 in f32; for f16 only sums in f32 are exact.
 bool is_pair(cudnnDataType_t data, cudnnDataType_t sums) {
   return sums == (data == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT) ||
          (data == CUDNN_DATA_HALF && sums == CUDNN_DATA_HALF);
@@ -41,7 +41,7 @@ cudnnStatus_t cudnnDestroyDropoutDescriptor(cudnnDropoutDescriptor_t handle) {
   return end_one<Dropout>(call, handle, kDropout);
 }
 
-// Without dropout there are no states to make.
+// Without dropout there are no states.
 cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t handle, cudnnHandle_t dnn_handle, float rate,
                                         void* states, std::size_t state_bytes, unsigned long long) {
   STAND_IN(cudnnStatus_t);
@@ -74,7 +74,7 @@ cudnnStatus_t cudnnSetRNNDescriptor_v8(cudnnRNNDescriptor_t handle, cudnnRNNAlgo
   DEMAND(CUDNN_STATUS_BAD_PARAM, (flags & ~CUDNN_RNN_PADDED_IO_ENABLED) == 0, "flags {}", flags);
   DEMAND(CUDNN_STATUS_NOT_SUPPORTED, size_of(type) > 0 && is_pair(type, sums), "data of type {} summed in type {}",
          static_cast<int>(type), static_cast<int>(sums));
-  // "projSize .. must not exceed hiddenSize"; projection is of LSTM. The stand-in knows none.
+  // "projSize .. must not exceed hiddenSize"; only LSTM has a projection. The stand-in supports none.
   DEMAND(CUDNN_STATUS_NOT_SUPPORTED, projection == H, "a projection to {} of {}", projection, H);
   DEMAND(CUDNN_STATUS_NOT_SUPPORTED,
          algo == CUDNN_RNN_ALGO_STANDARD && bias == CUDNN_RNN_DOUBLE_BIAS && direction == CUDNN_UNIDIRECTIONAL &&

@@ -1,5 +1,5 @@
-// The stand-in in a process of its own (the whole program): what it is to do comes by ECHELON_CUDA_CALLS, words such as
-// "late", "fail=cudaMalloc:3", "memory", "report=FILE"; what it found goes to the file when the process ends.
+// The stand-in in a separate process (the whole program). ECHELON_CUDA_CALLS has its instructions, words such as
+// "late", "fail=cudaMalloc:3", "memory", "report=FILE"; its findings are written to the file when the process ends.
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>

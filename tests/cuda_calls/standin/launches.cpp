@@ -1,6 +1,6 @@
-// Launches of kernels, as nvcc's host code makes them (crt/host_runtime.h). Kernels do nothing here; what is checked is
-// how they are launched: Programming Guide, "Features and Technical Specifications", table "Technical Specifications
-// per Compute Capability".
+// Launches of kernels, as nvcc's host code makes them (crt/host_runtime.h). Kernels do nothing here; the launch itself
+// is checked: Programming Guide, "Features and Technical Specifications", table "Technical Specifications per Compute
+// Capability".
 #include <array>
 #include <map>
 #include <string>
@@ -21,7 +21,7 @@ struct Configuration {
 
 thread_local std::vector<Configuration> configurations;
 
-// By the address of the host's stub; filled before main and when a library is opened.
+// By address of the host's stub; filled before main and when a library is opened.
 std::map<const void*, std::string>& kernels() {
   static auto& all = *new std::map<const void*, std::string>;
   return all;

@@ -1,16 +1,16 @@
-// Every call of CUDA's runtime, cuDNN, cuBLAS and NCCL that cuda/ makes, and what sort of call it is. The stand-in
-// defines exactly these: one that is missing does not link, and the ring checks that each of them is made.
+// Every call of CUDA's runtime, cuDNN, cuBLAS and NCCL that cuda/ makes, with its kind. The stand-in defines exactly
+// these calls: a missing one does not link, and the ring checks that each of them is made.
 #pragma once
 
 namespace echelon::calls {
 
 enum class Act {
-  sure,  // cannot fail, or tells of a failure
+  sure,  // cannot fail, or reports a failure
   ask,   // changes nothing on the device
   make,  // takes memory, makes an object or sets one
   work,  // enqueues work
-  wait,  // returns when the device has done something
-  end,   // destroys an object: done even where it reports the error of an earlier call
+  wait,  // returns once the device has done some work
+  end,   // destroys an object, even if it reports the error of an earlier call
 };
 
 }  // namespace echelon::calls

@@ -10,7 +10,7 @@
 namespace echelon::calls {
 namespace {
 
-// What kernels would write and the host reads (sums, losses) is small, and is zero.
+// The memory that kernels would write and the host reads (sums, losses) is small, and is zeroed.
 constexpr std::size_t kZeroed = 1 << 20;
 
 void* take(std::size_t bytes, Where where) {
@@ -28,7 +28,7 @@ void give(void* data) {
   ::operator delete (data, std::align_val_t{kBlockAlignment});
 }
 
-// The block that begins at `data` and is of this sort.
+// The block of this kind that begins at `data`.
 const Block* block_of(const Call& call, const void* data, Where where) {
   const Block* block = book().block_at(data);
   const bool whole = block && block->begin == reinterpret_cast<std::uintptr_t>(data) && block->where == where;
@@ -36,7 +36,7 @@ const Block* block_of(const Call& call, const void* data, Where where) {
   return whole ? block : nullptr;
 }
 
-// Of a copy's end in host memory: whether it is pinned, and then large enough.
+// For the host end of a copy: whether it is pinned, in which case it must be large enough.
 bool pinned(const Call& call, const void* data, std::size_t bytes, const char* name) {
   const Block* block = book().block_at(data);
   if (!block) return false;
@@ -64,7 +64,7 @@ extern "C" {
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   STAND_IN(cudaError_t);
   if (!outside_capture(call)) return call.result(cudaErrorStreamCaptureUnsupported);
-  DEMAND(cudaErrorInvalidValue, data && bytes > 0, "no bytes");  // of which nothing is said
+  DEMAND(cudaErrorInvalidValue, data && bytes > 0, "no bytes");  // the manual does not mention this case
   const std::size_t taken = book().taken_bytes(this_thread().device);
   if (bytes > book().settings().card_bytes - std::min(taken, book().settings().card_bytes))
     return call.result(cudaErrorMemoryAllocation);
@@ -101,7 +101,7 @@ cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned flags) {
   return call.result(cudaSuccess);
 }
 
-// No page says that it waits for copies that are under way: whoever frees has waited.
+// No page says that it waits for copies in flight, so the caller must have waited.
 cudaError_t cudaFreeHost(void* data) {
   STAND_IN_END;
   if (!outside_capture(call)) return call.ended(cudaErrorStreamCaptureUnsupported);
@@ -171,7 +171,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* data) {
   return call.result(cudaSuccess);
 }
 
-// The importing process has other addresses; here, other memory.
+// The importing process has other addresses, so the stand-in returns other memory.
 cudaError_t cudaIpcOpenMemHandle(void** data, cudaIpcMemHandle_t handle, unsigned flags) {
   STAND_IN(cudaError_t);
   if (!outside_capture(call)) return call.result(cudaErrorStreamCaptureUnsupported);

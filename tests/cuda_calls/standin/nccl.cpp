@@ -1,4 +1,4 @@
-// libnccl.so.2 of the stand-in, in a file of its own as the library is: NCCL User Guide 2.28, "NCCL API".
+// libnccl.so.2 of the stand-in, in a separate file like the library itself: NCCL User Guide 2.28, "NCCL API".
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -54,7 +54,7 @@ const char* words(ncclResult_t status) {
   return "unknown result code";
 }
 
-// All ranks make the same calls in the same order ("Collective Operations"): compared as far as both have come.
+// All ranks make the same calls in the same order ("Collective Operations"): compares the calls that both have made.
 void compare(const Call& call, const Comm& comm) {
   const std::vector<std::string>& mine = comm.group->operations[comm.rank];
   const std::size_t at = mine.size() - 1;
@@ -91,8 +91,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 
-// Returns once all ranks have come; "rank must be between 0 and nranks-1 and unique within a communicator clique",
-// each on a device of its own.
+// Returns once all ranks have come; "rank must be between 0 and nranks-1 and unique within a communicator clique", and
+// each must be on a different device.
 ncclResult_t ncclCommInitRank(ncclComm_t* out, int ranks, ncclUniqueId id, int rank) {
   STAND_IN(ncclResult_t);
   std::uint64_t number = 0;
@@ -149,14 +149,14 @@ ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDa
   return ncclSuccess;
 }
 
-// "ncclCommDestroy": once, after what was enqueued; every rank has made as many calls by then.
+// "ncclCommDestroy": called once, after the enqueued work; every rank has made the same number of calls by then.
 ncclResult_t ncclCommDestroy(ncclComm_t handle) {
   STAND_IN_END;
   auto* comm = call.take<Comm>(handle, kComm);
   return call.ended(comm ? ncclSuccess : ncclInvalidArgument);
 }
 
-// Its peers find out sooner or later ("ncclCommAbort", "Fault Tolerance").
+// Its peers notice it sooner or later ("ncclCommAbort", "Fault Tolerance").
 ncclResult_t ncclCommAbort(ncclComm_t handle) {
   STAND_IN_END;
   auto* comm = call.take<Comm>(handle, kComm);

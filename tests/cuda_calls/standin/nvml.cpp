@@ -1,5 +1,6 @@
 // libnvidia-ml.so.1 of the stand-in: NVML API Reference Guide, "Device Queries". It knows the stand-in's GPUs; the
-// second one's clocks are held down for the reasons in ECHELON_CUDA_CALLS_CLOCKS, a number as the library gives it.
+// clocks of the second one are reduced for the reasons in ECHELON_CUDA_CALLS_CLOCKS, a number in the library's
+// encoding.
 #include <cstdlib>
 #include <cstring>
 

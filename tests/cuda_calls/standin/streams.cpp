@@ -68,13 +68,13 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   STAND_IN(cudaError_t);
   DEMAND(cudaErrorInvalidValue, stream && (flags == cudaStreamDefault || flags == cudaStreamNonBlocking), "flags {}",
          flags);
-  // One that blocks is ordered with the default stream's work.
+  // A blocking stream is ordered with the default stream's work.
   DEMAND(cudaErrorInvalidValue, flags == cudaStreamNonBlocking, "a stream that the default stream blocks");
   *stream = handle_of<cudaStream_t>(call.make<Stream>(kStream));
   return call.result(cudaSuccess);
 }
 
-// Returns at once; what is enqueued still runs ("cudaStreamDestroy").
+// Returns at once; enqueued work still runs ("cudaStreamDestroy").
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   STAND_IN_END;
   auto* stream = call.take<Stream>(handle, kStream);
@@ -93,7 +93,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   return call.result(cudaSuccess);
 }
 
-// As cudaEventQuery.
+// Behaves like cudaEventQuery.
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
   STAND_IN(cudaError_t);
   Stream* stream = stream_of(call, handle);
@@ -104,7 +104,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   return cudaErrorNotReady;
 }
 
-// The stream may be of another device than the event ("cudaStreamWaitEvent").
+// The stream and the event may be of different devices ("cudaStreamWaitEvent").
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
   STAND_IN(cudaError_t);
   Stream* stream = stream_of(call, handle);
@@ -116,7 +116,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
     book().idle_wait();
     return call.result(cudaSuccess);
   }
-  // A captured stream may depend on captured events alone ("cudaErrorStreamCaptureIsolation").
+  // A captured stream may depend only on captured events ("cudaErrorStreamCaptureIsolation").
   DEMAND(cudaErrorStreamCaptureIsolation, !stream->capturing && !event->stream->capturing,
          "a dependence into or out of a capture");
   enqueue(*stream, {.run = {}, .other = event->stream, .until = event->at});
@@ -152,7 +152,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   return call.result(cudaSuccess);
 }
 
-// Each question lets one more piece of work pass, so that who polls comes to an end.
+// Each query lets one more piece of work run, so that polling ends.
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
   STAND_IN(cudaError_t);
   auto* event = call.find<EventObject>(handle, kEvent);
@@ -176,12 +176,12 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   if (event->stream)
     run_until(*event->stream, event->at);
   else
-    book().idle_wait();  // likewise
+    book().idle_wait();  // the event was never recorded
   return call.result(cudaSuccess);
 }
 
 // "If either event was created with the cudaEventDisableTiming flag, then this function will return
-// cudaErrorInvalidResourceHandle"; likewise where one was not recorded.
+// cudaErrorInvalidResourceHandle"; the same applies if one was not recorded.
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from_handle, cudaEvent_t to_handle) {
   STAND_IN(cudaError_t);
   auto* from = call.find<EventObject>(from_handle, kEvent);
@@ -200,7 +200,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
   STAND_IN(cudaError_t);
   Stream* stream = stream_of(call, handle);
   if (!stream) return call.result(cudaErrorInvalidResourceHandle);
-  // Other modes forbid other threads what only this one must not do.
+  // Other modes also forbid other threads what only this one must not do.
   DEMAND(cudaErrorInvalidValue, mode == cudaStreamCaptureModeThreadLocal, "capture mode {}", static_cast<int>(mode));
   DEMAND(cudaErrorIllegalState, !stream->capturing && !this_thread().capturing, "a capture is under way");
   stream->capturing = true;
@@ -210,7 +210,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
   return call.result(cudaSuccess);
 }
 
-// By the thread that has begun it ("cudaStreamEndCapture"). Also where it fails the capture is over.
+// Called by the thread that began it ("cudaStreamEndCapture"). The capture is over even if it fails.
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   STAND_IN_END;
   Stream* stream = stream_of(call, handle);
@@ -258,7 +258,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t handle) {
   return call.ended(call.take<Graph>(handle, kGraph) ? cudaSuccess : cudaErrorInvalidValue);
 }
 
-// One that is running is freed once it has ended ("cudaGraphExecDestroy").
+// A running graph is freed once it has ended ("cudaGraphExecDestroy").
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t handle) {
   STAND_IN_END;
   return call.ended(call.take<Graph>(handle, kGraphExec) ? cudaSuccess : cudaErrorInvalidValue);

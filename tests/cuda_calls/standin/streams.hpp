@@ -1,4 +1,4 @@
-// Streams as queues: what is enqueued runs in order, at once or only when somebody waits for it (Settings::late).
+// Streams as queues: work runs in order, either at once or only when somebody waits for it (Settings::late).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace echelon::calls {
 
 struct Work {
   std::function<void()> run;  // under the lock
-  Stream* other = nullptr;    // first, this stream's work up to `until`
+  Stream* other = nullptr;    // its work up to `until` runs first
   std::uint64_t until = 0;
 };
 
@@ -36,21 +36,21 @@ struct Graph : Object {
 
 inline constexpr const char *kStream = "stream", *kEvent = "event", *kGraph = "graph", *kGraphExec = "executable graph";
 
-// The stream of a call that enqueues; null, and a broken rule, where it is none or the default stream, which is
+// The stream of a call that enqueues work; null, and a broken rule, if it is no stream or the default stream, which is
 // ordered with all others (CUDA C++ Programming Guide, "Default Stream").
 Stream* stream_of(const Call& call, cudaStream_t handle);
 
-// In the order of the stream; into its graph while it is captured.
+// Enqueues work in the order of the stream, or into its graph while it is captured.
 void enqueue(Stream& stream, Work work);
-// Work on these ranges, which must still be there when the stream comes to it, graph or not.
+// Enqueues work on these ranges, which must still exist when the stream reaches it, in a graph or not.
 void enqueue_on(const Call& call, Stream& stream, std::vector<Range> ranges, std::function<void()> run = {});
 void run_until(Stream& stream, std::uint64_t until);
-// All of a device.
+// Runs all work of a device.
 void run_device(int device);
 
-// False, a broken rule and a capture that has failed, where this thread captures a stream: what waits, or takes or
-// gives back memory, is not permitted then (CUDA Runtime API, cudaThreadExchangeStreamCaptureMode; Programming Guide,
-// "Prohibited and Unhandled Operations").
+// Returns false, with a broken rule and a failed capture, if this thread captures a stream: calls that wait, or that
+// allocate or free memory, are not permitted then (CUDA Runtime API, cudaThreadExchangeStreamCaptureMode; Programming
+// Guide, "Prohibited and Unhandled Operations").
 bool outside_capture(const Call& call);
 
 }  // namespace echelon::calls

@@ -30,7 +30,7 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(cublasHandle_t handle, cublasOperat
                                              const void* beta, void* c, cudaDataType c_type, std::int64_t ldc,
                                              std::int64_t c_step, std::int64_t count, cublasComputeType_t compute,
                                              cublasGemmAlgo_t algorithm);
-// The arrays hold addresses of the host, as all memory here is.
+// The arrays hold host addresses, because all memory is host memory here.
 cublasStatus_t cublasGemmBatchedEx_64(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
                                       std::int64_t m, std::int64_t n, std::int64_t k, const void* alpha,
                                       const void* const a[], cudaDataType a_type, std::int64_t lda,

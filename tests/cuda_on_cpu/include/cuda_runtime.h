@@ -1,4 +1,4 @@
-// What kernels are written in: indices, barriers, votes, atomics and operations of one rounding.
+// The functions and types that kernels use: indices, barriers, votes, atomics and operations that round once.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,7 +30,8 @@ inline unsigned __ballot_sync(unsigned lanes, int vote, std::source_location at 
   return echelon::on_cpu::meet_warp(lanes, vote != 0, at);
 }
 
-// Of all lanes of a warp. The first barrier: what is read has been written; the second: nobody writes it anew before.
+// All lanes of a warp call it. After the first barrier, the words to read have been written; the second one keeps lanes
+// from overwriting them too early.
 inline unsigned shuffled_words[1024];
 inline unsigned __shfl_xor_sync(unsigned lanes, unsigned word, int mask,
                                 std::source_location at = std::source_location::current()) {
@@ -42,7 +43,7 @@ inline unsigned __shfl_xor_sync(unsigned lanes, unsigned word, int mask,
   return other;
 }
 
-// Threads take turns, so that nothing comes between reading and writing.
+// Threads take turns, so that no other access comes between reading and writing.
 template <class T, class V>
 T atomicAdd(T* at, V value) {
   const T before = *at;
@@ -74,7 +75,7 @@ inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
-// To nearest, ties to even; what is too large to the nearest int, NaN to 0.
+// Rounds to nearest, ties to even; values out of range become the nearest int, NaN becomes 0.
 inline int __float2int_rn(float value) {
   if (!(value == value)) return 0;
   if (value >= 0x1p31f) return INT32_MAX;

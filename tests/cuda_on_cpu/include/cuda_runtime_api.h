@@ -1,4 +1,4 @@
-// The runtime's calls that cuda/ops and the context make, on host memory; everything is done when a call returns.
+// The runtime's calls that cuda/ops and the context make, on host memory; all work is done when a call returns.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ struct dim3 {
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
 };
 
-// Outside of kernels these words mean nothing.
+// Outside of kernels these words have no meaning.
 #define __host__
 #define __device__
 #define __global__
@@ -27,7 +27,7 @@ cudaError_t cudaSetDevice(int index);
 cudaError_t cudaGetLastError();
 const char* cudaGetErrorString(cudaError_t error);
 const char* cudaGetErrorName(cudaError_t error);
-// Blocks of exactly so many bytes, so that an address sanitizer sees what is read or written beside them.
+// Blocks of exactly this size, so that an address sanitizer detects accesses beside them.
 cudaError_t cudaMalloc(void** data, std::size_t bytes);
 cudaError_t cudaFree(void* data);
 cudaError_t cudaHostAlloc(void** data, std::size_t bytes, unsigned flags);

@@ -1,4 +1,4 @@
-// A context has a handle of cuDNN, whatever uses it; no op of this ring does.
+// A context has a cuDNN handle even if nothing uses it; no op of this ring does.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// In place of the repository's header of this name: the launch is run to its end before it returns.
+// Replaces the repository's header of this name: a launch is run to its end before it returns.
 #pragma once
 
 #include <cuda_runtime.h>
