@@ -1,5 +1,5 @@
-// Records when messages of this rank were sent and received, per peer, which tells a slow link from a peer that has
-// nothing to send yet.
+// Records when messages are sent and received, per peer: it tells a slow link from a peer with nothing to send yet.
+//
 //   transit   of a message: from the start of its send to the end of its receive. Its sum over the messages between two
 //             ranks is the receiver's sum of ends minus the sender's sum of starts, so that no message carries a time
 //   wait      of a message: from the start of its receive or the end of the previous receive of any peer, whichever is

@@ -2,11 +2,11 @@
 // tensor.
 //
 // Several programs (training, evaluation, another batch size) share the arenas. All functions are called by the rank's
-// compute thread. `forward` and `backward` enqueue work on the device and allocate
-// nothing; they return before it is done, unless a callback waits. Pipelines run
-// several forwards before the backwards: each micro-batch in flight has its own
-// activations, and the ops are the same. The graph of a part of a model
-// (src/parallel) may have no loss: its backward pass begins with gradients that other
+// compute thread. `forward` and `backward` enqueue work on the device and allocate nothing; they return before it is
+// done, unless a callback waits. Pipelines run several forwards before the backwards: each micro-batch in flight has
+// its own activations, and the ops are the same.
+//
+// The graph of a part of a model (src/parallel) may have no loss: its backward pass begins with gradients that other
 // ranks send.
 #pragma once
 

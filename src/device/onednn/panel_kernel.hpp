@@ -42,7 +42,7 @@ struct PanelBlock {
   bool add = false;
   const std::byte* ahead = nullptr;  // weights needed next, fetched into cache meanwhile,
   std::int64_t ahead_step = 0;       // this many bytes per place of depth, or per two places of bf16
-  bool avx512 = false;               // bf16: by vdpbf16ps, else by a plain loop; f32: else with kPanels256
+  bool avx512 = false;               // f32: kPanels512, else kPanels256; bf16: vdpbf16ps, else a plain loop
 };
 
 // rows: from 1 to the number of rows of the panel's form.

@@ -2,8 +2,8 @@
 //
 // kind           inputs               outputs
 //   place_step   x(N,F) [lengths]     y(N,T,F) (in part): step t of y is x, and 0 where first + t >= length
+//
 // lengths (N) i32 are those of whole sequences; y begins with step `first` of them.
-// lengths (N) i32 are those of whole sequences, of which y begins with step `first`.
 #pragma once
 
 #include <cstdint>

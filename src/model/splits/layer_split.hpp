@@ -1,11 +1,11 @@
 // How a layer is divided over several ranks: the interface between a layer and the graph rewrites of parallel/.
 //
 // A layer that can be divided derives from SplittableLayer instead of Layer and overrides what applies to it; a layer
-// that cannot be divided implements nothing here. Every function that returns a layer returns a *part*: a new
-// layer that computes the described share of the whole one, from and to the tensors that one rank holds. Null
-// means that the layer cannot be divided in this way. The functions are const and depend only on their arguments,
-// so all ranks of a model group get parts that fit together. Called while a graph is rewritten, before parameters
-// exist.
+// that cannot be divided implements nothing here. Every function that returns a layer returns a *part*: a new layer
+// that computes the described share of the whole one, from and to the tensors that one rank holds. Null means that the
+// layer cannot be divided in this way. The functions are const and depend only on their arguments, so all ranks of a
+// model group get parts that fit together. Called while a graph is rewritten, before parameters exist.
+//
 //   kind of division   asked by                          functions
 //   units              parallel/tensor.cpp               with_outputs, with_inputs, on_channels, table_rows
 //   classes            parallel/tensor.cpp               on_classes
