@@ -37,7 +37,7 @@ LDFLAGS += -rdynamic -fopenmp -pthread $(SANFLAGS)
 find = $(sort $(shell find $(1) -name '*.$(2)' 2>/dev/null))
 objects = $(patsubst %,$(OUT)/obj/%.o,$(1))
 SRC := $(call find,src,cpp)
-# Replaces operator new, as tests and sanitisers do: of the program alone.
+# This file replaces operator new in the program alone, because tests and sanitisers have replacements of their own.
 COUNTED := src/cli/counted_new.cpp
 
 # A file that is first compiled joins a unit of its room; hot loops, files with flags of their own and those that
@@ -50,7 +50,7 @@ sources = $(filter $(ALONE),$(1)) $(if $(COMPILES),$(shell tests/tools/units.sh 
 compiled = $(patsubst $(OUT)/obj/$(OUT)/units/%.cpp.o,$(OUT)/units/%.o,$(call objects,$(call sources,$(1))))
 LIB_OBJ := $(call compiled,$(filter-out src/main.cpp $(COUNTED),$(SRC)))
 SUPPORT_OBJ := $(call compiled,$(call find,tests/support,cpp))
-# One make for the user, as many compilers as cores.
+# The user calls make once; the inner make runs as many compilers as there are cores.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MFLAGS)),,-j$(shell nproc))
 RINGS := unit contract mpi run
 ring_objects = $(call compiled,$(call find,tests/$(1),cpp)) $(if $(filter mpi,$(1)),,$(call objects,tests/main.cpp))
@@ -80,7 +80,7 @@ quick-test: deps ## the unit and contract rings without slow cases, under 30 s
 mpi-test: deps ## the tests that need mpirun
 	@+$(SUBMAKE) build tests
 	@tests/tools/run_tests.sh $(OUT) mpi
-fuzz: deps ## damaged and drawn inputs for every reader, TIMES=1 as many as in `make test`; best with ASAN=1 UBSAN=1
+fuzz: deps ## random and damaged inputs for every reader; TIMES=N for N times as many; best with ASAN=1 UBSAN=1
 	@+$(SUBMAKE) $(OUT)/tests/fuzz
 	@ECHELON_FUZZ_TIMES=$(TIMES) tests/tools/run_tests.sh $(OUT) fuzz
 cuda-on-cpu: deps ## the CUDA kernels on the CPU against the reference; best with ASAN=1 UBSAN=1
@@ -94,7 +94,7 @@ bench: deps ## step time of the zoo's models on this machine
 	@tests/tools/bench.sh $(ECHELON)
 lint: ## house rules, formatting, ladder of includes
 	@tests/lint/lint.sh
-analyze: deps ## clang-tidy and cppcheck over src/, of what has changed since; long the first time, no part of `make test`
+analyze: deps ## clang-tidy and cppcheck over changed files of src/; long the first time; not part of `make test`
 	@tests/tools/install_deps.sh $(BUILD) --optional
 	@+$(SUBMAKE) --keep-going analyzed
 format: ## clang-format over every source file
@@ -104,7 +104,7 @@ cuda: deps ## the CUDA device, on a machine without a GPU too
 bundle: deps ## a relocatable tar for machines without the packages
 	@+$(SUBMAKE) build CUDA=$(WITH_CUDA) $(if $(filter 1,$(WITH_CUDA)),$(OUT)/tests/cuda)
 	@tests/tools/bundle.sh $(OUT)
-install: build ## into PREFIX
+install: build ## install into PREFIX
 	@tests/tools/install.sh $(OUT) $(PREFIX)
 deps: ## install missing Debian packages (root or sudo), else print the one command
 	@tests/tools/install_deps.sh $(BUILD)
@@ -127,7 +127,7 @@ $(OUT)/tests/$(1): $(LIB_OBJ) $(SUPPORT_OBJ) $(call ring_objects,$(1))
 endef
 $(foreach r,$(RINGS) cuda,$(eval $(call ring,$(r))))
 
-# Of the rooms that read what comes from outside, and those below: a sanitised build of this ring compiles no others.
+# This ring links the rooms that read outside input and those below them; its sanitised build compiles no others.
 FUZZ_ROOMS := base checkpoint comm config data device exchange h5 job model optim report study
 FUZZ_SRC := $(foreach room,$(FUZZ_ROOMS),$(call find,src/$(room),cpp)) $(call find,tests/fuzz,cpp)
 $(OUT)/tests/fuzz: $(call compiled,$(FUZZ_SRC))
@@ -135,7 +135,7 @@ $(OUT)/tests/fuzz: $(call compiled,$(FUZZ_SRC))
 	@echo "  LINK $@"
 	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS)
 
-# What the objects were built with: a change of flags or of the commit rebuilds what it must, and nothing else.
+# Records what the objects were built with: a change of flags or of the commit rebuilds what depends on it alone.
 $(OUT)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CXX) $(CXXFLAGS) $(CPPFLAGS)' | cmp -s - $@ || echo '$(CXX) $(CXXFLAGS) $(CPPFLAGS)' > $@
@@ -147,18 +147,18 @@ FORCE:
 $(OUT)/obj/src/base/version.cpp.o: $(OUT)/commit
 $(OUT)/obj/src/base/version.cpp.o: CPPFLAGS += -DECHELON_COMMIT='"$(shell cat $(OUT)/commit 2>/dev/null)"'
 $(OUT)/obj/tests/% $(OUT)/units/%: CPPFLAGS += -I.
-# Tests are compiled more often than they run: a third of the time for -O3 goes into optimising them.
+# Tests are compiled more often than they run, and a third of the compile time with -O3 is optimisation.
 $(OUT)/obj/tests/% $(OUT)/units/tests/% $(OUT)/pch/tests.hpp: private CXXFLAGS += $(if $(SAN),,-O1)
-# Likewise for rooms that set up, describe and report, once a run.
+# The same holds for rooms that set up, describe and report, once a run.
 COLD := cli config fault job report run study
 $(foreach room,$(COLD),$(OUT)/obj/src/$(room)/% $(OUT)/units/src/$(room)/%) $(OUT)/pch/cold.hpp: private CXXFLAGS += $(if $(SAN),,-O1)
-# A root that may set errno keeps Adam and its kin out of the vector units; the bits are the same without.
+# A sqrt that may set errno keeps Adam and its kin out of the vector units; the bits are the same without errno.
 $(OUT)/obj/src/device/host_update.cpp.o: private CXXFLAGS += -fno-math-errno
-# toml++ 3.3 marks a place unreachable that letters from U+00A1 on reach; what is compiled answers rightly for all.
+# toml++ 3.3 marks a place as unreachable that letters from U+00A1 on do reach; the compiled code is right for all.
 $(if $(filter ubsan,$(SAN)),$(OUT)/obj/src/config/toml_tree.cpp.o: private CXXFLAGS += -fno-sanitize=unreachable)
 
 # Headers that most files include are parsed once, at the optimisation level of the files (g++ 12 crashed on a mixture).
-# ccache keys on the checksum beside them. Files with flags of their own, and those that configure Catch2, go without.
+# ccache keys on the checksum beside them. Files with flags of their own, and those that configure Catch2, use none.
 IN_COLD := $(foreach room,$(COLD),src/$(room)/% $(OUT)/units/src/$(room)/%)
 PRECOMPILED = $(OUT)/pch/$(if $(filter tests/% $(OUT)/units/tests/%,$<),tests,$(if $(filter $(IN_COLD),$<),cold,src)).hpp
 $(OUT)/pch/src.hpp $(OUT)/pch/cold.hpp: src/base/precompiled.hpp
@@ -184,8 +184,8 @@ $(OUT)/units/%.o: $(OUT)/units/%.cpp $(OUT)/flags $(OUT)/pch/src.hpp $(OUT)/pch/
 	@echo "  CXX  $* ($$(wc -l < $<) files)"
 	@$(CXX) $(CXXFLAGS) -Wno-shadow -Wno-stringop-overread $(CPPFLAGS) $(PKG) -include $(PRECOMPILED) -Winvalid-pch -c -o $@ $<
 
-# CUDA: a second file, opened at run time. It takes what it needs of src/base and src/device from the executable.
-# NCCL is opened at run time by that; only its header is needed here.
+# The CUDA library is a second file, which the executable opens at run time and which takes what it needs of src/base
+# and src/device from the executable. It opens NCCL at run time itself, so only NCCL's header is needed here.
 CUDA_SRC := $(filter-out $(if $(NCCL_FOUND),cuda/without_nccl.cpp,cuda/nccl.cpp),$(call find,cuda,cpp)) $(call find,cuda,cu)
 NVCCFLAGS ?= -std=c++20 --extended-lambda -O3 -lineinfo -Xcompiler=-fPIC,-Wall,-ffp-contract=off -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
 $(CUDA_LIB): $(call objects,$(CUDA_SRC))
@@ -199,8 +199,8 @@ $(OUT)/obj/cuda/%.cu.o: cuda/%.cu $(OUT)/flags
 	@echo "  NVCC $<"
 	@$(CUDA_HOME)/bin/nvcc $(NVCCFLAGS) -Isrc -I. -MMD -MP -c -o $@ $<
 
-# The ring that needs no GPU: the objects of the CUDA library over a stand-in for CUDA, cuDNN, cuBLAS and NCCL, in a
-# folder of its own, because the library is looked for beside the executable. libcuda.so.1 is opened, and never used.
+# This ring needs no GPU: the CUDA library is linked with a stand-in for CUDA, cuDNN, cuBLAS and NCCL, in its own
+# folder, because the program looks for the library beside the executable. libcuda.so.1 is opened, and never used.
 STANDIN_SRC := $(filter-out %/nccl.cpp %/nvml.cpp,$(call find,tests/cuda_calls/standin,cpp))
 $(OUT)/obj/tests/cuda_calls/%: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(CALLS)/libcuda.so.1:
@@ -221,8 +221,8 @@ $(CALLS)/cuda_calls: $(LIB_OBJ) $(SUPPORT_OBJ) $(call objects,$(wildcard tests/c
 	@echo "  LINK $@"
 	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS) -Wl,-rpath,'$$ORIGIN'
 
-# The kernels compiled as plain C++ against headers of the ring's own, with all that launches them but cuDNN's ops; and
-# what they are compared with. No other file of src/ is compiled, and neither nvcc nor CUDA's headers are looked for.
+# This ring compiles the kernels as plain C++ against headers of its own, with all that launches them but cuDNN's ops,
+# and what they are compared with. It compiles no other file of src/, and needs neither nvcc nor CUDA's headers.
 CPU := $(OUT)/obj/cuda_on_cpu
 CPU_SRC := $(call find,cuda/kernels,cu) $(call find,cuda/ops,cpp) $(addprefix cuda/,card.cpp check.cpp context.cpp) $(call find,tests/cuda_on_cpu,cpp)
 CPU_COMPARED := $(filter-out src/device/cuda_entry.cpp src/device/onednn/% src/device/paced/% src/comm/codec/%_bucket.cpp,$(call find,src/base src/device src/comm/codec,cpp)) \
@@ -238,12 +238,12 @@ $(OUT)/tests/cuda_on_cpu: $(CPU_SRC:%=$(CPU)/%.o) $(call compiled,$(CPU_COMPARED
 	@echo "  LINK $@"
 	@$(CXX) -o $@ $^ $(LDFLAGS) $(LIBS)
 
-# Analysis: a stamp a file and tool, made where nothing was found. What is looked for: .clang-tidy, tests/lint/cppcheck.txt.
+# Analysis leaves a stamp per file and tool that found nothing. Checks: .clang-tidy, tests/lint/cppcheck.txt.
 ANALYZE := $(OUT)/analyze
 ANALYZERS = $(foreach tool,clang-tidy cppcheck,$(if $(shell command -v $(tool) 2>/dev/null),$(tool)))
 analyzed: $(foreach tool,$(ANALYZERS),$(SRC:%=$(ANALYZE)/%.$(tool)))
 ANALYZE_FLAGS = -std=c++20 -march=x86-64-v3 -fopenmp -pthread -Isrc $(PKG) -DECHELON_COMMIT='"analysis"'
-# clang's analyser follows our own calls, not those inside the standard library: three times as fast.
+# clang's analyser follows this program's own calls, not those inside the standard library: three times as fast.
 TIDY_FLAGS = $(foreach own,c++-stdlib-inlining c++-template-inlining,-Xclang -analyzer-config -Xclang $(own)=false)
 $(ANALYZE)/%.clang-tidy: % .clang-tidy tests/lint/clang.hpp
 	@mkdir -p $(@D)
