@@ -14,7 +14,7 @@ namespace {
 
 thread_local std::uint64_t count = 0, count_of_onednn = 0;
 
-// The addresses that oneDNN's code lies at.
+// An address range of oneDNN's code.
 struct Range {
   std::uintptr_t begin = 0, end = 0;
   bool holds(const void* address) const {
@@ -44,7 +44,7 @@ const Range& onednn() {
   return range;
 }
 
-// `caller`: the address that operator new returns to.
+// `caller` is the address that operator new returns to.
 void* counted(std::size_t bytes, std::size_t alignment, const void* caller) {
   ++count;
   if (onednn().holds(caller)) ++count_of_onednn;
@@ -69,8 +69,8 @@ std::uint64_t allocations() { return count; }
 std::uint64_t allocations_of_onednn() { return count_of_onednn; }
 }  // namespace echelon::test
 
-// The program's own operator new: every other form calls one of these. So does the one that does not throw, but not
-// under the address sanitizer, which would then find its memory freed by another's delete.
+// Replaces the program's operator new; every other form calls one of these. The form that does not throw is replaced
+// too, but not under the address sanitizer, which would then find its memory freed by another library's delete.
 void* operator new(std::size_t bytes) { return counted(bytes, 0, __builtin_return_address(0)); }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   try {

@@ -1,13 +1,13 @@
-// How often this thread has asked for memory: for tests that a path allocates nothing.
+// Counts how often this thread asks for memory, for tests that a path allocates nothing.
 #pragma once
 
 #include <cstdint>
 
 namespace echelon::test {
 
-// Calls of operator new by this thread so far.
+// Returns the calls of operator new by this thread so far.
 std::uint64_t allocations();
-// Those of them that code of oneDNN's shared library made; its execute call allocates, which is its own affair.
+// Returns those of them that oneDNN's shared library made; its execute call allocates, which tests must discount.
 std::uint64_t allocations_of_onednn();
 
 }  // namespace echelon::test

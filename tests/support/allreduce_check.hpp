@@ -1,4 +1,4 @@
-// An all-reduce's plans run on data, and held against the sum and their row of the price list.
+// Runs the plans of an all-reduce on data and checks the result against the sum and the row of the price list.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ bool same_bits(const std::vector<std::vector<T>>& data) {
   return true;
 }
 
-// Whole numbers, which every order sums exactly: all ranks end with the sum, nothing behind the buffer is touched, and
-// messages, bytes and scratch are the row's. Uses Catch2's CHECK.
+// Runs the plans on whole numbers, which every order sums exactly. Checks that all ranks end with the sum, that nothing
+// behind the buffer is touched, and that messages, bytes and scratch are the row's. Uses Catch2's CHECK.
 void check_exact(const RankPlans& plans, std::int64_t elems, int window, DType dtype, const Row& row);
 
-// The same of plans in which the ranks from `workers` on contribute nothing and need not end with the sum.
+// Does the same for plans in which the ranks from `workers` on add nothing and need not end with the sum.
 void check_exact_workers(const RankPlans& plans, std::int64_t elems, int window, DType dtype, const Row& row,
                          int workers);
 

@@ -8,7 +8,7 @@
 namespace echelon::test {
 namespace {
 
-constexpr std::int64_t kLongest = 3;  // numbers that a message may have behind those of its part
+constexpr std::int64_t kLongest = 3;  // most extra numbers that a message may carry behind those of its part
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -83,7 +83,7 @@ void AsyncNumbers::apply(int b, int worker, const AsyncUpdate& update, const Asy
 }
 
 AsyncMemory::Message AsyncNumbers::answer(int b, int worker, const AsyncHeader& asked) {
-  // Of the very message: updates carry their worker, and control messages nothing.
+  // `asked` must be the message's own header: updates carry their worker in the flags, control messages nothing.
   const bool update = static_cast<AsyncKind>(asked.kind) == AsyncKind::update;
   ECHELON_CHECK_EQ(asked.flags, update ? static_cast<std::uint32_t>(worker) : 0u);
   Buffer& buffer = served_[{b, worker}];

@@ -1,5 +1,5 @@
-// The memory of a rank of an asynchronous parameter server whose weights are integers: it makes messages, checks those
-// that come, and tells the observer. Buffers that nobody may read any more are filled with other bytes.
+// The memory of a rank of an asynchronous parameter server whose weights are integers. It makes messages, checks those
+// that arrive, and tells the observer. It overwrites buffers as soon as nobody may read them any more.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@ namespace echelon::test {
 
 class AsyncNumbers final : public AsyncMemory {
  public:
-  // `parts`: by bucket and rank; it and the observer outlive this.
+  // `parts` is indexed by bucket and rank; it and the observer must outlive this object.
   AsyncNumbers(const std::vector<Parts>& parts, int rank, AsyncObserver& observer);
 
-  // For the host: before it posts its next push of b, and when it is told that b is settled.
+  // The host calls pushes() before it posts its next push of b, and settled() when it is told that b is settled.
   void pushes(int b);
   void settled(int b);
 
@@ -42,9 +42,9 @@ class AsyncNumbers final : public AsyncMemory {
   const std::vector<Parts>& parts_;
   int rank_;
   AsyncObserver& observer_;
-  std::vector<std::int64_t> pushes_;  // by bucket
+  std::vector<std::int64_t> pushes_;  // pushes so far, by bucket
   std::map<Key, Buffer> updates_, answers_;
-  std::map<Key, Buffer> served_;  // one buffer of a worker and a piece, as the contract permits
+  std::map<Key, Buffer> served_;  // one buffer per worker and piece, as the contract permits
 };
 
 }  // namespace echelon::test

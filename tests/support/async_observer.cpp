@@ -8,7 +8,7 @@
 namespace echelon::test {
 namespace {
 
-// Factors as integers, so that sums of scaled updates are exact too.
+// Converts a factor to an integer, so that sums of scaled updates are exact too.
 std::int64_t millionths(double factor) { return std::llround(factor * 1e6); }
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
@@ -39,7 +39,7 @@ void AsyncObserver::pushed(int w, int b) {
   ++ranks_[at(w)].in_epoch[at(b)];
 }
 
-// From now on this worker may go on to its next push of b: the bound holds for it as of the others' pushes.
+// From now on this worker may go on to its next push of b, so the bound must hold against the others' pushes so far.
 void AsyncObserver::settled(int w, int b) {
   const std::lock_guard lock(mutex_);
   const auto piece = pieces_.lower_bound({b, 0});

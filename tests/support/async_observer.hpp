@@ -1,6 +1,6 @@
-// Watches an asynchronous parameter server with integers as weights, so that sums are exact, and knows by itself what
-// the definitions of rules.hpp ask for: it shares no code with piece.cpp. All violations are failed checks.
-// Any thread.
+// Watches an asynchronous parameter server whose weights are integers, so that sums are exact, and works out by itself
+// what the definitions of rules.hpp demand: it shares no code with piece.cpp. Every violation is a failed check. Any
+// thread may call it.
 #pragma once
 
 #include <map>
@@ -17,15 +17,15 @@ using Integers = std::vector<std::int64_t>;
 
 class AsyncObserver {
  public:
-  // `parts`: by bucket and rank.
+  // `parts` is indexed by bucket and rank.
   AsyncObserver(int workers, const AsyncRules& rules, std::vector<Parts> parts);
 
-  // What worker w pushes for element i of bucket b as its t-th push, t from 1.
+  // Returns what worker w pushes for element i of bucket b in its t-th push; t starts at 1.
   static std::int64_t gradient(int w, std::int64_t t, int b, std::int64_t i) {
     return (w + 1) * 1000 + t * 7 + b * 3 + i;
   }
 
-  // At a worker.
+  // These calls report events at a worker.
   void pushed(int w, int b);
   void settled(int w, int b);
   void came_to_meeting(int w);
@@ -33,20 +33,20 @@ class AsyncObserver {
   void done(int w);
   void taken(int w, int b, int server, const AsyncHeader& header, const Integers& weights);
 
-  // At the server of a piece. `update`: the numbers that came.
+  // These calls report events at the server of a piece; `numbers` is the payload of the update.
   void applied(int b, int server, int w, const AsyncUpdate& update, const Integers& numbers);
   void flushed(int b, int server);
   Integers weights(int b, int server);
 
-  // When all has ended: compares what the server wrote down with all of the above.
+  // Compares what the server recorded with all that was reported. To be called when all have ended.
   void check_piece(int b, int server, const AsyncPiece& found) const;
-  // Messages that all ranks had to send.
+  // Returns the number of messages that all ranks had to send.
   std::uint64_t messages() const;
 
-  // What follows is for after the end.
-  // Versions that this worker pulled, one a push or meeting.
+  // The functions below are for use after the end.
+  // Returns the versions that this worker pulled, one per push or meeting.
   const Integers& pulled(int w, int b, int server) { return piece(b, server).pulled[static_cast<std::size_t>(w)]; }
-  // By how many pushes any worker was ahead of the slowest when it might start its next step.
+  // Returns by how many pushes any worker was ahead of the slowest when it was allowed to start its next step.
   std::int64_t lead() const { return lead_; }
 
  private:
@@ -56,15 +56,15 @@ class AsyncObserver {
   };
   struct Piece {
     ElemRange range;
-    Integers weights, sum;                           // sum: of updates that are in no version yet
-    std::int64_t version = 0;                        // that the server's memory made
-    std::vector<Integers> snapshots;                 // weights by version
-    std::vector<Applied> applied;                    // in order
-    std::vector<Integers> pulled;                    // by worker
-    std::map<std::int64_t, std::int64_t> closed_at;  // version, by meeting
+    Integers weights, sum;                           // `sum` holds the updates that are in no version yet
+    std::int64_t version = 0;                        // versions that the server's memory has made
+    std::vector<Integers> snapshots;                 // the weights of each version
+    std::vector<Applied> applied;                    // updates in the order in which they were applied
+    std::vector<Integers> pulled;                    // versions, one list per worker
+    std::map<std::int64_t, std::int64_t> closed_at;  // meeting -> version with which it ended
   };
   struct Worker {
-    std::vector<std::int64_t> pushes, in_epoch;  // by bucket
+    std::vector<std::int64_t> pushes, in_epoch;  // counts, by bucket
     std::int64_t epoch = 0, meetings = 0;
     bool met = false, done = false;
   };
@@ -74,7 +74,7 @@ class AsyncObserver {
 
   int workers_;
   AsyncRules rules_;
-  std::map<std::pair<int, int>, Piece> pieces_;  // by bucket and server
+  std::map<std::pair<int, int>, Piece> pieces_;  // keyed by bucket and server
   std::vector<Worker> ranks_;
   std::int64_t lead_ = 0;
   std::mutex mutex_;

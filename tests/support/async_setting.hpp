@@ -1,4 +1,4 @@
-// Workers, servers and codecs of asynchronous servers, drawn from a seed.
+// Draws workers, servers and codecs of an asynchronous parameter server from a seed.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace echelon::test {
 
 inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// Layers with running statistics between them.
+// Two layers with running statistics between them.
 inline ParameterSet normed_layers(std::int64_t first, std::int64_t statistics, std::int64_t last) {
   ParameterSet set;
   set.add("a.weight", Shape{first}, {});
@@ -33,7 +33,7 @@ struct AsyncSetting {
   std::int64_t soft = 1;
 };
 
-// Any number of workers and servers, inside the workers or beside them; buckets end where parameters do.
+// Draws any number of workers, with servers inside the workers or beside them; buckets end where parameters do.
 inline AsyncSetting draw_async_setting(const std::string& codec, std::uint64_t seed) {
   const HashRng random(seed, "async codec");
   std::uint64_t draws = 0;

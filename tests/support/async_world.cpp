@@ -14,7 +14,7 @@
 namespace echelon::test {
 namespace {
 
-// A rank: its memory, and its host, whose steps are pauses.
+// A rank, with its memory and its host, whose steps are pauses.
 class AsyncRank final : public ProtocolHost {
  public:
   AsyncRank(const AsyncSchedule& schedule, int rank, VirtualWorld& world, AsyncObserver& observer,
@@ -74,15 +74,15 @@ class AsyncRank final : public ProtocolHost {
                        [&](const Parts& p) { return !p[at(rank_)].empty(); });
   }
 
-  // The update may be overwritten from now on, and nothing of it is waited for.
+  // The update may be overwritten from now on, so no part of it may still be in flight.
   void check_settled(int b) const {
     for (const auto& [token, send] : watched_->sends())
       ECHELON_CHECK_NE(send.tag, async_tag(b), "bucket {} is settled before it has left", b);
     for (const auto& [token, tag_of] : watched_->waits())
       ECHELON_CHECK_NE(tag_of, async_tag(b) + 1, "bucket {} is settled, and waited for", b);
   }
-  // All workers have come to this rank's pieces, and have their answers. Workers do not wait for the host of a server
-  // here, so that a piece may be at the next meeting already.
+  // Checks that all workers have come to this rank's pieces and have their answers. Workers do not wait for a server's
+  // host here, so a piece may already be at the next meeting.
   void check_met() const {
     for (std::size_t i = 0; i < schedule_.parts.size(); ++i) {
       const int b = static_cast<int>(i);

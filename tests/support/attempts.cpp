@@ -14,7 +14,7 @@
 namespace echelon::test {
 namespace {
 
-// None where the config is refused, which is the attempt's to report.
+// Returns no network where the config is refused: the attempt reports the refusal.
 NetworkConfig network_of(const std::string& config, const std::vector<std::string>& sets) try {
   return load_config(config, sets).network;
 } catch (const Error&) {

@@ -18,12 +18,12 @@ using Word = BackupProtocol::Word;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// What a worker gives to element i of bucket b in a step.
+// Returns what a worker gives to element i of bucket b in a step.
 std::int64_t gradient(int worker, std::int64_t step, int b, std::int64_t i) {
   return (worker + 1) * 1'000'000 + step * 1000 + b * 100 + i;
 }
 
-// What all ranks together have seen.
+// Records what all ranks together have seen.
 struct Observer {
   explicit Observer(const BackupSchedule& of) : schedule(of), met(at(of.workers), -1), ended(at(of.workers)) {}
 
@@ -45,7 +45,7 @@ struct Observer {
                      "steps of bucket {} on rank {}", b, server);
     versions.push_back(weights);
   }
-  // The weights of a piece at the beginning of a step.
+  // Returns the weights of a piece at the beginning of a step.
   Numbers weights_of(int b, int server, std::int64_t step) const {
     const ElemRange part = schedule.parts[at(b)][at(server)];
     if (step == schedule.first_step) return Numbers(at(part.elems()));
@@ -58,11 +58,11 @@ struct Observer {
   const BackupSchedule& schedule;
   std::map<std::int64_t, std::vector<int>> entered;
   std::map<std::pair<int, int>, std::vector<Numbers>> history;
-  std::vector<std::int64_t> met;  // by worker: the step of the last meeting that it came to
+  std::vector<std::int64_t> met;  // by worker: step of the last meeting that it came to
   std::vector<bool> ended;
 };
 
-// A rank: its memory, and its host, whose steps are pauses.
+// A rank, with its memory and its host, whose steps are pauses.
 class Rank final : public BackupMemory, public ProtocolHost {
  public:
   Rank(const BackupSchedule& schedule, Observer* observer, int rank, VirtualWorld& world)
@@ -160,7 +160,7 @@ class Rank final : public BackupMemory, public ProtocolHost {
     const double spread = 1 + schedule_.spread * (random_.uniform(draws_++) - 0.5);
     const double step_s = schedule_.compute_s * schedule_.slowness[at(rank_)] * spread;
     const int buckets = static_cast<int>(pulled_.size());
-    const double late_s = random_.below(draws_++, 4) == 0 ? 5e-6 : 0;  // on a device gradients are there later
+    const double late_s = random_.below(draws_++, 4) == 0 ? 5e-6 : 0;  // a device has its gradients later
     for (int b = 0; b < buckets; ++b)
       actor->at(
           actor->now_s() + (b + 1 == buckets && late_s > 0 ? step_s + late_s : step_s * (1 + 2.0 * b / buckets) / 3),
@@ -188,7 +188,7 @@ class Rank final : public BackupMemory, public ProtocolHost {
     verdict_s[at(verdict.next_step)] = now_s;
   }
 
-  // The step of the next meeting.
+  // Returns the step of the next meeting.
   std::int64_t meeting_after(std::int64_t step) const {
     return std::min(schedule_.end(), (step / schedule_.period + 1) * schedule_.period);
   }
@@ -213,7 +213,7 @@ class Rank final : public BackupMemory, public ProtocolHost {
   }
   void quiet() {
     ECHELON_CHECK(watched_->waits().empty(), "rank {} waits at a meeting", rank_);
-    // Nobody takes a step before all have come; once they have, others may be told earlier and go on.
+    // No rank takes a step before all have come; then some may be told earlier than others, and go on.
     ECHELON_CHECK(watched_->sends().empty() || observer_.all_met(next_), "rank {} is not quiet: it sends", rank_);
     quiet_ = true;
     const double reads_s = static_cast<double>(random_.below(draws_++, 3)) * schedule_.compute_s;
@@ -231,7 +231,7 @@ class Rank final : public BackupMemory, public ProtocolHost {
     observer_.ended[at(rank_)] = true;
     end();
   }
-  // Of a rank that does not work: what it has sent was received, and it may be told later.
+  // For a rank that does not work: what it has sent was received, and it may be told of the end later.
   void wait_for_the_end() {
     const std::vector<bool>& ended = observer_.ended;
     if (std::find(ended.begin(), ended.end(), false) == ended.end() && watched_->sends().empty()) return end();
@@ -247,11 +247,11 @@ class Rank final : public BackupMemory, public ProtocolHost {
   int rank_;
   HashRng random_;
   std::uint64_t draws_ = 0;
-  std::int64_t next_;  // step of the worker
+  std::int64_t next_;  // step that the worker takes next
   bool completed_ = false, judged_ = false, quiet_ = false, ended_ = false;
   std::vector<bool> pulled_;
-  std::map<std::int64_t, bool> mine_;  // by step that it took: whether it entered
-  std::vector<Numbers> served_;        // by bucket
+  std::map<std::int64_t, bool> mine_;  // by step that this worker took: whether its gradient entered
+  std::vector<Numbers> served_;        // one per bucket
   std::map<std::pair<int, int>, Numbers> pushes_, arriving_, rooms_;
   std::optional<WatchedMachine> watched_;
 };

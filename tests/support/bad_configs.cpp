@@ -5,7 +5,7 @@
 namespace echelon::test {
 namespace {
 
-// good_config() with `from` replaced by `to`.
+// Returns good_config() with `from` replaced by `to`.
 std::string with(const std::string& from, const std::string& to) {
   std::string text = good_config();
   const std::size_t at = text.find(from);

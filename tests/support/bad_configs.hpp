@@ -1,5 +1,5 @@
-// Experiments that must be refused, and what the refusal must say. The unit ring reads them through the parser, the run
-// ring through the program.
+// Experiments that must be refused, and the text that each refusal must have. The unit ring reads them through the
+// parser, the run ring through the program.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 namespace echelon::test {
 
 struct BadConfig {
-  std::string what;                    // is wrong
-  std::string text;                    // of the file
-  std::vector<std::string> fragments;  // of the message; "@7:3" stands for "<file>:7:3: "
+  std::string what;                    // describes the fault
+  std::string text;                    // of the config file
+  std::vector<std::string> fragments;  // parts of the message; "@7:3" stands for "<file>:7:3: "
   std::vector<std::string> sets = {};
   std::vector<std::pair<std::string, std::string>> environment = {};
   int replicas = 1;
@@ -19,11 +19,11 @@ struct BadConfig {
 // A small experiment that is accepted as it stands.
 const std::string& good_config();
 const std::vector<BadConfig>& bad_configs();
-// The same with more of [device] and of [exchange].
+// More such experiments, with faults in [device] and in [exchange].
 const std::vector<BadConfig>& bad_device_configs();
 const std::vector<BadConfig>& bad_exchange_configs();
 
-// The same with train.reproducible = true.
+// A small experiment with train.reproducible = true, and ones of its kind that must be refused.
 const std::string& good_reproducible_config();
 const std::vector<BadConfig>& bad_reproducible_configs();
 

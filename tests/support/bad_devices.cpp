@@ -1,4 +1,4 @@
-// What a device, or the lack of one, refuses of [device].
+// Settings of [device] that a device refuses, or that need a device which is missing.
 #include "tests/support/bad_configs.hpp"
 
 namespace echelon::test {

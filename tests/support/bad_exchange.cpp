@@ -1,4 +1,4 @@
-// What [exchange] refuses of strategies that mix weights, of Adasum, and of sums in shared memory.
+// Settings of [exchange] that are refused with strategies that mix weights, Adasum, and sums in shared memory.
 #include "tests/support/bad_configs.hpp"
 
 namespace echelon::test {

@@ -1,4 +1,4 @@
-// What train.reproducible = true refuses: whatever lets the bits of a step depend on the number of replicas.
+// Settings that train.reproducible = true refuses: those that let the bits of a step depend on the number of replicas.
 #include <stdexcept>
 
 #include "tests/support/bad_configs.hpp"
@@ -6,7 +6,7 @@
 namespace echelon::test {
 namespace {
 
-// good_reproducible_config() with `from` replaced by `to`.
+// Returns good_reproducible_config() with `from` replaced by `to`.
 std::string with(const std::string& from, const std::string& to) {
   std::string text = good_reproducible_config();
   const std::size_t at = text.find(from);

@@ -13,7 +13,7 @@ namespace {
 
 using Values = std::vector<float>;
 
-// To `bits` of mantissa, ties to even; below the exponent `least` with fewer; from `limit` on to inf.
+// Rounds to `bits` of mantissa, ties to even; values below the exponent `least` get fewer, those from `limit` on inf.
 float rounded(double value, int bits, int least, double limit) {
   if (value == 0 || !std::isfinite(value)) return static_cast<float>(value);
   const double quantum = std::ldexp(1, std::max(std::ilogb(value), least) - bits + 1);
@@ -76,7 +76,7 @@ Values int8(const Values& wanted, std::uint64_t key, std::int64_t first) {
   return encoded;
 }
 
-// Appends what a row of up to 2048 values decodes to.
+// Appends the values to which a row of up to 2048 values decodes.
 void onebit_block(const Values& wanted, std::size_t begin, std::size_t end, Values& encoded) {
   float lanes[2][8] = {}, counts[2] = {};
   for (std::size_t i = begin; i < end; ++i) {
@@ -115,7 +115,7 @@ Values topk(const Values& wanted, double density) {
   std::vector<std::size_t> order(wanted.size());
   std::iota(order.begin(), order.end(), 0);
   const auto size = [&](std::size_t i) {
-    return std::isnan(wanted[i]) ? INFINITY : std::min(std::fabs(double{wanted[i]}), 1e300);  // NaN above inf
+    return std::isnan(wanted[i]) ? INFINITY : std::min(std::fabs(double{wanted[i]}), 1e300);  // NaN sorts above inf
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
   const auto m = static_cast<std::size_t>(std::ceil(density * static_cast<double>(wanted.size())));

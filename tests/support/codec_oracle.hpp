@@ -1,4 +1,4 @@
-// What each codec says of a span of values, and what it then owes: plain loops, one value after another.
+// Oracle of every codec: what it encodes of a span of values and what stays as residual, by plain loops.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct OracleEncoding {
   std::vector<float> encoded, residual;
 };
 
-// `residual` holds the residual before; tau is fixed (options.tau > 0) for `threshold`.
+// `residual` is the residual before the encoding; for `threshold` tau must be fixed (options.tau > 0).
 OracleEncoding oracle_of(const std::string& codec, const std::vector<float>& values, const std::vector<float>& residual,
                          std::uint64_t key, std::int64_t first, const CodecOptions& options);
 

@@ -12,7 +12,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// Equal bits, or NaN both.
+// Counts the values whose bits differ; any two NaN are equal.
 std::size_t differing(const Floats& a, const Floats& b) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -20,7 +20,7 @@ std::size_t differing(const Floats& a, const Floats& b) {
   return count;
 }
 
-// Of many sizes, with zeros and equals among them.
+// Makes gradients of many sizes, among them zeros and equal values.
 Floats gradients(std::int64_t n, const std::string& name, double scale) {
   const std::vector<double> values = random_values(static_cast<std::size_t>(n), name);
   const std::vector<double> powers = random_values(static_cast<std::size_t>(n), name + " powers");
@@ -59,7 +59,7 @@ class Pair {
     device.to_device(residual_.data(), discrete_residual_.data(), residual_.bytes());
   }
 
-  // `exact`: the bits of NaN are not said to be the host's.
+  // `exact`: messages must equal the host's bit for bit; with NaN among the values their bits may differ.
   void check(const Floats& values, std::uint64_t key, float tau, bool exact) {
     device_.to_device(gradients_.data(), values.data(), gradients_.bytes());
     codec_->encode({.values = at(gradients_), .residual = at(residual_), .key = key, .tau = tau}, host_.bytes_at(0));

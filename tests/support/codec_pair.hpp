@@ -1,4 +1,4 @@
-// A codec of a device beside the host's own.
+// Compares a codec of a device with the host's own.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace echelon::test {
 
-// Encodes several buckets of n values one after another, inf and NaN among them, and decodes what comes of them: bit
-// for bit the messages, residuals and values of the host, or a Catch failure.
+// Encodes several buckets of n values one after another, among them inf and NaN, and decodes the messages. Messages,
+// residuals and values must equal the host's bit for bit, or a Catch2 check fails.
 void check_device_codec(Device& device, const std::string& name, std::int64_t n, const CodecOptions& options);
 
 }  // namespace echelon::test

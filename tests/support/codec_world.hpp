@@ -1,4 +1,4 @@
-// One bucket of gradients on each of k ranks, exchanged with a codec by one thread: what tests of codecs run.
+// Exchanges one bucket of gradients on each of k ranks with a codec, in one thread; the tests of codecs use it.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ namespace echelon::test {
 
 class CodecWorld {
  public:
-  // `algorithm` for codecs that ride any plan.
+  // `algorithm` matters to codecs that can use any plan.
   CodecWorld(const std::string& codec, const std::string& algorithm, int ranks, std::int64_t elems,
              CodecOptions options = {});
 
-  // data[r] becomes what rank r holds in the end.
+  // Replaces data[r] by what rank r holds after the exchange.
   void exchange(std::vector<std::vector<float>>& data, std::uint64_t step);
 
   CodedBucket& bucket(int rank) { return *buckets_[static_cast<std::size_t>(rank)]; }
   const std::vector<float>& residual(int rank) const { return residuals_[static_cast<std::size_t>(rank)]; }
   const std::vector<float>& sum_residual(int rank) const { return residual_[static_cast<std::size_t>(rank)]; }
-  // What all ranks together have not said of the sum: element by element.
+  // Returns, element by element, the part of the sum that all ranks together still owe.
   std::vector<double> residual() const;
-  const std::vector<WireCounters>& counters() const { return counters_; }  // of the last exchange
+  const std::vector<WireCounters>& counters() const { return counters_; }  // of the last exchange, one per rank
 
  private:
   std::int64_t elems_;

@@ -15,7 +15,7 @@
 namespace echelon::test {
 namespace {
 
-// Names of the choices on an axis (config/choices.hpp), what is on by default first.
+// Returns the names of the choices on an axis (config/choices.hpp), the default first.
 std::vector<std::string> axis_of(const std::string& name) {
   std::vector<std::string> all;
   for (const ChoiceAxis& axis : choice_axes())
@@ -24,7 +24,7 @@ std::vector<std::string> axis_of(const std::string& name) {
   return all;
 }
 
-// The values of a row by the names of its axes.
+// The values of a row, looked up by the names of the axes.
 class Choices {
  public:
   Choices(const std::vector<Axis>& axes, const PairwiseRow& row) : axes_(axes), row_(row) {}
@@ -39,7 +39,7 @@ class Choices {
   const PairwiseRow& row_;
 };
 
-// Lines by section, as TOML.
+// Collects the lines of a TOML file by section.
 class Toml {
  public:
   template <class Value>
@@ -101,7 +101,7 @@ void put_data(Toml& toml, const Choices& row, const std::string& folder) {
   if (row["ragged"] != "wrap") toml.text("data", "ragged", row["ragged"]);
 }
 
-// Of a row whose choice is a strategy, or a key of its table: "server.ranks".
+// Returns the strategy of a row. The choice is a strategy or a key of its table, such as "server.ranks".
 std::string strategy_of(const Choices& row) {
   const std::string& chosen = row["strategy"];
   return chosen.substr(0, chosen.find('.'));
@@ -111,7 +111,7 @@ void put_exchange(Toml& toml, const Choices& row) {
   const std::string& strategy = row["strategy"];
   toml.text("exchange", "strategy", strategy_of(row));
   if (strategy == "server.ranks") toml.set("exchange.server", "ranks", 1);
-  // Runs are stopped after three steps, and the end of a run exchanges too.
+  // Runs stop after three steps, and the end of a run exchanges too, so the period must be as short.
   const std::string name = strategy_of(row);
   if (name == "averaging" || name == "elastic") toml.set("exchange." + name, "period", 3);
   if (strategy == "averaging.synchronous_epochs") toml.set("exchange.averaging", "synchronous_epochs", 1);
@@ -136,7 +136,7 @@ void put_optimiser(Toml& toml, const Choices& row) {
   if (row["embedding"] == "lazy") toml.set("optimizer", "lazy", "true");
 }
 
-// Ranks of a replica.
+// Sets the row's split and returns the number of ranks per replica.
 int put_split(Toml& toml, const Choices& row) {
   const std::string& split = row["split"];
   if (split == "none") return 1;
@@ -167,7 +167,7 @@ std::vector<Axis> config_axes() {
   rules.emplace_back("plain_sgd");
   std::vector<std::string> algorithms = axis_of("algorithm");
   std::erase_if(algorithms, [](const std::string& name) { return algorithm_traits(name).on_devices; });
-  algorithms.emplace_back("inner");  // hierarchical with inner = "shared"
+  algorithms.emplace_back("inner");  // "inner" stands for hierarchical with inner = "shared"
   return {{"data", {"images", "text", "stream", "sequences", "buckets"}},
           {"strategy", axis_of("strategy")},
           {"algorithm", algorithms},
@@ -223,13 +223,13 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   Experiment experiment;
   experiment.ranks = replicas * group + (row["strategy"] == "server.ranks" ? 1 : 0);
   experiment.hosts = row["hosts"] == "two" && experiment.ranks > 1 ? 2 : 1;
-  if (row["network"] == "shaped") {  // with the same hosts
+  if (row["network"] == "shaped") {  // on the same hosts
     toml.text("network", "rate", "1gbit");
     toml.set("network", "ranks_per_host", experiment.ranks_a_host());
   }
   experiment.config = toml.str();
-  const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, that differ from run to run
-  // Asynchronous workers arrive in another order each time, and others are late.
+  const bool chosen = row["algorithm"] == "auto" || row["split"] == "auto";  // by times, which differ between runs
+  // The updates of asynchronous workers arrive in another order each time, and other workers are late.
   const StrategyTraits strategy = strategy_traits(strategy_of(row));
   const bool any_order = strategy.own_pace || strategy.skips_steps || row["strategy"] == "strom.rounds";
   experiment.same_bits = !chosen && (replicas == 1 || !any_order);

@@ -1,4 +1,4 @@
-// A row of the config space on its way through the verbs.
+// Takes a row of the config space through the verbs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The bits of weights, by name, of the newest checkpoint of a run.
+// Returns the bits of the weights, by name, in the newest checkpoint of a run.
 std::map<std::string, std::vector<double>> weights_of(const std::string& run) {
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(run + "/checkpoints"))
@@ -37,7 +37,7 @@ std::map<std::string, std::vector<double>> weights_of(const std::string& run) {
   return all;
 }
 
-// One experiment on its way through the verbs. Errors are std::runtime_error with the verb in front.
+// Takes one experiment through the verbs. Errors are std::runtime_error, and begin with the verb.
 class Trip {
  public:
   Trip(const Experiment& experiment, std::string folder, const std::string& name)
@@ -75,7 +75,7 @@ class Trip {
     return nlohmann::json::parse(read_file_whole(attempt + "/summary.json"));
   }
 
-  // The reason where check refuses; train must refuse it too, with the same code.
+  // Returns the reason where `check` refuses; then train must refuse with the same code.
   std::string check() {
     std::string reason;
     int code = kExitOk;
@@ -99,7 +99,7 @@ class Trip {
     return train_on_threads(config(), sets, experiment_.ranks, experiment_.hosts_of_ranks());
   }
 
-  // The run's folder.
+  // Trains, and returns the run's folder.
   std::string train(const std::string& results, int steps, const std::vector<std::string>& sets = {}) {
     const int code = attempt(results, steps, sets);
     expect(code == kExitOk, fmt::format("train: {} steps: exit", steps), std::to_string(code));

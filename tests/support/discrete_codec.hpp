@@ -1,5 +1,5 @@
-// What a discrete device makes of codecs: the host's own codecs with raw places, on memory that pretends to be out of
-// the host's reach.
+// The codecs of a discrete device: the host's own codecs with raw indices, on memory that pretends to be out of reach
+// of the host.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace echelon::test {
 
-// `late` takes a copy (to, from, bytes) that happens once the host has waited; `from` stays until the next encoding.
+// `late` registers a copy (to, from, bytes) for when the host has waited; `from` lives until the next encoding.
 std::unique_ptr<DeviceCodec> make_discrete_codec(const DeviceCodecSpec& spec,
                                                  std::function<void(void*, const void*, std::size_t)> late);
 

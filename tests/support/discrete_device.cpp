@@ -17,7 +17,7 @@
 namespace echelon::test {
 namespace {
 
-// Runs late, with what it was told.
+// An op that runs late, with the arguments that it was given.
 class LateOp final : public Op {
  public:
   LateOp(const OpSpec& spec, Device& reference, std::shared_ptr<LateStreams> streams)
@@ -36,11 +36,11 @@ class LateOp final : public Op {
 
  private:
   std::size_t arguments_;
-  std::shared_ptr<Op> op_;  // shared with what waits
+  std::shared_ptr<Op> op_;  // shared with the work that waits
   std::shared_ptr<LateStreams> streams_;
 };
 
-// The host's codec, late; the message reaches the host's memory in stream order.
+// The host's codec, run late; the message reaches the host's memory in stream order.
 class LateCodec final : public DeviceCodec {
  public:
   LateCodec(std::unique_ptr<DeviceCodec> codec, std::shared_ptr<LateStreams> streams)
@@ -113,7 +113,7 @@ class DiscreteDevice final : public HostDevice {
     return make_late_copy_queue(streams_, near_, slots);
   }
 
-  // Its address: ranks are threads here. The card "shut" hands out none, the card "deaf" reaches none.
+  // Exports the address, as ranks are threads. The card "shut" exports nothing, the card "deaf" imports nothing.
   std::string export_memory(const Memory& memory) override {
     return card_ == "shut" ? "" : fmt::format("{}", reinterpret_cast<std::uintptr_t>(memory.data()));
   }

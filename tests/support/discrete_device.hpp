@@ -1,7 +1,7 @@
-// `reference` pretending that its memory is out of the host's reach and that it works later than it is told: ops,
-// updates, copies in both directions and codecs happen on a stream (late_streams.hpp), in its order, at moments drawn
-// at random. Who reads or overwrites memory without waiting for what is to be done with it gets wrong values in some
-// runs. The host can read its memory; that of the device beside it faults (far_device.hpp).
+// The `reference` device, pretending that its memory is out of the host's reach and that it works later than it is
+// told: ops, updates, copies in both directions and codecs happen on a stream (late_streams.hpp), in the stream's
+// order, at random moments. Code that reads or overwrites memory without waiting for the pending work gets wrong values
+// in some runs. The host can read its memory; the memory of the device beside it faults (far_device.hpp).
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace echelon::test {
 
-// `card`: its name (empty: one of its own); the card "bare" has no library that sums, "shut" exports no memory, "deaf"
-// imports none; sums of cards whose names begin with "stuck" never end.
+// `card` names the card; empty: a name of its own. The card "bare" has no library that sums, "shut" exports no memory,
+// and "deaf" imports none; sums of cards whose names begin with "stuck" never end.
 std::unique_ptr<Device> make_discrete_device(const std::string& card = {});
 
 }  // namespace echelon::test

@@ -14,7 +14,7 @@
 namespace echelon::test {
 namespace {
 
-// One round of a rendezvous: everybody's values are there, or not yet.
+// One round of a rendezvous, with the values of those that have come.
 struct Round {
   std::vector<std::vector<std::byte>> terms;  // by rank
   std::size_t slot = 0, n = 0;
@@ -74,7 +74,7 @@ class DiscreteSums final : public DeviceAllreduce {
  private:
   struct Place {
     std::size_t slot;
-    std::uint64_t number;  // of the sum
+    std::uint64_t number;  // number of the sum
   };
   static void come(Rendezvous& group, int rank, int ranks, Place at, DType dtype, const void* data, std::size_t n) {
     const auto* mine = static_cast<const std::byte*>(data);
@@ -98,7 +98,7 @@ class DiscreteSums final : public DeviceAllreduce {
   std::shared_ptr<LateStreams> streams_;
   int stream_;
   mutable std::mutex mutex_;
-  std::vector<LateStreams::Mark> done_;  // by slot
+  std::vector<LateStreams::Mark> done_;  // one per slot
   std::shared_ptr<Rendezvous> rendezvous_;
   std::uint64_t round_ = 0;
 };

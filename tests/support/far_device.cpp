@@ -17,11 +17,11 @@
 namespace echelon::test {
 namespace {
 
-// Addresses that nobody can read or write, and the memory that they stand for.
+// Reserves addresses that nobody can read or write, and keeps the memory that they stand for.
 class FarMemory {
  public:
   void* add(Memory memory) {
-    const std::size_t bytes = memory.bytes() + 1;  // an address even where there is nothing
+    const std::size_t bytes = memory.bytes() + 1;  // an empty block has an address too
     void* const far = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (far == MAP_FAILED) throw MemoryError("no addresses are left");
     const std::lock_guard lock(mutex_);

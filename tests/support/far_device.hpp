@@ -1,6 +1,6 @@
-// `reference` as the host sees a card: its memory faults when the host touches it, and what is enqueued happens later,
-// in stream order, at moments drawn at random (late_streams.hpp). Memory, copies, vector operations and updates alone:
-// it builds no ops.
+// The `reference` device as the host sees a card: its memory faults when the host touches it, and enqueued work happens
+// later, in stream order, at random moments (late_streams.hpp). It has memory, copies, vector operations and updates,
+// but builds no ops.
 #pragma once
 
 #include <memory>

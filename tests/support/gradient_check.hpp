@@ -1,4 +1,4 @@
-// Ops of the reference device against finite differences, in double.
+// Checks ops of the reference device against finite differences, in double.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline std::vector<double> random_for(const ArgInfo& arg, const std::string& sal
   return random_values(static_cast<std::size_t>(arg.shape.elems()), std::string(arg.name) + salt);
 }
 
-// d dot(y, dy) / d inputs[which], y being the forward op's first output.
+// Returns d dot(y, dy) / d inputs[which], where y is the forward op's first output.
 inline std::vector<double> numeric(const OpSpec& forward, Values inputs, std::size_t which,
                                    const std::vector<double>& dy) {
   return numeric_gradient(inputs[which], kStep, [&](const std::vector<double>& values) {

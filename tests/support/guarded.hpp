@@ -1,5 +1,5 @@
-// Memory whose end is the end of a page, before one that cannot be accessed: reading or writing beyond it is a crash in
-// any build. What lies before it is compared.
+// Memory that ends where a page ends, before a page that cannot be accessed: reading or writing beyond it crashes in
+// any build. Writes before it are found by comparing bytes.
 #pragma once
 
 #include <sys/mman.h>
@@ -27,8 +27,8 @@ class Guarded {
   ~Guarded() { ::munmap(begin_, bytes_); }
   Guarded(const Guarded&) = delete;
 
-  // `bytes` of memory from a multiple of `alignment` on (a power of two; what lies behind them is then readable up to
-  // the next one), valid until the next call.
+  // Returns `bytes` of memory that begin at a multiple of `alignment` (a power of two), valid until the next call. What
+  // lies behind them up to the next multiple is readable.
   std::byte* place(std::size_t bytes, std::size_t alignment = 1) {
     place_ = begin_ + (usable_ - bytes) / alignment * alignment;
     std::memset(place_ - kBefore, kMark, kBefore);
@@ -39,7 +39,7 @@ class Guarded {
     std::memcpy(to, content.data(), content.size());
     return to;
   }
-  // Whether nothing was written before it.
+  // Tells whether the bytes before the memory are untouched.
   bool intact() const {
     return std::all_of(place_ - kBefore, place_, [](std::byte byte) { return byte == std::byte{kMark}; });
   }

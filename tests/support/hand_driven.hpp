@@ -1,4 +1,4 @@
-// A machine of a protocol whose messages a test carries by hand.
+// Drives a protocol's machine by hand: the test carries its messages.
 #pragma once
 
 #include <cstring>
@@ -19,7 +19,7 @@ class HandDriven final : private ProtocolActions {
     std::size_t room = 0;
   };
 
-  // The machine outlives this, which starts it.
+  // Starts the machine, which must outlive this object.
   explicit HandDriven(Machine& machine) : machine_(machine) { machine_.on({}, *this); }
 
   void post(Token token) { machine_.on({.kind = ProtocolEvent::Kind::posted, .token = token}, *this); }
@@ -27,7 +27,7 @@ class HandDriven final : private ProtocolActions {
     for (const Token token : std::exchange(sends_, {}))
       machine_.on({.kind = ProtocolEvent::Kind::sent, .token = token}, *this);
   }
-  // A message of this rank and tag, into the receive that was posted first; a failed check where there is none.
+  // Delivers a message of this rank and tag to the receive that was posted first; fails a check where there is none.
   template <class T>
   void arrive(int peer, int tag, const std::vector<T>& message) {
     for (std::size_t i = 0; i < receives_.size(); ++i) {

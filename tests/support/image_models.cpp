@@ -35,7 +35,7 @@ LayerConfig conv(const std::string& name, std::int64_t channels, const Windowed&
   return config;
 }
 
-// In front of batch norm a bias has a gradient of 0, and no digits to compare.
+// Before batch norm the gradient of a bias is 0, which leaves no digits to compare.
 LayerConfig bare(LayerConfig config) {
   config.bias = false;
   return config;
@@ -154,7 +154,7 @@ Graph random_windows(std::string_view name) {
   const char* const types[] = {"conv", "max_pool", "avg_pool", "avg_pool counted"};
   const auto numbers = random_integers(8, 0, 1000, name);
   const std::int64_t stride = 1 + numbers[0] % 3;
-  // With kernels of odd sizes and half of it as padding, both have the same rows.
+  // Kernels have odd sizes and half of the size as padding, so that both layers have the same rows.
   const auto one_of = [&](std::size_t at, std::int64_t stride_of, const std::string& as) {
     const std::int64_t kernel = 1 + 2 * (numbers[at] % 3);
     WindowCase window{types[numbers[at + 1] % 4], kernel, stride_of, (kernel - 1) / 2};

@@ -84,7 +84,7 @@ class LateUpdate final : public Update {
   }
   std::shared_ptr<LateStreams> streams_;
   Near near_;
-  std::shared_ptr<Update> update_;  // shared with what waits
+  std::shared_ptr<Update> update_;  // shared with the work that waits
 };
 
 class LateEvent final : public Event {

@@ -1,7 +1,7 @@
-// Streams of work as a card has them: what is put on a stream is done later, in the order of the stream; between
-// streams only marks order it. Who asks about a mark, and who puts something, lets some of the waiting work happen, on
-// streams drawn at random (ECHELON_TEST_SEED), on the thread that asks. Host code that needs a result and waits for no
-// mark reads stale values in some of the runs.
+// Streams of work as a card has them: work that is put on a stream is done later, in the stream's order; only marks
+// order work between streams. Asking about a mark, or putting work, runs some of the waiting work on randomly drawn
+// streams (ECHELON_TEST_SEED), on the calling thread. Host code that needs a result but waits for no mark reads stale
+// values in some runs.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace echelon::test {
 
 class LateStreams {
  public:
-  // A point of a stream: all that was put there before it.
+  // A point of a stream, behind all that was put there before it.
   struct Mark {
     int stream = 0;
     std::uint64_t count = 0;
@@ -25,23 +25,23 @@ class LateStreams {
 
   explicit LateStreams(int streams = 1);
 
-  int add();  // a stream
+  int add();  // returns the number of a new stream
   void put(int stream, std::function<void()> work);
-  // What is put on the stream from now on begins once `ready`, which is asked again and again.
+  // Work put on the stream from now on begins once `ready` holds, which is polled.
   void put_wait(int stream, std::function<bool()> ready);
   void put_wait(int stream, Mark mark);
   Mark record(int stream);
-  bool passed(Mark mark);  // after some of the waiting work
+  bool passed(Mark mark);  // runs some of the waiting work first
 
-  // Does what must be done first. A failed check where that takes longer than a minute: it waits for what never comes.
+  // Does all work up to the mark. Fails a check after a minute, because then the work waits for what never comes.
   void finish(Mark mark);
   void finish(int stream) { finish(record(stream)); }
-  // All streams. What waits for other ranks is dropped where this happens because of an exception.
+  // Finishes all streams. During the unwinding of an exception it drops work that waits for other ranks.
   void finish_all();
 
  private:
   struct Item {
-    std::function<bool()> ready;  // empty: always
+    std::function<bool()> ready;  // empty: always ready
     std::function<void()> work;
   };
   struct Stream {
@@ -49,7 +49,7 @@ class LateStreams {
     std::uint64_t put = 0, done = 0;
   };
   void push(int stream, Item item);
-  bool run_some(std::size_t most);  // of random streams; false where nothing could run
+  bool run_some(std::size_t most);  // on random streams; false where nothing could run
   template <class Done>
   bool finish_until(const Done& done, bool may_drop);
 

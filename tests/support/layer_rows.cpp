@@ -65,7 +65,7 @@ SampleForm sequence(std::int64_t places, std::int64_t features, bool lengths = f
   return form;
 }
 
-// Numbers to be met, one or several a sample.
+// Samples whose labels are numbers, one or several per sample.
 SampleForm numbers(std::int64_t features, const Shape& label, std::int64_t classes = 0) {
   return {.shape = {features, 1, 1}, .label = label, .classes = classes};
 }
@@ -147,7 +147,7 @@ std::vector<LayerRow> layer_rows() {
   same.padding = {1};
   LayerConfig again = padded;
   again.name = "again", again.inputs = {"r"};
-  LayerConfig renorm = layer("batch_norm");  // bounds that every channel meets: the correction is a constant
+  LayerConfig renorm = layer("batch_norm");  // every channel reaches these bounds, so the correction is constant
   renorm.renorm = true, renorm.r_max = 1 + 1e-6, renorm.d_max = 1e-9;
   LayerConfig synchronised = layer("batch_norm"), both = renorm;
   synchronised.synchronised = both.synchronised = true;

@@ -1,4 +1,4 @@
-// Small graphs that together hold every layer, for the suites that go over all of them.
+// Small graphs that together hold every layer, for suites that test each layer.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ inline constexpr std::int64_t kClasses = 4;
 struct LayerRow {
   std::string name;
   SampleForm form;
-  std::vector<LayerConfig> layers;  // a head (flatten, dense) follows where the last one is no dense layer
+  std::vector<LayerConfig> layers;  // a head (flatten, dense) follows unless the last layer is dense
   std::string loss = "auto";
 };
 

@@ -1,5 +1,5 @@
-// Workers that take steps of their own, simulated one after another in one process with plain loops in double: the
-// oracle of strategies that exchange weights. SGD with momentum and weight decay, as PyTorch defines them.
+// Workers that take their own steps, simulated one after another in one process by plain loops in double: the oracle of
+// strategies that exchange weights. The rule is SGD with momentum and weight decay, as PyTorch defines it.
 #pragma once
 
 #include <memory>
@@ -11,19 +11,19 @@ namespace echelon::test {
 
 class LocalWorkers {
  public:
-  // One worker a replica of the run, all with the weights of its rank 0. Models without running statistics.
+  // Makes one worker per replica of the run, all with the weights of its rank 0. The model has no running statistics.
   explicit LocalWorkers(const ReplicaRun& run);
 
   int size() const { return static_cast<int>(workers_.size()); }
-  // One step of every worker on its own part of the step's batch. Gradients are divided by its weight, or by `divisor`
-  // where that is above 0.
+  // Takes one step of every worker on its own part of the step's batch. Gradients are divided by the weight of that
+  // part, or by `divisor` where it is above 0.
   void step(std::int64_t step, double divisor = 0);
 
   std::vector<double>& weights(int worker) { return workers_[static_cast<std::size_t>(worker)].weights; }
   std::vector<double>& momentum(int worker) { return workers_[static_cast<std::size_t>(worker)].momentum; }
-  // Of the worker's samples in a step: its share of all.
+  // Returns the worker's share of a step's samples.
   double share(int worker) const;
-  // Weighted with the shares.
+  // Returns the mean of the weights, weighted with the shares.
   std::vector<double> mean_weights();
 
  private:
@@ -35,7 +35,7 @@ class LocalWorkers {
   std::vector<Worker> workers_;
 };
 
-// factor * a + b
+// Returns factor * a + b.
 std::vector<double> plus(const std::vector<double>& b, double factor, const std::vector<double>& a);
 
 }  // namespace echelon::test

@@ -10,7 +10,7 @@
 namespace echelon::test {
 namespace {
 
-// |a/scale - b| / |b| over all weights' gradients.
+// Returns |a / scale - b| / |b| over the gradients of all weights.
 double distance_but_for(double scale, const ParameterSet& parameters, const std::vector<double>& a,
                         const std::vector<double>& b) {
   double apart = 0, size = 0;
@@ -45,7 +45,7 @@ void check_mixed_gradients(const Graph& graph, const OpenDevice& open, Half half
   const auto scaled = mixed.read_gradients();
   const double apart = distance_but_for(256, graph.parameters(), scaled, exact.read_gradients());
   CHECK(apart < half.tolerance);
-  CHECK(apart > 1e-5);  // activations were rounded to halves: those of f32 are 1e-7 apart
+  CHECK(apart > 1e-5);  // activations were rounded to halves: two f32 runs are only 1e-7 apart
   mixed.gradients(batch, kMixedBatch, true);
   CHECK(mixed.read_gradients() == scaled);
 }

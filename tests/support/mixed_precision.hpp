@@ -1,4 +1,4 @@
-// Training in halves on a device of any kind: what the ops' contract does not see.
+// Checks of training in halves on a device of any kind, beyond the contract of single ops.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace echelon::test {
 
-// A half, and how far its rounding may take a loss or a gradient.
+// A 16-bit type, and the relative error that its rounding may cause in a loss or a gradient.
 struct Half {
   DType dtype;
   double tolerance;
@@ -21,23 +21,23 @@ inline constexpr Half kF16 = {DType::f16, 0.05}, kBf16 = {DType::bf16, 0.2};
 
 using OpenDevice = std::function<std::unique_ptr<Device>()>;
 
-// Always the same samples: where rounding moves a maximum or a kink, gradients may differ by anything.
+// The samples are always the same: where rounding moves a maximum or a kink, gradients may differ by anything.
 inline constexpr std::int64_t kMixedBatch = 12;
 PlainBatch mixed_batch(const Graph& graph, std::int64_t step);
 Trainer mixed_trainer(const Graph& graph, const OpenDevice& open, DType activations);
 
-// One micro-batch in halves against f64: loss, gradients, the same bits again.
+// Compares one micro-batch in halves with f64: loss and gradients. A second run must give the same bits.
 void check_mixed_gradients(const Graph& graph, const OpenDevice& open, Half half);
-// Of images: the same, and logits are f32.
+// Does the same for models of images, and checks that logits are f32.
 void check_mixed_images(const OpenDevice& open, Half half);
-// Of sequences: the same, and every op that the device has in halves computes in halves.
+// Does the same for models of sequences, and checks that every op which the device has in halves computes in halves.
 void check_mixed_sequences(const OpenDevice& open, Half half);
-// Recurrent states that a batch leaves for the next are kept, and count there.
+// Checks that recurrent states which a batch leaves for the next one are kept and used.
 void check_mixed_states(const OpenDevice& open, Half half);
-// Ten steps as the strategy takes them; the loss of each.
+// Takes ten steps as the strategy takes them, and returns the loss of each.
 std::vector<double> mixed_losses(const Graph& graph, const OpenDevice& open, DType activations,
                                  const LossScaling& scaling);
-// Losses of ten steps are near those in f32, which fall.
+// Checks that the losses of ten steps are near those in f32, and that those fall.
 void check_mixed_training(const OpenDevice& open, Half half, const LossScaling& scaling);
 
 }  // namespace echelon::test

@@ -1,5 +1,5 @@
-// Exported models run by onnxruntime, and compared with what this program computes. Needs the Python packages onnx,
-// whose checker each model passes, and onnxruntime.
+// Runs exported models in onnxruntime and compares them with what this program computes. Needs the Python packages
+// onnx, whose checker each model must pass, and onnxruntime.
 #pragma once
 
 #include <map>
@@ -16,18 +16,18 @@ bool has_onnx_runtime();
 
 struct OnnxValues {
   std::string type;  // "f32" or "i32"
-  Shape shape;       // N in front
+  Shape shape;       // N comes first
   std::vector<double> values;
 };
 
 class OnnxCases {
  public:
-  // Batches of one case follow one another: states that the model gives back are those that the next one begins with.
-  // Of `inputs` those that the model has are used.
+  // Adds a batch to a case; a case's batches follow one another, and the states that the model returns go into the
+  // next. The model gets those of `inputs` that it has.
   void add(const std::string& name, const std::string& file, const std::map<std::string, OnnxValues>& inputs,
            const OnnxValues& outputs);
-  // By name: the largest difference over max(1, |largest output|), or 1e9 with the reason on standard error. All models
-  // run in one process. REQUIREs that it ends well.
+  // Returns for each name the largest difference over max(1, |largest output|), or 1e9 with the reason on standard
+  // error. All models run in one process, which must end well (REQUIRE).
   std::map<std::string, double> run() const;
 
  private:

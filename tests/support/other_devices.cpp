@@ -1,4 +1,4 @@
-// The devices of tests by name, for runs of replicas (verify/replicas.hpp).
+// The test devices by name, for runs of replicas (verify/replicas.hpp).
 #include "device/onednn/onednn.hpp"
 #include "tests/support/discrete_device.hpp"
 #include "tests/support/random_layout_device.hpp"

@@ -12,9 +12,9 @@
 namespace echelon::test {
 namespace {
 
-constexpr std::uint64_t kCandidates = 3;  // for each row
+constexpr std::uint64_t kCandidates = 3;  // per row
 
-// Which pairs no row holds yet. Values are numbered over all axes.
+// The pairs that no row holds yet. Values are numbered over all axes.
 class Missing {
  public:
   explicit Missing(const std::vector<Axis>& axes) {
@@ -38,7 +38,7 @@ class Missing {
   bool has(std::size_t axis, std::size_t value, std::size_t other, std::size_t of_other) const {
     return missing_[(first_[axis] + value) * values_ + first_[other] + of_other];
   }
-  // One of those that are missing.
+  // Returns one of the missing pairs.
   const ValuePair& pick(std::uint64_t draw) const {
     for (std::size_t n = draw % pairs_.size();; n = (n + 1) % pairs_.size())
       if (const ValuePair& p = pairs_[n]; has(p.axis, p.value, p.other, p.of_other)) return p;
@@ -68,7 +68,7 @@ class Missing {
     const std::size_t a = first_[axis] + value, b = first_[other] + of_other;
     missing_[a * values_ + b] = missing_[b * values_ + a] = is;
   }
-  std::vector<std::size_t> first_;  // number of an axis's first value
+  std::vector<std::size_t> first_;  // by axis: number of its first value
   std::size_t values_ = 0, left_ = 0;
   std::vector<bool> missing_;
   std::vector<ValuePair> pairs_;
@@ -114,7 +114,7 @@ class Generator {
   PairwiseRow neutral() const { return PairwiseRow(axes_.size(), 0); }
   bool is_allowed(const PairwiseRow& row) const { return !allowed_ || allowed_(row); }
 
-  // The neutral row with this pair, and one more value where that alone is not allowed.
+  // Returns the neutral row with this pair, and one more value changed where the pair alone is not allowed.
   std::optional<PairwiseRow> start_of(const ValuePair& pair) const {
     PairwiseRow row = neutral();
     row[pair.axis] = pair.value, row[pair.other] = pair.of_other;
@@ -130,7 +130,7 @@ class Generator {
     return std::nullopt;
   }
 
-  // Each axis but those of the pair takes the allowed value with most new pairs.
+  // Fills a row: each axis outside the pair takes the allowed value that adds most new pairs.
   PairwiseRow filled(PairwiseRow row, const ValuePair& pair, const HashRng& rng) const {
     for (const std::size_t axis : shuffled(axes_.size(), rng)) {
       if (axis == pair.axis || axis == pair.other) continue;

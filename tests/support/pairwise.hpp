@@ -1,4 +1,4 @@
-// Covering arrays of strength two: few rows in which every two values of two axes occur together.
+// Covering arrays of strength two: few rows that together hold every pair of values of every two axes.
 #pragma once
 
 #include <cstddef>
@@ -14,34 +14,34 @@ struct Axis {
   std::vector<std::string> values;
 };
 
-// The index of a value, by axis.
+// The index of each axis's value.
 using PairwiseRow = std::vector<std::size_t>;
 
-// Two axes, and a value of each.
+// Two axes, with a value of each.
 struct ValuePair {
   std::size_t axis = 0, value = 0, other = 0, of_other = 0;
 };
 
 struct PairwiseTable {
-  std::vector<PairwiseRow> rows;     // all allowed; the ones that cover most first
-  std::vector<ValuePair> forbidden;  // in no row
+  std::vector<PairwiseRow> rows;     // all allowed; rows that cover most come first
+  std::vector<ValuePair> forbidden;  // pairs that are in no row
 };
 
-// Rows in which all pairs occur that can; the same for the same axes and seed. Greedy (after Cohen et al., IEEE TSE
-// 23(7), 1997): each row begins with a pair that is not covered yet, then axes in random order take the value with most
-// new pairs of those that keep the row allowed; the best of several such rows is taken.
-// `allowed` judges a whole row; an axis's first value is its neutral one, and the row of all first values is allowed. A
-// pair is forbidden where no row is allowed that holds it and differs from the neutral row in at most one more value.
+// Builds rows that hold all pairs that can occur; the same axes and seed give the same rows. Greedy (after Cohen et
+// al., IEEE TSE 23(7), 1997): each row begins with a pair that is not covered yet; then axes in random order take the
+// value that adds most new pairs among those that keep the row allowed; the best of several such rows is taken.
+// `allowed` judges a whole row. An axis's first value is its neutral one, and the row of first values must be allowed.
+// A pair is forbidden if no allowed row holds it and differs from the neutral row in at most one more value.
 PairwiseTable pairwise_table(const std::vector<Axis>& axes, std::uint64_t seed,
                              const std::function<bool(const PairwiseRow&)>& allowed = {});
 
-// All pairs of values of two axes.
+// Returns the number of pairs of values of two axes.
 std::size_t count_pairs(const std::vector<Axis>& axes);
 
-// "strategy=server codec=none"; values have no blanks.
+// Returns text like "strategy=server codec=none"; values have no blanks.
 std::string text_of(const std::vector<Axis>& axes, const PairwiseRow& row);
 std::string text_of(const std::vector<Axis>& axes, const ValuePair& pair);
-// The row of such a text; axes that it leaves out have their first value. Throws std::runtime_error for unknown names.
+// Parses such a text; axes that it leaves out get their first value. Throws std::runtime_error for unknown names.
 PairwiseRow row_of(const std::vector<Axis>& axes, const std::string& text);
 
 }  // namespace echelon::test

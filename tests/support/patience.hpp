@@ -5,8 +5,8 @@
 
 namespace echelon::test {
 
-// How many times as long as usual something may take: ECHELON_TEST_PATIENCE, which run_tests.sh sets for sanitised
-// builds, else 1.
+// Returns the factor by which limits of time are stretched: ECHELON_TEST_PATIENCE, which run_tests.sh sets for
+// sanitised builds, or 1.
 inline double patience() {
   const char* given = std::getenv("ECHELON_TEST_PATIENCE");
   return given == nullptr ? 1 : std::max(1.0, std::strtod(given, nullptr));

@@ -32,7 +32,7 @@ std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<vo
                                     const std::vector<WireForm*>& forms) {
   const int ranks = static_cast<int>(plans.size());
   const std::vector<std::unique_ptr<Transport>> world = make_local_world(ranks);
-  // Every other call, threads help with every copy and sum, however short.
+  // In every other call threads help with every copy and sum, however short.
   static HelperThreads threads(2, -1, [] {});
   static std::atomic<int> calls = 0;
   const bool helped = ++calls % 2 == 0;
@@ -42,7 +42,7 @@ std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<vo
     executors.back().start(plans[r], buffers[r], dtype, 1, forms.empty() ? nullptr : forms[r],
                            {helped ? &threads : nullptr, 0});
   }
-  // Each round begins at another rank, and one rank in four loses its turn.
+  // Each round begins at another rank, and a quarter of the ranks lose their turn.
   const HashRng turns(test_seed(), "turns");
   int idle = 0;
   for (std::uint64_t round = 0;; ++round) {
@@ -57,7 +57,7 @@ std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<vo
     }
     if (all_done) break;
     if (helped && !moved) {
-      threads.settle();  // what they have done is seen in the next round
+      threads.settle();  // the next round sees what they have done
       moved = ++idle < 3;
     } else {
       idle = 0;

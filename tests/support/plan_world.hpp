@@ -1,5 +1,5 @@
-// The plans of all ranks, run to the end by one thread on a local world: no scheduler, so a plan that cannot go on is
-// seen at once. Every other call has threads that help it.
+// Runs the plans of all ranks to the end in one thread on a local world. There is no scheduler, so a plan that cannot
+// go on is seen at once. Helper threads take part in every other call.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace echelon::test {
 
-// buffers[r] is rank r's data, forms[r] what its messages look like (none: values as they are). Returns each rank's
-// counters. Throws where no rank can move before all are done.
+// buffers[r] is rank r's data, forms[r] the form of its messages (none: plain values). Returns each rank's counters.
+// Throws where no rank can move before all are done.
 std::vector<WireCounters> run_plans(const RankPlans& plans, const std::vector<void*>& buffers, DType dtype, int window,
                                     const std::vector<WireForm*>& forms = {});
 
-// The rules of comm/collective/plan.hpp that can be seen without running: throws at the first broken one.
+// Checks the rules of comm/collective/plan.hpp that show without running; throws at the first broken one.
 void check_rules(const RankPlans& plans, std::int64_t elems);
 
 }  // namespace echelon::test

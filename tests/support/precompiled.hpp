@@ -1,4 +1,4 @@
-// Likewise for the tests (src/base/precompiled.hpp).
+// Standard headers that most tests include, precompiled once per build (src/base/precompiled.hpp does so for src/).
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -13,7 +13,7 @@ std::int64_t up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 int floor_log2(std::int64_t k) { return static_cast<int>(std::floor(std::log2(static_cast<double>(k)) + 1e-9)); }
 int ceil_log2(std::int64_t k) { return static_cast<int>(std::ceil(std::log2(static_cast<double>(k)) - 1e-9)); }
 
-// Slots for n elements at most.
+// Scratch elements for messages of at most n elements.
 std::int64_t slots(std::int64_t n, std::int64_t segment) {
   return kSlots * std::min(n, segment > 0 ? segment : kDefault);
 }
@@ -53,7 +53,7 @@ Row butterfly(std::int64_t k, std::int64_t n, std::int64_t segment) {
           .steps = rounds + (r > 0 ? 2 : 0)};
 }
 
-// Messages of the halvings of n elements that p ranks sum.
+// Returns the messages in the halvings of n elements that p ranks sum.
 std::int64_t halvings(std::int64_t p, std::int64_t n, std::int64_t segment) {
   if (p == 1) return 0;
   const std::int64_t lower = up(n, 2), upper = n - lower;
@@ -64,7 +64,7 @@ std::int64_t halvings(std::int64_t p, std::int64_t n, std::int64_t segment) {
 Row halving_doubling(std::int64_t k, std::int64_t n, std::int64_t segment) {
   const int rounds = floor_log2(k);
   const std::int64_t p = std::int64_t{1} << rounds, r = k - p;
-  std::int64_t most = r > 0 ? n : 0;  // to the rank that stepped aside
+  std::int64_t most = r > 0 ? n : 0;  // sent to the rank that stepped aside
   for (std::int64_t parts = 2; parts <= p; parts *= 2) most += 2 * up(n, parts);
   return {.messages = 2 * (halvings(p, n, segment) + r * pieces(n, segment)),
           .payload_elems = 2 * (k - 1) * n,

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kGrace_s = 2;  // between TERM and KILL; and for pipes that grandchildren still hold
+constexpr double kGrace_s = 2;  // between TERM and KILL, and for pipes that grandchildren still hold open
 
 std::string lookup(const std::string& name) {
   if (name.find('/') != std::string::npos) return fs::absolute(name).string();
@@ -55,7 +55,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
-// Every process below `root`, by parent: mpirun puts its ranks in process groups of their own.
+// Returns every process below `root`, found by parent: mpirun puts its ranks in process groups of their own.
 std::vector<pid_t> descendants(pid_t root) {
   std::vector<std::pair<pid_t, pid_t>> parent_of;
   std::error_code gone;
@@ -91,7 +91,7 @@ struct Pipe {
     if (ends[i] >= 0) close(ends[i]);
     ends[i] = -1;
   }
-  // Takes what is there; closes the reading end where the writers are gone.
+  // Reads the available text; closes the reading end when the writers are gone.
   void drain(std::string& text) {
     char buffer[65536];
     const ssize_t n = read(ends[0], buffer, sizeof buffer);
@@ -150,7 +150,7 @@ Outcome run_process(const Command& command) {
   bool ended = false, termed = false, killed = false;
   double ended_s = 0;
   while (!ended || out.ends[0] >= 0 || err.ends[0] >= 0) {
-    pollfd polled[2] = {{out.ends[0], POLLIN, 0}, {err.ends[0], POLLIN, 0}};  // a negative one is passed over
+    pollfd polled[2] = {{out.ends[0], POLLIN, 0}, {err.ends[0], POLLIN, 0}};  // poll() ignores negative descriptors
     poll(polled, 2, 20);
     if (polled[0].revents != 0) out.drain(outcome.out);
     if (polled[1].revents != 0) err.drain(outcome.err);
@@ -164,7 +164,7 @@ Outcome run_process(const Command& command) {
       end_everything(child, started_s, limit_s, termed, killed);
     }
   }
-  kill(-child, SIGKILL);  // whoever of the group outlived it
+  kill(-child, SIGKILL);  // processes of the group that outlived the child
   outcome.seconds = ended_s - started_s;
   outcome.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return outcome;

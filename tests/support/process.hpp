@@ -1,4 +1,4 @@
-// The whole program as a child process, with a limit on its life.
+// Runs the whole program as a child process, with a limit on its time.
 #pragma once
 
 #include <string>
@@ -8,39 +8,39 @@
 namespace echelon::test {
 
 struct Outcome {
-  int code = -1;           // exit status; 128 + signal where one ended it
-  bool timed_out = false;  // killed at the limit, with its whole process group
+  int code = -1;           // exit status; 128 + signal where a signal ended it
+  bool timed_out = false;  // killed with its whole process group at the limit
   std::string out;
   std::string err;
   double seconds = 0;
 };
 
-using Environment = std::vector<std::pair<std::string, std::string>>;  // added to, or taking the place of, the caller's
+using Environment = std::vector<std::pair<std::string, std::string>>;  // added to the caller's, or replacing it
 
 struct Command {
-  std::vector<std::string> argv;  // argv[0] looked up on PATH
-  std::string cwd = {};           // "" : the present folder
+  std::vector<std::string> argv;  // argv[0] is looked up on PATH
+  std::string cwd = {};           // "": the current folder
   Environment env = {};
-  double limit_s = 60;  // times patience()
+  double limit_s = 60;  // multiplied by patience()
 };
 
 Outcome run_process(const Command& command);
 
-// `build/.../echelon`, as the Makefile passes it (ECHELON_BINARY).
+// Returns the path of `build/.../echelon`, which the Makefile passes in ECHELON_BINARY.
 std::string echelon_binary();
-// {"mpirun", "-n", ranks, "--oversubscribe", "--bind-to", "none", ["--allow-run-as-root"], echelon, args...}
+// Returns mpirun -n RANKS --oversubscribe --bind-to none [--allow-run-as-root] echelon ARGS...
 Command mpirun(int ranks, const std::vector<std::string>& args);
 
 struct EchelonOptions {
-  int ranks = 0;  // under mpirun; 0: a lone process
+  int ranks = 0;  // under mpirun; 0: one process without it
   std::string cwd = {};
   Environment env = {};
   double limit_s = 60;
 };
-// `echelon words..`.
+// Runs `echelon words..`.
 Outcome run_echelon(const std::vector<std::string>& words, const EchelonOptions& options = {});
 
-// A folder under the system's temporary folder that goes with the object.
+// A folder under the system's temporary folder, removed with the object.
 class TempFolder {
  public:
   TempFolder();

@@ -1,4 +1,4 @@
-// Machines of protocols on virtual time: one actor a rank, without engine or threads.
+// Runs protocol machines on virtual time: one actor per rank, without an engine or threads.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace echelon::test {
 
 using echelon::ProtocolActor;
 
-// A protocol on all ranks of a virtual network, run until each is done. Rank r is Rank(args..., r, world), and its
+// Runs a protocol on all ranks of a virtual network until each is done. Rank r is Rank(args..., r, world), whose
 // `actor` points to its ProtocolActor. The constructor throws what a rank throws, and an EnvironmentError where the
 // ranks wait for ever or are not done after 10 s of virtual time.
 template <class Rank>

@@ -1,4 +1,4 @@
-// Programs in Python that read what the product writes. PYTHON names another interpreter than python3.
+// Runs Python programs that read the program's files. PYTHON names another interpreter than python3.
 #pragma once
 
 #include <string>

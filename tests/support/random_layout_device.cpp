@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::array kLayouts = {Layout::plain, Layout::channels_last, Layout::blocked8, Layout::blocked16};
 
-// Kinds whose saved memory depends on layouts.
-// In mixed precision: not the losses, as on GPUs, and no pools, so that images and sequences meet both dtypes.
+// Tells whether an op exists in halves. Losses do not, as on GPUs, and pools do not, so that images and sequences meet
+// both dtypes.
 bool in_halves(OpKind kind) {
   switch (kind) {
     case OpKind::loss_softmax_forward:
@@ -34,6 +34,7 @@ bool in_halves(OpKind kind) {
   }
 }
 
+// Pools save memory whose content depends on layouts.
 bool saves(OpKind kind) { return kind == OpKind::pool_forward || kind == OpKind::pool_backward; }
 
 class RandomLayoutOp final : public Op {
@@ -89,13 +90,13 @@ class RandomLayoutOp final : public Op {
   }
 
  private:
-  // An argument in another layout or in halves, and its copy for the reference.
+  // An argument in another layout or in halves, with its copy for the reference.
   struct Moved {
     std::size_t argument = 0;
     DType dtype = DType::f32;
     std::unique_ptr<Op> unpack, pack;
     std::vector<std::byte> plain;
-    std::vector<float> wide;  // of halves, as they are laid out
+    std::vector<float> wide;  // for halves: their values in f32, in the argument's layout
 
     void* memory() { return unpack ? static_cast<void*>(plain.data()) : wide.data(); }
     void fetch(void* from) {
@@ -157,7 +158,7 @@ class RandomLayoutDevice final : public HostDevice {
     LayoutWish wish{spec.layouts};
     const std::vector<ArgInfo> infos = signature(spec);
     for (std::size_t a = 0; a < infos.size(); ++a)
-      if (infos[a].movable && spec.kind != OpKind::pool_backward)  // which stays as its forward twin was
+      if (infos[a].movable && spec.kind != OpKind::pool_backward)  // which keeps the layout of its forward twin
         wish.layouts[a] = kLayouts[rng_.below(draws_++, kLayouts.size())];
     wished_ = wish;
     return wish;

@@ -1,8 +1,8 @@
-// A device that wants its activations in layouts drawn by chance, for tests of who inserts reorders where.
+// A device that asks for its activations in randomly drawn layouts, for tests of where reorders are inserted.
 //
-// Its ops are those of `reference` between an unpacking and a packing; in mixed precision f32's between conversions,
-// where losses, pools and what works on sequences are not to be had in halves. What a forward op saves is stamped with
-// its layouts, and the backward twin refuses another stamp.
+// Its ops unpack, run the op of `reference` and pack. In mixed precision they convert and run f32's; losses, pools and
+// ops on sequences do not exist in halves. A forward op stamps what it saves with its layouts, and its backward twin
+// refuses another stamp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The reference device, recording: while it records, an op keeps what it was told instead of running, and replays with
-// exactly that, as a captured launch of a GPU would.
+// The reference device with recording: while it records, an op keeps its arguments instead of running; a replay runs it
+// with exactly these, as a captured launch of a GPU would.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 namespace echelon::test {
 
 struct RecordingCounts {
-  int recorded = 0, replayed = 0;  // recordings
-  int ops = 0;                     // that ran one by one
+  int recorded = 0, replayed = 0;  // numbers of recordings
+  int ops = 0;                     // ops that ran one by one
 };
 
-// Recurrent layers say that they cannot be recorded, and throw where they are. `counts` must outlive the device.
+// Recurrent layers declare that they cannot be recorded, and throw if they are. `counts` must outlive the device.
 std::unique_ptr<Device> make_recording_device(RecordingCounts& counts);
 
 }  // namespace echelon::test

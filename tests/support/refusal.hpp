@@ -1,11 +1,11 @@
-// The text of the error that a call is expected to end with.
+// Returns the text of the error that a call is expected to throw.
 #pragma once
 
 #include <string>
 
 namespace echelon::test {
 
-// Calls `body` and returns the message of the `Thrown` that it ends with: "" where nothing is thrown. An error of
+// Calls `body` and returns the message of the `Thrown` that it throws, or "" where it throws nothing. An error of
 // another type is not caught.
 template <class Thrown, class Body>
 std::string refusal(Body&& body) {

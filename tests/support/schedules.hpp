@@ -1,4 +1,4 @@
-// Protocols on random schedules, each drawn from a seed.
+// Runs protocols on random schedules, each drawn from a seed.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -8,7 +8,7 @@
 
 namespace echelon::test {
 
-// `run(seed)` for so many seeds from test_seed() on. What one of them throws fails the test case, with its seed.
+// Calls `run(seed)` for `count` seeds from test_seed() on. An exception fails the test case and names the seed.
 template <class Run>
 void run_schedules(std::uint64_t count, const Run& run) {
   for (std::uint64_t seed = test_seed(); seed < test_seed() + count; ++seed) {

@@ -23,13 +23,13 @@ namespace {
 constexpr std::size_t kLongestFailure = 2000;
 
 bool skipped_this = false;
-std::string first_failure;          // of this test
+std::string first_failure;          // of the current test
 std::vector<std::string> skips;     // "gpu: \"name of the test\" reason"
-std::vector<std::string> failures;  // repeated at the end, where they are not lost among what the tests print
+std::vector<std::string> failures;  // printed again at the end, where the tests' own output does not hide them
 int passed = 0, failed = 0, skipped = 0;
 std::function<bool(const std::string&, bool)> agreement;
 
-// Of this process and of its children that have ended.
+// Returns the CPU time of this process and of its children that have ended.
 double cpu_s() {
   double sum = 0;
   for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
@@ -41,7 +41,7 @@ double cpu_s() {
   return sum;
 }
 
-// Appends what each test case took to the file that ECHELON_TEST_TIMES names.
+// Appends the times of each test case to the file that ECHELON_TEST_TIMES names.
 struct Timer : Catch::TestEventListenerBase {
   using TestEventListenerBase::TestEventListenerBase;
   void testCaseStarting(const Catch::TestCaseInfo&) override {

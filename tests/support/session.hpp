@@ -1,4 +1,4 @@
-// One ring of tests: runs Catch2 over everything that is linked in and closes with "<ring>: N passed, N failed, N
+// Runs one ring of tests: Catch2 over everything that is linked in, closed with the line "<ring>: N passed, N failed, N
 // skipped".
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace echelon::test {
 
-// Returns the exit code: 0 when nothing failed and at least one test ran. Cases are counted as whole test cases; the
-// closing line also goes to the file that ECHELON_TEST_SUMMARY names, appended; a line per test case (seconds on the
-// clock, seconds of CPU time with child processes, name, separated by tabs) to the file that ECHELON_TEST_TIMES names.
+// Returns the exit code: 0 when nothing failed and at least one test ran. Counts whole test cases. Appends the closing
+// line to the file that ECHELON_TEST_SUMMARY names, and a line per test case (seconds on the clock, seconds of CPU time
+// with child processes, name; separated by tabs) to the file that ECHELON_TEST_TIMES names.
 int run_session(int argc, char** argv, const char* ring, bool reports = true);
 
-// Called at the end of every test case with what this process found; what it returns counts. The ring under MPI has all
-// ranks agree here.
+// `agree` is called at the end of every test case with this process's verdict, and its result counts. The ring under
+// MPI uses it to make all ranks agree.
 void set_agreement(std::function<bool(const std::string& test, bool passed)> agree);
 
 }  // namespace echelon::test

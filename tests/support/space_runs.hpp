@@ -1,4 +1,4 @@
-// Models split by the rows of their images, held to the unsplit ones.
+// Makes runs of models that are split by the rows of their images.
 #pragma once
 
 #include <utility>

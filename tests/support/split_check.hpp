@@ -1,4 +1,4 @@
-// A split run beside the same run unsplit: asserts inside a Catch2 test.
+// Compares a split run with the same run unsplit; asserts inside a Catch2 test.
 #pragma once
 
 #include <utility>
@@ -8,11 +8,11 @@
 
 namespace echelon::test {
 
-// Ranks that one replica is split over, and replicas.
+// Pairs of: ranks that one replica is split over, number of replicas.
 inline const std::vector<std::pair<int, int>> kGroupsAndReplicas = {{2, 1}, {2, 2}, {3, 1}, {3, 2}, {4, 1}, {4, 2}};
 
-// The same gradients of the first step and weights after the last, to 1e-8 in double, and the same loss. `groups`: one
-// replica takes the very micro-batches of all, as batch norm needs (on_one_replica). Gives back the split run's.
+// Checks gradients of the first step, weights after the last (to 1e-8 in double) and losses. `groups`: the one replica
+// takes the same micro-batches as all replicas, as batch norm needs (on_one_replica). Returns the split run's result.
 SplitResult check_split(const SplitRun& run, bool groups = true);
 
 }  // namespace echelon::test

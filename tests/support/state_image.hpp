@@ -1,4 +1,4 @@
-// Of the tests and of `echelon verify`.
+// Forwards to the header that the tests share with `echelon verify`.
 #pragma once
 
 #include "verify/state_image.hpp"

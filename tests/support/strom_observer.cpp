@@ -72,7 +72,7 @@ void StromObserver::sent(int rank, int b, StromMessage message) {
     ECHELON_CHECK_LE(under_way, schedule_.asynchronous ? kStromSlots : 2, "messages from {} to {}", rank, other);
   }
   const auto k = static_cast<std::uint64_t>(schedule_.ranks);
-  messages_ += (k - 1) * (schedule_.asynchronous ? 2 : 1);  // acknowledgements are empty
+  messages_ += (k - 1) * (schedule_.asynchronous ? 2 : 1);  // acknowledgements carry no bytes
   bytes_ += (k - 1) * message.size();
   const ArenaRange range = ranges_[at(b)];
   const DType dtype = schedule_.format.dtype;

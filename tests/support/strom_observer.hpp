@@ -1,6 +1,6 @@
-// Watches decentralised exchange on virtual time and knows by itself what holds: every message is applied once by every
-// other replica, in the order of its origin; what was sent and the residual are the sum of the updates. All violations
-// are failed checks.
+// Watches decentralised exchange on virtual time and works out by itself what must hold: every message is applied once
+// by every other replica, in the order of its origin; the messages sent and the residual add up to the updates. Every
+// violation is a failed check.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace echelon::test {
 
-// The weights after a made-up optimiser step of a replica: drawn to a target of its own, with noise; or by multiples of
-// 1/64 where the schedule is dyadic.
+// Computes the weights after a made-up optimiser step of a replica: they move to a random target with noise, or by
+// multiples of 1/64 where the schedule is dyadic.
 void make_update(const StromSchedule& schedule, int rank, std::int64_t step, const StromOutcome::Bytes& weights,
                  StromOutcome::Bytes& changed);
 
@@ -26,14 +26,14 @@ class StromObserver {
   void updated(int rank, ArenaRange range, const Bytes& changed, const Bytes& weights);
   void sent(int rank, int b, StromMessage message);
   void applied(int rank, int origin, int b, StromMessage message);
-  // Asynchronous: comes to its next meeting; is told that all have met.
+  // Asynchronous runs: came() when a rank comes to its next meeting, met() when it is told that all have met.
   void came(int rank);
   void met(int rank);
-  // Synchronous: all messages of the next step were added.
+  // Synchronous runs: all messages of the next step were added.
   void ended_round(int rank, const Bytes& weights);
   void ended(int rank, const Bytes& weights, const Bytes& residual) const;
 
-  // That all ranks had to send.
+  // The messages and bytes that all ranks had to send.
   std::uint64_t messages() const { return messages_; }
   std::uint64_t bytes() const { return bytes_; }
   const std::vector<std::vector<std::vector<Bytes>>>& all_sent() const { return sent_; }
@@ -44,14 +44,14 @@ class StromObserver {
 
   const StromSchedule& schedule_;
   std::vector<ArenaRange> ranges_;
-  std::vector<std::vector<std::vector<Bytes>>> sent_;  // by rank, bucket, number
-  std::vector<Counts> applied_;                        // by rank
-  std::vector<std::vector<double>> updates_, out_;     // by rank: sums of updates, and of what was sent
-  std::vector<std::vector<double>> sizes_;             // by rank: sums of magnitudes, of which sums round
-  std::vector<int> meetings_;                          // by rank: that it came to
-  std::vector<Counts> at_meeting_;                     // by meeting: messages made before
-  std::vector<Bytes> rounds_;                          // synchronous: weights after each step
-  std::vector<std::size_t> ended_rounds_;              // by rank
+  std::vector<std::vector<std::vector<Bytes>>> sent_;  // by rank, bucket and number of the message
+  std::vector<Counts> applied_;                        // one per rank
+  std::vector<std::vector<double>> updates_, out_;     // by rank and element: sums of the updates, and of what was sent
+  std::vector<std::vector<double>> sizes_;             // by rank and element: sums of magnitudes, for rounding
+  std::vector<int> meetings_;                          // meetings that each rank came to
+  std::vector<Counts> at_meeting_;                     // by meeting: messages made before it
+  std::vector<Bytes> rounds_;                          // synchronous runs: weights after each step
+  std::vector<std::size_t> ended_rounds_;              // one per rank
   std::uint64_t messages_ = 0, bytes_ = 0;
 };
 

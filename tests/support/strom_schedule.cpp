@@ -70,7 +70,7 @@ StromSchedule equal_replicas(int ranks, std::int64_t steps, bool asynchronous) {
   return schedule;
 }
 
-// Written out from the definitions, with messages as lists of (place, change).
+// Written from the definitions, with messages as lists of (place, change).
 std::vector<std::vector<double>> replay_strom(const StromSchedule& schedule, const StromOutcome& recorded) {
   ECHELON_CHECK(schedule.format.tau > 0 && schedule.format.dtype == DType::f64 && schedule.warmup_steps == 0);
   using Message = std::vector<std::pair<std::size_t, double>>;
@@ -78,7 +78,7 @@ std::vector<std::vector<double>> replay_strom(const StromSchedule& schedule, con
   const double tau = static_cast<float>(schedule.format.tau);
   std::vector<std::vector<double>> weights(k, std::vector<double>(n)), residual = weights;
   std::vector<std::vector<std::vector<Message>>> made(k, std::vector<std::vector<Message>>(buckets));
-  // By replica: events that were replayed, messages that were read of each origin and bucket, and steps.
+  // By replica: events replayed, messages read per origin and bucket, and steps taken.
   std::vector<std::size_t> done(k);
   std::vector<std::vector<std::vector<std::size_t>>> read(k, {k, std::vector<std::size_t>(buckets)});
   std::vector<std::int64_t> steps(k);
@@ -105,7 +105,7 @@ std::vector<std::vector<double>> replay_strom(const StromSchedule& schedule, con
       made[w][b].push_back(message);
     }
   };
-  // Synchronous rounds: the own message counts in its place among the ranks.
+  // In synchronous rounds a replica's own message has its place among the ranks.
   const auto add_own = [&](std::size_t w, const StromEvent& event) {
     if (schedule.asynchronous || event.origin < static_cast<int>(w)) return;
     const std::size_t b = at(event.bucket);
@@ -126,7 +126,7 @@ std::vector<std::vector<double>> replay_strom(const StromSchedule& schedule, con
           step(w, event);
           continue;
         }
-        if (read[w][origin][b] == made[origin][b].size()) break;  // not replayed yet
+        if (read[w][origin][b] == made[origin][b].size()) break;  // the origin's step is not replayed yet
         add_own(w, event);
         add(w, made[origin][b][read[w][origin][b]++]);
       }

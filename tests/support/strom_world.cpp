@@ -26,7 +26,7 @@ using Word = StromProtocol::Word;
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-constexpr int kFirstTag = 20;  // of messages; those of their acknowledgements are one higher
+constexpr int kFirstTag = 20;  // tag of bucket 0's messages; acknowledgements have the tag above
 
 StromTraffic traffic_of(const StromSchedule& schedule) {
   StromTraffic traffic{
@@ -36,7 +36,7 @@ StromTraffic traffic_of(const StromSchedule& schedule) {
   return traffic;
 }
 
-// A replica: its weights and residual, and its host, whose steps are pauses.
+// A replica, with its weights and residual, and its host, whose steps are pauses.
 class StromRank final : public ProtocolHost {
  public:
   StromRank(const StromSchedule& schedule, StromObserver& observer, int rank, VirtualWorld& world)
@@ -107,7 +107,7 @@ class StromRank final : public ProtocolHost {
   double ended_s = 0;
 
  private:
-  // Of one origin and bucket no more messages are on a link than there are slots.
+  // Checks that no more messages per origin and bucket are on a link than there are slots.
   void count_on_link(int peer, int tag, bool sent) {
     const bool ack = (tag - kFirstTag) % 2 == 1;
     if (sent == ack || !schedule_.asynchronous) return;
@@ -172,7 +172,7 @@ class StromRank final : public ProtocolHost {
     if (schedule_.asynchronous) begin_step();
   }
 
-  // Synchronous: all messages of the step, in the order of ranks.
+  // Ends a synchronous round: applies all messages of the step in the order of ranks.
   void end_round() {
     for (int b = 0; b < static_cast<int>(coders_.size()); ++b) {
       std::vector<Arrival> round(at(schedule_.ranks));
@@ -217,7 +217,7 @@ class StromRank final : public ProtocolHost {
   std::vector<std::deque<Arrival>> arrived_;
   std::vector<StromCoder> coders_;
   std::vector<Arrival> own_;
-  std::map<std::pair<int, int>, int> on_links_;  // by receiver and tag: messages that it has not acknowledged
+  std::map<std::pair<int, int>, int> on_links_;  // by receiver and tag: messages that are not acknowledged yet
   std::optional<WatchedMachine> watched_;
   std::uint64_t draws_ = 0;
   std::int64_t step_ = 0, left_ = 0;

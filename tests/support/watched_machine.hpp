@@ -1,5 +1,5 @@
-// A machine of a protocol whose sends, receives and waits are counted while they are under way, so that a test may ask
-// whether a buffer is free when the host is told so. A failed check where the machine ends with any of them under way.
+// Wraps a protocol's machine and counts its sends, receives and waits while they are in flight, so that a test can ask
+// whether a buffer is free when the host is told so. Fails a check if the machine ends with any of them in flight.
 #pragma once
 
 #include <functional>
@@ -17,15 +17,15 @@ class WatchedMachine final : public Machine, private ProtocolActions {
     const void* data = nullptr;
   };
 
-  // Outlives this. `listens`: receives of what never comes may be under way when it ends.
+  // `machine` must outlive this object. `listens`: receives of messages that never come may be in flight when it ends.
   explicit WatchedMachine(Machine& machine, bool listens = false) : machine_(machine), listens_(listens) {}
 
-  // Told of each message that is sent, and of each one that arrives.
+  // Called for each message that is sent, and for each one that arrives.
   std::function<void(int peer, int tag, bool sent)> observe;
 
   const std::map<Token, Send>& sends() const { return sends_; }
-  const std::map<Token, int>& receives() const { return receives_; }  // their tags
-  const std::map<Token, int>& waits() const { return waits_; }        // likewise
+  const std::map<Token, int>& receives() const { return receives_; }  // values: tags
+  const std::map<Token, int>& waits() const { return waits_; }        // values: tags
 
   void on(const ProtocolEvent& event, ProtocolActions& actions) override {
     if (event.kind == ProtocolEvent::Kind::sent) sends_.erase(event.token);

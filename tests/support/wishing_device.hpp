@@ -1,11 +1,11 @@
-// A device that wishes for one layout everywhere.
+// A device that asks for one layout everywhere.
 #pragma once
 
 #include "device/device.hpp"
 
 namespace echelon::test {
 
-// Another device but for that: what a machine with another ISA would ask for.
+// Otherwise it is another device: it shows what a machine with another ISA would ask for.
 class WishingDevice final : public Device {
  public:
   WishingDevice(Device& device, Layout layout) : device_(device), layout_(layout) {}
