@@ -1,4 +1,4 @@
-// The rings that need no mpirun: unit, contract, run. Their name is that of the executable.
+// Main program of the rings that need no mpirun: unit, contract, run. The executable's name is the ring's.
 #include <filesystem>
 
 #include "tests/support/session.hpp"

@@ -3,16 +3,16 @@
 # shaped link of its own, all on one bridge.
 #
 #   hosts.sh up N [RATE]       N hosts h1 .. hN; RATE of each link, each way: 1gbit, 100mbit, 0: unshaped (default)
-#   hosts.sh shape RATE [HOST] another rate for every link, or for that of a host
+#   hosts.sh shape RATE [HOST] another rate for every link, or for the link of one host
 #   hosts.sh slurm             a real Slurm over them: one controller here, one slurmd in each host (packages slurm-wlm, munge)
-#   hosts.sh env               what a shell needs so that mpirun, sbatch and srun use the hosts: eval "$(hosts.sh env)"
-#   hosts.sh mpirun ARGS...    mpirun over all hosts, one rank a host in turn, over TCP alone
-#   hosts.sh unplug HOST | plug HOST      takes a host's link away, and gives it back
+#   hosts.sh env               lets mpirun, sbatch and srun of a shell use the hosts: eval "$(hosts.sh env)"
+#   hosts.sh mpirun ARGS...    mpirun over all hosts, ranks dealt to the hosts in turn, over TCP alone
+#   hosts.sh unplug HOST | plug HOST      takes a host's link away, or gives it back
 #   hosts.sh fell HOST         ends every process of a host at once
-#   hosts.sh down              ends all of it
+#   hosts.sh down              takes down all that was set up
 #   hosts.sh abandoned         succeeds where hosts are up whose ECHELON_HOSTS_OWNER (process id) has died
 #
-# ECHELON_BURST (256kb): what a link that was idle lets through at once.
+# ECHELON_BURST (256kb) is how much an idle link lets through at once.
 # Needs root, iproute2 and util-linux. Addresses 10.78.0.0/24 never leave this machine.
 set -euo pipefail
 base=/var/tmp/echelon-hosts
@@ -25,14 +25,14 @@ gateway=10.78.0.254
 die() { echo "hosts.sh: $*" >&2; exit 1; }
 names() { [ -d $base/host ] || return 0; for dir in $base/host/*/; do basename "$dir"; done | sort -V; }
 address() { echo 10.78.0."${1#h}"; }
-# enter HOST COMMAND...: its network, its name, its /tmp
+# enter HOST COMMAND...: runs COMMAND in the network, name and /tmp of HOST
 enter() { local host=$1; shift; nsenter --net=/run/netns/"$host" --uts=$base/host/"$host"/uts --mount=$base/ns/"$host" -- "$@"; }
 
-# begun PROCESS: its number and when it began, which no other process shares
+# begun PROCESS: prints its number and the time when it began, which no other process shares
 begun() { echo "$1 $(sed 's/.*) //' "/proc/$1/stat" 2> /dev/null | cut -d' ' -f20)"; }
 abandoned() { [ -e $base/owner ] && [ "$(cat $base/owner)" != "$(begun "$(cut -d' ' -f1 $base/owner)")" ]; }
 
-# What a host sends waits in the host, what is sent to it at the bridge.
+# Traffic that a host sends queues in the host; traffic to it queues at the bridge.
 set_rate() { # host rate
   nsenter --net=/run/netns/"$1" tc qdisc del dev net0 root 2> /dev/null || true
   tc qdisc del dev "br-$1" root 2> /dev/null || true
@@ -83,7 +83,7 @@ R
   echo "$1 hosts, links of ${2:-0}"
 }
 
-# A job that is requeued waits until its credential has expired (120 s by default).
+# A requeued job waits until its credential has expired (120 s by default).
 slurm_conf() {
   cat << C
 ClusterName=echelon
@@ -135,7 +135,7 @@ slurm() {
 print_env() {
   echo "export SLURM_CONF=$base/slurm.conf OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
   echo "export OMPI_MCA_btl=tcp,vader,self OMPI_MCA_btl_tcp_if_include=10.78.0.0/24 OMPI_MCA_oob_tcp_if_include=10.78.0.0/24"
-  # What echelon sets for cards of 1 Gbit/s and below: a virtual card claims 10, whatever its link is shaped to.
+  # echelon sets this for cards of 1 Gbit/s and below; a virtual card claims 10, whatever rate its link is shaped to.
   echo "export OMPI_MCA_btl_tcp_sndbuf=${OMPI_MCA_btl_tcp_sndbuf:-65536}"
   echo "export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_rmaps_base_oversubscribe=1"
 }
@@ -147,7 +147,7 @@ over_hosts() {
   exec mpirun --mca plm rsh --mca plm_rsh_agent $base/remote --map-by node --bind-to none -H "$list" "$@"
 }
 
-# Returns when frames pass again. Addresses that nobody answered for meanwhile are asked for anew.
+# Returns when frames pass again. Addresses for which nobody answered meanwhile are asked for anew.
 plug() { # host
   ip link set "br-$1" up
   for _ in $(seq 50); do
@@ -161,7 +161,7 @@ plug() { # host
 down() {
   [ -e $base ] || return 0
   [ ! -e $base/slurmctld.pid ] || kill "$(cat $base/slurmctld.pid)" 2> /dev/null || true
-  if [ -e $base/munged ]; then  # started here; without it, its socket would hold up each start of MPI by 2.3 s
+  if [ -e $base/munged ]; then  # started here; a socket without its daemon would delay each start of MPI by 2.3 s
     kill "$(cat /run/munge/munged.pid)" 2> /dev/null || true
     rm -f /run/munge/munge.socket.2
   fi

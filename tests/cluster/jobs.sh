@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154
-# What Slurm does to jobs: part of run.sh, which has the functions and variables used here. All jobs run at once, of ranks
-# that sleep most of the time.
+# Tests what Slurm does to jobs. Part of run.sh, which has the functions and variables used here. All jobs run at once,
+# with ranks that sleep most of the time.
 . ./signals.sh
 signals_sent
-# codes FOLDER: those of all attempts; code FOLDER: that of its newest attempt
+# codes FOLDER: prints the codes of all attempts; code FOLDER: the code of its newest attempt
 codes() { cat "$1"/array/run-*/[0-9][0-9]/status.json 2> /dev/null | sed -n 's/.*"exit_code": \([0-9]*\),.*/\1/p' | xargs; }
 code() { local all=("$work/$1"/*/run-*/[0-9][0-9]); sed -n 's/.*"exit_code": \([0-9]*\),.*/\1/p' "${all[-1]}/status.json" 2> /dev/null; }
 
-# 60 s are the least that Slurm can limit; USR1 comes 50 s before, or up to 30 s later: the run takes longer.
+# Slurm limits a job to 60 s at least; USR1 comes 50 s before, or up to 30 s later: the run must take longer.
 timed=$(paced+=(--set device.pace_ms=25); submit_paced timed --time 1 --signal B:USR1@50)
 suspended=$(submit_paced suspended)
 cancelled=$(submit_paced cancelled)
@@ -17,14 +17,14 @@ array=$(ECHELON=$work/echelon RANKS="1 1 2" sbatch --parsable --array 0,2 --node
 # train.sbatch goes back into the queue.
 # shellcheck disable=SC2016
 mpi_may_crash='code=7; for try in 1 2 3; do [ $code -eq 7 ] || break;'
-# No signal but that of the limit: a run that knows it stops before, and one that shall not know it is told by TERM.
+# Slurm sends no signal but that of the limit: a run that knows the limit stops before it; another one gets TERM.
 for margin in 20 0; do
   limited+=("$(sbatch --parsable --no-requeue --time 1 --nodes 2 --ntasks 2 --output "$work/limit-$margin.log" \
     --wrap "$mpi_may_crash srun --mpi=pmix --cpu-bind=none --kill-on-bad-exit=1 ./echelon ${paced[*]} \
       --set train.steps=100000 --set checkpoint.every_steps=0 --set run.stop_before_end_s=$margin \
       --set run.results=$work/limit-$margin; code=\$?; done")")
 done
-# The signal waits in the scripts until they are 10 s old.
+# The scripts hold the signal back until they are 10 s old.
 for k in 1 2; do within 60 compgen -G "results/k$k/array/run-*/checkpoints/step-*.h5" > /dev/null; done
 for element in 0 2; do scancel --batch --signal=USR1 "${array}_$element"; done
 within 60 has_checkpoint suspended && scontrol suspend "$suspended"
@@ -50,7 +50,7 @@ reason() { sed -n 's/.*"reason": "\([^;]*\);.*/\1/p' "$work/$1"/*/run-*/01/statu
 verdict "${names[20]}" "75 the job ends soon (run.stop_before_end_s), 75 asked to stop by a signal" \
   "$(code limit-20) $(reason limit-20), $(code limit-0) $(reason limit-0)" "$work"/limit-*.log
 
-# Alone: an urgent job takes whole hosts.
+# These jobs run alone, because an urgent job takes whole hosts.
 for i in 1 2 3 4; do preempted[i]=$(submit_paced "preempted-$i"); done
 for i in 1 2 3 4; do within 60 has_checkpoint "preempted-$i"; done
 sbatch --parsable --partition urgent --nodes 4 --exclusive --output "$work/urgent.log" --wrap "sleep 2" > /dev/null

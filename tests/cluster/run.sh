@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The cluster ring: the whole program over hosts of its own (hosts.sh), under mpirun and under Slurm.
+# The cluster ring runs the whole program over hosts of its own (hosts.sh), under mpirun and under Slurm.
 #   run.sh OUT        OUT: the build folder
-# Needs root and network namespaces, and for the second half Slurm; what is missing is skipped aloud.
+# Needs root and network namespaces, and Slurm for the second half; tests that lack something are skipped aloud.
 set -u
 cd "$(dirname "$0")/../.."
 hosts=$PWD/tests/cluster/hosts.sh
 work=$(mktemp -d /var/tmp/echelon-cluster.XXXXXX)
-# What the hosts need, in a place that all of them see: each has a /tmp of its own.
+# The files that hosts need are in a place that all of them see, because each host has a /tmp of its own.
 mkdir "$work/data"
 cp "$1/bin/echelon" configs/smoke/digits.toml configs/scaling/study_digits.toml slurm/*.sbatch "$work"
 cp tests/cluster/jobs.sh tests/cluster/signals.sh tests/cluster/studies.sh tests/cluster/shaped_pairs.sh "$work"
@@ -67,14 +67,14 @@ if [ "$(id -u)" != 0 ] || ! command -v ip tc nsenter > /dev/null || ! ip netns a
   finish; exit
 fi
 ip netns del echelon-probe
-# Hosts of a run that was killed are taken down, those of a run that goes on are waited for.
+# Takes down the hosts of a run that was killed; waits for the hosts of a run that goes on.
 for _ in $(seq 900); do
   ! "$hosts" abandoned || "$hosts" down
   [ -e /var/tmp/echelon-hosts/owner ] || break
   sleep 1
 done
 export ECHELON_HOSTS_OWNER=$$
-if [ -e /var/tmp/echelon-hosts ]; then  # somebody's: left alone
+if [ -e /var/tmp/echelon-hosts ]; then  # somebody else's hosts, which are left alone
   hosts=true
   for name in "${names[@]}"; do skip "$name" setting "other hosts are up: tests/cluster/hosts.sh down"; done
   finish; exit
@@ -83,22 +83,22 @@ fi
 export OMP_NUM_THREADS=1
 plain=(train digits.toml --set train.epochs=0 --set run.progress=none --set data.test= --set device.threads=1)
 train=("${plain[@]}" --set train.steps=20)
-# 20 s at least: longer than train.sbatch keeps a signal back while the program starts.
+# Runs take at least 20 s: longer than train.sbatch keeps a signal back while the program starts.
 paced=("${plain[@]}" --set train.steps=2000 --set device.pace_ms=10 --set checkpoint.every_steps=20 --set run.hang_timeout_s=15)
-# Of a folder of results, after its last attempt.
+# checksum FOLDER: prints the checksum of the weights after the last attempt in a folder of results.
 checksum() {
   local attempts=("$1"/*/run-*/[0-9][0-9])
   sed -n 's/.*"weights_checksum": "\(.*\)",/\1/p' "${attempts[-1]}/summary.json" 2> /dev/null
 }
 
-# within SECONDS COMMAND..: until it succeeds
+# within SECONDS COMMAND..: repeats COMMAND until it succeeds
 within() {
   local end=$((SECONDS + $1)); shift
   until "$@"; do [ $SECONDS -lt $end ] || return 1; sleep 0.2; done
 }
 has_checkpoint() { compgen -G "$work/$1/*/run-*/checkpoints/step-*.h5" > /dev/null; }
-# Not where squeue fails, but for a job that Slurm has forgotten; twice, because squeue may not show a job that is just
-# going back into the queue.
+# Fails where squeue fails, unless Slurm has forgotten the job. is_over asks twice, because squeue may not show a job
+# that is just going back into the queue.
 is_away() { local state; state=$(squeue -h -j "$1" -o %T 2>&1) && [ -z "$state" ] || [[ $state = *"Invalid job id"* ]]; }
 is_over() { is_away "$1" && sleep 0.5 && is_away "$1"; }
 submit_paced() { # FOLDER SBATCH-OPTIONS..: the job's number
@@ -106,7 +106,7 @@ submit_paced() { # FOLDER SBATCH-OPTIONS..: the job's number
   ECHELON=$work/echelon sbatch --parsable --nodes 2 --ntasks 2 --ntasks-per-node 1 --output "$work/$folder.log" "$@" \
     train.sbatch "${paced[@]:1}" --set "run.results=$work/$folder"
 }
-# went_on FOLDER: the weights at the end, and how often a later attempt began where a checkpoint was
+# went_on FOLDER: prints the weights' checksum at the end, and how many later attempts began at a checkpoint
 went_on() { echo "$(checksum "$work/$1") resumed $(grep -c 'resuming  from step [1-9]' "$work/$1.log")"; }
 
 "$hosts" up 4 1gbit > "$work/up.log" 2>&1 || { cat "$work/up.log"; failed=1; finish; exit 1; }
@@ -128,12 +128,12 @@ verdict "${names[1]}" 'slow: h3 is slow to 3 of 3 others 1' \
   "$(grep -o 'slow: h3 is slow to 3 of 3 others' "$work/network.log") $(grep -c echelon-network "$work/network.json")" \
   "$work/network.log"
 
-# All at once, of ranks that sleep most of the time. A host that comes back must find none of its ranks.
+# All runs at once, with ranks that sleep most of the time. A host that comes back must find none of its ranks.
 strategies=$("$work/echelon" check digits.toml --set exchange.strategy=? 2>&1 | sed -n 's/.*known: //p' | tr -d ,)
 has_rows() { compgen -G "$work/$1/*/run-*/01/metrics.jsonl" > /dev/null; }
 runs=()
-# mpirun at times cannot reach its own daemons where nine start at once, and names a firewall: no rank ran then, and the
-# launch is tried again.
+# mpirun sometimes cannot reach its own daemons where nine start at once, and blames a firewall: no rank ran then, and
+# the launch is repeated.
 unplugged() { # STRATEGY
   for _ in 1 2 3; do
     timeout 90 "$hosts" mpirun -n 4 "$work/echelon" "${plain[@]}" --set train.steps=100000 --set device.pace_ms=50 \
@@ -156,7 +156,7 @@ for strategy in $strategies; do
   expected+="$strategy 7 named, "
   status=$(cat "$work/unplugged-$strategy"/*/run-*/01/status.json 2> /dev/null)
   code=$(sed -n 's/.*"exit_code": \([0-9]*\),/\1/p' <<< "$status")
-  named=$(grep -c 'for rank [0-3] on h[1-4]' <<< "$status")  # not always rank 3: who waits for one that waits names that one
+  named=$(grep -c 'for rank [0-3] on h[1-4]' <<< "$status")  # not always rank 3: it may be a rank that waits itself
   found+="$strategy $code $([ "$named" = 0 ] || echo named), "
   tail -5 "$work/unplugged-$strategy.log" >> "$work/unplugged.log"
 done
@@ -164,7 +164,7 @@ verdict "${names[2]}" "$expected" "$found" "$work/unplugged.log"
 
 . ./studies.sh
 
-# The trees of real links vary by more (results/shaped.md).
+# Trees over real links vary by more (results/shaped.md).
 echelon=$work/echelon
 . ./shaped_pairs.sh
 "$hosts" shape 100mbit

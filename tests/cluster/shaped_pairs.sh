@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# shaped_pairs COUNT RATE SIZE ROUNDS: by algorithm its name, ms over real links, ms of slowed messages, their ratio.
-# Needs $hosts (hosts.sh, up with links of this RATE) and $echelon. All ranks run at a real-time priority, because other
-# work of the machine would delay them, and both networks with them.
+# shaped_pairs COUNT RATE SIZE ROUNDS: prints for each algorithm its name, ms over real links, ms with slowed messages,
+# and their ratio. Needs $hosts (hosts.sh, up with links of this RATE) and $echelon. All ranks run at a real-time
+# priority, because other work of the machine would delay them, and both networks with them.
 shaped_pairs() {
   local bench=(bench allreduce --algorithms "ring,tree,server" --sizes "$3" --iterations 5 --warmup 1 --json)
   local rows; rows=$(mktemp)

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154
-# Every signal that asks a job to stop, to its step, its batch script and all of its processes, before, in and after a
-# checkpoint, and ranks that are killed: part of run.sh, which has the functions and variables used here. All jobs run
-# at once, of ranks that sleep most of the time; signals_sent submits and signals, signals_judged waits. Each job is to
-# end with the weights of a run that nobody disturbed. 15 s: longer than train.sbatch keeps a signal back while the
+# Sends every signal that asks a job to stop, to its step, its batch script and all of its processes, before, in and
+# after a checkpoint, and kills ranks. Part of run.sh, which has the functions and variables used here. All jobs run at
+# once, with ranks that sleep most of the time; signals_sent submits and signals, signals_judged waits. Each job must
+# end with the weights of an undisturbed run. Runs take 15 s: longer than train.sbatch keeps a signal back while the
 # program starts.
 short_paced=("${paced[@]:1}" --set train.steps=300 --set device.pace_ms=50)
 declare -A number=() every=([before]=1000000 [in]=1 [after]=20) option=([step]="" [batch]="--batch" [full]="--full")
@@ -24,7 +24,7 @@ send() { # SIGNAL-TARGET-MOMENT
   IFS=- read -r signal target moment <<< "$1"
   if [ "$moment" = before ]; then within 60 steps "$1"; else within 60 has_checkpoint "$1"; fi
   local id=${number[$1]}
-  [ "$signal" != KILL ] || id+=.0  # to a whole job it would be the job's end
+  [ "$signal" != KILL ] || id+=.0  # a KILL to the whole job would end the job
   # shellcheck disable=SC2086
   scancel ${option[$target]} --signal="$signal" "$id"
 }
@@ -36,7 +36,7 @@ signals_sent() {
   for wish in "${wishes[@]}"; do send "$wish"; done
 }
 
-# told FOLDER: how its first attempt ended, how many there were, and the weights of the last one
+# told FOLDER: prints how its first attempt ended, how many attempts there were, and the weights of the last one
 told() {
   local all=("$work/$1"/*/run-*/[0-9][0-9])
   echo "$(sed -n 's/.*"exit_code": \([0-9]*\),.*/\1/p' "${all[0]}/status.json" 2> /dev/null) in ${#all[@]} $(checksum "$work/$1")"
@@ -45,7 +45,7 @@ signals_judged() {
   local expected='' found='' want
   for wish in "${wishes[@]}"; do
     within 150 is_over "${number[$wish]}"
-    # srun takes a TERM to all processes for itself, and kills the ranks.
+    # srun takes a TERM to all processes as its own, and kills the ranks.
     case $wish in
       TERM-full-* | KILL-*) want=" in 2 $whole" ;;
       INT-step-*) want="130 in 1 $(checksum "$work/$wish")" ;;

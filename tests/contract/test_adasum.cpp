@@ -1,4 +1,4 @@
-// Training with gradients reduced by Adasum against a plain tree over simulated workers; in double on `reference`.
+// Compares training with Adasum with a plain tree over simulated workers, in double on `reference`.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -22,7 +22,7 @@ ReplicaRun run_of(const Graph& graph, std::vector<std::int64_t> shares) {
   return run;
 }
 
-// Gradients of replicas into the first one's, parameter by parameter; statistics are averaged over all samples.
+// Combines the replicas' gradients parameter by parameter; statistics are averaged over all samples.
 Values plain_tree(const ParameterSet& parameters, std::vector<Values> ranks, const std::vector<double>& share) {
   for (const Parameter& p : parameters.all())
     for (std::size_t r = 0; r < ranks.size() && p.kind == ParameterKind::statistic; ++r)

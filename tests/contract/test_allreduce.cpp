@@ -1,4 +1,4 @@
-// Every registered all-reduce against its row of the price list (configs/strategies/ALLREDUCE.md) and against the sum.
+// Compares every registered all-reduce with its row of the price list (configs/strategies/ALLREDUCE.md) and the sum.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -30,8 +30,8 @@ void check_exact(const std::string& name, int k, std::int64_t n, std::int64_t se
   test::check_exact(plans_of(name, k, n, segment), n, window, dtype, row_of(name, k, n, segment));
 }
 
-// Fractions: the same bits on every rank, and near the sum in double. Rank r has the drawn values from another place
-// on.
+// Sums fractions: every rank must have the same bits, which are near the sum in double. Rank r takes the drawn values
+// from another offset.
 void check_bits(const std::string& name, int k, std::int64_t segment, const std::vector<double>& drawn) {
   const auto n = static_cast<std::int64_t>(drawn.size());
   CAPTURE(name, k, n, segment);
@@ -134,7 +134,7 @@ TEST_CASE("all-gathers cost what their prices say; blocks may be of unlike size,
       if (kind == 3) blocks.assign(blocks.size(), 0), blocks[blocks.size() / 2] = 5;
       CAPTURE(k, kind, blocks);
       RankPlans plans;
-      const bool even = kind == 0 && k % 2 == 0;  // both all-gathers take turns
+      const bool even = kind == 0 && k % 2 == 0;  // both all-gathers take turns here
       for (int r = 0; r < k; ++r) plans.push_back(even ? make_allgather(r, k, 3) : make_allgather_blocks(r, blocks));
       const Price price = even ? price_allgather(k, 3) : price_allgather_blocks(blocks);
       const std::int64_t elems = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});

@@ -1,4 +1,4 @@
-// What the rows of test_allreduce.cpp leave open: numbers of servers, hosts of any shape, one tree for every k.
+// Covers what the rows of test_allreduce.cpp leave open: numbers of servers, hosts of any shape, one tree for every k.
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -26,7 +26,7 @@ RankPlans plans_of(const std::string& name, const AllreduceRequest& request) {
   return plans_of(request, [&](const AllreduceRequest& of_rank) { return make_allreduce(name, of_rank); });
 }
 
-// Messages and payload as given; what one rank sends and keeps is not bounded here.
+// A row with these messages and this payload, which does not bound what one rank sends and keeps.
 Row total(std::int64_t messages, std::int64_t payload_elems) {
   constexpr std::int64_t kAny = std::int64_t{1} << 40;
   return {.messages = messages, .payload_elems = payload_elems, .most_sent_elems = kAny, .scratch_elems = kAny};
@@ -53,7 +53,7 @@ void check_servers(const AllreduceRequest& request) {
   if (n > 0 && request.ranks > 1 && n <= 65536) CHECK(longest_chain(plans) <= 2);
 }
 
-// Elements that cross from host to host.
+// Counts the elements that cross from host to host.
 std::int64_t between_hosts(const RankPlans& plans, const std::vector<int>& hosts) {
   std::int64_t elems = 0;
   for (std::size_t r = 0; r < plans.size(); ++r)
@@ -82,7 +82,7 @@ std::vector<Cluster> clusters() {
           {"all alone", {0, 1, 2, 3, 4}, true}};
 }
 
-// Written down again: the price of the parts.
+// Repeats by hand the price of the parts.
 std::int64_t inner_steps(const std::string& inner, int ranks) {
   return ranks == 1 ? 0 : test::row_of(inner, ranks, 1 << 20, 1 << 20).steps / 2;
 }
@@ -108,7 +108,7 @@ void check_hierarchical(const Cluster& cluster, AllreduceRequest request) {
   if (cluster.even) CHECK(longest_chain(plans) == price.steps);
 }
 
-// Leaves [first, last) as one binary tree.
+// Sums the leaves [first, last) in one binary tree.
 float tree_sum(const std::vector<std::vector<float>>& leaves, std::size_t first, std::size_t last, std::size_t i) {
   if (last - first == 1) return leaves[first][i];
   const std::size_t middle = (first + last) / 2;
@@ -139,7 +139,7 @@ TEST_CASE("push leaves each part summed on its server, pull brings it to all", "
   const RankPlans push = plans_of(request, make_push), pull = plans_of(request, make_pull);
   const Parts parts = server_parts(request);
   const auto serves = [&](std::size_t r) { return !parts[r].empty(); };
-  CHECK((serves(0) && serves(1) && serves(3)));  // of either host one, then a second
+  CHECK((serves(0) && serves(1) && serves(3)));  // servers are placed on each host in turn
   std::vector<std::vector<double>> data(6, std::vector<double>(1001, 1));
   test::run_on(push, data, kLeastWindow);
   for (std::size_t r = 0; r < 6; ++r)
@@ -184,7 +184,7 @@ TEST_CASE("one tree over leaves: the same bits for every power of two of ranks",
       if (sums_in_one_tree(name))
         CHECK(data[0] == expected);
       else if (k == 8)
-        CHECK(data[0] != expected);  // the property is no matter of course
+        CHECK(data[0] != expected);  // otherwise the test above would show nothing
     }
 }
 

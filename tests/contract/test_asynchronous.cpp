@@ -1,7 +1,7 @@
-// Strategies "asynchronous" and "stale_synchronous" where their weights are known: one worker, and lock-step, which is
-// synchronous training; and what holds whatever the order: one model at meetings, bytes by formula, nothing lost. Their
-// protocol is held to its definitions in tests/unit/exchange/test_async_protocol.cpp, a server's arithmetic in
-// test_async_served.cpp.
+// Strategies "asynchronous" and "stale_synchronous" where their weights are known: with one worker, and in lock-step,
+// which is synchronous training. Other tests hold for any order: one model at meetings, bytes by formula, nothing lost.
+// tests/unit/exchange/test_async_protocol.cpp tests the protocol against its definitions, test_async_served.cpp a
+// server's arithmetic.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -76,7 +76,7 @@ TEST_CASE(
           run.bound = 0;
           run.asynchronous.soft = static_cast<std::int64_t>(shares.size());
           run.asynchronous.states = AsyncStates::server;
-          run.asynchronous.delay_compensation = 0.5;  // without effect: nothing is delayed
+          run.asynchronous.delay_compensation = 0.5;  // without effect, as nothing is delayed
           const ReplicaResult result = train_replicas(run);
           check_one_model(result);
           CHECK(tensor_distance(run.graph.parameters(), result.weights, synchronous.weights) <= kDouble);

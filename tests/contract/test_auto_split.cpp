@@ -1,4 +1,4 @@
-// parallel.split = "auto" beside all that it chooses among, each of them run: devices sleep, ranks are threads.
+// Compares parallel.split = "auto" with every choice that it has, each of them run: devices sleep, ranks are threads.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace {
 
 struct Paced {
   const char* name;
-  const char* data;    // a folder of write_row_data
+  const char* data;    // a folder that write_row_data fills
   const char* batch;   // TOML
-  const char* layers;  // likewise
-  double gflops;       // so that a step on one rank takes about 40 ms
+  const char* layers;  // TOML
+  double gflops;       // chosen so that a step on one rank takes about 40 ms
 };
 
-// Seconds of a step on two ranks, of its faster quarter; infinite where the split is refused. The device sleeps for the
-// modelled times: other programs on the same cores can only add to them.
+// Returns the seconds of a step on two ranks, from the fastest quarter of the steps; infinite where the split is
+// refused. The device sleeps for the modelled times, so other programs on the same cores can only add to them.
 double step_s(const Paced& model, const std::string& folder, const std::string& split, const std::string& keys) {
   const std::string config = fmt::format(
       "name = \"{0}\"\n[data]\ntrain = \"{1}/{2}/train\"\nsequence_length = {3}\n{4}\n[parallel]\n{5}\n[train]\n"
@@ -74,7 +74,7 @@ TEST_CASE("auto is as fast as the fastest split that could have been given", "[p
       return step_s(model, folder.path(), split, keys);
     };
     double chosen = time("auto", "split = \"auto\"");
-    for (int again = 0; again < 5 && chosen > 1.2 * best; ++again) {  // in turn, the least of each
+    for (int again = 0; again < 5 && chosen > 1.2 * best; ++again) {  // in turn; the least of each counts
       best = std::min(best, time(fastest.first, fastest.second));
       chosen = std::min(chosen, time("auto", "split = \"auto\""));
     }

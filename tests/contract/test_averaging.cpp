@@ -1,5 +1,5 @@
-// Strategies that exchange weights, "averaging" and "elastic", against synchronous training where they are the same,
-// and against a plain loop over simulated workers everywhere else; in double on `reference`.
+// Compares the strategies that exchange weights, "averaging" and "elastic", with synchronous training where they are
+// the same, and with a plain loop over simulated workers everywhere else; in double on `reference`.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ ReplicaRun run_of(const std::string& strategy, std::vector<std::int64_t> shares)
   return run;
 }
 
-// Trains by the strategy on ranks that are threads; the result has these weights, and every replica the same bits.
+// Trains by the strategy with ranks as threads; checks the result's weights, and that all replicas have the same bits.
 void check_weights(const ReplicaRun& run, const std::vector<double>& wanted) {
   const ReplicaResult result = train_replicas(run);
   check_one_model(result);
@@ -30,7 +30,7 @@ void check_weights(const ReplicaRun& run, const std::vector<double>& wanted) {
   CHECK(result.sent_bytes == Approx(result.formula_bytes * run.steps).epsilon(1e-12));
 }
 
-// Whether step t (from 0) ends with an exchange.
+// Tells whether step t (from 0) ends with an exchange.
 bool exchanges(const ReplicaRun& run, std::int64_t period, int step) {
   return (step + 1) % period == 0 || step + 1 == run.steps;
 }
@@ -169,7 +169,7 @@ TEST_CASE("weights are averaged by every algorithm, and staged from a device of 
     for (const std::string& algorithm : allreduce_names()) {
       CAPTURE(strategy, algorithm);
       run.algorithm = algorithm;
-      if (algorithm == "mpi") continue;  // the library's own messages
+      if (algorithm == "mpi") continue;  // the library sends its own messages
       check_weights(run, ring);
     }
     run.algorithm = "ring", run.device = "discrete";

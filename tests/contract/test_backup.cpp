@@ -1,6 +1,6 @@
-// Strategy "backup": without backup workers it is synchronous training; with them every step is what a plain loop in
-// one process makes of the replicas that entered it. Its protocol is held to its definition in
-// tests/unit/exchange/test_backup_protocol.cpp.
+// Strategy "backup": without backup workers it is synchronous training; with them every step equals what a plain loop
+// in one process makes of the replicas that entered it. tests/unit/exchange/test_backup_protocol.cpp tests the protocol
+// against its definition.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
@@ -24,7 +24,7 @@ ReplicaRun run_of(std::vector<std::int64_t> shares, std::int64_t backups) {
   return run;
 }
 
-// By step: the replicas whose gradients entered, ascending.
+// Returns for each step the replicas whose gradients entered, ascending.
 std::vector<std::vector<std::size_t>> entered_of(const ReplicaResult& result, int steps) {
   std::vector<std::vector<std::size_t>> entered(static_cast<std::size_t>(steps));
   for (std::size_t r = 0; r < result.taken.size(); ++r)
@@ -33,8 +33,8 @@ std::vector<std::vector<std::size_t>> entered_of(const ReplicaResult& result, in
   return entered;
 }
 
-// The same steps in one process: gradients of the replicas that entered, one after another, over the samples of these;
-// SGD with momentum and weight decay. Running statistics move like a mean over the same samples.
+// Repeats the steps in one process: adds the gradients of the replicas that entered, over their samples, and takes
+// steps of SGD with momentum and weight decay. Running statistics move like a mean over the same samples.
 std::vector<double> replay(const ReplicaRun& run, const std::vector<std::vector<std::size_t>>& entered) {
   std::vector<std::unique_ptr<Trainer>> trainers;
   for (const std::int64_t share : run.shares) trainers.push_back(std::make_unique<Trainer>(run.graph, share));

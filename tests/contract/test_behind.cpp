@@ -1,5 +1,5 @@
-// Whole runs on a device that runs behind the host, against the same runs on the host: every loss, bit for bit.
-// Uploads, losses that are waited for later, times by the device's clock, exchanges, evaluations and checkpoints.
+// Compares whole runs on a device that runs behind the host with the same runs on the host, every loss bit for bit.
+// Covers uploads, losses that are waited for later, times by the device's clock, exchanges, evaluations, checkpoints.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 struct Row {
   const char* name;
-  const char* data;  // a folder of write_row_data
+  const char* data;  // a folder that write_row_data fills
   int ranks;
   const char* keys;  // TOML, from [data] on
   const char* layers;
@@ -54,7 +54,7 @@ constexpr Row kRows[] = {
      kImages},
 };
 
-// Of rank 0's records: all losses, in their order, and where its time went, summed over the steps.
+// Rank 0's records: all losses in order, and where its time went, summed over the steps.
 struct Told {
   std::vector<double> losses;
   double forward_s = 0, backward_s = 0, optimiser_s = 0, total_s = 0;
@@ -101,7 +101,7 @@ TEST_CASE("a run on a device behind the host learns what the same run learns on 
     const Told host = train(row, folder.path(), false), behind = train(row, folder.path(), true);
     CHECK(host.losses.size() > 3);
     CHECK(behind.losses == host.losses);
-    // By its own clock: what it computes does not all seem to happen where the host waits.
+    // The device's clock tells where it computes; not all of its time may appear where the host waits.
     CHECK(behind.forward_s > 0);
     CHECK(behind.backward_s > 0);
     CHECK(behind.optimiser_s > 0);

@@ -1,4 +1,4 @@
-// Every codec against its plain loops, and the coding of places against itself.
+// Compares every codec with its plain loops, and checks that coded indices decode to themselves.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -12,7 +12,7 @@ using namespace echelon;
 
 namespace {
 
-// Of many sizes, with zeros and equals among them.
+// Makes gradients of many sizes, among them zeros and equal values.
 std::vector<float> gradients(std::size_t n, const std::string& name) {
   const std::vector<double> values = test::random_values(n, name), powers = test::random_values(n, name + " powers");
   std::vector<float> all;
@@ -21,7 +21,7 @@ std::vector<float> gradients(std::size_t n, const std::string& name) {
   return all;
 }
 
-// What the codec says, decodes and owes of these values, beside its plain loops.
+// Compares what the codec encodes, decodes and keeps as residual with the plain loops.
 void check_against_oracle(const std::string& name, std::vector<float> values, std::vector<float> residual,
                           std::int64_t first, const CodecOptions& options) {
   const std::size_t n = values.size();
@@ -43,7 +43,7 @@ void check_against_oracle(const std::string& name, std::vector<float> values, st
   codec->decode_add(wire.data(), bytes, added.data(), static_cast<std::int64_t>(n));
   std::size_t wrong = 0;
   const auto same = [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); };
-  const bool marks = name == "threshold";  // says its first inf or NaN itself
+  const bool marks = name == "threshold";  // sends its first inf or NaN in a way of its own
   for (std::size_t i = 0; i < n; ++i)
     wrong += (!same(values[i], right.encoded[i]) && !(marks && !std::isfinite(values[i]))) ||
              !same(residual[i], right.residual[i]) || !same(added[i], values[i]);
@@ -79,7 +79,7 @@ TEST_CASE("onebit has a scale for each row, and values without rows as they are"
     if (scale == 3) values[1] = values[50] = values[4000] = std::nanf("");
     check_against_oracle("onebit", values, gradients(static_cast<std::size_t>(n), "owed rows"), 0, {.rows = rows});
   }
-  // Rows of other sizes by far: one scale for all would leave nothing of the small one.
+  // Rows differ much in size: one scale for all would leave nothing of the small one.
   std::vector<float> two(2 * 4096, 1e-4f);
   std::fill_n(two.begin(), 4096, 1.0f);
   const auto codec = make_codec("onebit", {.rows = {{2 * 4096, 4096}}});
@@ -91,7 +91,7 @@ TEST_CASE("onebit has a scale for each row, and values without rows as they are"
 TEST_CASE("topk: a misleading sample of the values costs time, not correctness", "[contract][codec]") {
   constexpr std::size_t n = 20000;
   const std::vector<float> drawn = gradients(n, "mislead");
-  for (const bool large : {true, false}) {  // where the look falls: 16 of every 78
+  for (const bool large : {true, false}) {  // topk looks at 16 of every 78 values: large or small ones
     CAPTURE(large);
     std::vector<float> values(n);
     for (std::size_t i = 0; i < n; ++i) values[i] = drawn[i] * ((i % 78 < 16) == large ? 1.0f : 1e-3f);
@@ -114,7 +114,7 @@ TEST_CASE("threshold: where most values are inf, tau is unset and the finite val
   for (std::size_t i = 0; i < n; ++i) {
     CAPTURE(i);
     CHECK(residual[i] == (i % 5 < 2 ? static_cast<float>(i) + 0.25f : 0));
-    CHECK(values[i] == (i == 2 ? -INFINITY : 0));  // the first of them is said
+    CHECK(values[i] == (i == 2 ? -INFINITY : 0));  // only the first infinite value is sent
     CHECK(decoded[i] == values[i]);
   }
 }
@@ -149,6 +149,6 @@ TEST_CASE("golomb takes about log2 of the mean gap and two bits a place", "[cont
   const double bits =
       8.0 * static_cast<double>(bytes_of_indices(format, entries)) / static_cast<double>(entries.size());
   CHECK(bits < 1 + std::log2(357) + 1.6);
-  const double expected = static_cast<double>(n) / 357;  // entries: how many there are differs from draw to draw
+  const double expected = static_cast<double>(n) / 357;  // number of entries, which differs from draw to draw
   CHECK(32.0 * static_cast<double>(n) / (bits * expected) > 1000);
 }

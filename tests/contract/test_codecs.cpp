@@ -1,4 +1,4 @@
-// Every registered codec, over its plans: identical bits, nothing lost, nothing hidden, bytes as the formula has them.
+// Tests every registered codec over its plans: identical bits, nothing lost, nothing hidden, bytes by formula.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@ using Data = std::vector<std::vector<float>>;
 
 constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// (codec, algorithm) of everything that may be combined.
+// Returns every pair (codec, algorithm) that may be combined.
 std::vector<std::pair<std::string, std::string>> ways() {
   std::vector<std::pair<std::string, std::string>> all;
   for (const std::string& codec : codec_names()) {
@@ -62,7 +62,7 @@ double largest(const std::vector<double>& values) {
   return most;
 }
 
-// Rounding of sums on their way, which no residual keeps.
+// Returns the error of rounding partial sums on the way, which no residual keeps.
 double slack(const std::string& codec) { return codec == "bf16" ? 0x1p-6 : codec == "fp16" ? 0x1p-9 : 1e-5; }
 
 }  // namespace
@@ -94,7 +94,7 @@ TEST_CASE("every codec: identical bits on all ranks; encoded values and residual
 
 TEST_CASE("sent values and residuals add up to the sum of updates, to 1e-6", "[contract][codec]") {
   for (const std::string& codec : codec_names()) {
-    if (codec_info(codec).route == CodecRoute::any) continue;  // sums on their way are rounded
+    if (codec_info(codec).route == CodecRoute::any) continue;  // partial sums are rounded on the way
     CAPTURE(codec);
     constexpr int k = 4;
     constexpr std::int64_t n = 3001;
@@ -156,7 +156,7 @@ TEST_CASE("inf and NaN of any rank are in everybody's result and leave no residu
         for (const float value : data[0]) not_finite += !std::isfinite(value);
         CHECK(not_finite > 0);
         for (const double residual : world.residual()) CHECK(std::isfinite(residual));
-        for (std::uint64_t step = 2; step < 4; ++step) {  // and it is over
+        for (std::uint64_t step = 2; step < 4; ++step) {  // the next steps are finite again
           data = drawn_data(k, n, "good");
           world.exchange(data, step);
         }
@@ -168,7 +168,7 @@ TEST_CASE("zeros, denormals and huge values are sent or stay in the residual", "
   for (const auto& [codec, algorithm] : ways())
     for (const double size : {0.0, 1e-44, 1e-39, 1e30}) {
       CAPTURE(codec, algorithm, size);
-      if (codec == "fp16" && size > 1e5) continue;  // inf, as its file says
+      if (codec == "fp16" && size > 1e5) continue;  // overflows to inf, as the codec's file says
       constexpr int k = 3;
       constexpr std::int64_t n = 999;
       test::CodecWorld world(codec, algorithm, k, n);
@@ -223,10 +223,10 @@ TEST_CASE("threshold: the ratios of results/codecs.md, on as many values as LeNe
   constexpr int k = 2;
   constexpr std::int64_t n = 421642;
   const HashRng rng(test::test_seed(), "gradients");
-  std::vector<float> normal(std::size_t{1} << 20);  // each step and rank takes others of them
+  std::vector<float> normal(std::size_t{1} << 20);  // each step and rank takes another part of them
   for (std::size_t i = 0; i < normal.size(); ++i) normal[i] = static_cast<float>(hash_normal(rng, i));
   struct Row {
-    double density, ratio;  // what is aimed at, and what it takes at least
+    double density, ratio;  // the density aimed at, and the least ratio
   };
   for (const Row& row : {Row{0.01, 300}, Row{0.0025, 1000}, Row{0.001, 2000}}) {
     CAPTURE(row.density);

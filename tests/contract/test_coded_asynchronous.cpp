@@ -1,6 +1,6 @@
-// Asynchronous servers whose messages are coded both ways: one model at meetings, bytes by formula, still learning by
-// any rules, resumed to the same bits where their order is known. Their arithmetic is held to a plain loop in
-// tests/unit/exchange/test_async_codec.cpp, the repetition of a run in tests/run/test_replay.cpp.
+// Asynchronous servers whose messages are coded both ways: they have one model at meetings and bytes by formula, learn
+// by any rules, and resume to the same bits where the order is known. tests/unit/exchange/test_async_codec.cpp compares
+// the arithmetic with a plain loop, tests/run/test_replay.cpp repeats runs.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -36,7 +36,7 @@ TEST_CASE("asynchronous servers, lossless: the weights of no codec, bit for bit,
     for (const DType dtype : {DType::f32, DType::f64})
       for (const AsyncStates states : {AsyncStates::worker, AsyncStates::server}) {
         CAPTURE(servers, name_of(dtype));
-        ReplicaRun run = coded_run("none", 1, servers, 6);  // one worker: one order of arrivals
+        ReplicaRun run = coded_run("none", 1, servers, 6);  // one worker gives one order of arrivals
         run.dtype = run.activations = dtype, run.asynchronous.states = states;
         const ReplicaResult plain = train_replicas(run);
         run.codec = "lossless";
@@ -67,7 +67,7 @@ TEST_CASE("asynchronous servers: a net learns with every codec both ways, by any
     }
 }
 
-// One worker beside servers: the order of arrivals is known. A meeting after the first step, in both runs.
+// With one worker beside servers the order of arrivals is known. Both runs have a meeting after the first step.
 TEST_CASE("asynchronous servers: a coded run goes on from what a checkpoint holds with the same bits",
           "[codec][asynchronous]") {
   for (const std::string& codec : codec_names())
@@ -78,7 +78,7 @@ TEST_CASE("asynchronous servers: a coded run goes on from what a checkpoint hold
         run.asynchronous.states = states, run.device = device;
         const ReplicaResult whole = train_replicas(run);
         run.resume_at = 1;
-        CHECK((train_replicas(run).weights == whole.weights));  // no need to print them
+        CHECK((train_replicas(run).weights == whole.weights));  // extra parentheses: not printed on failure
       }
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("asynchronous servers: a codec that starts late is exact until then", 
 }
 
 TEST_CASE("asynchronous servers: running statistics are as without a codec", "[codec][asynchronous]") {
-  ReplicaRun run = coded_run("none", 1, 2, 1);  // the second step's statistics depend on the first one's weights
+  ReplicaRun run = coded_run("none", 1, 2, 1);  // a second step's statistics depend on the first's weights
   const std::vector<double> plain = train_replicas(run).weights;
   for (const std::string& codec : codec_names()) {
     CAPTURE(codec);

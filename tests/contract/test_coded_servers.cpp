@@ -1,5 +1,5 @@
-// Replicas around parameter servers whose messages are coded, gradients and weights: the same bits on all, still
-// learning, resumed to the same bits, statistics exact.
+// Replicas around parameter servers that code gradients and weights: all have the same bits, still learn, and resume to
+// the same bits; statistics are exact.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -33,7 +33,7 @@ std::vector<std::string> lossy_codecs() {
   return names;
 }
 
-// 160 steps on one batch, with this codec from the first on, decrease the loss of an uncoded step.
+// Checks that 160 steps on one batch, coded from the first on, decrease the loss well below that of an uncoded step.
 void check_learns(ReplicaRun run, const std::string& codec) {
   run.learning_rate = 0.02;
   run.codec = "none", run.steps = 1;
@@ -61,7 +61,7 @@ TEST_CASE("servers, lossless: the weights of no codec, bit for bit, in double to
         }
 }
 
-// What is pulled comes late too: a rate at which momentum does not outrun it.
+// Pulled weights come late too, so the learning rate must not let momentum outrun them.
 TEST_CASE("servers: a small net learns with every codec both ways, and replicas stay equal", "[codec][sampled]") {
   for (const std::string& codec : lossy_codecs())
     for (const int k : sampled<int>({2, 3, 4}, 1, codec)) DYNAMIC_SECTION(codec << " k=" << k) {
@@ -101,7 +101,7 @@ TEST_CASE("servers: a codec that starts late: exact until then, resumed from bef
 }
 
 TEST_CASE("servers: running statistics are as without a codec, also on a device of its own memory", "[codec]") {
-  ReplicaRun run = coded_run("none", 3, 2, 1);  // the second step's statistics depend on the first one's weights
+  ReplicaRun run = coded_run("none", 3, 2, 1);  // a second step's statistics depend on the first's weights
   run.graph = small_batch_norm_net();
   const std::vector<double> plain = train_replicas(run).weights;
   for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
@@ -165,7 +165,7 @@ TEST_CASE("servers: coded, with norms over all their parts: replicas stay equal,
 }
 
 TEST_CASE("servers: with residuals, weights that are sent coded stay close to exact ones", "[codec]") {
-  // Without gradients' codec in the way: one server that all weights come from, and steps that end.
+  // int8 disturbs gradients little, one server sends all weights, and training settles within these steps.
   ReplicaRun run = coded_run("int8", 2, 1, 40);
   run.learning_rate = 0.02;
   ReplicaRun plain = run;

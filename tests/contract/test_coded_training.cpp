@@ -1,4 +1,4 @@
-// Small nets trained by replicas whose gradients are coded: the same weights on all, still learning, statistics exact.
+// Small nets trained by replicas with coded gradients: all have the same weights and still learn; statistics are exact.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -77,7 +77,7 @@ TEST_CASE("before its first step a codec leaves gradients as they are", "[codec]
 TEST_CASE("running statistics are exchanged as they are, whatever the codec", "[codec]") {
   ReplicaRun run = small_run("none");
   run.graph = small_batch_norm_net();
-  run.steps = 1;  // the second step's statistics depend on the first one's weights
+  run.steps = 1;  // a second step's statistics depend on the first's weights
   const std::vector<double> plain = train_replicas(run).weights;
   for (const std::string& codec : codec_names()) DYNAMIC_SECTION(codec) {
       run.codec = codec;
@@ -132,7 +132,7 @@ TEST_CASE("a coded run goes on from what a checkpoint holds with the same bits",
     }
 }
 
-// Gradients that stay the same, by steps of rate 0: the errors of all steps are alike, unless they gather.
+// Steps of rate 0 repeat the same gradients, so the errors of all steps are alike unless they accumulate.
 TEST_CASE("without error feedback the errors of a step do not depend on the steps before", "[codec][feedback]") {
   for (const std::string& codec : codec_names())
     for (const char* strategy : {"synchronous", "server"})
@@ -163,7 +163,7 @@ TEST_CASE("what no message holds reaches the weights by error feedback alone", "
         run.steps = 40, run.tau = 1;  // larger than any value of a step
         for (const bool feedback : {false, true}) {
           run.error_feedback = feedback;
-          CHECK((train_replicas(run).weights == start) == !feedback);  // no need to print them
+          CHECK((train_replicas(run).weights == start) == !feedback);  // extra parentheses: not printed on failure
         }
       }
 }

@@ -1,11 +1,11 @@
-// The config space by pairs: every two values of two axes in a row that is refused with a reason by `check` and `train`
-// alike, or trains, resumes to the same bits, is evaluated, predicts, is exported and reported.
+// Tests the config space by pairs: every two values of two axes are in a row that `check` and `train` refuse alike with
+// a reason, or that trains, resumes to the same bits, is evaluated, predicts, is exported and reported.
 //
-// A row by hand; CONFIG_ROW_FOLDER=<an empty folder> keeps its data, config and results:
+// To run one row by hand (CONFIG_ROW_FOLDER=<an empty folder> keeps its data, config and results):
 //   CONFIG_ROW="split=pipeline codec=int8" OMP_WAIT_POLICY=passive build/release/tests/contract "[config-row]"
 //
-// Each row is a process of its own (this very executable, with the hidden test below), so that one that crashes or
-// hangs is one row's failure.
+// Each row runs in a process of its own (this executable, with the hidden test below), so that one that crashes or
+// hangs is a failure of that row only.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -26,14 +26,14 @@
 namespace echelon::test {
 namespace {
 
-constexpr double kRow_s = 60;  // at most
+constexpr double kRow_s = 60;  // limit of a row
 
 std::string env(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
 
-// The verdict of run_experiment, or how its process ended.
+// Returns the verdict of run_experiment, or how its process ended.
 std::string verdict_of(const std::string& row, const std::string& folder, std::size_t number) {
   const std::string name = fmt::format("row-{}", number), file = folder + "/" + name + ".verdict";
   const Outcome outcome = run_process({.argv = {"/proc/self/exe", "[config-row]"},
@@ -58,7 +58,7 @@ struct RowCounts {
   std::vector<std::string> failures;
 };
 
-// Rows in this order, two at a time, until `limit_s` is over.
+// Runs the rows in this order, two at a time, until `limit_s` is over.
 RowCounts run_rows(const std::vector<Axis>& axes, const std::vector<PairwiseRow>& rows, double limit_s) {
   const TempFolder folder;
   write_row_data(folder.path());
@@ -80,7 +80,7 @@ RowCounts run_rows(const std::vector<Axis>& axes, const std::vector<PairwiseRow>
   return counts;
 }
 
-// Of all pairs that may run, and of those that may not, with the reason.
+// All pairs that may run, and those that may not, with the reason.
 struct Space {
   std::vector<Axis> axes = config_axes();
   PairwiseTable table;
@@ -94,7 +94,7 @@ struct Space {
     std::printf("%zu pairs of %zu axes: %zu rows, %zu pairs refused\n", count_pairs(axes), axes.size(),
                 table.rows.size(), table.forbidden.size());
   }
-  // The neutral row with a forbidden pair.
+  // Returns the neutral row with a forbidden pair.
   PairwiseRow row_of(const ValuePair& pair) const {
     PairwiseRow row(axes.size(), 0);
     row[pair.axis] = pair.value, row[pair.other] = pair.of_other;

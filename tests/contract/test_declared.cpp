@@ -1,4 +1,4 @@
-// What registries declare of their entries (config/traits/) is what the bodies do.
+// Checks that entries of registries do what the registries declare of them (config/traits/).
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace echelon {
 namespace {
 
-// What decoding gives of what was encoded.
+// Encodes values and returns what they decode to.
 std::vector<float> round_trip(Codec& codec, const std::vector<float>& values) {
   std::vector<float> encoded = values, decoded(values.size());
   const auto n = static_cast<std::int64_t>(values.size());
@@ -36,7 +36,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// Whether the message changes with an option that the codec may read.
+// Tells whether the message changes with an option that the codec may read.
 bool minds(std::string_view name, const CodecOptions& changed) {
   const std::vector<float> values = drawn(3000, "options");
   const auto plain = make_codec(name, {}), other = make_codec(name, changed);
@@ -47,7 +47,7 @@ bool minds(std::string_view name, const CodecOptions& changed) {
   return a_bytes != b_bytes || std::memcmp(a.data(), b.data(), a_bytes) != 0;
 }
 
-// Splits of which a layer object is capable, by the very questions that parallel/ asks.
+// Returns the splits that a layer object supports, by the same questions that parallel/ asks.
 std::set<std::string> splits_of(const Graph& graph, const Node& node) {
   const auto shape = [&](ValueId id) { return graph.values()[static_cast<std::size_t>(id)].shape; };
   const LayerSplit& split = layer_split(*node.layer);
@@ -77,7 +77,7 @@ TEST_CASE("messages of a codec are as long as declared", "[contract][declared]")
     const auto codec = make_codec(declared.name, options);
     std::vector<std::byte> wire(codec->most_bytes(n));
     std::size_t bytes = 0;
-    for (int step = 0; step < 20; ++step) {  // a threshold adapts
+    for (int step = 0; step < 20; ++step) {  // a threshold needs steps to adapt
       std::vector<float> values = drawn(n, "values");
       bytes = codec->encode({.values = values.data(), .elems = n, .key = 7}, wire.data());
     }

@@ -1,4 +1,4 @@
-// What strategies declare of themselves (config/traits/strategies.hpp) is what they do, on ranks that are threads.
+// Checks that strategies do what they declare (config/traits/strategies.hpp), with ranks as threads.
 #include <catch2/catch.hpp>
 #include <stdexcept>
 #include <string>
@@ -21,7 +21,7 @@ ReplicaRun run_of(std::string_view strategy) {
   return run;
 }
 
-// An embedding of many rows, of which a step touches few.
+// A net with an embedding of many rows, of which a step touches few.
 Graph table_net(bool sparse) {
   LayerConfig table, sum, head;
   table.type = "embedding", table.units = 8, table.vocabulary = 4000, table.sparse = sparse;
@@ -32,7 +32,7 @@ Graph table_net(bool sparse) {
   return build_model(model, {.shape = {4}, .vocabulary = 40, .classes = 3});
 }
 
-// Whether the run is taken; else a rank says what of [exchange] does not go.
+// Tells whether the run is accepted; otherwise a rank names the key of [exchange] that is refused.
 bool is_taken(const ReplicaRun& run) {
   try {
     train_replicas(run);
@@ -79,7 +79,7 @@ TEST_CASE("strategies that declare that late replicas leave out steps let a slow
           "[contract][declared]") {
   for (const StrategyTraits& declared : kStrategies) {
     CAPTURE(declared.name);
-    // Beside replicas that a busy machine slows as much, the slow one is not late: slower ones follow.
+    // On a busy machine the other replicas may be as slow, so that none is late; then a slower one is tried.
     bool left_out = false;
     for (const double slow_s : {0.03, 0.12, 0.5}) {
       ReplicaRun run = run_of(declared.name);

@@ -1,4 +1,4 @@
-// Every backward op of the reference device against finite differences of its forward op, in double.
+// Compares every backward op of the reference device with finite differences of its forward op, in double.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
@@ -11,7 +11,7 @@ using namespace echelon::test;
 
 namespace {
 
-// Distinct values far apart from each other and from 0, in random order: no step crosses a tie or a kink.
+// Draws distinct values far apart from each other and from 0, so that no step crosses a tie or a kink.
 std::vector<double> apart(std::size_t n) {
   std::vector<double> keys = random_values(n, "apart"), values(n);
   std::vector<std::size_t> order(n);
@@ -22,7 +22,7 @@ std::vector<double> apart(std::size_t n) {
   return values;
 }
 
-// Convolution and dense share their arguments: x w [b] -> y.
+// Checks convolution and dense, which share their arguments: x w [b] -> y.
 template <class D>
 void check_linear(const D& d, OpKind forward_kind, OpKind data_kind, OpKind weights_kind) {
   const OpSpec forward = f64_spec(forward_kind, d);
@@ -56,7 +56,7 @@ TEST_CASE("dense: both backwards are the derivative", "[device][gradient]") {
 }
 
 TEST_CASE("convolution and pools give numbers worked out by hand", "[device]") {
-  // A 3x3 image of 1..9; a 2x2 kernel 1 2 / 3 4, bias 10: no flip of the kernel.
+  // A 3x3 image of 1..9 with the 2x2 kernel 1 2 / 3 4 and bias 10: the kernel must not be flipped.
   const ConvDims conv{.N = 1, .C = 1, .H = 3, .W = 3, .K = 1, .R = 2, .S = 2};
   const std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   CHECK(oracle_outputs(f64_spec(OpKind::conv_forward, conv), {x, {1, 2, 3, 4}, {10}})[0] ==
@@ -67,7 +67,7 @@ TEST_CASE("convolution and pools give numbers worked out by hand", "[device]") {
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1, 2.5, 5.5, 7});
   pool.mode = PoolMode::average_all;
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{0.25, 1.25, 2.75, 7});
-  // Windows of rows 0 and 1, of row 2 and the padding below; then with padding above alone.
+  // Windows cover rows 0 and 1, then row 2 and the padding below; then there is padding above only.
   pool.pad_h = 0, pool.more_below = 1;
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1.25, 4, 1.75, 4.25});
   pool.mode = PoolMode::average_inside;
@@ -95,7 +95,7 @@ TEST_CASE("pools: the backward is the derivative", "[device][gradient]") {
 TEST_CASE("a max pool with relu is the max pool of relus", "[device]") {
   PoolDims d{.N = 2, .C = 3, .H = 6, .W = 7, .R = 3, .S = 2, .stride_h = 2, .pad_h = 1, .pad_w = 1};
   std::vector<double> x = apart(static_cast<std::size_t>(d.N * d.C * d.H * d.W));
-  for (std::size_t i = 0; i < x.size() / 2; ++i) x[i] = -std::abs(x[i]);  // whole windows that give 0
+  for (std::size_t i = 0; i < x.size() / 2; ++i) x[i] = -std::abs(x[i]);  // some whole windows give 0
   const auto run = [&](const std::vector<double>& from) {
     std::vector<std::byte> saved;
     const OpSpec forward = f64_spec(OpKind::pool_forward, d);
@@ -160,7 +160,7 @@ TEST_CASE("local response normalisation: the backward is the derivative", "[devi
     const Values backward = oracle_outputs(f64_spec(OpKind::lrn_backward, d), {inputs[0], dy});
     CHECK(relative_distance(backward[0], numeric(forward, inputs, 0, dy)) < kLimit);
   }
-  // Channels 1, 2, 3 and a window of 2: the channel before and the channel itself; alpha is divided by the size.
+  // Channels 1, 2, 3 with a window of 2: the channel before and the channel itself; alpha is divided by the size.
   const OpSpec known =
       f64_spec(OpKind::lrn_forward, LrnDims{.N = 1, .C = 3, .H = 1, .W = 1, .size = 2, .alpha = 2, .beta = 1, .k = 1});
   const Values y = oracle_outputs(known, {{1, 2, 3}});
@@ -224,7 +224,7 @@ TEST_CASE("attention: the backward is the derivative", "[device][gradient]") {
     for (std::size_t which : {0U, 1U, 2U})
       CHECK(relative_distance(backward[which], numeric(forward, inputs, which, dy)) < kLimit);
   }
-  // Two places, the second half as likely as the first: log 2 apart.
+  // Two places with scores log 2 apart, so the first has twice the weight of the second.
   const OpSpec known = f64_spec(OpKind::attention_forward, AttentionDims{.N = 1, .T = 1, .S = 2, .D = 1});
   CHECK(oracle_outputs(known, {{1}, {std::log(2), 0}, {3, 6}})[0][0] == Approx(4));
 }
@@ -254,7 +254,7 @@ TEST_CASE("dropout: by sample and element alone, the share of zeros, its own bac
   const Values out = oracle_outputs(spec, {x, {7, -3, 7}}, key);
   for (std::size_t i = 0; i < 40; ++i) {
     CHECK((out[0][i] == 0 || out[0][i] == x[i] / 0.75));
-    CHECK((out[0][i] == 0) == (out[0][80 + i] == 0));  // the same sample twice
+    CHECK((out[0][i] == 0) == (out[0][80 + i] == 0));  // both halves are the same sample
   }
   const OpSpec moved = f64_spec(OpKind::dropout, DropoutDims{Shape{2, 40}, 0.25});
   const Values alone = oracle_outputs(moved, {std::vector<double>(x.begin() + 40, x.end()), {-3, 7}}, key);
@@ -307,7 +307,7 @@ TEST_CASE("softmax cross-entropy: label smoothing spreads a part of the target o
 
 TEST_CASE("softmax cross-entropy: sums, hits and large logits", "[device]") {
   const OpSpec forward = f64_spec(OpKind::loss_softmax_forward, SoftmaxDims{3, 2});
-  // Equal logits: loss log 2, and the first of equal maxima counts. Huge ones: no overflow. Weight 0: left out.
+  // Equal logits give loss log 2; the first of equal maxima counts. Huge ones do not overflow. Weight 0 is left out.
   const Values out = oracle_outputs(forward, {{1, 1, 0, 2000, 5, -5}, {0, 1, 1}, {1, 2, 0}});
   CHECK(out[0][0] == Approx(0.5));
   CHECK(out[0][3] == Approx(1));

@@ -1,4 +1,4 @@
-// The CPU fast path against the reference device, in every layout, on one thread and on two.
+// Compares the CPU fast path with the reference device, in every layout, on one thread and on two.
 //
 // Tolerance: 1e-5 of an output's largest value. The longest sums of the suite have a few thousand terms, whose f32
 // rounding in another order stays near 1e-6; a wrong index or a forgotten term shows at 1e-2.
@@ -24,7 +24,7 @@ DeviceOptions with_threads(int threads) {
 
 std::vector<std::byte> bytes_of(const Memory& memory) { return {memory.bytes_at(0), memory.bytes_at(memory.bytes())}; }
 
-// The outputs of one run of `spec` on `device`, each as bytes, from arguments that depend on `seed` alone.
+// Returns the outputs of one run of `spec` on `device` as bytes; the arguments depend on `seed` alone.
 std::vector<std::vector<std::byte>> outputs_of(Device& device, const OpSpec& spec, std::uint64_t seed) {
   const std::unique_ptr<Op> op = device.make(spec);
   const HashRng rng(seed, "arguments");
@@ -106,7 +106,7 @@ TEST_CASE("onednn gives the same bits again at the same number of threads", "[de
     }
   }
   const auto one = make_onednn_device(with_threads(1)), two = make_onednn_device(with_threads(2));
-  CHECK(outputs_of(*one, norm, seed) == outputs_of(*two, norm, seed));  // sums of batch norm: whatever the threads
+  CHECK(outputs_of(*one, norm, seed) == outputs_of(*two, norm, seed));  // batch norm adds in the same order
 }
 
 TEST_CASE("onednn packs weights anew when the parameters' version changes", "[device][onednn]") {

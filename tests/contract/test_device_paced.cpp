@@ -1,4 +1,4 @@
-// The paced device takes its tabled time, computes nothing, and keeps the rest of the contract.
+// The paced device takes the time that its table says, computes nothing, and keeps the rest of the contract.
 #include <catch2/catch.hpp>
 
 #include "base/atomic_file.hpp"
@@ -22,8 +22,8 @@ double seconds_of_runs(Device& device, const OpSpec& spec, int runs) {
   return now_s() - start;
 }
 
-// Whether a try takes less than `most_s`: a busy machine may wake any one of many late. None may take less than
-// `least_s`. Each try has its own device: one that woke late would take less the next time.
+// Tells whether a try takes less than `most_s`: a busy machine may wake some tries late. No try may take less than
+// `least_s`. Each try has its own device, because a device that woke late would take less the next time.
 bool takes(const DeviceOptions& options, const OpSpec& spec, int runs, double least_s, double most_s) {
   constexpr int kTries = 100;
   for (int attempt = 0; attempt < kTries; ++attempt) {

@@ -1,4 +1,4 @@
-// The reference device in single precision against itself in double; and the suite against bodies that are wrong.
+// Compares the reference device in single precision with itself in double; the suite must also find wrong bodies.
 #include <catch2/catch.hpp>
 
 #include "device/host_device.hpp"

@@ -1,5 +1,5 @@
-// exchange.algorithm "nccl" on devices that sum by themselves (doubles of them): the bits of sums in the order of
-// ranks, one order of submission, and what is refused.
+// exchange.algorithm "nccl" on stand-ins for devices that sum by themselves: the sums have the bits of adding in the
+// order of ranks, all ranks submit in one order, and unsuitable settings are refused.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
@@ -69,7 +69,7 @@ TEST_CASE("sums on devices: clipped norms, scaled losses, tables", "[contract][e
     }
 }
 
-// Its sums stand among those of gradients: the double fails where ranks differ in their order.
+// Batch norm's sums stand among those of gradients; the stand-in fails where ranks differ in their order.
 TEST_CASE("sums on devices: synchronised batch norm", "[contract][equality]") {
   ModelConfig norms;
   norms.synchronised_batch_norm = true;

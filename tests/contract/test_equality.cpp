@@ -1,7 +1,7 @@
-// The test that rules all others: k replicas of b samples end with the weights of 1 replica of k*b.
+// The most important test: k replicas of b samples end with the weights of 1 replica of k*b.
 //
-// In double on `reference` to 1e-8 after 20 steps; on fast devices in fp32 gradients of step 1 and (without batch norm)
-// weights after 20 steps to 1e-4, with what reversing the samples alone does printed beside.
+// In double on `reference`, weights agree to 1e-8 after 20 steps. On fast devices in fp32, gradients of step 1 and
+// (without batch norm) weights after 20 steps agree to 1e-4; the effect of reversing samples is printed.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <string>
@@ -237,7 +237,7 @@ TEST_CASE("synchronised batch norm takes its statistics over all replicas", "[eq
            {std::vector<std::int64_t>{8}, {4, 4}, {2, 2, 2, 2}, {1, 3, 4}, {1, 7}})
         check_equal({.graph = graph, .shares = shares, .algorithm = algorithm}, false, kDouble);
     }
-  // One replica: the same numbers as batch norm over the whole batch.
+  // One replica gives the same numbers as batch norm over the whole batch.
   norms.synchronised_batch_norm = false;
   const ReplicaRun run{.graph = graph, .shares = {4, 4}}, whole{.graph = small_batch_norm_net(norms), .shares = {8}};
   CHECK(tensor_distance(graph.parameters(), train_replicas(run).weights, train_replicas(whole).weights) <= kDouble);
@@ -285,7 +285,7 @@ TEST_CASE("dropout follows the sample, not its place: the order in a batch chang
 
 TEST_CASE("bytes on the wire are those of the price list", "[equality]") {
   for (const std::string& algorithm : allreduce_names()) {
-    if (algorithm == "mpi") continue;  // the library's own business
+    if (algorithm == "mpi") continue;  // the library may add in any order
     for (int k = 1; k <= 4; ++k) DYNAMIC_SECTION(algorithm << " k=" << k) {
         const ReplicaRun run{.graph = small_digits_cnn(),
                              .shares = std::vector<std::int64_t>(static_cast<std::size_t>(k), 1),
@@ -297,7 +297,7 @@ TEST_CASE("bytes on the wire are those of the price list", "[equality]") {
   }
 }
 
-// Prints the distances beside the floor and checks them; weights where `bound_weights`.
+// Prints the distances beside the floor and checks them; checks weights if `bound_weights`.
 void check_single(const Model& model, const ReplicaRun& run, bool groups, bool bound_weights) {
   const ReplicaResult split = train_replicas(run), whole = train_replicas(on_one_replica(run, groups));
   ReplicaRun reversed = on_one_replica(run, groups);

@@ -1,5 +1,5 @@
-// Ops that do the work of two, against the two ops on the same device: bit by bit, at infinities, NaN and both zeros
-// too.
+// Compares ops that do the work of two with the two ops on the same device, bit by bit, also at infinities, NaN and
+// both zeros.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -14,7 +14,7 @@ using namespace echelon::test;
 
 namespace {
 
-// Random values, from the first place on after what is particular: each with each of as many in the other tensor.
+// Returns random values that begin with special ones, ordered so that the two tensors hold every pair of them.
 std::vector<double> values_of(const Shape& shape, const std::string& name, bool slow) {
   const std::vector<double> odd = {0.0,
                                    -0.0,
@@ -68,7 +68,7 @@ class Pair {
     CHECK(bytes_of(fused) == bytes_of(apart));
     CHECK(bytes_of(fused) != bytes_of(sum));
 
-    // In place of each input.
+    // The output may take the place of either input.
     const Memory over = memory_of(values_of(shape_, "a", false));
     run(OpKind::masked_add, plain, {mask.data(), over.data(), b.data(), over.data()});
     CHECK(bytes_of(over) == bytes_of(fused));

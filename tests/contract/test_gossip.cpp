@@ -1,4 +1,4 @@
-// Strategy "gossip" against synchronous training where both are the same, and against a plain loop over simulated
+// Compares strategy "gossip" with synchronous training where both are the same, and with a plain loop over simulated
 // workers and a mixing matrix everywhere else; in double on `reference`.
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ struct Form {
   GossipTopology topology;
   bool push_sum;
 };
-// All that config takes.
+// All forms that the config accepts.
 const std::vector<Form> kForms = {{kRing, false},     {kRing, true},     {kExponential, true},
                                   {kComplete, false}, {kComplete, true}, {kRandom, true}};
 
@@ -41,7 +41,7 @@ ReplicaRun run_of(std::vector<std::int64_t> shares) {
 
 using Matrix = std::vector<std::vector<double>>;
 
-// Written out from the definitions: column j says what becomes of replica j's values.
+// Written from the definitions: column j tells where replica j's values go.
 Matrix mixing(const ReplicaRun& run, int round) {
   const int k = run.replicas();
   const GossipKeys& keys = run.gossip;
@@ -69,11 +69,11 @@ Matrix mixing(const ReplicaRun& run, int round) {
   return p;
 }
 
-// The mean of the workers that meet after the last step, and the distance of the first from it.
+// The mean of the workers that meet after the last step, and the distance of the first worker from it.
 struct Simulated {
   std::vector<double> mean;
   double drift = 0;
-  double largest_weight = 1;  // of push-sum
+  double largest_weight = 1;  // largest weight of push-sum
 };
 
 Simulated simulate(const ReplicaRun& run) {
@@ -197,8 +197,8 @@ TEST_CASE("one replica that gossips is one replica, by every rule", "[contract][
       }
 }
 
-// Each replica sends its weights to so many others in a step, whatever k is (`complete` excepted); beside that an
-// all-reduce at a meeting.
+// In each step a replica sends its weights to a number of others that does not depend on k (except with `complete`); a
+// meeting adds an all-reduce.
 TEST_CASE("bytes of gossip are those of its formula", "[contract][gossip]") {
   for (const Form form : kForms)
     for (const MixingOrder order : {MixingOrder::mix_after, MixingOrder::mix_before})
@@ -227,7 +227,7 @@ TEST_CASE("the mean of gossip is formed by every algorithm; weights are staged f
     for (const std::string& algorithm : allreduce_names()) {
       CAPTURE(algorithm);
       run.algorithm = algorithm;
-      if (algorithm == "mpi") continue;  // the library's own messages
+      if (algorithm == "mpi") continue;  // the library sends its own messages
       const ReplicaResult result = train_replicas(run);
       check_one_model(result);
       CHECK(tensor_distance(run.graph.parameters(), result.weights, ring) <= kDouble);
@@ -252,8 +252,8 @@ TEST_CASE("replicas stay apart between meetings, and a denser graph keeps them n
   CHECK(apart > 2 * ring);
 }
 
-// On a ring of links that go one way, 0 and 1 neither hear of 3, which stands still, nor send to it. The
-// weights, more than 32,768 in double, are two messages.
+// On a ring of one-way links, replicas 0 and 1 neither hear of 3, which stands still, nor send to it. The weights, more
+// than 32,768 values in double, take two messages.
 TEST_CASE("a replica waits for its neighbours of the round alone", "[contract][gossip]") {
   std::atomic<int> done = 0, cut = 0;
   run_ranks(5, [&](std::unique_ptr<Transport> transport) {

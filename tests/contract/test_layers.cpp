@@ -1,4 +1,4 @@
-// Every layer: gradients of a whole loss through a small graph against finite differences, in double on `reference`.
+// Compares, for every layer, gradients of a whole loss through a small graph with finite differences, in double.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -26,8 +26,8 @@ PlainBatch random_batch(const LayerRow& row, std::int64_t n) {
   return batch;
 }
 
-// Of the summed loss by one weight, with a step upwards, downwards, and both: beside the kink of a maximum one of them
-// sees the side that the loss is on, while a wrong gradient is none of them.
+// Returns differences of the summed loss by one weight, for a step up, a step down, and both. Beside the kink of a
+// maximum one of them sees the side that the loss is on; a wrong gradient matches none of them.
 std::array<double, 3> differences(Trainer& trainer, const std::vector<PlainBatch>& micro, std::int64_t elem, double w,
                                   double h) {
   std::array<double, 3> loss{};

@@ -1,5 +1,5 @@
-// Scaled losses beside strategies whose replicas take steps of their own: each replica has a scale of its own, which
-// changes no bit of the weights, is lowered where its own gradients overflow, and is saved.
+// Scaled losses with strategies whose replicas take their own steps: each replica has its own scale, which changes no
+// bit of the weights, is lowered where that replica's gradients overflow, and is saved.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-// Three replicas; under asynchronous one worker beside two servers, so that the order of arrivals is known.
+// Three replicas; asynchronous training has one worker beside two servers, so that the order of arrivals is known.
 ReplicaRun local_run(const std::string& strategy) {
   ReplicaRun run{.graph = small_cnn(), .shares = {2, 2, 2}, .strategy = strategy, .steps = 9, .rule = "adam"};
   run.learning_rate = 0.002, run.weight_decay = 0;
@@ -26,7 +26,7 @@ ReplicaRun local_run(const std::string& strategy) {
 
 constexpr const char* kLocal[] = {"averaging", "elastic", "gossip", "strom", "asynchronous", "stale_synchronous"};
 
-// Steps that each replica skipped.
+// Returns the sets of steps that replicas skipped.
 std::set<std::vector<std::int64_t>> skips_by_replica(const ReplicaResult& result) {
   std::set<std::vector<std::int64_t>> all;
   for (const std::vector<TakenStep>& steps : result.taken) {
@@ -46,7 +46,7 @@ TEST_CASE("a scaled loss changes no bit where replicas take steps of their own",
     run.scaling = {.dynamic = true, .start = 0x1p20};
     const ReplicaResult scaled = train_replicas(run);
     check_one_model(scaled);
-    CHECK((scaled.weights == plain));  // no need to print them
+    CHECK((scaled.weights == plain));  // extra parentheses: not printed on failure
     CHECK(skips_by_replica(scaled) == std::set<std::vector<std::int64_t>>{{}});
   }
 }
@@ -64,7 +64,7 @@ TEST_CASE("a replica whose gradients overflow lowers its own scale, and goes on 
     CHECK(std::all_of(whole.weights.begin(), whole.weights.end(), [](double w) { return std::isfinite(w); }));
     CHECK(skips_by_replica(whole).size() == run.shares.size());
     CHECK_FALSE(skips_by_replica(whole).begin()->empty());
-    run.resume_at = 6;  // they have different scales here
+    run.resume_at = 6;  // the replicas have different scales here
     CHECK((train_replicas(run).weights == whole.weights));
   }
 }

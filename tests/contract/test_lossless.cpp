@@ -1,4 +1,4 @@
-// The lossless codec: any bits come back, whatever kinds of blocks they make.
+// The lossless codec returns any bits, whatever kinds of blocks they need.
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -17,8 +17,8 @@ using Draw = std::function<T(std::size_t i, double value, std::int64_t integer)>
 template <class T>
 struct Pattern {
   const char* name;
-  Draw<T> draw;      // of the i-th value, from a number in (-1, 1) and an integer of 32 bits
-  double most_part;  // of the values' bytes that a long message may take
+  Draw<T> draw;      // makes the i-th value from a number in (-1, 1) and an integer of 32 bits
+  double most_part;  // largest share of the values' bytes that a long message may take
 };
 
 float word(std::int64_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits)); }

@@ -1,5 +1,5 @@
-// Batch norm on the reference device, in double: its backward against finite differences, its parts against the whole,
-// with relu inside, with renorm's correction.
+// Batch norm on the reference device, in double: its backward op against finite differences, its parts against the
+// whole, with relu inside, and with renorm's correction.
 #include <catch2/catch.hpp>
 #include <cmath>
 

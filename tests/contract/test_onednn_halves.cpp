@@ -1,4 +1,4 @@
-// bf16 on CPUs: by the processor's instructions where it has them, and by f32 on rounded values everywhere.
+// bf16 on CPUs: by the processor's instructions where it has them, and in f32 on rounded values everywhere.
 //
 // Tolerance: as on GPUs, 2e-2 of an output's largest value, for rounding to 8 bits. Gradients of parameters stay f32,
 // and where they are sums of products of halves, which f32 holds exactly, they are right to 1e-5.
@@ -43,14 +43,14 @@ void check(Device& device, const OpSpec& spec, double tolerance) {
 
 bool is_weight(const ArgInfo& arg) { return arg.parameter && arg.name.starts_with('w'); }
 
-// What is rounded to bf16 before: nothing, weights, or all factors of products.
+// What is rounded to bf16 beforehand: nothing, the weights, or all factors of products.
 enum class Round : std::uint8_t { none, weights, factors };
 
 bool is_rounded(const ArgInfo& arg, Round round) {
   return round == Round::factors ? arg.name != "b" : round == Round::weights && is_weight(arg);
 }
 
-// The outputs of one run from arguments that hang on their names alone.
+// Returns the outputs of one run; the arguments depend on their names alone.
 std::vector<std::byte> outputs_of(Device& device, const OpSpec& spec, Round round) {
   const std::unique_ptr<Op> op = device.make(spec);
   const std::vector<ArgInfo> infos = signature(spec);
@@ -152,17 +152,17 @@ TEST_CASE("onednn in f32 with products in bf16: their factors are rounded, and n
     INFO(spec.text());
     if (std::holds_alternative<DenseDims>(spec.dims)) {
       ++rounded;
-      // Products of rounded factors are exact in f32, so that both devices sum the same terms.
+      // Products of rounded factors are exact in f32, so both devices sum the same terms.
       const std::vector<float> by_halves = floats_of(outputs_of(*device, spec, Round::factors));
       const std::vector<float> by_single = floats_of(outputs_of(*plain, spec, Round::factors));
       REQUIRE(by_halves.size() == by_single.size());
       for (std::size_t i = 0; i < by_halves.size(); ++i) CHECK(by_halves[i] == Approx(by_single[i]).margin(2e-5));
-      // A gradient of the bias adds what is not rounded.
+      // A gradient of the bias adds values that are not rounded.
       if (spec.kind != OpKind::dense_backward_weights)
         CHECK(floats_of(outputs_of(*device, spec, Round::factors)) ==
               floats_of(outputs_of(*device, spec, Round::none)));
     } else if (const auto* rnn = std::get_if<RnnDims>(&spec.dims)) {
-      if (rnn->cell == Cell::relu) continue;  // at a kink rounding decides
+      if (rnn->cell == Cell::relu) continue;  // at a kink rounding decides the gradient
       ++rounded;
       const OpCheck result = check_op(*device, spec, 5e-2);
       INFO(result.message);
@@ -285,7 +285,7 @@ TEST_CASE("mixed precision on onednn: parts of a model have the gradients of the
     }
   DYNAMIC_SECTION("carried states") { check_parts(small_carrying_stack(), tensor); }
   DYNAMIC_SECTION("images, pipeline") { check_parts(small_cnn(), pipeline); }
-  // Parts are rounded before they are summed, or summed elsewhere: where that moves a maximum, gradients differ by
+  // Parts are rounded before they are summed, or are summed elsewhere: where that moves a maximum, gradients differ
   // more.
   DYNAMIC_SECTION("images, tensor") { check_parts(small_cnn(), tensor, 0.2); }
   DYNAMIC_SECTION("images, space") { check_parts(small_tall_net(), space, 0.2); }

@@ -1,5 +1,5 @@
-// Every layer and every ready-made model as ONNX: which have a form, and that onnxruntime computes what this program
-// does.
+// Exports every layer and every ready-made model as ONNX: checks which have a form, and that onnxruntime computes the
+// same as this program.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -50,7 +50,7 @@ TEST_CASE("every layer and every ready-made model has an ONNX form but a local r
     }
 }
 
-// Statistics and the parameters of norms are not those that training begins with.
+// Changes statistics and parameters of norms from the values with which training begins.
 void change_weights(Trainer& trainer) {
   for (const Parameter& p : trainer.arenas().parameters().all()) {
     const std::vector<double> draws = test::random_values(static_cast<std::size_t>(p.elems()), p.name);
@@ -68,7 +68,7 @@ onnx::ReadParameter weights_of(const Trainer& trainer) {
   };
 }
 
-// A model beside what it computes in double.
+// A model with the outputs that it computes in double.
 struct Modelled {
   Modelled(const Graph& graph, std::int64_t n)
       : trainer(graph, n, {.seed = test::test_seed(), .training = false, .keep_values = true}) {
@@ -107,7 +107,7 @@ LayerConfig recurrent(const std::string& type, std::int64_t units, bool carry) {
   return config;
 }
 
-// Two batches of a text whose rows go on.
+// Adds two batches of a text whose rows continue.
 void add_carried(OnnxCases& cases, const std::string& file) {
   SampleForm form{.shape = {5}, .vocabulary = 7, .label = {5}, .classes = 7};
   form.stream = true;
@@ -122,11 +122,11 @@ void add_carried(OnnxCases& cases, const std::string& file) {
   }
 }
 
-// Sequences of unlike length as they are stored; the program is given what the loader makes of them.
+// Adds sequences of different lengths as they are stored; the program gets what the loader makes of them.
 void add_normalised(OnnxCases& cases, const std::string& file) {
   SampleForm form = labelled({4, 3}, 5);
   form.lengths = true;
-  LayerConfig flat;  // reads padded places
+  LayerConfig flat;  // reads padded places too
   flat.type = "flatten";
   Modelled model(build_layers({flat, recurrent("dense", 5, false)}, form), 3);
   const PlainBatch stored = test::hashed_batch(form, 0, 3, test::test_seed());
@@ -140,7 +140,7 @@ void add_normalised(OnnxCases& cases, const std::string& file) {
   model.add(cases, "normalised sequences", file, stored, seen);
 }
 
-// Images of two channels, as they are stored.
+// Adds images of two channels as they are stored.
 void add_normalised_images(OnnxCases& cases, const std::string& file) {
   const SampleForm form = labelled({2, 3, 5}, 4);
   LayerConfig flat;

@@ -1,6 +1,6 @@
-// Convolutions, products and recurrent layers of random shapes, convolutions in random layouts: the library picks
-// another body for nearly every shape, and some of those in bf16 were found to be wrong
-// (src/device/onednn/conv_faults.cpp). Scratch holds NaN or 3e38 before each run.
+// Convolutions, products and recurrent layers of random shapes, and convolutions in random layouts: the library picks
+// another body for nearly every shape, and some bodies in bf16 were wrong (src/device/onednn/conv_faults.cpp). Scratch
+// holds NaN or 3e38 before each run.
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
@@ -32,7 +32,7 @@ class Shapes {
 
  private:
   bool one_in(int n) { return whole(1, n) == 1; }
-  // Whole blocks of channels in a third of all cases, more than four blocks now and then.
+  // A third of all cases have whole blocks of channels; a few have more than four blocks.
   std::int64_t channels(std::int64_t groups) {
     return groups * (one_in(3) ? 16 * whole(1, 3) : whole(1, (one_in(6) ? 150 : 40) / groups));
   }
@@ -90,7 +90,7 @@ TEST_CASE("onednn: convolutions of random shapes", "[device][onednn][halves]") {
   }
 }
 
-// Each breaks one rule of conv_faults.cpp on a processor that has the body: AVX512_BF16 or AMX.
+// Each case breaks one rule of conv_faults.cpp on a processor that has the body: AVX512_BF16 or AMX.
 TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[device][onednn][halves]") {
   const auto device = open();
   for (const ConvDims& d : {
@@ -104,7 +104,7 @@ TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[devi
           .stride_h = 3,
           .stride_w = 3,
           .pad_h = 1,
-          .pad_w = 1},  // columns of the kernel that meet padding alone
+          .pad_w = 1},  // columns of the kernel that cover only padding
            ConvDims{
                .N = 1, .C = 19, .H = 3, .W = 10, .K = 19, .R = 5, .S = 1, .stride_h = 4, .stride_w = 4, .pad_h = 2},
            ConvDims{.N = 3, .C = 37, .H = 13, .W = 8, .K = 36, .R = 1, .S = 1, .dil_h = 2, .dil_w = 2},  // dilated
@@ -120,7 +120,7 @@ TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[devi
            .pad_w = 2},  // tails of tiles, strided
            ConvDims{
                .N = 1, .C = 176, .H = 6, .W = 11, .K = 38, .R = 1, .S = 4, .stride_h = 4, .stride_w = 4, .pad_w = 3},
-           ConvDims{.N = 3, .C = 11, .H = 12, .W = 11, .K = 34, .R = 1, .S = 1, .stride_h = 4},  // written beyond
+           ConvDims{.N = 3, .C = 11, .H = 12, .W = 11, .K = 34, .R = 1, .S = 1, .stride_h = 4},  // writes beyond
            ConvDims{.N = 1, .C = 18, .H = 4, .W = 2, .K = 2, .R = 1, .S = 1, .stride_h = 3, .stride_w = 3},  // crashes
        })
     for (Layout layout : kLayouts) {
@@ -129,7 +129,7 @@ TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[devi
     }
 }
 
-// As products on matrix units.
+// The library computes these as products on matrix units.
 TEST_CASE("onednn: 1x1 convolutions with channels last", "[device][onednn][halves]") {
   const auto device = open();
   WishingDevice wishing(*device, Layout::channels_last);

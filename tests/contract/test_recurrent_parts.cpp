@@ -1,4 +1,4 @@
-// Recurrent layers split by their units end with the weights of whole ones, in double.
+// Recurrent layers split by their units must end with the weights of whole ones, in double.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <string_view>
@@ -89,7 +89,7 @@ TEST_CASE("parts of recurrent layers between replicas: every algorithm, a codec,
       "holes", [](ReplicaRun& run) { run.holes = true; }, false);
 }
 
-// Gates and states of parts are f32, of whole layers too on this device: what differs is where halves are rounded.
+// This device keeps gates and states in f32, of parts and of whole layers; the places where halves are rounded differ.
 TEST_CASE("parts of recurrent layers in halves, on several hosts", "[split][recurrent]") {
   for (const NamedGraph& model : small_stacks()) DYNAMIC_SECTION(model.name) {
       SplitRun run = split_of(model.graph, 2, {4, 4}, 2);

@@ -1,4 +1,4 @@
-// train.reproducible: 1, 2, 4 and 8 replicas end with the same bits, in fp32, loss by loss and weight by weight.
+// train.reproducible: 1, 2, 4 and 8 replicas end with the same bits in fp32, loss by loss and weight by weight.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -33,7 +33,7 @@ ReplicaRun run_of(const Graph& graph, const std::string& device, int k, const st
 
 Graph whole(const std::string& zoo, const SampleForm& form) { return build_layers(zoo_layers(zoo, form), form); }
 
-// The reference takes shrunken siblings; the fast device the layers as they are, on small images.
+// The reference device takes smaller variants; the fast device takes the real layers on small images.
 std::vector<NamedGraph> models_for(const std::string& device) {
   const bool small = device == "reference";
   const SampleForm image{.shape = {3, 16, 16}, .classes = 10}, letter{.shape = {1, 28, 28}, .classes = 10};
@@ -51,7 +51,7 @@ void check_same_bits(const ReplicaResult& result, const ReplicaResult& one) {
   CHECK(result.step_losses == one.step_losses);
 }
 
-// 2, 4 and 8 replicas beside one.
+// Compares 2, 4 and 8 replicas with one.
 void check_all(const NamedGraph& model, const std::string& device, const std::string& algorithm) {
   const ReplicaResult one = train_replicas(run_of(model.graph, device, 1, algorithm));
   for (const int k : {2, 4, 8}) DYNAMIC_SECTION(model.name << " on " << device << ", " << algorithm << " k=" << k) {

@@ -1,5 +1,5 @@
-// Strategies that declare to go on without lost workers bring the weights that are left to all others, with the same
-// bits; the others say that they cannot.
+// Strategies that declare to go on without lost workers bring the remaining weights to all ranks, with the same bits;
+// the others declare that they cannot.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -30,12 +30,12 @@ using Flat = std::vector<double>;
 constexpr int kRanks = 4;
 
 struct Rescued {
-  std::vector<Flat> before, after;  // weights of the ranks that are left
-  std::vector<Flat> residuals;      // likewise, of strategies that keep some
-  int rescued = 0;                  // of them
+  std::vector<Flat> before, after;  // weights of the remaining ranks
+  std::vector<Flat> residuals;      // residuals of the remaining ranks, where a strategy keeps some
+  int rescued = 0;                  // number of ranks that were rescued
 };
 
-// What a strategy shows of this name.
+// Collects the state that a strategy shows under names with this prefix.
 struct Shown final : StateVisitor {
   explicit Shown(std::string_view beginning) : prefix(beginning) {}
   bool loading() const override { return false; }
@@ -50,18 +50,18 @@ struct Shown final : StateVisitor {
   Flat values;
 };
 
-// When the others lose them: after the last step, or once all that it sent has arrived; or in the last step, which the
-// lost ones do not take, so that the others come to wait for them.
+// When the loss happens: after the last step, or once all that step sent has arrived; or inside the last step, which
+// the lost ranks do not take, so that the others wait for them.
 enum class Lost : std::uint8_t { after, settled, inside };
 
-// Some steps on 4 ranks, of which these are then lost. `discrete`: on devices out of the host's reach.
+// Takes some steps on 4 ranks and then loses these ranks. `discrete`: on devices out of the host's reach.
 Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t steps, Lost when = Lost::after,
                const std::function<void(ExchangeConfig&)>& set = {}, bool discrete = false) {
   Rescued all{
       .before = std::vector<Flat>(kRanks), .after = std::vector<Flat>(kRanks), .residuals = std::vector<Flat>(kRanks)};
   std::mutex mutex;
   std::vector<Engine*> engines;
-  std::latch broken_off(1);  // all engines, none of which may end before
+  std::latch broken_off(1);  // all engines; none may end before
   std::vector<int> members;
   for (int rank = 0; rank < kRanks; ++rank)
     if (std::find(lost.begin(), lost.end(), rank) == lost.end()) members.push_back(rank);
@@ -110,16 +110,16 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
       try {
         train(is_lost ? steps - 1 : steps);
         ECHELON_CHECK(is_lost, "rank {} waited for nobody", rank);
-      } catch (const EnvironmentError&) {  // of the engine, which was broken off
+      } catch (const EnvironmentError&) {  // from the engine, which was broken off
       }
       if (rank == lost.front()) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the others wait
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so that the others are waiting
         for (Engine* other : engines) other->break_off(loss);
         broken_off.count_down();
       }
       broken_off.wait();
     }
-    engine.settle();  // nothing writes to the arenas any more, which end before the engine
+    engine.settle();  // nothing writes to the arenas any more; they are destroyed before the engine
     if (is_lost) return;
     Engine left(make_part_transport(whole, members, 16));
     Group living(left, 0);
@@ -209,7 +209,7 @@ TEST_CASE("asynchronous workers go on with the weights that a server has in devi
 TEST_CASE("asynchronous workers that lose a server do not go on", "[contract]") {
   CHECK(rescue("asynchronous", {0}, 3).rescued == 0);
   CHECK(rescue("asynchronous", {0, 2}, 2).rescued == 0);
-  CHECK(rescue("asynchronous", {2}, 0).rescued == kRanks - 1);  // before the first step
+  CHECK(rescue("asynchronous", {2}, 0).rescued == kRanks - 1);  // lost before the first step
 }
 
 }  // namespace echelon

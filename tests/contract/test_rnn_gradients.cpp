@@ -26,7 +26,7 @@ Values random_inputs(const OpSpec& spec, const std::string& salt = {}) {
   return inputs;
 }
 
-// d (sum over outputs of dot(output, its gradient)) / d inputs[which].
+// Returns d (sum over outputs of dot(output, its gradient)) / d inputs[which].
 std::vector<double> numeric_of_all(const OpSpec& forward, Values inputs, std::size_t which, const Values& gradients,
                                    double step = kStep) {
   return numeric_gradient(inputs[which], step, [&](const std::vector<double>& values) {
@@ -38,7 +38,7 @@ std::vector<double> numeric_of_all(const OpSpec& forward, Values inputs, std::si
   });
 }
 
-// Whether differences say what the derivative is: a relu's kink within a step of the inputs shows as two answers.
+// Tells whether differences give the derivative: a relu's kink within a step of the inputs shows as two answers.
 bool is_smooth_at(const OpSpec& forward, const Values& inputs, const Values& gradients) {
   const std::vector<ArgInfo> args = signature(forward);
   for (std::size_t which = 0; which < inputs.size(); ++which)
@@ -101,7 +101,7 @@ TEST_CASE("recurrent layers: a padded sequence is the short one, in both directi
     }
 }
 
-// Steps [begin, end) of a (N, T, F) tensor.
+// Returns steps [begin, end) of a (N, T, F) tensor.
 std::vector<double> steps_of(const std::vector<double>& x, std::int64_t N, std::int64_t begin, std::int64_t end) {
   const std::int64_t row = static_cast<std::int64_t>(x.size()) / N, T = 5, F = row / T;
   std::vector<double> part;
@@ -164,7 +164,7 @@ TEST_CASE("recurrent layers: chunks, states handed on and their gradients back, 
 }
 
 TEST_CASE("an LSTM and a GRU give numbers worked out by hand", "[device]") {
-  // One unit, one step; a = w x + b_x in gate order, b = w_h h + b_h.
+  // One unit and one step; a = w x + b_x in gate order, b = w_h h + b_h.
   const auto sigmoid = [](double a) { return 1 / (1 + std::exp(-a)); };
   RnnDims d{.N = 1, .T = 1, .F = 1, .H = 1, .cell = Cell::lstm, .initial = true};
   const Values lstm = oracle_outputs(
@@ -208,7 +208,7 @@ TEST_CASE("sparse gradients of embeddings: marked rows are cleared, those of ids
   };
   const auto row = [&](std::size_t v, float a, float b) { wanted[2 * v] = a, wanted[2 * v + 1] = b; };
   run(0);
-  row(5, 0, 0), row(39, 0, 0), row(2, 3, 4), row(33, 11, 22);  // all others stay: nobody marked them
+  row(5, 0, 0), row(39, 0, 0), row(2, 3, 4), row(33, 11, 22);  // all other rows stay, as nobody marked them
   CHECK(dw == wanted);
   CHECK(touched == std::vector<std::uint32_t>{1U << 2, 1U << 1});
   ids = {5, 5, 2};

@@ -1,4 +1,4 @@
-// Damaged safetensors files: this program and the format's own library accept the same ones, and read the same values.
+// Damaged safetensors files: this program and the format's own library accept the same files and read the same values.
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -16,8 +16,8 @@
 namespace echelon {
 namespace {
 
-// Writes files, each an 8-byte length, the bytes, and what the library reads of them: the bits of all values as f64,
-// combined by exclusive or and halved, or -1 where it refuses the file. Values that are drawn are finite.
+// Writes files, each as an 8-byte length, the bytes, and what the library reads: the bits of all values as f64,
+// combined by exclusive or and halved, or -1 where it refuses the file. Drawn values are finite.
 constexpr const char* kScript = R"(
 import json, random, struct, sys
 import safetensors
@@ -103,7 +103,7 @@ T taken(const char*& at) {
   return value;
 }
 
-// As the script has it.
+// Computes the same value as the script.
 std::int64_t verdict_on(const std::string& path, std::string& why) {
   try {
     const std::unique_ptr<WeightsFile> file = open_weights(path);
@@ -122,7 +122,7 @@ std::int64_t verdict_on(const std::string& path, std::string& why) {
 
 TEST_CASE("damaged safetensors files are accepted where the format's own library accepts them", "[weights]") {
   if (test::skip_without(test::has_module("safetensors"), test::Lacks::package, "needs safetensors")) return;
-  const char* more = std::getenv("SAFETENSORS_FILES");  // 2,000 take a second
+  const char* more = std::getenv("SAFETENSORS_FILES");  // 2,000 files take a second
   const std::string files = more != nullptr ? more : "2000";
   const char* seed = std::getenv("SAFETENSORS_SEED");
   const test::TempFolder folder;
@@ -133,7 +133,7 @@ TEST_CASE("damaged safetensors files are accepted where the format's own library
   int accepted = 0, tried = 0, differ = 0;
   for (const char* at = all.data(); at < all.data() + all.size(); ++tried) {
     const auto length = taken<std::uint64_t>(at);
-    std::filesystem::remove(path);  // a file cut to nothing would be flushed to the disk when it is closed
+    std::filesystem::remove(path);  // the system would flush a file that was truncated to nothing when it is closed
     std::ofstream(path, std::ios::binary).write(at, static_cast<std::streamsize>(length));
     const std::string shown(at + std::min<std::uint64_t>(length, 8), length - std::min<std::uint64_t>(length, 8));
     at += length;
@@ -147,7 +147,7 @@ TEST_CASE("damaged safetensors files are accepted where the format's own library
   }
   CHECK(differ == 0);
   CHECK(tried == std::stoi(files));
-  CHECK(accepted > tried / 20);       // the draws are neither all good
+  CHECK(accepted > tried / 20);       // the drawn files are neither all good
   CHECK(accepted < tried * 19 / 20);  // nor all bad
 }
 

@@ -1,6 +1,6 @@
-// exchange.asynchronous.memory: servers whose weights lie on a device out of the host's reach, and whose work waits
-// until it is waited for, repeat the recorded order of servers in host memory with the same bits, by any rules, coded,
-// inside the workers and beside them, and from what a checkpoint holds.
+// exchange.asynchronous.memory: servers whose weights lie on a device out of the host's reach, and whose work stays
+// pending until somebody waits for it, repeat the recorded order of servers in host memory with the same bits: by any
+// rules, coded, inside the workers and beside them, and from a checkpoint.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ ReplicaRun run_of(const AsynchronousKeys& keys, int server_ranks, std::int64_t b
           .pause_s = 0.001};
 }
 
-// The run as it comes, with servers in host memory, and what both memories make of the order in which it came.
+// Runs with servers in host memory, then repeats that order of arrivals with servers in either memory.
 void check_same_on_device(ReplicaRun run) {
   run.asynchronous.memory = ServedMemory::host;
   const ReplicaResult recorded = train_replicas(run);
@@ -37,7 +37,7 @@ void check_same_on_device(ReplicaRun run) {
     run.asynchronous.memory = memory;
     const ReplicaResult repeated = train_replicas(run);
     check_one_model(repeated);
-    CHECK((repeated.weights == recorded.weights));  // no need to print them
+    CHECK((repeated.weights == recorded.weights));  // extra parentheses: not printed on failure
     CHECK(repeated.orders == recorded.orders);
     CHECK(repeated.sent_bytes == recorded.sent_bytes);
   }

@@ -1,4 +1,4 @@
-// Images split by rows end with the weights of the unsplit model, in double.
+// Images split by rows must end with the weights of the unsplit model, in double.
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -86,7 +86,7 @@ TEST_CASE("rows: unequal shares, samples of weight 0", "[split][space]") {
   check_split(run);
 }
 
-// Such a device computes inner rows while others travel.
+// Such a device computes the inner rows while the others travel.
 TEST_CASE("rows: memory out of the host's reach", "[split][space]") {
   for (const NamedGraph& model : image_models())
     for (const int spatial_shards : {2, 3, 4})

@@ -1,4 +1,4 @@
-// Windows of many kinds on rows of images end with the weights of the unsplit model, in double.
+// Windows of many kinds on rows of images must end with the weights of the unsplit model, in double.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace test;
 
-// Such a device computes inner rows while others travel; on the host all are computed at once.
+// "discrete" computes the inner rows while the others travel; the host computes all at once.
 constexpr const char* kDevices[] = {"reference", "discrete"};
 
 SplitRun short_run(const Graph& graph, int spatial_shards, const char* device) {
@@ -47,7 +47,7 @@ TEST_CASE("rows: windows one behind another and beside one another", "[split][sp
         try {
           check_split(short_run(graph, spatial_shards, device));
         } catch (const ConfigError&) {
-          continue;  // too few rows for so many spatial shards
+          continue;  // too few rows for this many spatial shards
         }
         ++fit;
       }

@@ -1,5 +1,5 @@
-// Sparse gradients between replicas: the weights of dense ones, in double to 1e-8, and bytes as the price list has
-// them.
+// Sparse gradients between replicas: they give the weights of dense ones, in double to 1e-8, and the bytes of the price
+// list.
 #include <catch2/catch.hpp>
 #include <cstdio>
 
@@ -18,7 +18,7 @@ using namespace test;
 constexpr double kBound = 1e-8;
 constexpr double kByBytes = 0, kByRows = 1, kWhole = 1e-9;  // exchange.sparse_density
 
-// Samples are four of `tokens`; both tables are sparse, the second one ten times as long as it need be.
+// Each sample holds four of `tokens`; both tables are sparse, and the second one is ten times as long as needed.
 Graph tables_net(std::int64_t tokens, bool dense = false) {
   LayerConfig narrow, wide, first_sum, second_sum, both, hidden, relu, head;
   narrow.type = wide.type = "embedding", narrow.sparse = wide.sparse = true;
@@ -158,7 +158,7 @@ TEST_CASE("rows on the wire: bytes as the price list has them, far below dense o
           CHECK(sparse.sent_bytes == Approx(3 * sparse.formula_bytes).epsilon(1e-12));
           CHECK(dense.sent_bytes == 3 * dense.formula_bytes);
           if (density != kWhole) CHECK(sparse.sent_bytes <= dense.sent_bytes / 50);
-          if (density == kWhole && !lazy)  // and the number of rows
+          if (density == kWhole && !lazy)  // plus the all-gather of the numbers of rows
             CHECK(sparse.sent_bytes ==
                   Approx(dense.sent_bytes + 3.0 * static_cast<double>(price_allgather(k, 16).payload_elems)));
         }
@@ -191,7 +191,7 @@ TEST_CASE("the price of rows, worked out by hand", "[sparse]") {
   request.sparse_density = 0.25;
   CHECK(densest_rows(request, set[0]) == 0.25);
   request.sparse_density = 0, request.lazy = false, request.algorithm = "naive";
-  CHECK(densest_rows(request, set[0]) == Approx(64.0 / 68));  // k-1 times the whole: rows nearly always win
+  CHECK(densest_rows(request, set[0]) == Approx(64.0 / 68));  // the whole table travels k-1 times, so rows win
 }
 
 }  // namespace

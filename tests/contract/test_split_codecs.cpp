@@ -1,5 +1,5 @@
-// Split models whose gradients are coded between replicas. That replicas of a part, and what shards hold whole, keep
-// the same bits train_split sees itself.
+// Split models whose gradients are coded between replicas. train_split itself checks that replicas of a part, and
+// parameters that shards hold whole, keep the same bits.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -26,7 +26,7 @@ SplitRun small_run(const Graph& graph, int pipeline, int tensor) {
   return run;
 }
 
-// Replicas' gradients are rounded, or picked, elsewhere than unsplit: the same loss about.
+// Gradients are rounded, or picked, at other places than in the unsplit run, so the loss is only about the same.
 TEST_CASE("split models learn with every codec as unsplit ones do", "[split][codec]") {
   const SplitRun first = small_run(small_cnn(), 2, 2);
   ReplicaRun whole = first.replicas;

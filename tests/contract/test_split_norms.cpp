@@ -1,4 +1,4 @@
-// What an optimiser measures of a split model is what it measures of the whole one, in double, on every rank alike.
+// Norms that an optimiser measures of a split model must equal those of the whole model, in double, on every rank.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
@@ -14,7 +14,7 @@ struct Meshes {
 };
 constexpr Meshes kMeshes[] = {{2, 1}, {1, 2}, {1, 3}, {2, 2}};
 
-// Every mesh beside one and two replicas; `change` sets what is measured.
+// Runs every mesh beside one and two replicas; `change` sets what is measured.
 template <class Change>
 void check_split_norms(const Graph& graph, const Change& change) {
   for (const auto [pipeline, tensor] : kMeshes)
@@ -60,7 +60,7 @@ TEST_CASE("split models: LARS and LAMB know the norms of tensors that shards hol
         }
 }
 
-// The first scale is too large for f16 in some parts and not in others.
+// The first scale is too large for f16 in some parts only.
 TEST_CASE("split models in f16: all parts skip the same steps", "[split]") {
   check_split_norms(small_batch_norm_net(), [](ReplicaRun& run) {
     run.device = "random_layout";

@@ -1,4 +1,4 @@
-// Split models in fp32 on the fast device: as near to the unsplit model as that is to itself with its samples reversed.
+// Split models in fp32 on the fast device are as near to the unsplit model as that is to itself with reversed samples.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -34,7 +34,7 @@ void check(const NamedGraph& model, const Split& split, int replicas, bool bound
   const ParameterSet& parameters = model.graph.parameters();
   const double gradients = tensor_distance(parameters, parts.gradients, whole.gradients);
   const double weights = tensor_distance(parameters, parts.weights, whole.weights);
-  // Samples reversed leave sums over channels as they were, which splits change: plain loops add these in another
+  // Reversing the samples does not change sums over channels, which splits do change: plain loops add these in another
   // order.
   one.reversed = false, one.device = "reference", one.steps = 1;
   const double of_gradients = std::max(tensor_distance(parameters, floor.gradients, whole.gradients),

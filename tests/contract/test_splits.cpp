@@ -1,4 +1,4 @@
-// Split models end with the weights of the unsplit one, in double.
+// Split models must end with the weights of the unsplit one, in double.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -83,7 +83,7 @@ TEST_CASE("split models between replicas: every algorithm, parameter servers, a 
   check("no overlap", [](ReplicaRun& run) { run.overlap = Overlap::none; });
 }
 
-// Each stage has servers of its own.
+// Each stage has its own servers.
 TEST_CASE("stages of asynchronous replicas: one replica is the unsplit model, lock-step is synchronous",
           "[split][asynchronous]") {
   for (const char* rule : {"sgd", "adam", "lamb"}) DYNAMIC_SECTION("one replica " << rule) {
@@ -155,7 +155,7 @@ TEST_CASE("stages of layers split by their units", "[split]") {
     }
 }
 
-// The other tests' ranks lie on one host, and share memory.
+// In the other tests all ranks are on one host and share memory.
 TEST_CASE("split models whose ranks lie on several hosts exchange messages", "[split]") {
   const auto check = [](const std::string& what, const Graph& graph,
                         const std::function<void(ParallelConfig&)>& split) {

@@ -1,7 +1,7 @@
-// Strategy "strom", decentralised exchange of compressed updates: synchronous rounds against a plain loop over
-// simulated replicas in double, and against synchronous training where whole updates are sent; what holds of
-// asynchronous rounds whatever the order. Its protocol is held to its definitions in
-// tests/unit/exchange/test_strom_protocol.cpp.
+// Strategy "strom", decentralised exchange of compressed updates. Synchronous rounds are compared with a plain loop
+// over simulated replicas in double, and with synchronous training where whole updates are sent; asynchronous rounds
+// are checked for what holds in any order. tests/unit/exchange/test_strom_protocol.cpp tests the protocol against its
+// definitions.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
@@ -26,7 +26,7 @@ ReplicaRun run_of(std::vector<std::int64_t> shares, const StromKeys& keys) {
   return run;
 }
 
-// The definition: residuals gather updates, of which entries beyond tau change everybody's weights by +-tau.
+// By definition residuals accumulate updates, and entries beyond tau change everybody's weights by +-tau.
 std::vector<double> simulate(const ReplicaRun& run) {
   LocalWorkers workers(run);
   const float tau = static_cast<float>(run.strom.tau);
@@ -60,7 +60,7 @@ TEST_CASE("synchronous decentralised exchange has the weights of simulated repli
       ReplicaRun run = run_of(shares, {.tau = 2e-3, .warmup_steps = warmup});
       const std::vector<double> wanted = simulate(run);
       run.strom.tau = 1e-9;
-      CHECK(tensor_distance(run.graph.parameters(), wanted, simulate(run)) > 1e-3);  // tau matters here
+      CHECK(tensor_distance(run.graph.parameters(), wanted, simulate(run)) > 1e-3);  // so tau matters here
       run.strom.tau = 2e-3;
       std::vector<double> first;
       for (const StromTopology topology : {StromTopology::all, StromTopology::ring})
@@ -70,7 +70,7 @@ TEST_CASE("synchronous decentralised exchange has the weights of simulated repli
           check_one_model(result);
           CHECK(tensor_distance(run.graph.parameters(), result.weights, wanted) <= kDouble);
           if (first.empty()) first = result.weights;
-          CHECK(result.weights == first);  // to the bit, by every way
+          CHECK(result.weights == first);  // equal to the bit on every path
           CHECK((result.sent_bytes > 0) == (shares.size() > 1));
         }
     }
@@ -90,7 +90,7 @@ TEST_CASE("where whole updates are sent, synchronous decentralised exchange of p
         run.strategy = "synchronous";
         CHECK(tensor_distance(run.graph.parameters(), result.weights, train_replicas(run).weights) <= kDouble);
         const double k = run.replicas(), values = static_cast<double>(run.graph.parameters().elems());
-        CHECK(result.sent_bytes > 8 * k * (k - 1) * values * 8);  // k (k-1) messages of all values, and statistics
+        CHECK(result.sent_bytes > 8 * k * (k - 1) * values * 8);  // k (k-1) messages of all values, plus statistics
         CHECK(result.sent_bytes < 8 * k * (k - 1) * (values * 8 + 600));
       }
 }

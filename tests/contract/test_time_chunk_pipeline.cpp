@@ -1,4 +1,4 @@
-// Stacks of recurrent layers whose time is cut into chunks end with the weights of whole ones, in double.
+// Stacks of recurrent layers with time cut into chunks must end with the weights of whole ones, in double.
 #include <catch2/catch.hpp>
 
 #include "device/arenas.hpp"

@@ -1,4 +1,4 @@
-// Tables of embeddings and softmax cross-entropy split by vocabulary: the parts together are the whole.
+// Tables of embeddings and softmax cross-entropy split by vocabulary: the parts together must equal the whole.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace test;
 
-// What the parts of a softmax over `K` classes make of these logits (N, K).
+// The result of the parts of a softmax over `K` classes for these logits (N, K).
 struct Joined {
   Values sums;     // (3)
   Values dlogits;  // (N, K)

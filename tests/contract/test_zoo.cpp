@@ -1,4 +1,4 @@
-// Every ready-made model on the CPU fast path, on the smallest images that use all of its layers.
+// Runs every ready-made model on the CPU fast path, on the smallest images that use all of its layers.
 #include <catch2/catch.hpp>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// The asynchronous server: a worker, a server or both, with its memory and codecs.
+// The machine of the asynchronous server as a worker, a server or both, with its memory and codecs.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -106,7 +106,7 @@ class AsyncRank final : public MachineWorld {
  private:
   struct Peer {
     std::int64_t version = 0, clock = 0;
-    AsyncHeader asked = {};  // the newest message to it
+    AsyncHeader asked = {};  // the newest message that it sent
   };
 
   void make_memory(bool coded) {
@@ -139,7 +139,7 @@ class AsyncRank final : public MachineWorld {
     memory_->begin(weights_.data());
   }
 
-  // Values of a server's part of a bucket, coded or not.
+  // Makes the message with a server's part of a bucket, coded or not.
   std::string message(AsyncHeader header, int b, int server, Tape& tape) {
     const ElemRange part = setting_.parts[at(b)][at(server)];
     std::string values = floats(at(part.elems()), tape);
@@ -161,7 +161,7 @@ class AsyncRank final : public MachineWorld {
   std::unique_ptr<AsyncServed> served_;
   std::unique_ptr<AsyncBuffers> memory_;
   std::unique_ptr<AsyncProtocol> protocol_;
-  std::map<std::pair<int, int>, Peer> peers_;  // by bucket and rank
+  std::map<std::pair<int, int>, Peer> peers_;  // keyed by bucket and rank
   std::vector<bool> out_;
   std::int64_t step_ = 0;
   bool meeting_ = false, done_ = false;

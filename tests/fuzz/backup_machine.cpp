@@ -1,4 +1,4 @@
-// Backup workers: the coordinator, another server or a worker, with its memory.
+// The machine of backup workers as the coordinator, another server or a worker, with its memory.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -94,7 +94,7 @@ class BackupRank final : public MachineWorld {
   }
 
  private:
-  // As the coordinator writes them: step, worker that joins, factor, rate, set of those that entered.
+  // Makes a command as the coordinator writes it: step, worker that joins, factor, rate, set of those that entered.
   std::string command(Tape& tape, std::size_t room) {
     const bool joins = tape.chance(40);
     const std::int64_t worker = joins ? static_cast<std::int64_t>(tape.below(at(setting_.workers))) : -1;
@@ -113,7 +113,7 @@ class BackupRank final : public MachineWorld {
   std::optional<Staging> gradients_, weights_;
   std::optional<BackupBuffers> memory_;
   std::optional<BackupProtocol> protocol_;
-  std::vector<bool> pulled_, pushed_;  // by bucket
+  std::vector<bool> pulled_, pushed_;  // one flag per bucket
   bool judged_ = true, quiet_ = false, held_ = false;
   std::map<int, std::int64_t> next_;  // by worker: the step that it completes next
   std::int64_t step_ = 0, commands_ = 0;

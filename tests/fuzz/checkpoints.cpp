@@ -1,4 +1,4 @@
-// Checkpoints with their manifests, checkpoints that nobody verified, and safetensors files.
+// Reads checkpoints with their manifests, checkpoints that nobody verified, and safetensors files.
 #include <nlohmann/json.hpp>
 
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a small run saves.
+// The state that a small run saves.
 class State {
  public:
   explicit State(float begin) {
@@ -44,7 +44,7 @@ class State {
 
 constexpr std::int64_t kStep = 7;
 
-// An input is a byte, 0: the file is damaged, 1: the manifest, and that file.
+// An input is a byte (0: the checkpoint is damaged, 1: its manifest is) and the damaged file.
 class CheckpointTarget final : public Target {
  public:
   explicit CheckpointTarget(const Place& place) : folder_(place.folder) {

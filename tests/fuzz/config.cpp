@@ -1,4 +1,4 @@
-// Experiments. An input is TOML, then --set values and environment variables (NAME=VALUE), each behind a byte 30.
+// Reads experiments. An input is TOML, then --set values and environment variables (NAME=VALUE), each after a byte 30.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,14 +40,14 @@ Parts parts_of(const std::string& input) {
   return parts;
 }
 
-// Errors name the line of a file, or the flag or variable.
+// Checks that an error names the line of a file, or the flag or variable.
 void require_place(const std::string& message, const std::string& file) {
   for (const std::string& start : {file + ":", std::string("--set "), std::string("environment variable ")})
     if (message.starts_with(start)) return;
   throw Defect("an error without a place: " + message);
 }
 
-// Of the echo of an accepted config.
+// Parses the echo of an accepted config.
 Config parse_echo(const std::string& echo) {
   try {
     Config again = parse_config(echo, "echo.toml");
@@ -58,7 +58,7 @@ Config parse_echo(const std::string& echo) {
   }
 }
 
-// Those of the corpus and those that the repository ships.
+// Returns the experiments of the corpus and those that the repository ships.
 std::vector<std::string> experiments(const Place& place) {
   std::vector<std::string> all = corpus_of(place, "config");
   for (std::string& text : corpus_of(place, "../../../configs")) all.push_back(std::move(text));

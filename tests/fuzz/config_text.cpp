@@ -14,7 +14,7 @@ namespace {
 
 std::ptrdiff_t at(std::size_t i) { return static_cast<std::ptrdiff_t>(i); }
 
-// Text that is TOML, and some that is almost.
+// Values that are TOML, and some that are almost.
 const std::array<std::string, 40> kOdd = {"",
                                           "true",
                                           "false",
@@ -106,7 +106,7 @@ auto known(const Key& key, const KeyValue& usual) {
 
 bool is_heading(const std::string& line) { return line.starts_with("["); }
 
-// The line after the heading of a section, which is added where there is none.
+// Returns the line after the heading of a section, which is added where it is missing.
 std::size_t section_begin(std::vector<std::string>& lines, const std::string& section) {
   if (section.empty()) return 0;
   const std::string heading = "[" + section + "]";

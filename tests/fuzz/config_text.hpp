@@ -1,4 +1,4 @@
-// Draws experiments: those of a corpus with keys set, removed and renamed by the parser's own table of keys.
+// Draws experiments: those of a corpus, with keys set, removed and renamed according to the parser's own table of keys.
 #pragma once
 
 #include <string>
@@ -12,16 +12,16 @@ class ConfigText {
  public:
   explicit ConfigText(std::vector<std::string> corpus);
 
-  // Half of them have valid values of known keys alone.
+  // Draws an experiment. Half of them have only valid values of known keys.
   std::string draw(Draws& draws) const;
-  // "section.key=value", or "ECHELON_SECTION_KEY=value".
+  // Draws a setting: "section.key=value" or "ECHELON_SECTION_KEY=value".
   std::string draw_setting(Draws& draws) const;
 
  private:
   struct KnownKey {
     std::string section, name;
-    std::vector<std::string> valid;    // values as written behind "="
-    std::vector<std::string> invalid;  // out of range, of another type
+    std::vector<std::string> valid;    // values as written after "="
+    std::vector<std::string> invalid;  // out of range, or of another type
   };
 
   const std::string& value_of(const KnownKey& key, bool valid, Draws& draws) const;

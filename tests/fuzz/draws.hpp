@@ -1,4 +1,4 @@
-// The random choices that make one input, one after another: functions of (seed, target, index) alone.
+// The random choices that make one input, in order: functions of (seed, target, index) alone.
 #pragma once
 
 #include <cstddef>

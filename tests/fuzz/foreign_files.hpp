@@ -1,12 +1,12 @@
-// Shards as other programs write them, in the oldest format of HDF5, whose headers have no checksums.
+// Writes shards as other programs do, in the oldest format of HDF5, whose headers have no checksums.
 #pragma once
 
 #include <string>
 
 namespace echelon::fuzz {
 
-// Samples of 40 x (1, 3, 4) u8 with labels. `chunk` rows a chunk with gzip behind byte shuffle, 0: contiguous; `texts`:
-// class names of variable length, as h5py has them.
+// Writes 40 samples of (1, 3, 4) u8 with labels. `chunk` is the number of rows per chunk, with gzip after byte shuffle;
+// 0 means contiguous. `texts`: class names have variable length, as h5py writes them.
 void write_foreign_shard(const std::string& path, int chunk, bool texts);
 
 }  // namespace echelon::fuzz

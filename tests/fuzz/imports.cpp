@@ -1,4 +1,4 @@
-// What importers read. An input is a byte, the number of a case below, and the file; gzip is seen by its content.
+// Runs importers. An input is a byte, the number of a case below, and the file; gzip is recognised by its content.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -50,11 +50,11 @@ std::string cifar(std::size_t label_bytes) {
   return all;
 }
 
-// One format: its input, undamaged, and its importer, which writes into the folder `out`.
+// One format: an undamaged input, and the importer, which writes into the folder `out`.
 struct Case {
   std::string usual;
   bool text = false;
-  std::string file;  // name of the input
+  std::string file;  // the input's file name
   std::function<void(const std::string& input, const ShardOptions& options)> import;
 };
 

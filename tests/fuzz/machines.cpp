@@ -7,10 +7,10 @@
 namespace echelon::fuzz {
 namespace {
 
-constexpr std::size_t kMostUnderWay = 20000;  // messages: more is a leak
+constexpr std::size_t kMostUnderWay = 20000;  // messages in flight; more means a leak
 constexpr int kMostEvents = 20000;
 
-// Carries out what a machine does, as far as nobody is at the other end.
+// Carries out a machine's actions, although nobody is at the other end.
 class Carrier final : private ProtocolActions {
  public:
   Carrier(MachineWorld& world, Tape& tape) : world_(world), tape_(tape) {}
@@ -49,7 +49,7 @@ class Carrier final : private ProtocolActions {
     const std::string still_there(static_cast<const char*>(send.data), send.bytes);
     on({.kind = ProtocolEvent::Kind::sent, .token = send.token});
   }
-  // Receives of one peer and tag are matched in their order.
+  // Completes a receive; those of one peer and tag are matched in order.
   void complete_receive() {
     if (receives_.empty()) return;
     std::size_t at = tape_.below(receives_.size());
@@ -76,7 +76,7 @@ class Carrier final : private ProtocolActions {
         break;
       default:
         if (size < 8) break;
-        // One of the first words at a boundary: heads of messages.
+        // Sets one of the first words, where messages have heads, to a boundary.
         const std::array<std::int64_t, 8> values = {0, -1, 1, 1LL << 31, -(1LL << 31), 1LL << 62, ~(1LL << 62), 64};
         const std::size_t at = 8 * (tape_.below(6) % (size / 8));
         const std::int64_t value = values[tape_.below(values.size())];

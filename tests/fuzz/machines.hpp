@@ -1,5 +1,5 @@
-// One rank's machine of a protocol (comm/protocol/machine.hpp), fed with messages of ranks that do not exist. An input
-// is a tape: each byte is a decision, what happens next and how a message is wrong.
+// Feeds one rank's machine of a protocol (comm/protocol/machine.hpp) with messages of ranks that do not exist. An input
+// is a tape: each byte is a decision, about what happens next or how a message is wrong.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace echelon::fuzz {
 
-// The bytes of an input, one after another; zeros after the last.
+// Reads the bytes of an input one after another; zeros follow the last.
 class Tape {
  public:
   explicit Tape(const std::string& bytes) : bytes_(bytes) {}
@@ -36,16 +36,16 @@ struct OpenReceive {
   std::size_t room = 0;
 };
 
-// A rank: its machine, its memory, its host, and what it knows of the others.
+// A rank, with its machine, memory and host, and what it knows of the others.
 class MachineWorld {
  public:
   virtual ~MachineWorld() = default;
   virtual Machine& machine() = 0;
-  // What the host may post now; called before each post, so that it may prepare the first of them (`prepare`).
+  // Returns what the host may post now. Called before each post; prepare() is then called with the chosen one.
   virtual std::vector<Token> posts() = 0;
   virtual void prepare(Token post) = 0;
   virtual void notified(Token token) = 0;
-  // What that rank would send for this receive.
+  // Returns the message that the peer would send for this receive.
   virtual std::string message_for(const OpenReceive& receive, Tape& tape) = 0;
   virtual void sent(int peer, int tag, const std::string& message) = 0;
 };
@@ -59,7 +59,7 @@ class MachineTarget : public Target {
   virtual std::unique_ptr<MachineWorld> world(Tape& tape) = 0;
 };
 
-// `count` floats of moderate size.
+// Makes `count` floats of moderate size.
 std::string floats(std::size_t count, Tape& tape);
 template <class T>
 std::string bytes_of(const T& value) {

@@ -1,8 +1,8 @@
 // fuzz [--target NAME] [--seed S] [--inputs N] [--times F] [--first INDEX] [--only INDEX] [--seconds T] [--limit T]
 //      [--corpus DIR] [--failures DIR] [--input FILE] [--list]
 //
-// Tries drawn and mutated inputs on readers of what comes from outside (README.md). Without --target all of them, each
-// with its usual number of inputs, or F times as many. Exit code 1 where an input failed. The last line counts targets.
+// Tries random and mutated inputs on the readers of outside data (README.md): on all of them without --target, each
+// with its usual number of inputs, or F times as many. Exit code 1 if an input failed. The last line counts targets.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ struct Options {
   }
 };
 
-// A folder of this process, in memory where there is one.
+// A folder for this process, in memory where possible.
 class Scratch {
  public:
   Scratch() {

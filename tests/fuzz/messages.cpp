@@ -1,4 +1,4 @@
-// Messages of codecs and of strategy strom. An input is a head (below) and the message.
+// Decodes messages of codecs and of strategy strom. An input is a head (below) and the message.
 #include <cstring>
 #include <span>
 
@@ -11,11 +11,11 @@
 namespace echelon::fuzz {
 namespace {
 
-constexpr std::size_t kMostElems = 5000, kMostBytes = 1 << 20;  // of a message: rooms are as long as the longest
+constexpr std::size_t kMostElems = 5000, kMostBytes = 1 << 20;  // of a message; buffers are as long as the longest
 
 struct Head {
-  std::uint8_t codec = 0;    // number of its name
-  std::uint8_t variant = 0;  // lowest bit: f64, where it is taken; then the coding of indices
+  std::uint8_t codec = 0;    // index of the codec's name
+  std::uint8_t variant = 0;  // lowest bit: f64, where it is supported; then the coding of indices
   std::uint8_t action = 0;   // decode | decode_add | from_wire
   std::uint8_t unused = 0;
   std::uint32_t elems = 1;  // modulo kMostElems, at least 1
@@ -132,7 +132,7 @@ class StromTarget final : public Target {
     Head head;
     std::memcpy(&head, input.data(), sizeof head);
     const std::size_t elems = elems_of(head), bytes = input.size() - sizeof head;
-    const StromMessage message(wire_.place(input.substr(sizeof head), sizeof(double)), bytes);  // as rooms of strom lie
+    const StromMessage message(wire_.place(input.substr(sizeof head), sizeof(double)), bytes);  // as strom's rooms lie
     std::byte* weights = weights_.place(elems * size_of(dtype_of(head)));
     std::memset(weights, 0, elems * size_of(dtype_of(head)));
     const bool accepted = refused_with({kExitInternal}, [&] {

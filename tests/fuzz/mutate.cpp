@@ -13,7 +13,7 @@ constexpr std::array<std::uint64_t, 20> kBoundaries = {
     255, 256, 0x7fff, 0x8000, 0x7fffffff, 0x80000000, 0xffffffff, 1ULL << 32, 1ULL << 62, ~0ULL >> 1,
 };
 
-constexpr double kFlood = 0.002;  // of all inputs
+constexpr double kFlood = 0.002;  // share of all inputs
 
 std::ptrdiff_t at(std::size_t i) { return static_cast<std::ptrdiff_t>(i); }
 
@@ -30,7 +30,7 @@ void set_integer(std::string& input, Draws& draws) {
   }
 }
 
-// A block of the input: first byte and length.
+// Picks a block of the input: first byte and length.
 std::pair<std::size_t, std::size_t> block_of(const std::string& input, Draws& draws) {
   const std::size_t first = draws.below(input.size());
   const std::size_t most = std::min<std::size_t>(input.size() - first, draws.chance(0.2) ? 512 : 16);
@@ -68,7 +68,7 @@ void change_bytes(std::string& input, const std::vector<std::string>& others, Dr
   }
 }
 
-// A short block many times over: what is deep or long for a reader that recurses.
+// Repeats a short block many times: deep or long input for a reader that recurses.
 void flood(std::string& input, Draws& draws) {
   if (input.empty()) return;
   const std::size_t first = draws.below(input.size());
@@ -161,7 +161,7 @@ std::string mutate_text(std::string input, const std::vector<std::string>& other
         if (words.empty()) break;
         if (const std::size_t place = draws.below(input.size() + 1); true) input.insert(place, draws.one_of(words));
         break;
-      default: {  // one word for another
+      default: {  // replaces one word by another
         if (words.empty()) break;
         const std::string& from = draws.one_of(words);
         const std::size_t place = input.find(from);

@@ -1,5 +1,5 @@
-// Records that runs and studies leave behind and later ones read: JSON. An input is a byte, the number of the reader,
-// and the file. Orders of arrivals, as they are and in their files.
+// Reads records that runs and studies leave for later ones: JSON, where an input is a byte, the number of the reader,
+// and the file; and orders of arrivals, plain and in their files.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -71,8 +71,8 @@ class RecordsTarget final : public Target {
   std::vector<std::string> texts_;
 };
 
-// An input is a byte and, 0: entries; 1: a file; 2: the payloads of its blocks, each behind a byte of its length, to
-// which checksums are put.
+// An input is a byte and, for 0, entries; for 1, a file; for 2, the payloads of the file's blocks, each after a byte
+// with its length, to which the target adds checksums.
 class LedgerTarget final : public Target {
  public:
   explicit LedgerTarget(const Place& place) : path_(place.folder + "/arrivals") {

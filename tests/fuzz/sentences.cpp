@@ -1,4 +1,4 @@
-// Short texts with a grammar of their own. An input is a byte, the number of the grammar, and the text.
+// Parses short texts with a grammar of their own. An input is a byte, the number of the grammar, and the text.
 #include <cmath>
 
 #include "base/quantities.hpp"

@@ -1,4 +1,4 @@
-// The synchronous server: a worker, a server or both, with messages as they are or coded.
+// The machine of the synchronous server as a worker, a server or both, with plain or coded messages.
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -20,9 +20,9 @@ using test::at;
 using Word = ServerProtocol::Word;
 
 constexpr int kFirstTag = 20;
-constexpr std::int64_t kPiece = 100;  // elements of a message that is not coded
+constexpr std::int64_t kPiece = 100;  // elements of an uncoded message
 
-// Messages as exchange/server/memory.cpp reads and writes them, on plain vectors.
+// Reads and writes messages as exchange/server/memory.cpp does, on plain vectors.
 class Memory final : public ServerMemory {
  public:
   Memory(const test::AsyncSetting& setting, bool coded) : coded_(coded) {
@@ -142,8 +142,8 @@ class ServerRank final : public MachineWorld {
   bool coded_ = false;
   std::optional<Memory> memory_;
   std::optional<ServerProtocol> protocol_;
-  std::vector<Word> states_;                       // by bucket
-  std::vector<std::map<int, std::int64_t>> came_;  // by bucket and peer: pieces
+  std::vector<Word> states_;                       // one per bucket
+  std::vector<std::map<int, std::int64_t>> came_;  // by bucket and peer: number of pieces
 };
 
 class ServerTarget final : public MachineTarget {

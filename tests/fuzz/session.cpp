@@ -29,13 +29,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr rlim_t kMostMemory = rlim_t{1} << 31;  // of a process, in address space; sanitisers have a limit of their own
+constexpr rlim_t kMostMemory = rlim_t{1} << 31;  // address space of a process; sanitisers have their own limit
 constexpr int kDone = 0;
 constexpr const char* kExplained = "explained";
 
-// Shared by the process that tries inputs and the one that watches it.
+// Memory shared by the process that tries inputs and the one that watches it.
 struct Board {
-  std::atomic<std::int64_t> index = -1;  // of the input that is tried
+  std::atomic<std::int64_t> index = -1;  // of the input that is being tried
   std::atomic<double> begun_s = 0, slowest_s = 0;
   std::atomic<std::int64_t> accepted = 0, refused = 0, failed = 0, explained = 0;
 };
@@ -83,7 +83,7 @@ class Runner {
         continue;
       }
       ++board_->failed;
-      const std::string errors = last_errors();  // before another process writes there
+      const std::string errors = last_errors();  // read before another process writes there
       const std::int64_t index = board_->index;
       board_->begun_s = now_s();
       watch(start([this, index] { keep(index, draw(index)); }));
@@ -142,7 +142,7 @@ class Runner {
     }
   }
 
-  // "" where the process came to its end, kExplained where it named the file that crashed a library, else how it died.
+  // Returns "" where the process ended normally, kExplained where it named the file that crashed a library, else how.
   std::string watch(pid_t child) {
     for (;;) {
       int status = 0;
@@ -174,7 +174,7 @@ class Runner {
                 entry_.name, static_cast<unsigned long long>(session_.seed), static_cast<long long>(index));
     std::fflush(stdout);
   }
-  // What a sanitiser wrote, or abort.
+  // Returns what a sanitiser or abort wrote.
   std::string last_errors() const {
     constexpr std::size_t kLongest = 3000;
     const std::string all = read_plain(errors_);

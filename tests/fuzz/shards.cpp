@@ -1,4 +1,4 @@
-// Shards, damaged. An input is a byte, the number of the undamaged file, and the file.
+// Reads damaged shards. An input is a byte, the number of the undamaged file, and the file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// All that a run may see of a data set.
+// A checksum of all that a run may see of a data set.
 class Digest {
  public:
   void add(const void* data, std::size_t bytes) { sum_ = checksum64(data, bytes, sum_); }
@@ -42,15 +42,15 @@ class Digest {
   std::uint64_t sum_ = 0;
 };
 
-// To Fletcher32, which sums 16-bit words modulo 65535, words of ones are words of zeros.
+// Fletcher32 sums 16-bit words modulo 65535, so words of ones and words of zeros are the same to it.
 std::string with_zeros_for_ones(const void* data, std::size_t bytes) {
   std::string text(static_cast<const char*>(data), bytes);
   std::replace(text.begin(), text.end(), '\xff', '\0');
   return text;
 }
 
-// Whether three records in a row, or all, are zero: the checksum of zeros is zero (Fletcher32), so that a chunk and
-// its checksum that both became zeros cannot be told from one that was written so.
+// Tells whether three records in a row, or all, are zero. Fletcher32 of zeros is zero, so a chunk that became zeros
+// together with its checksum cannot be told from one that was written so.
 class ZeroRun {
  public:
   void add(const void* data, std::size_t bytes) {
@@ -108,7 +108,7 @@ Contents contents_of(const std::string& path) {
 
 class ShardTarget final : public Target {
  public:
-  // `covered`: every byte of the files that matters has a checksum.
+  // `covered`: a checksum covers every byte of the files that matters.
   ShardTarget(const Place& place, const std::vector<std::string>& paths, bool covered)
       : path_(place.folder + "/damaged.h5"), covered_(covered) {
     for (const std::string& path : paths) {
@@ -139,7 +139,7 @@ class ShardTarget final : public Target {
   std::string path_;
   bool covered_;
   std::vector<std::string> files_;
-  std::vector<std::uint64_t> digests_;  // of the undamaged ones
+  std::vector<std::uint64_t> digests_;  // of the undamaged files
 };
 
 std::string only_file_in(const std::string& folder) {
@@ -148,7 +148,7 @@ std::string only_file_in(const std::string& folder) {
   throw Defect("no shard in " + folder);
 }
 
-// One shard of each kind of data.
+// Writes one shard of each kind of data.
 std::vector<std::string> imported(const std::string& folder) {
   std::vector<std::string> paths;
   const auto out = [&](const char* name, int compress) {

@@ -1,4 +1,4 @@
-// Strategy strom: a replica that takes what arrives.
+// The machine of strategy strom: a replica that accepts arriving messages.
 #include <algorithm>
 #include <optional>
 
@@ -92,8 +92,8 @@ class StromRank final : public MachineWorld {
   int rank_ = 0, ranks_ = 2;
   StromTraffic traffic_;
   std::optional<StromProtocol> protocol_;
-  std::vector<int> free_;   // slots, by bucket
-  std::vector<bool> open_;  // by bucket: a round
+  std::vector<int> free_;   // free slots, by bucket
+  std::vector<bool> open_;  // by bucket: whether a round is open
   std::vector<Token> to_take_;
   std::vector<float> weights_;
   bool meeting_ = false;

@@ -1,4 +1,4 @@
-// What is tried: readers of bytes that come from outside.
+// The targets of the tests: readers of bytes that come from outside.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace echelon::fuzz {
 
-// Something that no input may lead to; any other exception that leaves Target::take is one too.
+// A result that no input may cause; any other exception that leaves Target::take counts as one too.
 struct Defect : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -23,25 +23,25 @@ class Target {
  public:
   virtual ~Target() = default;
   virtual std::string draw(Draws& draws) = 0;
-  // True where the input was accepted, false where it was refused as it should be. What it does depends on the input
-  // alone, not on those before.
+  // Returns true where the input was accepted, false where it was refused as it should be. The result depends on the
+  // input alone, not on earlier ones.
   virtual bool take(const std::string& input) = 0;
 };
 
 struct Place {
-  std::string folder;  // empty, in memory, for files
+  std::string folder;  // empty folder, in memory, for files
   std::string corpus;  // tests/fuzz/corpus
 };
 
 struct TargetEntry {
   const char* name;
   const char* what;
-  std::int64_t usual;  // inputs of `make test`
+  std::int64_t usual;  // number of inputs in `make test`
   std::unique_ptr<Target> (*make)(const Place& place);
 };
 const std::vector<TargetEntry>& targets();
 
-// False where `body` throws an Error with one of these codes.
+// Runs `body`; returns false where it throws an Error with one of these codes.
 template <class Body>
 bool refused_with(std::initializer_list<ExitCode> codes, Body&& body) {
   try {
@@ -53,7 +53,7 @@ bool refused_with(std::initializer_list<ExitCode> codes, Body&& body) {
   }
 }
 
-// The files below corpus/<name>, sorted by path; Defect where there is none.
+// Returns the files below corpus/<name>, sorted by path; throws Defect where there is none.
 std::vector<std::string> corpus_of(const Place& place, const std::string& name);
 void write_plain(const std::string& path, const std::string& content);
 std::string read_plain(const std::string& path);

@@ -9,7 +9,7 @@ namespace echelon::fuzz {
 
 namespace fs = std::filesystem;
 
-// The usual numbers of inputs take about 20 s together.
+// The usual numbers of inputs together take about 20 s.
 const std::vector<TargetEntry>& targets() {
   static const std::vector<TargetEntry> all = {
       {"config", "TOML experiments, --set and environment: parsed, checked, echoed and parsed again", 6000,
@@ -51,7 +51,7 @@ std::vector<std::string> corpus_of(const Place& place, const std::string& name) 
 
 void write_plain(const std::string& path, const std::string& content) {
   std::error_code ignored;
-  fs::remove(path, ignored);  // HDF5 takes a file that it has open for the one of the same inode
+  fs::remove(path, ignored);  // HDF5 identifies an open file by its inode, which a new file must not reuse
   std::ofstream file(path, std::ios::binary);
   if (!file.write(content.data(), static_cast<std::streamsize>(content.size())) || !file.flush())
     throw std::runtime_error(path + ": cannot be written");

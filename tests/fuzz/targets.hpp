@@ -1,4 +1,4 @@
-// The makers behind the names, a file for each room.
+// The makers behind the names; each room has a file.
 #pragma once
 
 #include "tests/fuzz/target.hpp"

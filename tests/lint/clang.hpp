@@ -1,5 +1,5 @@
-// What clang-tidy 14 (`make analyze`) lacks of g++ 12: names of newer features of processors, and the builtin behind
-// std::source_location. Nothing that is built includes this file.
+// Supplies what clang-tidy 14 (`make analyze`) lacks beside g++ 12: names of newer processor features, and the builtin
+// behind std::source_location. Nothing that is built includes this file.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The house rules that a program can see. Each rule is a function that prints what breaks it; silence is a pass.
+# Checks the house rules that a program can see. Each rule is a function that prints violations; silence is a pass.
 set -u
 cd "$(dirname "$0")/../.."
 sources() { git ls-files --cached --others --exclude-standard 'src/*' 'cuda/*' 'tests/*' | grep -E '\.(cpp|hpp|cu|cuh)$' | while read -r f; do [ -e "$f" ] && echo "$f"; done; }
@@ -31,7 +31,7 @@ room_namespaces() {
       print FILENAME ":" FNR ": opens another namespace than that of its room" }'
 }
 
-# No type and no function has one name in the headers of two rooms, but for overload sets of one meaning.
+# No type and no function may have the same name in the headers of two rooms, except overload sets of one meaning.
 OVERLOADS='name_of device_options part_of'
 one_name_one_room() {
   sources | grep -E '^src/.*\.hpp$' | xargs awk -v overloads="$OVERLOADS" '
@@ -77,7 +77,7 @@ long_files() { sources | xargs wc -l | awk '$2 != "total" && $1 > 350 { print $2
 long_lines() { sources | xargs awk '/clang-format off/ { table = 1 } /clang-format on/ || FNR == 1 { table = 0 } length($0) > 120 && !table { print FILENAME ":" FNR ": " length($0) " columns, more than 120" }'; }
 pragma_once() { sources | grep -E '\.(hpp|cuh)$' | xargs grep -L '#pragma once' | sed 's|$|: no #pragma once|'; }
 
-# Absence is a file, not an #if: at most one conditional in a thousand lines of src/.
+# Alternatives are files, not #if: src/ may have at most one conditional in a thousand lines.
 conditionals() {
   local found lines
   found=$(sources | grep '^src/' | xargs grep -nE '^#\s*(if|ifdef|ifndef|elif)\b')
@@ -85,17 +85,17 @@ conditionals() {
   [ "$(printf '%s' "$found" | grep -c .)" -gt $((lines / 1000 + 1)) ] && echo "$found"
 }
 
-# Registered by name, documented by name.
+# Every all-reduce that is registered by name is documented by name.
 price_list() {
   local list=configs/strategies/ALLREDUCE.md
   sed -nE 's/.*#define ECHELON_(DEVICE_)?ALLREDUCE\(X\)//p' src/comm/collective/algorithms.hpp | grep -oE 'X\([a-z_]+\)' | tr -d 'X()' |
     while read -r name; do grep -qE "^\| *\`$name\`" "$list" 2>/dev/null || echo "$list: no row for the all-reduce \`$name\`"; done
 }
 
-# Pages: text outside of ``` fences for links; every line counts for the width.
+# Rules for pages: links are looked for outside of ``` fences; every line counts for the width.
 pages() { git ls-files --cached --others --exclude-standard '*.md' | while read -r f; do [ -e "$f" ] && echo "$f"; done; }
 page_lines() { pages | xargs awk 'length($0) > 120 { print FILENAME ":" FNR ": " length($0) " columns, more than 120" }'; }
-page_links() { # [text](path) and ![text](path), relative to the page; addresses and anchors of the page itself are left out
+page_links() { # [text](path) and ![text](path), relative to the page; skips web addresses and anchors of the page
   pages | while read -r page; do
     awk '/^ *```/ { fence = !fence; next } !fence { gsub(/`[^`]*`/, ""); while (match($0, /\]\([^)]+\)/)) {
       print FNR "\t" substr($0, RSTART + 2, RLENGTH - 3); $0 = substr($0, RSTART + RLENGTH) } }' "$page" |
@@ -105,7 +105,7 @@ page_links() { # [text](path) and ![text](path), relative to the page; addresses
       done
   done
 }
-# The answers of "To change X, go to Y" are files of src/.
+# Every answer of "To change X, go to Y" must be a file of src/.
 page_index() {
   awk '/^## / { wanted = /To change X/ } wanted && /^\|/ { print FNR "\t" $0 }' src/README.md |
     while IFS=$'\t' read -r line row; do

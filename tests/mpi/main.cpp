@@ -1,8 +1,8 @@
-// The ring under mpirun: MPI starts once, every rank runs the same test cases in the same order, and after each case
-// all ranks agree on its verdict, so that a failure anywhere is a failure everywhere.
+// Main program of the ring under mpirun: MPI starts once, every rank runs the same test cases in the same order, and
+// after each case all ranks agree on its verdict, so that a failure on one rank fails the case on all.
 //
-// Only rank 0 writes to standard output; another rank's report comes at the end, on standard error, if it failed. A
-// rank that stays in one place for too long says where, and ends the ring.
+// Only rank 0 writes to standard output; a failed rank prints its report at the end, on standard error. A rank that
+// stays in one place for too long says where, and ends the ring.
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
@@ -24,7 +24,7 @@ constexpr double kStuck_s = 120;
 
 MpiWorld* world = nullptr;
 
-// Where this rank is, and a thread that watches how long it stays there.
+// Tells where this rank is; a thread watches how long it stays there.
 class Watch {
  public:
   Watch() : thread_([this] { run(); }) {}
@@ -45,7 +45,7 @@ class Watch {
       const std::lock_guard lock(mutex_);
       if (now_s() - since_s_ < kStuck_s) continue;
       std::fprintf(stderr, "rank %d: %g s %s; ending the ring\n", ring_rank(), kStuck_s, place_.c_str());
-      std::this_thread::sleep_for(std::chrono::seconds(2));  // let the others speak too
+      std::this_thread::sleep_for(std::chrono::seconds(2));  // time for the other ranks to print
       std::_Exit(kExitLostRank);
     }
   }
@@ -60,7 +60,7 @@ void wait_for(Transport& transport, Request request) {
   while (!transport.test(request)) std::this_thread::yield();
 }
 
-// Rank 0 collects every rank's verdict and tells all what they come to.
+// Rank 0 collects every rank's verdict and sends the result to all.
 bool agree(Transport& control, Watch& watch, const std::string& test, bool passed) {
   const std::string after = " for the verdict on \"" + test + "\"";
   char verdict = passed ? 1 : 0;

@@ -1,4 +1,4 @@
-// What the tests under MPI share: one start of MPI, of which each test takes transports.
+// Shared by the tests under MPI: MPI starts once, and each test takes transports from it.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace echelon::test {
 
-// A message space of its own over all ranks; every rank asks at the same place. It must be gone before the test ends.
+// Returns a new message space over all ranks; every rank calls this at the same place. It must not outlive the test.
 std::unique_ptr<Transport> ring_transport();
 int ring_rank();
 int ring_size();

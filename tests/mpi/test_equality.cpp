@@ -1,4 +1,4 @@
-// k replicas under MPI end with the weights of 1 replica of the k-fold batch, for every algorithm; and with equal bits.
+// k replicas under MPI end with the weights of 1 replica of the k-fold batch, for every algorithm, and with equal bits.
 #include <catch2/catch.hpp>
 
 #include "base/checksum.hpp"

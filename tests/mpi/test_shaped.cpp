@@ -1,4 +1,4 @@
-// Messages of real ranks slowed down ([network]): the contract of a transport, and cards that processes share.
+// Slowed messages of real ranks ([network]) keep a transport's contract, and processes share cards.
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -38,7 +38,7 @@ TEST_CASE("processes of one host share its card", "[shaped][four]") {
   if (receives) request = transport->irecv(rank - 2, 3, data.data(), data.size());
   while (request.valid() && !transport->test(request)) std::this_thread::yield();
   const double seconds = now_s() - start_s;
-  // Both messages pass one card: the last receiver waits for both.
+  // Both messages pass through one card, so the last receiver waits for both.
   const double last_s = group.max(receives ? seconds : 0);
   CHECK(last_s > 1.9 * card_s(shape, data.size()));
   if (receives) CHECK(data.back() == rank - 2);

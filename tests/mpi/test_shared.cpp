@@ -1,4 +1,4 @@
-// Memory that ranks share, by MPI's windows.
+// Memory that ranks share through MPI's windows.
 #include <catch2/catch.hpp>
 
 #include "comm/engine.hpp"

@@ -1,4 +1,4 @@
-// All-reduces in memory that the ranks of this host share, between processes.
+// All-reduces between processes in memory that the ranks of a host share.
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -24,7 +24,7 @@ std::size_t wrong_sums(const std::vector<float>& data, std::size_t call) {
   return wrong;
 }
 
-// Mappings of this process whose line ends so.
+// Counts the mappings of this process whose line ends with `name`.
 int mapped(const std::string& name) {
   std::ifstream maps("/proc/self/maps");
   int count = 0;

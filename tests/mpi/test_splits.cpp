@@ -1,4 +1,4 @@
-// Split models under MPI end with the weights of the unsplit one.
+// Split models under MPI must end with the weights of the unsplit one.
 #include <catch2/catch.hpp>
 
 #include "comm/group.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace test;
 
-// Each rank holds its part; together, every replica's.
+// Each rank holds its part; together the ranks hold every replica's weights.
 void check_split(const SplitRun& run) {
   std::vector<double> weights = train_split_rank(ring_transport(), run).weights, holders;
   for (const double weight : weights) holders.push_back(weight == 0 ? 0 : 1);

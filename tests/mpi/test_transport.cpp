@@ -32,7 +32,7 @@ TEST_CASE("MPI keeps the transport's contract", "[comm]") {
 
 TEST_CASE("some of the ranks keep the transport's contract on MPI", "[comm]") {
   const std::shared_ptr<Transport> whole = test::ring_transport();
-  std::vector<int> members;  // all but the first
+  std::vector<int> members;  // all but the first rank
   for (int rank = whole->size() > 1 ? 1 : 0; rank < whole->size(); ++rank) members.push_back(rank);
   if (whole->size() == 1 || whole->rank() > 0) {
     const auto part = make_part_transport(whole, members, 16);
@@ -48,7 +48,7 @@ TEST_CASE("some of the ranks keep the transport's contract on MPI", "[comm]") {
 TEST_CASE("a receive that is given up is over, whether its message comes or not", "[comm][several]") {
   const std::unique_ptr<Transport> transport = test::ring_transport();
   const int k = transport->size(), right = (transport->rank() + 1) % k, left = (transport->rank() + k - 1) % k;
-  REQUIRE(k > 1);  // by the tag: run_tests.sh
+  REQUIRE(k > 1);  // ensured by the tag (run_tests.sh)
   std::vector<char> never(1000), late(3000000), sent(late.size(), 'x');
   Request none = transport->irecv(left, 21, never.data(), never.size());
   Request some = transport->irecv(left, 22, late.data(), late.size());
@@ -59,7 +59,7 @@ TEST_CASE("a receive that is given up is over, whether its message comes or not"
   char byte = 0;
   Request idle = transport->irecv(left, 23, &byte, 1);
   for (const double until_s = now_s() + 30; transport->abandoned() > 0 && now_s() < until_s;)
-    CHECK_FALSE(transport->test(idle));  // polls for those that were given up too
+    CHECK_FALSE(transport->test(idle));  // also polls for receives that were given up
   CHECK(transport->abandoned() == 0);
   if (!transport->test(send)) transport->cancel(send);
   transport->cancel(idle);
@@ -68,7 +68,7 @@ TEST_CASE("a receive that is given up is over, whether its message comes or not"
 TEST_CASE("a message may be larger than 2 GiB", "[comm][slow][pair]") {
   constexpr std::size_t kBytes = (std::size_t{1} << 31) + 12345;
   const std::unique_ptr<Transport> transport = test::ring_transport();
-  REQUIRE(transport->size() == 2);  // by the tag: run_tests.sh
+  REQUIRE(transport->size() == 2);  // ensured by the tag (run_tests.sh)
   if (test::skip_without(available_bytes() > 4 * kBytes, test::Lacks::memory, "needs 8 GiB of free memory")) return;
   std::vector<char> data(kBytes);
   if (transport->rank() == 0) {
