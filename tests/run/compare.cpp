@@ -9,7 +9,7 @@
 namespace echelon::test {
 namespace {
 
-// The numbers of a run's records of this type that do not depend on time, a row for each record.
+// Returns the numbers of a run's records of this type that do not depend on time, a row per record.
 std::vector<std::vector<double>> figures_of(const TrainedRun& run, const char* type) {
   std::vector<std::vector<double>> rows;
   for (const nlohmann::json& record : run.trial.metrics(run.name)) {
@@ -28,7 +28,7 @@ void check_records(const TrainedRun& run, const TrainedRun& expected, const char
   CHECK((figures == figures_of(expected, type)));
 }
 
-// Values that differ, but for the sign of a zero.
+// Counts the values that differ; zeros of either sign are equal.
 std::size_t count_different(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return std::max(a.size(), b.size());
   std::size_t count = 0;

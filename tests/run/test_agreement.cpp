@@ -1,4 +1,4 @@
-// Replicas that no longer hold the same weights, or could not: named by rank and step, exit codes 5 and 3.
+// Replicas that lost their common weights, or could not have them: they are named by rank and step, with codes 5 and 3.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 

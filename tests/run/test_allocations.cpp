@@ -1,4 +1,4 @@
-// Heap allocations of a step: the same in each run of one build, and a figure of `echelon compare` with an exact rule.
+// Heap allocations of a step are equal in all runs of one build; `echelon compare` has an exact rule for them.
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -22,7 +22,7 @@ TEST_CASE("runs of one build have equal allocations a step, and one more is a re
   };
   const json base = json::parse(read_file_whole(path_of("base")));
   json fresh = json::parse(read_file_whole(path_of("fresh")));
-  if (!base.contains("allocations_per_step")) return;  // a sanitised program
+  if (!base.contains("allocations_per_step")) return;  // a sanitised program does not count them
   CHECK(base["allocations_per_step"] > 0);
   CHECK(base["allocated_bytes_per_step"] > base["allocations_per_step"]);
   CHECK(base["allocations_per_step"] == fresh["allocations_per_step"]);

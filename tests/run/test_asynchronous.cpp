@@ -1,5 +1,5 @@
 // The asynchronous parameter server as a user runs it, with a bound of staleness and without: who waits for whom,
-// meetings at ends of epochs, servers inside the workers and on ranks of their own; runs are stopped, saved and
+// meetings at ends of epochs, servers inside the workers and on ranks of their own. Runs are stopped, saved and
 // resumed.
 #include <fmt/format.h>
 
@@ -28,14 +28,14 @@ test::Sets stale_synchronous(int bound, const test::Sets& more = {}) {
                     more);
 }
 
-// Stops a rank for 0.8 s, twice: long enough for the others to come to their bound on a busy machine too.
+// Stops a rank twice for 0.8 s, so long that the others reach their bound on a busy machine too.
 std::string pauses(int rank) {
   return fmt::format(
       "running; for i in 1 2; do kill -STOP $(rank {0}); sleep 0.8; kill -CONT $(rank {0}); sleep 0.1; done; wait $pid",
       rank);
 }
 
-// staleness.json of the newest attempt is complete, and the summary has the same figures.
+// Checks that staleness.json of the newest attempt is complete and agrees with the summary.
 void check_staleness(const test::Trial& trial, const json& summary, std::size_t workers) {
   const json record = json::parse(read_file_whole(trial.attempt() + "/staleness.json"));
   REQUIRE(record["workers"].size() == workers);
@@ -85,8 +85,8 @@ TEST_CASE("asynchronous workers train to the end under any rules, on MPI", "[run
     CHECK(summary["staleness_largest"].get<double>() <= 3);  // (2 s + 1) (k - 1) / S
   const double rate = summary["samples_per_s"]["median"], entered = summary["rate_samples"];
   CHECK(rate == Approx(entered / summary["rate_s"].get<double>()));
-  // Of all workers, of which rank 0 is a third; 800 samples an epoch. The last steps of some are beyond the rate's
-  // time.
+  // The count covers all workers, of which rank 0 is a third; an epoch has 800 samples. Some workers may take their
+  // last steps after the time over which the rate is measured.
   CHECK(summary["samples_trained"].get<double>() > 0.34 * 12 * 800);
   CHECK(summary["wire_bytes_per_step"].get<double>() ==
         Approx(summary["formula_bytes_per_step"].get<double>()).epsilon(0.02));
@@ -112,7 +112,7 @@ TEST_CASE("with a worker that is stopped now and then, the bound holds the other
     CHECK(by_worker["waited_s"][0].get<double>() > 0.3);
     CHECK_THAT(outcome.out, Contains("waits for the slowest worker: up to "));
   } else {
-    CHECK(by_worker["largest"][1].get<double>() > 5);  // what worker 0 did meanwhile
+    CHECK(by_worker["largest"][1].get<double>() > 5);  // updates of worker 0 meanwhile
     CHECK(by_worker["waited_s"][0] == 0);
   }
 }
@@ -131,7 +131,7 @@ TEST_CASE("an asynchronous run goes on with another number of servers, and witho
   CHECK(run.summary()["test_accuracy"].get<double>() > 0.7);
 }
 
-// Each stage has servers of its own; the ranks of a replica come to meetings together, though one is stopped now and
+// Each stage has its own servers. The ranks of a replica come to meetings together, although one is stopped now and
 // then while a call is on its way.
 TEST_CASE("asynchronous replicas of two stages train to the end, meet, stop and go on", "[run]") {
   const test::Trial trial;
@@ -152,15 +152,15 @@ TEST_CASE("asynchronous replicas of two stages train to the end, meet, stop and 
   for (const json& row : trial.metrics()) {
     if (row["type"] != "snapshot") continue;
     ++snapshots;
-    CHECK(row["test_loss"].get<double>() > 0);  // of the last stage, by the first
+    CHECK(row["test_loss"].get<double>() > 0);  // the last stage's loss, recorded by the first
   }
   CHECK(snapshots > 0);
-  // Steps are those of rank 0; the other replica, which goes on where it was, may have more or less to do.
+  // Steps are those of rank 0; the other replica, which resumes where it was, may have more or fewer steps left.
   CHECK(summary["wire_bytes_per_step"].get<double>() ==
         Approx(summary["formula_bytes_per_step"].get<double>()).epsilon(0.4));
 }
 
-// Means over three seeds are compared with ECHELON_TEST_ALL=1; one seed of 297 test images is that much coarser.
+// ECHELON_TEST_ALL=1 compares means over three seeds; one seed of 297 test images is coarser by that much.
 TEST_CASE("digits: asynchronous training of 4 workers reaches the accuracy of no codec within a point",
           "[run][slow][real][sampled]") {
   const std::vector<const char*> seeds = test::sampled(std::vector<const char*>{"1", "2", "3"}, 1, "seeds of codecs");
@@ -210,7 +210,7 @@ TEST_CASE("a server of an asynchronous run that stops ends the job with 7, by na
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == kExitLostRank);
-  // A worker may wait for the other one, which waits for the server.
+  // A worker may wait for the other worker, which waits for the server.
   CHECK_THAT(outcome.err, Contains("for rank 2") || Contains("the process of rank 2 on"));
 }
 
@@ -243,10 +243,10 @@ TEST_CASE("the oscillation of the loss is over the samples of all replicas, howe
     if (row["type"] == "step") losses.push_back(row["loss"].get<double>());
   CHECK(losses.size() == 136);
   CHECK(alone == Approx(loss_oscillation(losses)).epsilon(1e-9));
-  // In double: a sum in another order changes a loss by about 1e-16, which 136 steps amplify, in f32 by up to 1e-3.
+  // Another order of sums changes a loss by about 1e-16 in double, which 136 steps amplify; in f32 by up to 1e-3.
   CHECK(train(3, "together", {}) == Approx(alone).epsilon(1e-8));
   const test::Sets averaging = {"exchange.strategy=averaging", "exchange.averaging.period=1"};
-  CHECK(train(3, "averaging", averaging) == Approx(alone).epsilon(1e-8));  // replicas with the weights of one
+  CHECK(train(3, "averaging", averaging) == Approx(alone).epsilon(1e-8));  // the replicas have the same weights as one
   CHECK(train(3, "asynchronous", asynchronous()) > 0);
 }
 

@@ -1,4 +1,4 @@
-// Images moved and mirrored in training, whatever the number of replicas.
+// Training images are moved and mirrored in the same way for any number of replicas.
 #include <catch2/catch.hpp>
 
 #include "tests/run/compare.hpp"

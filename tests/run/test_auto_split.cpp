@@ -11,7 +11,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// "710.17 MiB" of the row that ends with "chosen", in MiB.
+// Reads "710.17 MiB" in the row that ends with "chosen", in MiB.
 double predicted_mb(const std::string& out) {
   std::istringstream lines(out);
   for (std::string line; std::getline(lines, line);) {
@@ -27,7 +27,7 @@ double predicted_mb(const std::string& out) {
 
 TEST_CASE("a model that does not fit a rank is split by itself, and holds what was predicted", "[run]") {
   const test::Trial trial;
-  // Two replicas take 0.59 MiB each, shards 0.41.
+  // Two replicas take 0.59 MiB each, two shards 0.41 MiB each.
   test::Sets sets = {"batch.global=8", "data.test=\"\"", "train.steps=4", "device.memory_limit_mb=0.5"};
   const test::Outcome whole = trial.train(2, sets);
   CHECK(whole.code == 6);

@@ -1,5 +1,5 @@
-// exchange.algorithm = "auto" as a user runs it: chosen, told, kept, and kept to; and what it chooses from that does
-// not change a result.
+// exchange.algorithm = "auto" as a user runs it: the choice is made, printed, stored and kept, and the candidates that
+// do not change a result leave it unchanged.
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
@@ -18,7 +18,7 @@ std::string read(const std::string& path) {
   return text.str();
 }
 
-// The choice that autotune.txt ends with.
+// Returns the choice with which autotune.txt ends.
 std::string chosen(const std::string& attempt) {
   const std::string text = read(attempt + "/autotune.txt");
   const auto at = text.find("chosen    ");
@@ -86,7 +86,7 @@ TEST_CASE("helpers and the number of messages in flight change no weight", "[run
   std::string config = read(trial / "trial.toml");
   const std::string zoo = "zoo = \"digits_cnn\"\n";
   config.erase(config.find(zoo), zoo.size());
-  // 263 KiB of gradients, one bucket: helpers take up what has 128 KiB.
+  // One bucket holds 263 KiB of gradients; helper threads take part from 128 KiB on.
   std::ofstream(trial / "trial.toml") << config + R"(
 [[model.layers]]
 type = "flatten"

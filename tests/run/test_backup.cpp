@@ -20,7 +20,7 @@ test::Sets backup(const test::Sets& more = {}) {
 
 TEST_CASE("without backup workers 3 ranks train as one replica does, and resume to the same bits", "[run]") {
   const test::Trial trial;
-  const test::Sets exact = {"device.kind=reference", "device.dtype=f64"};  // sums in another order differ by 1e-16
+  const test::Sets exact = {"device.kind=reference", "device.dtype=f64"};  // another order of sums differs by 1e-16
   const test::Sets sets = test::with(exact, {"exchange.backup.replicas=0", "exchange.backup.period=20"});
   const test::TrainedRun whole = train_run(trial, "whole", {{3, {}}}, backup(sets));
   const test::TrainedRun cut =
@@ -64,9 +64,9 @@ TEST_CASE("a worker that is stopped for a while delays no step where servers hav
   REQUIRE(outcome.code == kExitOk);
   CHECK_THAT(outcome.out, Contains("1 server beside the workers"));
   const auto summary = nlohmann::json::parse(read_file_whole(trial.attempt() + "/summary.json"));
-  REQUIRE(summary["samples_dropped"].size() == 4);  // of the server none
+  REQUIRE(summary["samples_dropped"].size() == 4);  // workers only, not the server
   CHECK(summary["samples_dropped"][3] == 0);
-  CHECK(summary["samples_dropped"][2].get<double>() >= 2 * 15);  // of the steps that the others took meanwhile
+  CHECK(summary["samples_dropped"][2].get<double>() >= 2 * 15);  // from the steps that the others took meanwhile
 }
 
 TEST_CASE("a run with backup workers is stopped by a signal to any rank, and goes on with another number",

@@ -1,4 +1,4 @@
-// The refusals of tests/support/bad_configs.cpp as a person meets them: exit code 2, one line that names the file.
+// The refusals of tests/support/bad_configs.cpp as a user sees them: exit code 2, and one line that names the file.
 #include <catch2/catch.hpp>
 
 #include "base/atomic_file.hpp"

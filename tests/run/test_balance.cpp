@@ -14,7 +14,7 @@ namespace {
 using Catch::Contains;
 using test::train_run;
 
-// Replica 1 needs twice as long for a sample.
+// Makes replica 1 need twice as long per sample.
 test::Sets unequal(const test::Sets& more = {}) {
   const std::string pace = std::to_string(0.8 / test::patience());  // slower than the ops themselves in any build
   return test::with({"device.kind=reference", "device.dtype=f64", "device.pace_ms=-1", "device.paced_gflops=" + pace,
@@ -31,7 +31,7 @@ TEST_CASE("a slow replica takes fewer samples of a step, and the weights are the
   const test::TrainedRun even = train_run(trial, "even", {{2}}, sets);
   const test::TrainedRun balanced = train_run(trial, "balanced", {{2}}, test::with(sets, {"data.balance=speed"}));
   INFO(balanced.out);
-  // "shared 32 16 instead of 24 24"; where the machine is loaded the pace is not held, and less is moved.
+  // "shared 32 16 instead of 24 24"; on a loaded machine the pace is not held, and fewer samples move.
   const std::size_t at = balanced.out.find("the next steps are shared ");
   REQUIRE(at != std::string::npos);
   std::istringstream numbers(balanced.out.substr(at + 26));
@@ -58,8 +58,8 @@ TEST_CASE("ranks on devices of two kinds train together as on one", "[run][balan
       train_run(trial, "shared", {{2}}, test::with(sets, test::with(unlike_devices, {"data.balance=speed"})));
   INFO(unlike.out);
   CHECK_THAT(unlike.out, Contains("1 thread, AVX") && Contains("; 1: ") && Contains("plain loops"));
-  // How far rounding alone drives two trainings apart here: in f32, on either kind of device. That is far below the
-  // 1e-2 and more of a sample that is lost or counted twice.
+  // Measures how far rounding alone drives two trainings apart: in f32, on either kind of device. That is far below the
+  // 1e-2 and more that a sample lost or counted twice would cause.
   const test::TrainedRun plain =
       train_run(trial, "plain", {{2}}, test::with(sets, {"device.kind=reference", "device.dtype=f32"}));
   const std::vector<double> one = alike.values("weights");

@@ -16,7 +16,7 @@ using namespace echelon::test;
 
 namespace {
 
-// A model of the zoo whose data does not exist: the samples are random.
+// Writes a config whose model is in the zoo and whose data does not exist: the samples are random.
 std::string write_config(const TempFolder& folder) {
   const std::string path = folder / "digits.toml";
   write_file_whole(path,
@@ -32,7 +32,7 @@ Outcome bench(const TempFolder& folder, const std::string& config, std::vector<s
   return run_echelon(words, {.cwd = folder.path()});
 }
 
-// The number after `"key": ` in one line of JSON; NaN where there is none.
+// Returns the number after `"key": ` in one line of JSON; NaN where there is none.
 double number_of(const std::string& json, const std::string& key) {
   const std::size_t at = json.find("\"" + key + "\":");
   return at == std::string::npos ? std::nan("") : std::strtod(json.c_str() + at + key.size() + 3, nullptr);
@@ -84,7 +84,7 @@ TEST_CASE("bench control counts the messages of ranks that were not started, and
                                   {.cwd = folder.path()});
   INFO(run.err << run.out);
   REQUIRE(run.code == 0);
-  // 15 links of a tree carry a sum of 80 bytes up and down.
+  // 15 links of a tree each carry a sum of 80 bytes up and down.
   for (const char* part :
        {"16 ranks", "40 ranks", "control words", "4 / 1.9", "320 / 150", "halving_doubling", "direct"})
     CHECK_THAT(run.out, Catch::Contains(part));
@@ -123,7 +123,7 @@ TEST_CASE("bench step's table paces the paced device", "[bench]") {
   const Outcome made = bench(folder, config, {"--json", "--table", table});
   INFO(made.err);
   REQUIRE(made.code == 0);
-  // The same rows at 2 ms each: long enough for a busy machine to sleep them right.
+  // The second table has the same rows at 2 ms each, so long that a busy machine sleeps them right.
   std::ifstream lines(table);
   std::string slow;
   int rows = 0;

@@ -1,4 +1,4 @@
-// The relocatable bundle: unpacked elsewhere, it runs on its own libraries alone.
+// The relocatable bundle must run elsewhere with only its own libraries.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -15,14 +15,14 @@ namespace {
 
 fs::path build_folder() { return fs::path(echelon_binary()).parent_path().parent_path(); }
 
-// The checkout around the build folder.
+// Returns the checkout around the build folder.
 fs::path checkout() {
   fs::path folder = build_folder();
   while (!fs::exists(folder / "tests/tools/bundle.sh") && folder.has_relative_path()) folder = folder.parent_path();
   return folder;
 }
 
-// Lines of `ldd` under the bundle's library path that name a library outside of it, glibc and CUDA apart.
+// Returns the lines of `ldd` that name a library outside the bundle, under its library path, except glibc and CUDA.
 std::string strangers(const std::string& root, const std::string& file) {
   Command ldd{.argv = {"ldd", file}, .cwd = "", .env = {{"LD_LIBRARY_PATH", root + "/lib"}}};
   std::istringstream lines(run_process(ldd).out);
@@ -35,14 +35,14 @@ std::string strangers(const std::string& root, const std::string& file) {
   return found;
 }
 
-// Root may, where its container lets it.
+// Root may mount where its container permits it.
 bool may_mount() {
   const Outcome tried =
       run_process({.argv = {"unshare", "-m", "sh", "-c", "mount --bind /tmp /mnt"}, .cwd = "", .env = {}});
   return tried.code == 0;
 }
 
-// `command` where Debian's Open MPI lies hidden behind empty folders (may_mount).
+// Runs `command` with Debian's Open MPI hidden behind empty folders (may_mount).
 Command without_open_mpi(const Command& command) {
   Command hidden = command;
   std::string script = "empty=$(mktemp -d) && for f in";

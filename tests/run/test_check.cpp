@@ -1,4 +1,4 @@
-// `echelon check` on data that is there: the plan's numbers against ones worked out by hand.
+// Compares the numbers that `echelon check` plans on existing data with numbers worked out by hand.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@
 namespace echelon::test {
 namespace {
 
-// 100 samples of (1, 28, 28) in 4 files, and an experiment on them.
+// Holds 100 samples of (1, 28, 28) in 4 files, and an experiment on them.
 struct Setup {
   TempFolder folder;
   std::string config = folder / "lenet.toml";
@@ -47,7 +47,7 @@ TEST_CASE("the plan counts shards, batch, steps, parameters, memory and bytes on
   const Setup setup;
   const Outcome plan = setup.check({"--replicas", "4", "--hosts", "2"});
   CHECK(plan.code == kExitOk);
-  // LeNet: 320 + 18,496 + 401,536 + 1,290 parameters; ring: 2 (k - 1) gradients of 4 bytes.
+  // LeNet has 320 + 18,496 + 401,536 + 1,290 parameters; a ring sends 2 (k - 1) gradients of 4 bytes.
   const double gradients = 4.0 * 421642;
   says(plan, {"100 samples of (1, 28, 28), 10 classes, u8 in 4 files", "4 on 2 hosts (at most 2 a host)",
               "16 = micro-batch 2 x accumulation 2 x 4 replicas", "by record (auto), 4 files for 4 replicas",
@@ -56,7 +56,7 @@ TEST_CASE("the plan counts shards, batch, steps, parameters, memory and bytes on
                           gradients / 1048576, gradients / 1048576),
               fmt::format("ring all-reduce in 1 bucket: {:.2f} MiB a step over all ranks", 6 * gradients / 1048576),
               "conv1", "warning: no data.test"});
-  // Files of 40, 30, 20 and 10 samples.
+  // The files have 40, 30, 20 and 10 samples.
   const Outcome files = setup.check({"--replicas", "4", "--hosts", "2", "--set", "data.sharding=file"});
   says(files, {"by file, 4 files for 4 replicas", "replica 0: 40 samples: a0.h5", "10 an epoch, 30 in all",
                "40 samples are seen more than once in an epoch, up to 4 times (data.ragged = \"wrap\"; data.sharding = "
@@ -87,7 +87,7 @@ TEST_CASE("one replica exchanges nothing; many small buckets cost the same bytes
 
 TEST_CASE("one rank that stands for several replicas is planned with their shares", "[config]") {
   const Setup setup;
-  // 4 and 12 of the 16 samples of a step: files of 20 samples, and of 80, which take 7 steps.
+  // A step takes 4 and 12 of 16 samples, from files of 20 samples and of 80, which take 7 steps.
   const Outcome plan =
       setup.check({"--set", "data.as_replicas=2", "--set", "batch.shares=[1, 3]", "--set", "data.sharding=file"});
   CHECK(plan.code == kExitOk);
@@ -121,12 +121,12 @@ TEST_CASE("memory beyond the limit of a rank, or beyond this machine's, is refus
   const Outcome limit = setup.check({"--set", "device.memory_limit_mb=1"});
   CHECK(limit.code == kExitMemory);
   says(limit, {"421,642 parameters", "device.memory_limit_mb = 1 is less than the"});
-  // Two convolutions' outputs and their gradients are more than 200 KB a sample.
+  // The outputs of two convolutions and their gradients take more than 200 KB per sample.
   const Outcome machine =
       setup.check({"--replicas", "100", "--set", "batch.global=2000000", "--set", "device.kind=onednn"});
   CHECK(machine.code == kExitMemory);
   says(machine, {"421,642 parameters", "100 ranks of one host take", "this machine has"});
-#if !defined(__SANITIZE_ADDRESS__)  // whose operator new ends the process instead of throwing
+#if !defined(__SANITIZE_ADDRESS__)  // AddressSanitizer's operator new ends the process instead of throwing
   const Outcome uncountable = setup.check({"--set", "batch.global=8000000"});
   CHECK(uncountable.code == kExitMemory);
   says(uncountable, {"batches of 4000000 samples take more memory than this machine has"});
@@ -145,7 +145,7 @@ TEST_CASE("check counts the ranks of a launch: servers and the ranks of split mo
   };
   CHECK_THAT(ranks({"--ranks", "5", "--set", "exchange.strategy=server", "--set", "exchange.server.ranks=1"}),
              Catch::Contains("5 = 4 workers + 1 server"));
-  // 66 samples divide over 2 replicas of 2 ranks, not over 4 of one.
+  // 66 samples divide over 2 replicas of 2 ranks, but not over 4 replicas of one rank.
   CHECK_THAT(ranks({"--ranks", "4", "--set", "parallel.pipeline=2", "--set", "batch.global=66"}),
              Catch::Contains("mesh: data 2 x pipeline 2"));
   CHECK_THAT(ranks({"--ranks", "1", "--set", "parallel.pipeline=2"}),

@@ -1,4 +1,4 @@
-// Checkpoints of runs: written beside training or not, read back, the best of them kept, and all of them damaged.
+// Checkpoints of runs: written beside training or not, read back; the best ones are kept, and all of them get damaged.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ using Catch::Contains;
 using test::check_equal;
 using test::train_run;
 
-// Learning rates that rise until training is undone.
+// The learning rate rises until training diverges.
 const test::Sets kUndone = {"optimizer.learning_rate=1", "optimizer.warmup_epochs=4", "train.epochs=4",
                             "train.divergence_factor=1e9"};
 
@@ -25,7 +25,7 @@ struct Best {
   double loss = 1e300, accuracy = -1;
 };
 
-// Of all evaluations of all attempts.
+// Returns the best of all evaluations in all attempts.
 Best best_in(const test::Trial& trial, const std::string& metric, const std::string& run) {
   Best best;
   for (const auto& row : trial.all_metrics(run)) {
@@ -43,7 +43,7 @@ void check_best(const test::Trial& trial, const std::string& metric, const std::
   CHECK(summary["best_checkpoint"] == name);
   CHECK(summary["best_figure"] == (metric == "test_loss" ? best.loss : best.accuracy));
   CHECK(status["best_checkpoint"] == name);
-  CHECK(status["checkpoint"] != name);  // it is not the last one
+  CHECK(status["checkpoint"] != name);  // it is not the newest checkpoint
   CHECK(fs::exists(trial.run(run) + "/" + name));
   CHECK(fs::exists(trial.run(run) + "/" + status["checkpoint"].get<std::string>()));
   const test::Outcome outcome = trial.echelon({"eval", trial.run(run) + "/checkpoints/best", "test"});
@@ -86,7 +86,7 @@ TEST_CASE("the same bits whether checkpoints are written beside training, read b
       if (row["step"] > 12) rows_s += row["write_s"].get<double>();
       CHECK(row["bytes"] > 200000);
     }
-    REQUIRE(steps.size() >= 24);  // that of step 12 may be written after the row was cut
+    REQUIRE(steps.size() >= 24);  // the row of step 12's checkpoint may be written after the cut
     CHECK((steps.front() == 1 && steps.back() == 25));
     CHECK(rows_s == Approx(write_s));
   }
@@ -98,7 +98,7 @@ TEST_CASE("the best checkpoint is kept beside the newest, over a resume too", "[
   test::Sets sets = test::with(kUndone, {"checkpoint.keep=1", "checkpoint.keep_best=" + metric});
   REQUIRE(trial.train(0, test::with(sets, {"train.steps=60"})).code == 0);
   check_best(trial, metric);
-  sets.push_back("evaluate.every_steps=3");  // another experiment, whose evaluations lie between epochs too
+  sets.push_back("evaluate.every_steps=3");  // another experiment, with evaluations between ends of epochs too
   sets.push_back("name=often");
   const test::Outcome often = trial.train(2, sets);
   INFO(often.out << often.err);

@@ -1,4 +1,4 @@
-// Runs whose gradients are coded: resumed to the same bits, taken up by other numbers of ranks, and what they record.
+// Runs with coded gradients: they resume to the same bits, resume on other numbers of ranks, and record their traffic.
 #include <catch2/catch.hpp>
 
 #include "tests/run/compare.hpp"
@@ -6,7 +6,7 @@
 namespace echelon {
 namespace {
 
-// 51 steps in one run, and in two.
+// Trains 51 steps in one run, and in two.
 void check_resumed(int ranks, const test::Sets& sets) {
   const test::Trial trial;
   const test::TrainedRun whole = test::train_run(trial, "whole", {{ranks}}, sets);
@@ -14,7 +14,7 @@ void check_resumed(int ranks, const test::Sets& sets) {
               {.part = ""});
 }
 
-// Runs on 2, 3 and 1 ranks, one after another.
+// Trains on 2, 3 and 1 ranks, one after another.
 test::TrainedRun train_on_other_ranks(const test::Trial& trial, const test::Sets& sets) {
   return test::train_run(
       trial, "trial",
@@ -67,7 +67,7 @@ TEST_CASE("records say what a codec did", "[run]") {
                           Catch::Contains("times fewer bytes"));
   int rows = 0;
   for (const auto& row : trial.metrics()) {
-    if (row["type"] != "step" || !row.contains("codec")) continue;  // of the first, nothing has arrived when it ends
+    if (row["type"] != "step" || !row.contains("codec")) continue;  // nothing has arrived when the first step ends
     const auto& codec = row["codec"];
     ++rows;
     CHECK(codec["bytes_after"].get<double>() < codec["bytes_before"].get<double>() / 12);
@@ -80,7 +80,7 @@ TEST_CASE("records say what a codec did", "[run]") {
   const auto summary = trial.summary();
   CHECK(summary["codec"] == "threshold");
   CHECK(summary["formula_bytes_per_step"].is_null());
-  // What all ranks sent; statistics travel beside the codec, exactly.
+  // Bytes that all ranks sent; statistics travel uncoded beside the codec.
   const double wire = summary["wire_bytes_per_step"].get<double>() * 12;
   const double coded = 2 * summary["coded"]["bytes_after"].get<double>();
   CHECK(wire >= coded);

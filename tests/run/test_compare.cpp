@@ -1,4 +1,4 @@
-// `echelon compare` on real runs: equal ones, slower ones, ones that send more, and ones that must not be compared.
+// `echelon compare` on real runs: equal ones, slower ones, ones that send more, and ones that it must not compare.
 #include <catch2/catch.hpp>
 
 #include "base/atomic_file.hpp"
@@ -32,8 +32,8 @@ TEST_CASE("equal runs pass; steps that take twice as long fail with 8, in the ta
   const Sets paced = {"device.pace_ms=15", "train.epochs=4"};
   train_side(trial, "base", 3, paced);
   train_side(trial, "same", 3, with(paced, {"seed=8"}));
-  train_side(trial, "slow", 3, with(paced, {"device.pace_ms=30"}));  // far beyond the noise of a busy machine
-  // Seeds differ, so the accuracy of 201 samples does too.
+  train_side(trial, "slow", 3, with(paced, {"device.pace_ms=30"}));  // far more than the noise of a busy machine
+  // Seeds differ, so the accuracy on 201 samples differs too.
   const Outcome same = trial.echelon({"compare", "base", "same", "--tolerance", "0.3", "--tolerance", "accuracy=0.2"});
   INFO(same.out << same.err);
   CHECK(same.code == kExitOk);
@@ -123,7 +123,7 @@ TEST_CASE("weights of runs are compared by tensor: replicas beside one, other se
   REQUIRE(trial.echelon({"export", "two/trial", "--out", "two.safetensors"}).code == kExitOk);
   const Outcome file = trial.echelon({"compare", "one/trial", "two.safetensors", "--weights", "--tolerance", "1e-6"});
   INFO(file.out << file.err);
-  CHECK(file.code == kExitOk);  // in f32
+  CHECK(file.code == kExitOk);  // the runs are in f32
 
   train(1, "larger", {"model.zoo=cnn_32_64"});
   const Outcome refused = compare("one", "larger", {});

@@ -1,4 +1,4 @@
-// The words that bash offers behind the beginning of a command line, by the script that `echelon completion bash`
+// Tests the words that bash offers after the beginning of a command line, by the script that `echelon completion bash`
 // prints.
 #include <catch2/catch.hpp>
 #include <set>
@@ -9,7 +9,7 @@
 namespace echelon {
 namespace {
 
-// `words`: as bash cuts them, at spaces and at "=".
+// `words`: as bash splits them, at spaces and at "=".
 std::set<std::string> offered(const test::Trial& trial, const std::string& words) {
   const std::string script = "source <(\"$0\" completion bash); COMP_WORDS=(" + words +
                              "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _echelon; printf '%s\\n' \"${COMPREPLY[@]}\"";

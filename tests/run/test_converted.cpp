@@ -1,5 +1,5 @@
-// Converted records read back by the programs that they are for, where those are installed: TensorBoard, and the
-// compliance checker of MLPerf, pandas (Python packages tensorboard, mlperf-logging, pandas).
+// Converted records are read back by the programs for which they are made, where those are installed: TensorBoard, the
+// compliance checker of MLPerf, and pandas (Python packages tensorboard, mlperf-logging, pandas).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -26,7 +26,7 @@ events.Reload()
 print(json.dumps({tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}))
 )";
 
-// What mllog.hpp leaves to the submitter, with the name of one of MLPerf's benchmarks.
+// Adds what mllog.hpp leaves to the submitter, with the name of one of MLPerf's benchmarks.
 constexpr const char* kComplete = R"(
 import json, sys
 rows = [json.loads(line.split(":::MLLOG ", 1)[1]) for line in open(sys.argv[1])]
@@ -73,7 +73,7 @@ TEST_CASE("TensorBoard reads every number of every row back", "[run][report][con
     REQUIRE(tags[tag].size() == values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {
       CHECK(tags[tag][i][0] == values[i].first);
-      CHECK(tags[tag][i][1].get<double>() == Approx(values[i].second).epsilon(1e-6));  // floats
+      CHECK(tags[tag][i][1].get<double>() == Approx(values[i].second).epsilon(1e-6));  // stored as f32
     }
   }
 }

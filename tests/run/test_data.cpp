@@ -42,7 +42,7 @@ TEST_CASE("a table is imported and inspected; bad ones leave nothing", "[run][da
   REQUIRE(made.code == 0);
   REQUIRE_THAT(made.out, Contains("40 samples of (1, 1, 2) u8, 2 classes, in 3 files"));
   REQUIRE_THAT(run_data_verb({"inspect", folder / "made"}).out, Contains("40 samples"));
-  REQUIRE(import("good.csv", "made").code == 2);  // never written over
+  REQUIRE(import("good.csv", "made").code == 2);  // existing data is never overwritten
 
   const Outcome refused = import("bad.csv", "bad");
   REQUIRE(refused.code == 4);
@@ -102,7 +102,7 @@ TEST_CASE("output that cannot be written is an error", "[run][data]") {
                               .env = {},
                               .limit_s = 30});
   };
-  // Less than a buffer of text fails at the end of the verb, more than that within it.
+  // Less output than a text buffer fails at the end of the verb, more output fails within it.
   for (const char* verb :
        {"data inspect data/digits/train --replicas 4", "check configs/smoke/digits.toml", "check --keys", "info"}) {
     const Outcome outcome = full(verb);

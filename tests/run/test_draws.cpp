@@ -19,7 +19,7 @@ test::Sets drawing(const test::Sets& more = {}) {
                     more);
 }
 
-// Samples of the steps of all rows of one rank's metrics.
+// Sums the samples of the steps in all rows of one rank's metrics.
 double samples_of(const test::Trial& trial, const std::string& name) {
   double sum = 0;
   for (const nlohmann::json& row : trial.metrics(name))
@@ -30,7 +30,7 @@ double samples_of(const test::Trial& trial, const std::string& name) {
 }  // namespace
 
 TEST_CASE("a slow worker draws fewer batches, and all are trained", "[run]") {
-  // 51 batches of 16 an epoch on 3 workers, rank 0 4 times as slow as the others: it has 1 of 9.
+  // An epoch has 51 batches of 16 on 3 workers; rank 0, 4 times as slow as the others, takes 1 batch of 9.
   const test::Trial trial;
   const test::TrainedRun run =
       train_run(trial, "trial", {{3}}, drawing({"train.epochs=3", "device.pace_ms=20", "device.pace_factors=[4]"}));
@@ -40,7 +40,7 @@ TEST_CASE("a slow worker draws fewer batches, and all are trained", "[run]") {
   CHECK(run.summary()["test_accuracy"].get<double>() > 0.3);
   const double of_slow = samples_of(trial, "trial");
   CHECK(of_slow > 2400.0 / 9 * 0.5);
-  CHECK(of_slow < 0.75 * 800);  // 800 by shards
+  CHECK(of_slow < 0.75 * 800);  // it would train 800 samples by shards
 }
 
 TEST_CASE("what a slow worker trains after the others' last step is saved", "[run]") {

@@ -1,4 +1,4 @@
-// The config that a run stores is used again: by train, eval and export, and by one rank where it was for several.
+// A run's stored config is used again by train, eval and export, also by one rank where the run had several.
 #include <catch2/catch.hpp>
 
 #include "tests/run/trial.hpp"
@@ -11,7 +11,7 @@ using Catch::Matchers::Contains;
 TEST_CASE("a stored config whose defaults gave way to other keys is read again by every verb", "[run]") {
   for (const char* set : {"optimizer.clip_norm=1", "exchange.algorithm=mpi"}) {
     const test::Trial trial;
-    const bool first = std::string_view(set).starts_with("optimizer");  // or the second epoch, of 17 steps
+    const bool first = std::string_view(set).starts_with("optimizer");  // ends in epoch 1; else in 2; 17 steps each
     const test::Outcome run = trial.train(0, {set, first ? "train.steps=2" : "train.steps=20", "train.epochs=0"});
     REQUIRE(run.code == 0);
     CHECK_THAT(run.out, Contains(first ? "within epoch 1" : "within epoch 2"));

@@ -1,4 +1,4 @@
-// Trained models in other forms: as ONNX, run by onnxruntime beside `predict --outputs`, and with 8-bit weights.
+// Trained models in other forms: as ONNX, compared in onnxruntime with `predict --outputs`, and with 8-bit weights.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void add_images(OnnxCases& cases, const Trial& trial) {
       cases.add(run + " " + weights, exported(trial, run, weights), inputs, outputs_of(trial, run, "test", weights));
 }
 
-// Layers on tokens; both kinds of sequences have data of 7 kinds of them.
+// Makes a model on tokens; both kinds of sequence data have 7 different tokens.
 std::string on_tokens(const std::string& data, const std::string& layers) {
   return "name = \"trial\"\n[data]\n" + data +
          "[batch]\nglobal = 7\n[train]\nsteps = 9\n[optimizer]\nrule = \"adam\"\n"
@@ -66,7 +66,7 @@ std::string on_tokens(const std::string& data, const std::string& layers) {
          layers;
 }
 
-// Windows of a text, each with the next token at every place.
+// Trains on windows of a text, in which each place has the next token as label.
 std::string text_config() {
   return on_tokens("train = \"text/train\"\nsequence_length = 6\n", R"([[model.layers]]
 type = "lstm"
@@ -90,7 +90,7 @@ void add_text(OnnxCases& cases, const Trial& trial) {
             outputs_of(trial, "trial", "text/test", "trained"));
 }
 
-// Sequences of unlike length, read in both directions; each has a class.
+// Trains on sequences of different lengths, read in both directions, with one class each.
 std::string sequence_config() {
   return on_tokens("train = \"sequences/train\"\n", R"([[model.layers]]
 name = "on"

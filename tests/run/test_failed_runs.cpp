@@ -1,4 +1,4 @@
-// Runs that went wrong though every step was done: they end with 5, or with a warning in all that they leave behind.
+// Runs that went wrong although every step was done: they end with 5, or leave a warning in all their output.
 #include <catch2/catch.hpp>
 #include <utility>
 
@@ -44,7 +44,7 @@ void check_ends(const Sets& more, const std::string& says) {
 }  // namespace
 
 TEST_CASE("a run that diverges ends with 5 under every strategy, and no rank hangs", "[run][slow][failed]") {
-  // A tenth of the first loss is a limit that every loss of the first 20 steps is above.
+  // The limit is a tenth of the first loss; every loss of the first 20 steps is above it.
   check_ends({"train.divergence_factor=0.1"}, "training diverges: the loss");
 }
 

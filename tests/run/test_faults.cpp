@@ -1,6 +1,6 @@
-// What every strategy must survive, or end by in good order: a rank that is slow, stopped or killed, data that ends
-// early, one sample a shard or none, a loss that is not finite on one rank. Every strategy of the registry is tested,
-// as it is by default. What a run does that goes on without lost workers is test_lost_worker.cpp.
+// Faults that every strategy must survive, or end in an orderly way: a rank that is slow, stopped or killed, data that
+// ends early, one sample per shard or none, a loss that is not finite on one rank. Tests every strategy of the registry
+// with its defaults. test_lost_worker.cpp tests runs that go on without lost workers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,14 +25,14 @@ using test::Trial;
 using test::with;
 
 constexpr int kRanks = 3;
-constexpr std::size_t kAtOnce = 4;  // runs, of ranks that sleep most of the time
+constexpr std::size_t kAtOnce = 4;  // runs at a time, whose ranks sleep most of the time
 
 struct Way {
   std::string name;
   Sets sets;
 };
 
-// All strategies, and other ways of theirs to go through a run.
+// Returns all strategies, and variants that take another way through a run.
 std::vector<Way> ways() {
   std::vector<Way> all;
   for (const StrategyTraits& strategy : kStrategies)
@@ -42,14 +42,14 @@ std::vector<Way> ways() {
   return all;
 }
 
-// By period: rarely, so that a fast rank waits for long.
+// Makes replicas meet rarely, so that a fast rank waits for long.
 Sets meeting_rarely(const std::string& name) {
   if (name == "averaging" || name == "elastic" || name == "backup") return {"exchange." + name + ".period=20"};
   if (name == "gossip") return {"exchange.gossip.consensus_every=20"};
   return {};
 }
 
-// `train` of each way on a trial of its own, a few of them at a time; `check` of each, in their order.
+// Calls `train` for each way on a trial of its own, a few at a time, and then `check` for each, in order.
 void run_ways(const std::function<Outcome(const Way&, const Trial&)>& train,
               const std::function<void(const Way&, const Trial&, const Outcome&)>& check) {
   const std::vector<Way> all = ways();
@@ -68,7 +68,7 @@ void run_ways(const std::function<Outcome(const Way&, const Trial&)>& train,
   }
 }
 
-// Ranks as threads of one process: for what is no matter of processes.
+// Trains with ranks as threads of one process, for tests that do not depend on processes.
 Outcome train_threads(const Trial& trial, const Sets& sets) {
   std::vector<std::string> words = {"train", "trial.toml", "--local-ranks", std::to_string(kRanks)};
   for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
@@ -86,7 +86,7 @@ void check_finished(const Trial& trial, const Outcome& outcome, int epochs) {
   CHECK(last == epochs);
 }
 
-// Other files instead of the trial's: of f32, of so many samples each, of which one may be too large for f32's sums.
+// Replaces the trial's files by f32 files with these numbers of samples, one of which may overflow f32's sums.
 void write_files(const Trial& trial, const std::vector<std::int64_t>& samples, int file_of_largest = -1) {
   std::filesystem::remove_all(trial / "train");
   std::filesystem::create_directories(trial / "train");

@@ -1,4 +1,4 @@
-// eval --follow: evaluations beside a run have the figures of those inside it.
+// eval --follow: evaluations beside a run give the same figures as those inside it.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -44,7 +44,7 @@ TEST_CASE("evaluations aside, in line and distributed have equal figures", "[run
   }
   REQUIRE(epochs["all"].size() == 3);
 
-  // While it is trained: paced, so that there is something to follow.
+  // It follows a run that is still training, paced so that there is something to follow.
   const std::string follow =
       "mpirun -n 2 --oversubscribe --bind-to none \"$ECHELON_BINARY\" eval results/aside --follow --every 0.1 "
       "--patience 30 --threads 1 > follow.txt 2>&1";
@@ -67,7 +67,7 @@ TEST_CASE("evaluations aside, in line and distributed have equal figures", "[run
   for (const json& row : trial.metrics("aside"))
     if (row["type"] == "epoch") CHECK(row["test_loss"].is_null());
 
-  // One process alone finds the same; a second follower has nothing left to do; the report takes them.
+  // One process alone finds the same figures; a second follower has nothing left to do; the report includes them.
   std::filesystem::remove(trial.run("aside") + "/evaluation.jsonl");
   REQUIRE(trial.echelon({"eval", "results/aside", "--follow", "--every", "0.05", "--threads", "1"}).code == kExitOk);
   const std::map<int, json> alone = rows_by_step(trial.run("aside") + "/evaluation.jsonl");

@@ -1,4 +1,4 @@
-// [goal] of a run: it ends there where it is told to, and exits with 8 where it does not come there.
+// [goal] of a run: the run ends at the goal if told to, and exits with 8 where it does not reach it.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"

@@ -1,4 +1,4 @@
-// Gossip and Adasum as a user runs them: trained on real ranks, recorded, saved and resumed to the same bits.
+// Gossip and Adasum as a user runs them: trained on real ranks, recorded, saved, and resumed to the same bits.
 #include <catch2/catch.hpp>
 
 #include "tests/run/trial.hpp"
@@ -19,7 +19,7 @@ void run_training(const test::Trial& trial, const test::Sets& sets, const std::s
   CHECK_THAT(run.out, Contains(says));
 }
 
-// Trains, and once more in two attempts, the first of which ends at a meeting.
+// Trains in one attempt, and again in two, the first of which ends at a meeting.
 void check_resumes(const test::Trial& whole, test::Sets sets, const std::string& says) {
   run_training(whole, sets, says);
   const auto summary = whole.summary();

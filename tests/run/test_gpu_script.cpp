@@ -1,4 +1,4 @@
-// tests/tools/gpu.sh, with which a machine with a GPU is asked everything at once, on the processor of this one.
+// tests/tools/gpu.sh, which asks a machine with a GPU everything at once, run on this machine's processor.
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -33,7 +33,7 @@ Outcome gpu_sh(const TempFolder& folder, std::vector<std::string> more = {}, std
   return run_process({.argv = argv, .cwd = folder.path(), .env = {}, .limit_s = 120});
 }
 
-// Two tests of a device; the second ends with `code`, and a name has a comma.
+// Writes two tests of a device; the second ends with `code`, and a name has a comma.
 void write_tests(const TempFolder& folder, int code) {
   write_program(folder / "tests.sh",
                 "case $1 in\n--list-test-names-only) echo plain ops; echo 'halves, too' ;;\n'plain ops') "
@@ -73,7 +73,7 @@ TEST_CASE("gpu.sh asks everything of a device, keeps what went well, and compare
   CHECK_THAT(file_of(folder, "memory.txt"), Catch::Contains("lenet:8: ") && Catch::Contains("MiB on the device"));
   CHECK_THAT(file_of(folder, "graphs.txt"), Catch::Contains("left out"));
 
-  write_program(folder / "tests.sh", "exit 1\n");  // is not asked again
+  write_program(folder / "tests.sh", "exit 1\n");  // must not be called again
   const Outcome again = gpu_sh(folder, {}, {folder / "peer.sh"});
   CHECK(again.code == 0);
   CHECK_THAT(again.out, Catch::Contains("== contract: done before") && Catch::Contains("== sanitizer: done before"));

@@ -1,4 +1,4 @@
-// What changes under a run: its data grow between two starts, its checkpoints go while others read them.
+// Changes under a run: its data grow between two starts, and checkpoints vanish while others read them.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -18,12 +18,12 @@ namespace fs = std::filesystem;
 }  // namespace
 
 TEST_CASE("a run that is resumed after its data have grown says how its steps are counted", "[run][resume][data]") {
-  const Trial trial;  // 17 steps an epoch
+  const Trial trial;  // 17 steps per epoch
   const Sets sets = {"train.epochs=2", "checkpoint.every_steps=1", "device.pace_ms=20", "data.test="};
   const Outcome stopped = trial.train_and(0, sets, "reached 20; kill -USR1 $pid; wait $pid");
   INFO(stopped.out << stopped.err);
   REQUIRE(stopped.code == kExitRequeue);
-  write_shard(trial / "train/more.h5", 400, "more");  // 25 steps an epoch
+  write_shard(trial / "train/more.h5", 400, "more");  // 25 steps per epoch
   const Outcome resumed = trial.train(0, sets);
   INFO(resumed.out << resumed.err);
   REQUIRE(resumed.code == kExitOk);
@@ -55,7 +55,7 @@ TEST_CASE("followers outlive checkpoints that the run removes before they are re
     CHECK_THAT(read_file_whole(trial / fmt::format("follow.{}", i)), Contains("step 40 "));
   }
 
-  // In any case one that is gone when it is opened: listed, with its manifest, and its file is not there.
+  // Makes a checkpoint whose file vanished before it was opened: it is listed, with its manifest.
   const std::string folder = trial.run() + "/checkpoints/", last = folder + "step-00000040.h5";
   std::string manifest;
   for (const auto& entry : fs::directory_iterator(folder))

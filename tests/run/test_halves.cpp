@@ -23,7 +23,7 @@ const Sets kHalves = {"device.dtype=bf16", "device.emulate_halves=true"};
 TEST_CASE("bf16 on a CPU without instructions for it is refused with what to write", "[run][halves]") {
   const test::Trial trial;
   CHECK_THAT(trial.echelon({"info"}).out, Contains(half_instructions_text()));
-  // Every machine can be one of these.
+  // Any machine can behave as one without these instructions.
   const test::EchelonOptions small{.cwd = trial / "", .env = {{"ECHELON_MAX_ISA", "avx2"}}};
   const std::string none = "this processor, limited by ECHELON_MAX_ISA=avx2, has none of AVX512_BF16";
   CHECK_THAT(test::run_echelon({"info"}, small).out, Contains(none));
@@ -36,7 +36,7 @@ TEST_CASE("bf16 on a CPU without instructions for it is refused with what to wri
     CHECK(refused.code == kExitEnvironment);
     CHECK_THAT(refused.err, Contains(none) && Contains("echelon info") && Contains("device.emulate_halves = true"));
   }
-  // The plan may be for another machine.
+  // `check` may plan for another machine.
   const test::Outcome plan = test::run_echelon({"check", "trial.toml", "--set", "device.dtype=bf16"}, small);
   CHECK(plan.code == kExitOk);
   CHECK_THAT(plan.out + plan.err,

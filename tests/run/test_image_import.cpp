@@ -1,4 +1,4 @@
-// Imports of images as a user runs them: under mpirun, killed and given again, beside another one, trained on.
+// Imports of images as a user runs them: under mpirun, killed and repeated, beside another import, then trained on.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -81,7 +81,7 @@ TEST_CASE("an import that is killed goes on where it was; none writes into the f
   const std::string waits = folder / "in/b/0.png", picture = test::any_image(2, "in place of the pipe");
   test::put_file(waits, picture);
   fs::remove(waits);
-  REQUIRE(::mkfifo(waits.c_str(), 0600) == 0);  // reading it waits until the import is killed
+  REQUIRE(::mkfifo(waits.c_str(), 0600) == 0);  // reading it blocks until the import is killed
 
   std::string command;
   std::vector<std::string> all = words;

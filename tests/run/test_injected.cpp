@@ -1,4 +1,4 @@
-// Every line of the table of faults (slurm/FAULTS.md), tried on three ranks: runs of a second, a few at a time.
+// Tries every line of the table of faults (slurm/FAULTS.md) on three ranks, in runs of a second, a few at a time.
 // tests/tools/faults.py tries them under every strategy.
 #include <fmt/format.h>
 
@@ -22,15 +22,15 @@ using test::with;
 
 constexpr std::size_t kAtOnce = 4;
 const Sets kShort = {"train.epochs=0", "train.steps=24", "checkpoint.every_steps=8", "evaluate.every_epochs=0"};
-const std::string kSoon = "run.hang_timeout_s=3";  // where a fault leads to a hang; side by side
+const std::string kSoon = "run.hang_timeout_s=3";  // for faults that lead to a hang; runs share the machine
 
 struct Line {
   std::string fault;
   int code = 0;
-  std::vector<std::string> names = {};  // each in what is printed
+  std::vector<std::string> names = {};  // words that must be printed
   Sets sets = {};
-  bool same_weights = false;  // as without the fault
-  int or_code = -1;           // by what comes first
+  bool same_weights = false;  // as those without the fault
+  int or_code = -1;           // the other possible code, depending on what happens first
 };
 
 const std::vector<Line>& table() {
@@ -76,10 +76,10 @@ std::vector<double> weights_of(const Trial& trial) { return test::last_values(tr
 
 struct Tried {
   Outcome outcome, resumed;
-  int ended = 0;  // the code of the run with the fault, in its status
+  int ended = 0;  // exit code of the faulty run, from its status
 };
 
-// The run with the fault, and where it fails the same one without.
+// Runs with the fault and, where that fails, again without it.
 Tried try_line(const Line& line, const Trial& trial) {
   Tried tried;
   tried.outcome = trial.train(3, faulty(line));

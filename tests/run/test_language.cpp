@@ -1,4 +1,4 @@
-// Text that trained models write: predict --generate, predict --beam, BLEU of eval.
+// Text written by trained models: predict --generate, predict --beam, BLEU in eval.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -72,7 +72,7 @@ std::string repeated(const std::string& text, int times) {
   return all;
 }
 
-// The sources of a shard of made numbers, a line each.
+// Returns the sources in a shard of made-up numbers, one per line.
 std::string sources_in(const std::string& shard) {
   const h5::Reader reader(shard);
   std::vector<std::int32_t> digits(static_cast<std::size_t>(reader.info("tokens").shape[0]));
@@ -88,7 +88,7 @@ std::string sources_in(const std::string& shard) {
   return lines;
 }
 
-// "BLEU 12.34" of what eval and predict print.
+// Reads "BLEU 12.34" in the output of eval and predict.
 double bleu_in(const std::string& text) {
   const auto at = text.find("BLEU");
   REQUIRE(at != std::string::npos);
@@ -109,7 +109,7 @@ TEST_CASE("a language model writes what it has read, for a seed the same on any 
     CHECK(outcome.code == kExitOk);
     return outcome.out;
   };
-  const std::string greedy = "cdefgh\nabcdefgh\nabcdefgh\nabcdefg\n";  // beyond the windows of 8
+  const std::string greedy = "cdefgh\nabcdefgh\nabcdefgh\nabcdefg\n";  // longer than the windows of 8
   CHECK(written({"--prompt", "cd", "--temperature", "0", "--out", "copy.txt"}) == greedy.substr(0, 32) + "\n");
   CHECK(read_file_whole(trial / "copy.txt") == greedy.substr(0, 32) + "\n");
   CHECK(written({"--temperature", "0"}) == repeated("abcdefgh\n", 4).substr(0, 30) + "\n");

@@ -1,4 +1,4 @@
-// What a run leaves on the machine beside its results: nothing but temporary files that are its own.
+// A run leaves nothing on the machine beside its results, except temporary files of its own.
 #include <fmt/format.h>
 
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Contains;
 
-// All below a folder, by paths relative to it.
+// Returns all paths below a folder, relative to it.
 std::set<std::string> tree(const std::string& folder) {
   std::set<std::string> all;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
@@ -29,7 +29,7 @@ std::set<std::string> tree(const std::string& folder) {
   return all;
 }
 
-// A working folder with a home and a TMPDIR in it, and what it held at first.
+// A working folder with a home and a TMPDIR in it, and a list of what it held at first.
 struct Place {
   Place() {
     fs::create_directories(trial / "home");
@@ -37,11 +37,11 @@ struct Place {
     std::ofstream(trial / "table.csv") << "1,2,3,0\n4,5,6,1\n7,8,9,0\n";
     before = tree(trial / "");
   }
-  // The start of a command of a shell, which sets them.
+  // Returns the start of a shell command that sets both.
   std::string env() const {
     return fmt::format("env TMPDIR='{}' HOME='{}' {} ", trial / "tmp", trial / "home", test::echelon_binary());
   }
-  // Those that are new, but for the temporary files of the MPI library.
+  // Returns the new paths, except temporary files of the MPI library.
   std::set<std::string> fresh() const {
     std::set<std::string> all;
     for (const std::string& path : tree(trial / ""))
@@ -137,7 +137,7 @@ TEST_CASE("a run does not leave the folder of results, by its name or by a link"
   CHECK_THAT(outcome.err, Contains("results/trial") && Contains("elsewhere") && Contains("remove the link"));
   CHECK(trial.check({"train.steps=2"}).code == kExitEnvironment);
   CHECK(fs::is_empty(trial / "elsewhere"));
-  // The folder of all results may be a link: the user says where they go.
+  // The folder of results may be a link, because the user decides where results go.
   fs::create_directories(trial / "large");
   fs::create_directory_symlink("large", trial / "linked");
   CHECK(trial.train(0, {"train.steps=2", "run.results=linked"}).code == kExitOk);
@@ -155,7 +155,7 @@ TEST_CASE("the CUDA library is not taken from where anybody may have put one", "
       test::run_process({.argv = {"gcc", "-shared", "-fPIC", "-o", library, trial / "planted.c"}, .cwd = {}, .env = {}})
           .code == 0;
   if (test::skip_without(compiled, test::Lacks::package, "needs gcc")) return;
-  // An executable without a library beside it, whatever was built.
+  // This executable has no library beside it, whatever was built.
   fs::copy_file(test::echelon_binary(), trial / "bin/echelon");
   const std::string marker = trial / "loaded";
   const auto try_it = [&] {
@@ -171,7 +171,7 @@ TEST_CASE("the CUDA library is not taken from where anybody may have put one", "
   CHECK(!fs::exists(marker));
   fs::rename(library, trial / "bin/libechelon_cuda.so");
   CHECK(try_it().code == kExitEnvironment);
-  CHECK(fs::exists(marker));  // it would have been seen
+  CHECK(fs::exists(marker));  // so the library would have been seen
 }
 
 }  // namespace

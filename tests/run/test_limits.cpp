@@ -1,4 +1,4 @@
-// Limits of the operating system, sizes that no machine has, and readers that go away.
+// Limits of the operating system, sizes that no machine has, and readers that disappear.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -15,13 +15,13 @@ using Catch::Contains;
 using test::Outcome;
 using test::Trial;
 
-// `before; echelon train trial.toml behind`, in a shell.
+// Runs `before; echelon train trial.toml behind` in a shell.
 Outcome train_in_shell(const Trial& trial, const std::string& before, const std::string& behind) {
   const std::string command = fmt::format("{} {} train trial.toml {}", before, test::echelon_binary(), behind);
   return test::run_process({.argv = {"bash", "-c", command}, .cwd = trial / "", .env = {}, .limit_s = 60});
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which reserve terabytes of address space
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers reserve terabytes of address space
 TEST_CASE("a limit of the operating system ends a run before it begins, by name", "[run][limits]") {
   struct Case {
     std::string limit;
@@ -50,7 +50,7 @@ TEST_CASE("a limit of the operating system ends a run before it begins, by name"
 
 TEST_CASE("a batch that no machine has is refused within seconds and little memory", "[run][limits]") {
   const Trial trial;
-  // A plan of 16 bytes a sample would take 16 GB.
+  // A plan with 16 bytes per sample would take 16 GB.
   const std::string check = fmt::format("ulimit -v 4000000; exec {} check trial.toml", test::echelon_binary());
   const Outcome outcome = test::run_process(
       {.argv = {"bash", "-c", check + " --set batch.global=1000000000"}, .cwd = trial / "", .env = {}, .limit_s = 20});

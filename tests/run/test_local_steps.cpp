@@ -1,5 +1,5 @@
-// Strategies whose replicas take steps of their own, as a user runs them: trained, saved, stopped by a signal, resumed
-// on other numbers of replicas, taken up under another strategy.
+// Strategies whose replicas take their own steps, as a user runs them: trained, saved, stopped by a signal, resumed on
+// other numbers of replicas and under another strategy.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ using Catch::Contains;
 using test::check_equal;
 using test::train_run;
 
-// 17 steps an epoch: exchanges after steps 5, 10, 15, 17, 20, 25, 30, 34, ..
+// An epoch has 17 steps: exchanges follow steps 5, 10, 15, 17, 20, 25, 30, 34, ..
 test::Sets local_steps(const std::string& strategy, const test::Sets& more = {}) {
   test::Sets sets = {"exchange.strategy=" + strategy, "exchange." + strategy + ".period=5", "exchange.bucket_mb=0.01"};
   sets.insert(sets.end(), more.begin(), more.end());

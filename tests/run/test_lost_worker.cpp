@@ -15,7 +15,7 @@ namespace {
 
 using Catch::Contains;
 
-// mpirun --enable-recovery, for as long as it lives.
+// Sets mpirun --enable-recovery during its lifetime.
 struct Recovery {
   Recovery() { ::setenv("OMPI_MCA_orte_enable_recovery", "1", 1); }
   ~Recovery() { ::unsetenv("OMPI_MCA_orte_enable_recovery"); }
@@ -40,12 +40,12 @@ std::vector<std::string> that_go_on() {
 }
 
 struct Losses {
-  std::vector<int> ranks;  // of 4
+  std::vector<int> ranks;  // ranks, of 4, that are lost
   std::string signal = "KILL";
-  int steps = 170;  // of the whole run
+  int steps = 170;  // steps of the whole run
 };
 
-// The run ends by itself, complete, and says whom it lost.
+// Checks that the run ends by itself, complete, and names the ranks that it lost.
 void check_goes_on(const test::Sets& sets, const Losses& losses) {
   const Recovery recovery;
   const test::Trial trial;
@@ -72,8 +72,8 @@ void check_goes_on(const test::Sets& sets, const Losses& losses) {
   const auto first = nlohmann::json::parse(read_file_whole(trial.run() + "/01/status.json"));
   CHECK(first["state"] == "stopped");
   CHECK_THAT(first["reason"].get<std::string>(), Contains("going on with"));
-  // The records of both attempts are one sequence; at a pace of its own rank 0 may have been ahead of what all go on
-  // from, and of the ends of epochs.
+  // The records of both attempts form one sequence. At a pace of its own, rank 0 may have been ahead of the state from
+  // which all go on, and of the ends of epochs.
   std::int64_t before = 0;
   for (const auto& row : trial.metrics()) {
     if (!strategy_traits(summary["strategy"].get<std::string>()).own_pace) CHECK(row["step"] >= before);
@@ -104,8 +104,8 @@ TEST_CASE("several workers that are killed at once do not end the run", "[run][l
   }
 }
 
-// The others agree on the first loss within about a second and begin the next attempt: the second one comes before, in
-// and after that.
+// The remaining ranks agree on the first loss within about a second and begin the next attempt; the second loss comes
+// before, during or after that.
 TEST_CASE("a loss while the run is handed over is another loss", "[run][lost][sampled]") {
   const Recovery recovery;
   std::vector<std::pair<std::string, std::string>> all;
@@ -125,7 +125,7 @@ TEST_CASE("a loss while the run is handed over is another loss", "[run][lost][sa
     CHECK(status["state"] == (goes_on ? "finished" : "failed"));
     CHECK((goes_on || status["exit_code"] == kExitLostRank));
     if (goes_on) CHECK(status["provenance"]["lost_workers"].size() == 2);
-    CHECK_THAT(run.err, !Contains("expected ") || !Contains("Read -1"));  // of the memory of a process that is gone
+    CHECK_THAT(run.err, !Contains("expected ") || !Contains("Read -1"));  // reading memory of a process that is gone
     CHECK(trial.leftovers().empty());
   }
 }
@@ -145,7 +145,7 @@ TEST_CASE("a server that is lost ends the run with 7, and the same command resum
   const Recovery recovery;
   const test::Trial trial;
   const test::Sets sets = going_on("stale_synchronous");
-  // A third checkpoint is due: the first one, which is written beside training, is whole by then.
+  // A third checkpoint is due, so the first one, which is written beside training, is complete.
   const test::Outcome ended = trial.train_and(4, sets, "reached 51; kill -KILL $(rank 0); wait $pid", 240);
   INFO(ended.out << ended.err);
   CHECK(trial.status()["state"] == "failed");

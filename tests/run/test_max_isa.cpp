@@ -1,4 +1,4 @@
-// ECHELON_MAX_ISA: a machine behaves as a smaller one, in our own bodies and in oneDNN's.
+// ECHELON_MAX_ISA makes a machine behave as a smaller one, in this program's bodies and in oneDNN's.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -24,7 +24,7 @@ TEST_CASE("a limit of the processor's instructions holds for our own bodies and 
   CHECK_THAT(middle.out, Contains("by ECHELON_MAX_ISA=avx512_core") && !Contains("with BF16") && !Contains("with AMX"));
   for (const char* limit : {"avx512_core_bf16", "avx512_core_amx", ""}) CHECK(info(limit).code == kExitOk);
 
-  // oneDNN says of each body which instructions it takes.
+  // oneDNN reports for each body which instructions it uses.
   const test::Trial trial;
   const std::vector<std::string> step = {"bench", "step", "trial.toml", "--steps", "1", "--ops"};
   const test::Outcome ops = test::run_echelon(step, {.cwd = trial / "", .env = {{"ECHELON_MAX_ISA", "avx2"}}});

@@ -1,4 +1,4 @@
-// evaluate.metrics: the same figures from any number of ranks and any split, in every file, and from eval and predict.
+// evaluate.metrics: the figures are the same for any number of ranks and any split, in every file, eval and predict.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -17,10 +17,10 @@ using nlohmann::json;
 constexpr const char* kAll =
     R"(evaluate.metrics=["top5_accuracy", "macro_f1", "class_recall", "class_precision", "confusion"])";
 
-// Of the last evaluation.
+// The figures of the last evaluation.
 struct Figures {
   json row;
-  std::string classes;  // classes.csv
+  std::string classes;  // content of classes.csv
 };
 
 Figures trained(const Trial& trial, const std::string& name, int ranks, Sets sets) {

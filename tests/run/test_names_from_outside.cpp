@@ -1,4 +1,4 @@
-// Names that others have chosen, in everything that the program prints and writes.
+// Names from outside, in everything that the program prints and writes.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <regex>
@@ -14,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a terminal, of HTML, of a table of Markdown, of text in quotes, of a line; a letter of UTF-8.
+// Holds characters that matter to terminals, HTML, Markdown tables, quoted text and lines, and a letter in UTF-8.
 const std::string kNasty = "a\x1b]0;owned\x07\x1b[31m<script>alert(1)</script>|\"'`$(x)\n#b \xc3\xa9";
-const std::string kNoUtf8 = kNasty + "\xff\xc3";  // what HDF5 and file systems hold as well
+const std::string kNoUtf8 = kNasty + "\xff\xc3";  // HDF5 and file systems hold such names too
 
 void write_named(const std::string& path, std::int64_t samples, const std::vector<std::string>& names) {
   const auto classes = static_cast<std::int64_t>(names.size());
@@ -39,12 +39,12 @@ bool is_binary(const std::string& path) {
   return path.ends_with(".h5") || path.find("tfevents") != std::string::npos || path.ends_with(".lock");
 }
 
-// Each by the rules of its form.
+// Checks a text by the rules of its format.
 void check_text(const std::string& name, const std::string& text) {
   CAPTURE(name);
   CHECK(text.find('\x1b') == std::string::npos);
   CHECK(text.find('\x07') == std::string::npos);
-  CHECK(escaped_for_terminal(text) == text);  // nothing that is not UTF-8, no control character
+  CHECK(escaped_for_terminal(text) == text);  // only UTF-8, without control characters
   const bool is_markup = name.ends_with(".html") || name.ends_with(".svg") || name.ends_with(".xml");
   if (is_markup || name.ends_with(".md")) CHECK(text.find("<script>alert") == std::string::npos);
   if (name.ends_with(".json")) CHECK_NOTHROW(nlohmann::json::parse(text));

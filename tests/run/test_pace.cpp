@@ -1,4 +1,4 @@
-// Ranks that compute at a set pace, as a user runs them: more ranks than cores, each with the time of its own.
+// Ranks that compute at a set pace, as a user runs them: there are more ranks than cores, each with its own time.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
@@ -31,7 +31,7 @@ TEST_CASE("paced ranks take their paces and learn what others do", "[run]") {
     REQUIRE(compute_s.size() >= 10);
     CHECK(median(compute_s) == Approx(expected_s).epsilon(0.1));
   }
-  CHECK(summary["step_s"]["median"].get<double>() > 0.044);  // of the slowest; the exchange comes on top
+  CHECK(summary["step_s"]["median"].get<double>() > 0.044);  // pace of the slowest rank; the exchange adds to it
   CHECK(summary["paced"] == false);
   CHECK_THAT(paced.out, Contains("forward and backward of a step take 15.00 ms, times device.pace_factors by rank") &&
                             Contains("pace: 15.00 ms a step of forward and backward on rank 0, 45.00 ms"));

@@ -1,4 +1,4 @@
-// Checkpoints that the ranks of a split model write, each its part: lost ranks, full disks, flipped bits, and readers.
+// Checkpoints of a split model, of which each rank writes its part: lost ranks, full disks, flipped bits, and readers.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -41,10 +41,10 @@ TEST_CASE("parts of a checkpoint that are not whole are never taken, and the run
           "[run][checkpoints]") {
   struct Line {
     std::string fault;
-    int code;  // of the run with the fault; -1: the launcher's
+    int code;  // exit code of the run with the fault; -1: the launcher's
     std::vector<std::string> says = {};
   };
-  const Sets waited = with(kSplit, {"checkpoint.asynchronous=false"});  // that of step 8 is whole when a fault comes
+  const Sets waited = with(kSplit, {"checkpoint.asynchronous=false"});  // so step 8's is whole when a fault comes
   const Trial plain;
   REQUIRE(plain.train(2, waited).code == kExitOk);
   CHECK(files_of_step(plain, 24) == kWhole);

@@ -1,4 +1,4 @@
-// Split models as a user runs them: the weights of the unsplit run, checkpoints that any mesh takes up, refusals.
+// Split models as a user runs them: they have the weights of the unsplit run, and checkpoints that any mesh can resume.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::vector<double> gradient_norms(const test::Trial& trial, const std::string& 
 TEST_CASE("split models, alone and replicated, end with the weights of one rank, and any mesh goes on", "[run][slow]") {
   const test::Trial trial;
   const test::TrainedRun one = test::train_run(trial, "one", {{0, {"train.steps=24"}}}, kDouble);
-  REQUIRE(one.values("").size() > 20000);  // weights, momentum
+  REQUIRE(one.values("").size() > 20000);  // weights and momentum
 
   struct Leg {
     int ranks, pipeline, tensor, space;
@@ -50,7 +50,7 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
     step += 3;
     const nlohmann::json summary = split.summary();
     CHECK(summary["wire_bytes_per_step"] == summary["formula_bytes_per_step"]);
-    int parts = 0;  // files of the newest checkpoint: one a part of the model, where it has several
+    int parts = 0;  // files of the newest checkpoint: one per part of the model, if it has several
     for (const auto& entry : std::filesystem::directory_iterator(trial.run("split") + "/checkpoints"))
       parts += entry.path().filename().string().starts_with(fmt::format("step-{:08}.part-", step));
     CHECK(parts == (leg.pipeline * leg.tensor > 1 ? leg.pipeline * leg.tensor : 0));
@@ -76,7 +76,7 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
 }
 
 TEST_CASE("split models with a codec resume to the same bits, and on other meshes with what is owed", "[run][slow]") {
-  // Every codec beside every split is in tests/contract/test_split_codecs.cpp.
+  // tests/contract/test_split_codecs.cpp tests every codec with every split.
   const auto [codec, strategy, ranks, mesh] = GENERATE(table<std::string, std::string, int, test::Sets>(
       {{"onebit", "synchronous", 8, {"parallel.tensor=2", "parallel.pipeline=2"}},
        {"threshold", "synchronous", 4, {"parallel.pipeline=2"}},
@@ -89,7 +89,7 @@ TEST_CASE("split models with a codec resume to the same bits, and on other meshe
   check_equal(test::train_run(trial, "cut",
                               {{ranks, with(mesh, {"train.steps=7"})}, {ranks, with(mesh, {"train.steps=12"})}}, coded),
               whole, {.part = ""});
-  // What replicas owe goes on with a mesh of other parts and another number of replicas.
+  // The residuals of replicas are resumed with a mesh of other parts and another number of replicas.
   const test::TrainedRun anew = test::train_run(trial, "cut", {{3, {"train.steps=16"}}}, coded);
   if (codec == "threshold") CHECK_THAT(anew.out, Contains("codec_tau") && Contains("starts at zero"));
   const test::TrainedRun last = test::train_run(

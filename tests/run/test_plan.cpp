@@ -1,4 +1,4 @@
-// `echelon plan` by the real program: from a run, and from a described step.
+// `echelon plan` by the real program: from a run, and from a step that is described.
 #include <catch2/catch.hpp>
 
 #include "base/atomic_file.hpp"
@@ -30,7 +30,7 @@ TEST_CASE("plan predicts the run that it was calibrated by, and more replicas", 
   REQUIRE(rows.size() == 3);
   CHECK(rows[0]["efficiency"].get<double>() == Approx(1));
   CHECK(rows[2]["step_s"].get<double>() > rows[1]["step_s"].get<double>());
-  CHECK(made["plans"].size() == 1 + 7 + 8);  // every other all-reduce with a plan, every other strategy
+  CHECK(made["plans"].size() == 1 + 7 + 8);  // every other all-reduce that has a plan, and every other strategy
   REQUIRE(made["points"].size() == 1);
   CHECK(made["points"][0]["calibrates"] == true);
   CHECK(made["points"][0]["predicted_s"].get<double>() ==
@@ -57,14 +57,14 @@ TEST_CASE("plan takes a report for its runs, and the speed of a codec from a run
   const json of_report = planned("written/all.json"), of_folder = planned("results");
   CHECK(of_report == of_folder);
   CHECK(of_report["points"].size() == 2);
-  // The codec's share follows what the run with it measured, at most some GB/s.
+  // The codec's time follows from the speed that its own run measured, some GB/s at most.
   for (const json& made : of_report["plans"]) {
     const double coded_s = made["rows"][0]["codec_s"];
     INFO(made["exchange"]);
     CHECK((coded_s > 0) == (made["exchange"] != "synchronous, ring"));
     CHECK(made["rows"][0]["memory_bytes"].get<double>() > 3 * 4 * 38'282);
   }
-  // Without that run the speed is assumed.
+  // Without that run the plan assumes a speed.
   const auto coded_s = [](const json& made) {
     for (const json& plan : made["plans"])
       if (plan["exchange"] == "synchronous, ring, onebit") return plan["rows"][0]["codec_s"].get<double>();

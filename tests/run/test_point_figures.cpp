@@ -1,5 +1,5 @@
-// Figures of a run beside loss and accuracy: on the training data, how far replicas drift, how noisy gradients are, and
-// what is sent once warm-ups are over.
+// Figures of a run beside loss and accuracy: figures on the training data, the drift of replicas, the noise of
+// gradients, and the bytes sent once warm-ups are over.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
@@ -30,7 +30,7 @@ TEST_CASE("the training data are evaluated by the weights of the test figures, o
   const Trial trial;
   const json same = trained(trial, "same", 1, {"data.test=train", "evaluate.train_fraction=1"});
   CHECK(at(same, "train_accuracy") == at(same, "test_accuracy"));
-  CHECK(at(same, "train_eval_loss") == Approx(at(same, "test_loss")).epsilon(1e-12));  // double: order of sums alone
+  CHECK(at(same, "train_eval_loss") == Approx(at(same, "test_loss")).epsilon(1e-12));  // only sums' order differs
   const json one = trained(trial, "one", 1, {"evaluate.train_fraction=0.3"});
   CHECK(at(one, "train_eval_loss") != Approx(at(same, "train_eval_loss")).epsilon(1e-6));
   for (const Sets& sets : {Sets{}, Sets{"evaluate.by=first"}, Sets{"parallel.tensor=3"}}) {
@@ -55,7 +55,7 @@ TEST_CASE("drift and bytes behind warm-ups are those of the steps", "[run]") {
   const Sets coded = {"device.dtype=f32", "exchange.codec=topk", "exchange.density=0.01"};
   const json from_start = trained(trial, "coded", 2, coded);
   const json later = trained(trial, "later", 2, with(coded, {"exchange.codec_warmup_steps=6"}));
-  // Positions that follow each other take fewer bits: messages differ with the values, by less than 1 in 20.
+  // Consecutive positions take fewer bits, so messages differ with the values, by less than 1 in 20.
   CHECK(at(later, "warm_wire_bytes_per_step") == Approx(at(from_start, "warm_wire_bytes_per_step")).epsilon(0.05));
   CHECK(at(later, "wire_bytes_per_step") > 3 * at(later, "warm_wire_bytes_per_step"));
 }
@@ -70,7 +70,7 @@ TEST_CASE("the gradient noise scale of fixed weights does not depend on replicas
         at(trained(trial, "four" + std::to_string(sets.size()) + sets.back().substr(6, 3), 4, with(fixed, sets)),
            "noise_scale");
     CAPTURE(two, four);
-    CHECK(four == Approx(two).epsilon(0.25));  // 100 steps and more, of batches drawn from 800 samples
+    CHECK(four == Approx(two).epsilon(0.25));  // 100 steps and more, with batches drawn from 800 samples
   }
   CHECK(trained(trial, "lone", 1, {"monitor.noise_scale=true"}).contains("noise_scale") == false);
   CHECK(trial.check({"monitor.noise_scale=true", "exchange.strategy=gossip"}).err.find("monitor.noise_scale") !=

@@ -1,5 +1,5 @@
-// Asynchronous runs with shards of their own, whose workers differ in speed, are stopped and go on: each worker at its
-// own position, or other workers with what nobody has trained.
+// Asynchronous runs with shards, whose workers differ in speed, are stopped and resumed: each worker at its own
+// position, or other workers with the samples that nobody has trained.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ using test::train_run;
 
 constexpr std::int64_t kEpochs = 6;
 
-// Worker 1 four times as slow as the others; 17 steps of 48 an epoch.
+// Worker 1 is four times as slow as the others; an epoch has 17 steps of 48.
 Sets unequal(const std::string& strategy, const Sets& more = {}) {
   return test::with({"exchange.strategy=" + strategy, "exchange.bucket_mb=0.01", "device.pace_ms=4",
                      "device.pace_factors=[1, 4]", "data.ragged=zero_weight", "data.sharding=record",
@@ -27,7 +27,7 @@ Sets unequal(const std::string& strategy, const Sets& more = {}) {
                     more);
 }
 
-// Updates by worker in an attempt.
+// Returns the updates of each worker in an attempt.
 std::vector<std::int64_t> updates_in(const std::string& attempt) {
   LedgerFile file = read_ledger_file(attempt + "/arrivals-0000.bin");
   while (!file.orders.empty() && file.orders.front().empty()) file.orders.erase(file.orders.begin());
@@ -35,13 +35,13 @@ std::vector<std::int64_t> updates_in(const std::string& attempt) {
   return meetings_of(file.orders.front(), static_cast<int>(file.header.workers)).back().updates;
 }
 
-// Of replica r of k after its first steps: 800 samples in 16 steps of 48, and one of 32.
+// Returns the samples that replica r of k trains in its first steps: 800 samples in 16 steps of 48, and one of 32.
 std::int64_t samples_of(std::int64_t steps, std::int64_t r, std::int64_t k) {
   const std::int64_t batch = 48 / k, rest = std::clamp<std::int64_t>(32 - r * batch, 0, batch);
   return steps / 17 * (16 * batch + rest) + std::min<std::int64_t>(steps % 17, 16) * batch;
 }
 
-// Stopped by a signal; the steps of each worker in its checkpoint.
+// Stops the run by a signal; returns the steps of each worker in its checkpoint.
 std::vector<double> stop(const test::Trial& trial, int workers, const Sets& sets) {
   const test::Outcome stopped = trial.train_and(workers, sets, "running; sleep 0.2; kill -USR1 $(rank 1); wait $pid");
   INFO(stopped.out << stopped.err);
@@ -53,7 +53,7 @@ std::vector<double> stop(const test::Trial& trial, int workers, const Sets& sets
   return test::checkpoint_values(trial.run() + "/" + status["checkpoint"].get<std::string>(), "positions/steps");
 }
 
-// Its updates by worker, which are these steps.
+// Stops the run; returns the updates of each worker, which must equal its steps.
 std::vector<std::int64_t> stop_updates(const test::Trial& trial, int workers, const Sets& sets) {
   const std::vector<double> steps = stop(trial, workers, sets);
   const std::vector<std::int64_t> updates = updates_in(trial.attempt());

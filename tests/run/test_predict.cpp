@@ -1,4 +1,4 @@
-// A trained model used: predict, eval and export on what a real run left; and a sweep over batch sizes.
+// predict, eval and export on a model that a real run trained; and a sweep over batch sizes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ TEST_CASE("predictions, evaluation and export agree with the run that trained th
   REQUIRE(trial.train(0).code == kExitOk);
   const double accuracy = trial.summary()["test_accuracy"];
 
-  // 64 does not divide 201: the last pass is filled up, and what fills it must not be counted.
+  // 64 does not divide 201: the last pass is filled up, and the filling must not be counted.
   const Outcome predicted =
       trial.echelon({"predict", "results/trial", "test", "--out", "p.h5", "--outputs", "--batch", "64"});
   INFO(predicted.out << predicted.err);
@@ -105,7 +105,7 @@ TEST_CASE("the library of safetensors reads the exported weights", "[predict][py
   if (skip_without(has_module("safetensors.numpy"), Lacks::package, "needs the Python package safetensors")) return;
   REQUIRE(trial.train(0, {"train.steps=2"}).code == kExitOk);
   REQUIRE(trial.echelon({"export", trial.run(), "--out", "m.safetensors"}).code == kExitOk);
-  std::string trained;  // in the order of names
+  std::string trained;  // weights in the order of their names
   for (const double value : checkpoint_values(trial.run() + "/checkpoints/step-00000002.h5", "weights/")) {
     const auto narrow = static_cast<float>(value);
     trained.append(reinterpret_cast<const char*>(&narrow), sizeof narrow);
@@ -149,7 +149,7 @@ TEST_CASE("several ranks share the data, find the bits of one and print once", "
     return all;
   };
   const h5::Reader alone = predict(0, "alone.h5");
-  for (const int ranks : {2, 3, 5}) {  // 4 batches: two each; the last step is not full; one rank without any
+  for (const int ranks : {2, 3, 5}) {  // 4 batches: two each; the last step is not full; one rank gets none
     INFO(ranks << " ranks");
     const h5::Reader shared = predict(ranks, fmt::format("{}.h5", ranks));
     CHECK(shared.attribute_double("loss") == alone.attribute_double("loss"));
@@ -174,7 +174,7 @@ TEST_CASE("a model brings its normalisation, and a damaged one is refused by eve
   const Outcome before = trial.echelon({"eval", "results/trial", "test"});
   REQUIRE(before.code == kExitOk);
   fs::rename(trial / "train", trial / "gone");
-  // Statistics of its own that must not be used.
+  // The test set has its own statistics, which must not be used.
   const std::string test = trial / "test/shard-0.h5";
   {
     std::vector<std::uint8_t> samples(201 * 64);
@@ -298,7 +298,7 @@ TEST_CASE("a sweep over batch sizes: a row a size and rule, targets reached and 
                                      "--set", "train.steps=2", "--out", "own.md"});
   INFO(own.out << own.err);
   REQUIRE(own.code == kExitOk);
-  for (const char* size : {"| 48 |", "| 96 |", "| 192 |"})  // without --sizes: the config's, twice and four times it
+  for (const char* size : {"| 48 |", "| 96 |", "| 192 |"})  // without --sizes: the config's, two and four times it
     CHECK_THAT(replaced(replaced(read_file_whole(trial / "own.md"), "  ", " "), "  ", " "), Catch::Contains(size));
   CHECK(trial.echelon({"sweep", "batch", "trial.toml", "--sizes", "48,24"}).code == kExitConfig);
   CHECK_THAT(trial.echelon({"sweep", "batch", "trial.toml", "--scaling", "linar"}).err,

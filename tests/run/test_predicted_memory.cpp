@@ -1,4 +1,4 @@
-// Memory that `check` predicts is the memory that a run holds, evaluation included.
+// The memory that `check` predicts is the memory that a run takes, evaluation included.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-// The amount that stands after `words`, in MiB; -1: none.
+// Returns the amount after `words`, in MiB; -1: none.
 double amount_mb(const std::string& out, const std::string& words) {
   const std::size_t at = out.find(words);
   if (at == std::string::npos) return -1;
@@ -23,7 +23,7 @@ double amount_mb(const std::string& out, const std::string& words) {
   return unit == "KiB" ? amount / 1024 : unit == "GiB" ? amount * 1024 : amount;
 }
 
-// "memory      49.31 MiB a rank: ..", in MiB.
+// Reads "memory      49.31 MiB a rank: ..", in MiB.
 double predicted_mb(const std::string& out) { return amount_mb(out, "\nmemory"); }
 
 std::string config_of(const std::string& model) {
@@ -59,7 +59,7 @@ TEST_CASE("check predicts the memory of a run with evaluation to 2 %, and refuse
     const double predicted = predicted_mb(plan.out), held = trial.summary()["device_peak_mb"][0];
     CHECK(predicted == Approx(held).epsilon(0.02));
     if (model != "cnn_32_64") continue;
-    const test::Sets plain = {"name=plain", "optimizer.momentum=0"};  // no velocity
+    const test::Sets plain = {"name=plain", "optimizer.momentum=0"};  // no velocity is stored
     const double less = predicted_mb(trial.check({plain[1]}).out);
     REQUIRE(trial.train(0, plain).code == 0);
     CHECK(less == Approx(trial.summary("plain")["device_peak_mb"][0].get<double>()).epsilon(0.02));
@@ -106,7 +106,7 @@ TEST_CASE("check predicts what rank 0 gathers for a checkpoint where replicas di
   }
 }
 
-// Differences from a run that keeps nothing, on ranks that write no checkpoint.
+// Compares with a run that keeps nothing, on ranks that write no checkpoint.
 TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
   const test::Trial trial(
       "name = \"trial\"\n[[model.layers]]\ntype = \"flatten\"\n[[model.layers]]\ntype = \"dense\"\nunits = 4000\n"
@@ -151,7 +151,7 @@ TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
 TEST_CASE("a split chosen under a memory limit leaves room for evaluation", "[run]") {
   const test::Trial trial(config_of("cnn_32_64"));
   make_data(trial, "cnn_32_64");
-  // Evaluation is most of it: 64 samples on each of two replicas, 8 in training.
+  // Evaluation takes most of the memory: 64 samples on each of two replicas, against 8 in training.
   const test::Outcome plan = trial.check({"evaluate.batch=64"}, {"--ranks", "2"});
   const double replica = predicted_mb(plan.out);
   const test::Outcome run = trial.train(

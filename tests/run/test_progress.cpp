@@ -1,4 +1,4 @@
-// Lines of progress inside work that takes long: evaluations and imports. Of a study's cells: test_scale.cpp.
+// Progress lines of long work: evaluations and imports. test_scale.cpp tests those of a study's cells.
 #include <catch2/catch.hpp>
 
 #include "base/atomic_file.hpp"
@@ -21,7 +21,7 @@ TEST_CASE("an evaluation tells how far it is, in a run and by itself, and only w
   CHECK_THAT(silent.out, !Contains("evaluation: "));
   const test::Outcome bar = trial.train(2, test::with(often, {"run.restart=never", "run.progress=bar"}));
   CHECK(bar.code == 0);
-  CHECK_THAT(bar.out, !Contains("evaluation: "));  // over within half a second
+  CHECK_THAT(bar.out, !Contains("evaluation: "));  // it ended within half a second
 }
 
 TEST_CASE("on a terminal a run draws a bar over itself, under mpirun too; elsewhere it does not", "[run][progress]") {
@@ -31,7 +31,7 @@ TEST_CASE("on a terminal a run draws a bar over itself, under mpirun too; elsewh
     for (const std::string& word : trial.words(
              ranks, {"train.epochs=0", "train.steps=15", "device.pace_ms=100", "data.test=", "run.progress=auto"}))
       command += (command.empty() ? "'" : " '") + word + "'";
-    // `script` (util-linux) gives the command a terminal and passes on what it writes there.
+    // `script` (util-linux) gives the command a terminal and passes on its output.
     const test::Outcome drawn = test::run_process(
         {.argv = {"script", "--quiet", "--return", "--command", command, "/dev/null"}, .cwd = trial / "."});
     INFO(ranks << " ranks: " << drawn.out << drawn.err);

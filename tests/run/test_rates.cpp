@@ -1,6 +1,6 @@
-// The rate that a run reports, held against arithmetic: ranks at set paces, of which the true rate of a strategy
-// follows. A machine under load is slower than its paces and never faster: there the rate may be lower, and is held
-// against the times of rank 0's own rows where all ranks step with it.
+// Compares the rate that a run reports with arithmetic: ranks run at set paces, from which a strategy's true rate
+// follows. A loaded machine is slower than its paces and never faster: there the rate may be lower, and is compared
+// with the times of rank 0's own rows where all ranks step with it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,14 +23,14 @@ namespace {
 using Catch::Contains;
 using test::Sets;
 
-constexpr double kPace_s = 0.04;  // of a step of forward and backward
-constexpr double kSlow = 2.5;     // times the pace of the others, of one rank
-constexpr int kBatch = 12;        // samples of a replica and step
+constexpr double kPace_s = 0.04;  // forward and backward of a step
+constexpr double kSlow = 2.5;     // factor on the pace of the slow rank
+constexpr int kBatch = 12;        // samples per replica and step
 constexpr int kSteps = 34;        // two epochs of the trial's data, with 48 samples a step
-constexpr double kWithin = 0.03;  // the bound that the rate is held to
+constexpr double kWithin = 0.03;  // relative error allowed in the rate
 constexpr int kMostTries = 4;
 
-// Rows of steps.
+// Returns the rows of steps.
 std::vector<nlohmann::json> rows_of(const std::string& text) {
   std::vector<nlohmann::json> rows;
   std::istringstream lines(text);
@@ -44,10 +44,10 @@ struct Paced {
   int ranks = 4;
   int slow = -1;  // -1: none
   Sets sets;
-  // The true rate, from the paces by rank.
+  // The true rate as a function of the ranks' paces.
   std::function<double(const std::vector<double>& pace_s)> samples_per_s;
-  bool exact = true;     // false: the least wait alone is known, so that the rate is at most that
-  bool together = true;  // a step of rank 0 is one of all ranks, or they wait for it within the run
+  bool exact = true;     // false: only the least wait is known, so the rate is at most that
+  bool together = true;  // a step of rank 0 is a step of all ranks, or they wait for it within the run
 };
 
 std::vector<double> paces_of(const Paced& paced) {
@@ -59,32 +59,32 @@ std::vector<double> paces_of(const Paced& paced) {
 double slowest_s(const std::vector<double>& paces) { return *std::max_element(paces.begin(), paces.end()); }
 double fastest_s(const std::vector<double>& paces) { return *std::min_element(paces.begin(), paces.end()); }
 
-// Replicas that wait for each other, in each step or now and then.
+// Replicas wait for each other, in each step or now and then.
 double together(const std::vector<double>& paces) {
   return kBatch * static_cast<double>(paces.size()) / slowest_s(paces);
 }
-// Each has its own share of the data, and goes through it by itself; from the end of the fastest one's first step.
+// Each replica goes through its own shard; the time starts with the end of the fastest one's first step.
 double by_themselves(const std::vector<double>& paces) {
   const double from_s = fastest_s(paces), to_s = kSteps * slowest_s(paces);
   double steps = 0;
   for (const double pace_s : paces) steps += kSteps - from_s / pace_s;
   return kBatch * steps / (to_s - from_s);
 }
-// Each takes the next batch where it can.
+// Each replica draws the next batch when it can.
 double drawn(const std::vector<double>& paces) {
   double rate = 0;
   for (const double pace_s : paces) rate += kBatch / pace_s;
   return rate;
 }
-// What a step of all has to wait for takes longer by so much.
+// A step also has to wait `more_s` for something else.
 auto together_with(double more_s) {
   return [=](const std::vector<double>& paces) {
     return kBatch * static_cast<double>(paces.size()) / (slowest_s(paces) + more_s);
   };
 }
 
-// Whether others use the machine, so that ranks that sleep wake up late. Other tests run at the same time but in the
-// long form.
+// Tells whether others use the machine, so that sleeping ranks wake up late. Except in the long form, other tests run
+// at the same time.
 bool is_crowded() {
   if (std::getenv("ECHELON_TEST_ALL") == nullptr) return true;
   double load = 0;
@@ -93,7 +93,7 @@ bool is_crowded() {
 
 struct Reported {
   nlohmann::json summary;
-  double witness_s = 0;  // from the end of rank 0's first step to that of its last one, by its rows
+  double witness_s = 0;  // from the end of rank 0's first step to the end of its last, by its rows
   std::string out;
   double rate() const { return summary["samples_per_s"]["median"]; }
 };
@@ -126,7 +126,7 @@ Reported run_once(const test::Trial& trial, const Paced& paced) {
 void check(const Paced& paced) {
   const test::Trial trial;
   const double expected = paced.samples_per_s(paces_of(paced));
-  // The slowest rank may begin its last step as the others end theirs.
+  // The slowest rank may begin its last step when the others end theirs.
   const auto least_of = [&](const Reported& of) {
     return expected * (1 - slowest_s(paces_of(paced)) / of.summary["rate_s"].get<double>());
   };
@@ -140,7 +140,7 @@ void check(const Paced& paced) {
   if (paced.exact && !is_crowded()) CHECK(reported.rate() >= (1 - kWithin) * least_of(reported));
   if (paced.together) {
     const double samples = (kSteps - 1) * reported.summary["global_batch"].get<double>();
-    // Under load ranks that step together are apart, too, at the ends of a second or two.
+    // On a loaded machine even ranks that step together may end a second or two apart.
     CHECK(reported.rate() == Approx(samples / reported.witness_s).epsilon(is_crowded() ? 0.15 : kWithin));
   }
   CHECK_THAT(reported.out, Contains(rate_text(reported.rate()) + " samples/s ("));
@@ -157,7 +157,7 @@ const std::vector<std::pair<std::string, Sets>> kTogether = {
     {"balance by speed", {"data.balance=speed", "data.sharding=record"}},
     {"backup without any", {"exchange.strategy=backup", "exchange.backup.replicas=0"}}};
 
-// Those whose replicas go through their shards by themselves.
+// Strategies whose replicas go through their shards by themselves.
 const std::vector<std::pair<std::string, Sets>> kByThemselves = {
     {"asynchronous", {"exchange.strategy=asynchronous"}},
     {"soft", {"exchange.strategy=asynchronous", "exchange.asynchronous.soft=2"}},
@@ -166,7 +166,7 @@ const std::vector<std::pair<std::string, Sets>> kByThemselves = {
 
 bool all_of_them() { return std::getenv("ECHELON_TEST_ALL") != nullptr; }
 
-// Of each strategy one slow rank after another; all of them in long runs of the tests.
+// Tests each strategy with one slow rank; long runs of the tests make each rank slow in turn.
 void check_all(const std::vector<std::pair<std::string, Sets>>& strategies,
                const std::function<double(const std::vector<double>&)>& rate, bool wait) {
   constexpr int kRanks = 3;
@@ -191,7 +191,7 @@ TEST_CASE("the rate of replicas that step by themselves counts the time of the l
 }
 
 TEST_CASE("the rate with backup workers is that of the run, not of rank 0", "[run][slow][rates]") {
-  // The slow replica drops what it has: its steps enter none, and the others wait for it at the end of an epoch alone.
+  // The slow replica drops its gradients: its steps enter none, and the others wait for it only at the end of an epoch.
   for (int slow = 0; slow < 3; ++slow)
     check({.name = "backup",
            .ranks = 3,
@@ -236,7 +236,7 @@ TEST_CASE("the rate of a run with servers on ranks of their own is that of its w
 }
 
 TEST_CASE("the rate of a warm-up with few replicas counts the time in which the others wait", "[run][slow][rates]") {
-  // One replica takes 12 steps alone; then all share what is left. From the end of the first step on.
+  // One replica takes 12 steps alone; then all share the rest. Measured from the end of the first step on.
   check({.name = "warm-up",
          .ranks = 3,
          .slow = -1,
@@ -251,7 +251,7 @@ TEST_CASE("the rate of a warm-up with few replicas counts the time in which the 
 }
 
 TEST_CASE("the rate of a split model counts each replica once", "[run][slow][rates]") {
-  // Two stages with m micro-batches take (m + 1) / m of a stage's passes.
+  // With m micro-batches, two stages take (m + 1) / m times a stage's passes.
   constexpr int kMicros = 4;
   for (const std::string schedule : {"gpipe", "1f1b"})
     check({.name = "pipeline, " + schedule,

@@ -1,4 +1,4 @@
-// Sets as they are published, where somebody has them: ECHELON_REAL_DATA names a folder with tinyshakespeare/input.txt,
+// Published data sets, where they are available: ECHELON_REAL_DATA names a folder with tinyshakespeare/input.txt,
 // names/<language>.txt and japanese-vowels/JapaneseVowels_{TRAIN,TEST}.ts.
 #include <catch2/catch.hpp>
 #include <cstdlib>

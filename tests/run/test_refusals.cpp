@@ -1,4 +1,4 @@
-// Everything that ends a run before its time: the exit code, one clear message, and no half files.
+// Everything that ends a run early: it has its exit code and one clear message, and leaves no half-written files.
 #include <fmt/format.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// How often `part` is said.
+// Counts how often `part` occurs.
 int times_in(const std::string& text, const std::string& part) {
   int count = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
@@ -150,7 +150,7 @@ TEST_CASE("a full disk ends with 3 and leaves the earlier checkpoint whole", "[r
   const bool mounted = ::mount("tmpfs", mount_point.c_str(), "tmpfs", 0, "size=900k") == 0;
   if (test::skip_without(mounted, test::Lacks::right, "needs root, to mount a small tmpfs")) return;
   const int ranks = GENERATE(0, 2);
-  const test::Outcome outcome = trial.train(ranks, {"checkpoint.keep=50"});  // about 310 kB each
+  const test::Outcome outcome = trial.train(ranks, {"checkpoint.keep=50"});  // each takes about 310 kB
   const auto found = find_checkpoint(trial.run() + "/checkpoints");
   const auto leftovers = trial.leftovers();
   const auto status = trial.status();
@@ -165,7 +165,7 @@ TEST_CASE("a full disk ends with 3 and leaves the earlier checkpoint whole", "[r
   CHECK(status["checkpoint"] == "checkpoints/step-00000010.h5");
 }
 
-// Two ranks, of which this one is stopped in a step.
+// Trains on two ranks and stops this one in a step.
 test::Outcome train_with_stopped_rank(const test::Trial& trial, int rank) {
   return trial.train_and(
       2, {"train.epochs=2000", "run.hang_timeout_s=1.5", "checkpoint.every_epochs=0", "evaluate.every_epochs=0"},

@@ -1,5 +1,5 @@
-// Replay as a user runs it: an asynchronous run of MPI ranks, disturbed at random, is repeated bit for bit from its
-// recorded order of arrivals, under other disturbances and on threads; what cannot be repeated is refused.
+// Replay as a user runs it: an asynchronous run of MPI ranks under random disturbances is repeated bit for bit from its
+// recorded order of arrivals, under other disturbances and with threads; runs that cannot be repeated are refused.
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -18,8 +18,8 @@ using test::Sets;
 
 const Sets kAsynchronous = {"exchange.strategy=asynchronous", "exchange.bucket_mb=0.01"};
 
-// Rules in any combination, under either strategy, servers inside the workers or on the last rank, states on either
-// side; a warm-up in half of them; a third without tests and checkpoints before the end.
+// Draws rules in any combination, under either strategy, with servers inside the workers or on the last rank and states
+// on either side; half of the runs have a warm-up, a third have no tests and checkpoints before the end.
 Sets random_rules(const std::string& name) {
   const std::vector<std::int64_t> draw = test::random_integers(14, 0, 1 << 20, name);
   Sets sets = kAsynchronous;
@@ -61,7 +61,7 @@ Sets random_rules(const std::string& name) {
   return sets;
 }
 
-// Stops a rank now and then, from shortly after the start on.
+// Stops a rank now and then, beginning shortly after the start.
 std::string disturb(int rank) {
   return "sleep 0.4; for i in 1 2 3 4 5 6; do p=$(rank " + std::to_string(rank) +
          "); [ -n \"$p\" ] && kill -STOP $p && sleep 0.1 && kill -CONT $p; sleep 0.05; done; wait $pid";
@@ -93,7 +93,7 @@ Trained on_threads(const test::Trial& trial, const std::string& name, const Sets
   return {{trial, name, outcome.out}, trial.attempt(name)};
 }
 
-// The files of both attempts have the same orders.
+// Checks that the files of both attempts have the same orders.
 void check_same_orders(const std::string& attempt, const std::string& expected) {
   int files = 0;
   for (int rank = 0; rank < 3; ++rank) {
@@ -151,7 +151,7 @@ TEST_CASE("a recording that was stopped is repeated up to its end, and goes on w
 
 TEST_CASE("a recording that is cut off is repeated up to the last meeting that all servers wrote", "[run][replay]") {
   const test::Trial trial;
-  // Where no worker can be at the end of the run before the last meeting but one.
+  // With these settings no worker can be at the end of the run before the last meeting but one.
   const Sets sets =
       test::with(kAsynchronous, {"exchange.strategy=stale_synchronous", "exchange.stale_synchronous.bound=2",
                                  "train.epochs=5", "evaluate.every_epochs=0", "checkpoint.keep=100"});

@@ -1,4 +1,4 @@
-// From real runs to the tables: what `echelon report` makes of a folder of results.
+// From real runs to tables: the output of `echelon report` for a folder of results.
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -58,7 +58,7 @@ TEST_CASE("real runs become strong, weak and paced tables; a diverged run is lis
   CHECK(two["wire_bytes_per_step"] == two["formula_bytes_per_step"]);
   CHECK(sum_of_parts(one) == Approx(100));
   CHECK(sum_of_parts(two) == Approx(100));
-  // The same samples a step for every number of ranks: the same accuracy.
+  // A step has the same samples for every number of ranks, so the accuracy is the same.
   CHECK(one["test_accuracy"]["median"].get<double>() ==
         Approx(two["test_accuracy"]["median"].get<double>()).margin(0.03));
 
@@ -71,7 +71,7 @@ TEST_CASE("real runs become strong, weak and paced tables; a diverged run is lis
 
   REQUIRE(tables["not_counted"].size() == 1);
   CHECK(tables["not_counted"][0]["state"] == "failed");
-  // One repetition a setting: the answer stands first, and names no winner.
+  // Each setting has one repetition: the answer comes first, and names no winner.
   CHECK(outcome.out.find(": Not decided: ") < outcome.out.find('\n'));
   for (const char* words : {"Strong scaling: ", "Weak scaling: ", "(paced)", "not counted", "tables/trial.md"})
     CHECK(outcome.out.find(words) != std::string::npos);
@@ -89,7 +89,7 @@ TEST_CASE("a codec that costs accuracy is warned of beside the run without one",
   REQUIRE(outcome.code == kExitOk);
   CHECK(outcome.out.find("warning: codec threshold (tau 1000) on 2 ranks costs ") != std::string::npos);
   const json tables = json::parse(read_file_whole(trial / "tables/trial.json"));
-  REQUIRE(tables["warnings"].size() == 4);  // the codec's, and one for each run that learned nothing
+  REQUIRE(tables["warnings"].size() == 4);  // one of the codec, and one of each run that learned nothing
   CHECK(tables["warnings"][1].get<std::string>().find("no weight has changed in 51 steps") != std::string::npos);
   CHECK(tables["warnings"][0].get<std::string>().find("(3 seeds) without a codec") != std::string::npos);
 }

@@ -1,5 +1,5 @@
-// train.reproducible as a user runs it: 1, 2 and 4 ranks leave the same weights and the same records, and a run goes on
-// with another number of ranks to the same bits.
+// train.reproducible as a user runs it: 1, 2 and 4 ranks leave the same weights and the same records, and another
+// number of ranks resumes a run to the same bits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using test::check_equal;
 using test::train_run;
 using test::with;
 
-// Nothing may depend on the number of ranks: the records of all steps, the weights and the states of the optimiser.
+// The records of all steps, the weights and the optimiser's states must not depend on the number of ranks.
 void check_same(const test::TrainedRun& run, const test::TrainedRun& one) {
   CHECK(run.summary()["weights_checksum"] == one.summary()["weights_checksum"]);
   CHECK(one.values("weights/").size() > 1000);
@@ -168,7 +168,7 @@ TEST_CASE("reproducible on 3 ranks, or on processors of unlike instruction sets,
   CHECK(three.code == 2);
   CHECK_THAT(three.err, Catch::Contains("start 2 or 4 replicas"));
 
-  // Rank 1 alone is kept from what rank 0 may use.
+  // Only rank 1 is kept from the instructions that rank 0 may use.
   std::vector<std::string> words = trial.words(2, kReproducible);
   const auto program = std::find(words.begin(), words.end(), test::echelon_binary());
   REQUIRE(program != words.end());

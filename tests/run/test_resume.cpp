@@ -1,4 +1,4 @@
-// Runs that are killed, stopped or damaged, and go on.
+// Runs that are killed, stopped or damaged, and then resumed.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -22,16 +22,16 @@ using test::check_equal;
 using test::train_run;
 using test::with;
 
-// A second or two, paced so that a quick machine is still at it when the signal comes.
+// These runs take a second or two, paced so that a quick machine is still busy when the signal comes.
 constexpr int kSteps = 2720;
 const test::Sets kLong = {"train.epochs=160", "evaluate.every_epochs=40", "checkpoint.every_epochs=0",
                           "checkpoint.every_steps=40", "device.pace_ms=0.5"};
 
-// Killed within the first 500 steps.
+// This run is killed within its first 500 steps.
 const test::Sets kKilled = with(kLong, {"train.epochs=70", "evaluate.every_epochs=35", "device.pace_ms=1"});
 constexpr int kStepsOfKilled = 1190;
 
-// Every step once, in order, over all attempts: kills included, which lose no row that a checkpoint is beyond.
+// Checks that all attempts together have every step once, in order: kills lose no row that lies before a checkpoint.
 void check_history(const test::Trial& trial, int steps) {
   std::vector<int> seen;
   for (const auto& row : trial.metrics())
@@ -49,18 +49,18 @@ TEST_CASE("a run killed by SIGKILL at any step ends with the bits of one that wa
   const HashRng draws(test::test_seed(), "kill");
   int kills = 0;
   for (int round = 0; round < 3; ++round) {
-    // At a moment that depends on steps done, not on the machine's speed; anywhere between two checkpoints.
+    // The moment depends on steps done, not on the machine's speed, and lies anywhere between two checkpoints.
     const auto draw = static_cast<std::uint64_t>(round);
     const auto step = 40 * (4 * draw + draws.at(1).below(draw, 4));
     const double pause_s = 0.03 * draws.at(2).uniform(draw);
-    // The ranks are the children of mpirun, or the process itself.
+    // The ranks are the children of mpirun, or the process is the rank.
     const test::Outcome outcome = killed.train_and(ranks, sets,
                                                    fmt::format("running; [ {0} = 0 ] || reached {0}; sleep {1:.3f}; "
                                                                "kill -9 $(pgrep -P $pid || echo $pid); wait $pid",
                                                                step, pause_s));
     INFO(outcome.out << outcome.err);
     REQUIRE(!outcome.timed_out);
-    if (outcome.code == 0) break;  // it was faster
+    if (outcome.code == 0) break;  // the run ended before the kill
     ++kills;
   }
   const test::TrainedRun last = train_run(killed, "trial", {{ranks}}, sets);
@@ -123,7 +123,7 @@ TEST_CASE("TERM, INT and HUP as the conventions have them", "[run][slow]") {
     INFO(outcome.out << outcome.err);
     CHECK(outcome.code == 0);
     CHECK(trial.status()["state"] == "finished");
-    CHECK_THAT(outcome.out, Catch::EndsWith("\n2\n"));  // the one asked for and the last
+    CHECK_THAT(outcome.out, Catch::EndsWith("\n2\n"));  // the one asked for, and the last one
   }
   CHECK(trial.leftovers().empty());
 }
@@ -171,7 +171,7 @@ TEST_CASE("a second TERM or INT ends a run at once, and its status says so", "[r
                   signal, signal == "TERM" ? "sleep 4; kill -0 $pid && echo goes on; sleep 1; kill -TERM $pid;" : ""),
       30);
   INFO(outcome.out << outcome.err);
-  // Slurm and srun may each send a TERM at the end of a job: a second one at once is no second one.
+  // Slurm and srun may each send a TERM at the end of a job; a second TERM right after the first does not count.
   if (signal == "TERM") CHECK_THAT(outcome.out, Catch::Contains("goes on"));
   CHECK(outcome.code == code);
   CHECK(trial.status()["state"] == "stopped");
@@ -181,12 +181,12 @@ TEST_CASE("a second TERM or INT ends a run at once, and its status says so", "[r
 
 TEST_CASE("a job stops itself in time before its scheduler ends it, and not earlier", "[run][slow]") {
   const test::Trial trial;
-  // A minute before the end has passed: the run has half of what is left.
+  // The limit minus a minute has passed, so the run has half of what is left.
   const std::int64_t soon = std::time(nullptr) + 16;
   const test::Outcome stopped =
       trial.train(2, {"train.epochs=20000", "checkpoint.every_steps=0", "checkpoint.every_epochs=0"},
                   {{"ECHELON_JOB_END_TIME", std::to_string(soon)}, {"PBS_JOBID", "4711"}});
-  CHECK(std::time(nullptr) < soon + 4);  // a start on busy cores included
+  CHECK(std::time(nullptr) < soon + 4);  // includes the start on busy cores
   INFO(stopped.out << stopped.err);
   CHECK(stopped.code == 75);
   const auto status = trial.status();
@@ -250,7 +250,7 @@ TEST_CASE("a requeue loop goes on after all newer checkpoints were damaged", "[r
   sets.insert(sets.end(), {"checkpoint.every_steps=10", "train.steps=20"});
   REQUIRE(trial.train(0, sets).code == 0);
   const std::string checkpoints = trial.run() + "/checkpoints/";
-  for (const char* extension : {".h5", ".json"})  // later than any step that the next attempts reach
+  for (const char* extension : {".h5", ".json"})  // of a later step than the next attempts reach
     fs::copy_file(checkpoints + "step-00000020" + extension, checkpoints + "step-00900000" + extension);
   for (const char* stem : {"step-00000020", "step-00900000"}) fs::resize_file(checkpoints + stem + ".h5", 1000);
   sets = kLong;

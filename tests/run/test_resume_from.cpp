@@ -22,7 +22,7 @@ std::vector<int> steps_of(const Trial& trial, const std::string& name) {
   return steps;
 }
 
-// 20 steps of the run "source".
+// Trains 20 steps of the run "source".
 TrainedRun train_source(const Trial& trial, int ranks, const Sets& sets = {}) {
   return train_run(trial, "source", {{ranks, with({"train.steps=20"}, sets)}});
 }
@@ -41,7 +41,7 @@ TEST_CASE("another algorithm takes a run up where it was, to the same bits, and 
   const Outcome foreseen = trial.check(other);
   CHECK(foreseen.code == kExitOk);
   CHECK_THAT(foreseen.out, Catch::Contains("start       from step 30: results/taken/run-"));
-  fs::remove_all(trial / "results/source");  // what it named is needed no more
+  fs::remove_all(trial / "results/source");  // the run that it named is needed no more
   check_equal(train_run(trial, "taken", {{2, {}, "from step 30: results/taken/run-"}}, other), straight, {.part = ""});
   std::vector<int> steps;
   for (int step = 21; step <= 51; ++step) steps.push_back(step);
@@ -51,7 +51,7 @@ TEST_CASE("another algorithm takes a run up where it was, to the same bits, and 
 
 TEST_CASE("a pipeline, and parameter servers, take up a run that was not split", "[run][resume_from][slow]") {
   const Trial trial;
-  const Sets exact = {"device.kind=reference", "device.dtype=f64"};  // sums in another order differ by 1e-16
+  const Sets exact = {"device.kind=reference", "device.dtype=f64"};  // another order of sums differs by 1e-16
   const Sets end = with(exact, {"train.steps=26"});
   const TrainedRun straight = train_run(trial, "straight", {{0}}, end);
   train_source(trial, 0, exact);

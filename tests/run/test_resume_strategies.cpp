@@ -1,5 +1,5 @@
-// A checkpoint of any strategy is taken up under any other one: the position and the weights go along, and what the
-// other one cannot use is named.
+// Any strategy can resume a checkpoint of any other one: position and weights are taken over, and state that the other
+// strategy cannot use is named.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ namespace {
 using Catch::Contains;
 using test::Sets;
 
-// What makes strategies keep states of their own.
+// Returns settings that make a strategy keep states of its own.
 Sets sets_of(const std::string& strategy) {
   static const std::map<std::string, Sets> more = {
       {"synchronous", {"exchange.codec=topk"}},
@@ -28,7 +28,7 @@ Sets sets_of(const std::string& strategy) {
   return found == more.end() ? sets : test::with(sets, found->second);
 }
 
-// What is dropped beside the positions of single replicas.
+// Returns the words for state that is dropped, beside the positions of single replicas.
 std::string dropped_of(const std::string& strategy) {
   static const std::map<std::string, std::string> words = {
       {"synchronous", "thresholds, residuals"},
@@ -66,7 +66,7 @@ TEST_CASE("a checkpoint of each strategy is taken up under each other one, which
     for (const StrategyTraits& to : kStrategies) {
       const std::string target(to.name), name = source + "-" + target;
       CAPTURE(source, target);
-      // Without a learning rate, weights stay as they are taken up.
+      // At a learning rate of 0 the weights stay as they were resumed.
       const test::Outcome taken =
           on_threads(trial, 2,
                      test::with(sets_of(target), test::with(both, {"name=" + name, "run.resume_from=results/" + source,

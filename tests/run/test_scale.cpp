@@ -35,7 +35,7 @@ void add_study(const test::Trial& trial, const std::string& section) {
   write_file_whole(trial / "trial.toml", read_file_whole(trial / "trial.toml") + section);
 }
 
-// The folder of the cell whose name begins so, below results/trial.
+// Returns the folder of the cell below results/trial whose name begins like this.
 std::string cell(const test::Trial& trial, const std::string& begin) {
   std::vector<std::string> found;
   for (const auto& entry : fs::directory_iterator(trial / "results/trial"))
@@ -53,8 +53,8 @@ std::ptrdiff_t attempts_below(const std::string& folder) {
 const std::vector<std::string> kScale = {"scale",          "trial.toml", "--set",
                                          "train.epochs=1", "--set",      "checkpoint.every_steps=0"};
 
-// A launch that is sent USR1 once `condition`, a command of the shell, holds: the signal goes to the launcher, which
-// passes it on.
+// Runs a launch that gets USR1 once `condition`, a shell command, holds. The signal goes to the launcher, which passes
+// it on.
 test::Outcome stopped_when(const test::Trial& trial, const std::vector<std::string>& words, int ranks,
                            const std::string& condition) {
   std::string shell;
@@ -98,7 +98,7 @@ TEST_CASE("a study runs each cell once, on its ranks, and keeps what cannot be r
     CHECK(fs::exists(trial / (std::string("results/trial/") + name)));
   }
   const auto evidence = nlohmann::json::parse(read_file_whole(trial / "results/trial/study.json"));
-  REQUIRE(evidence["settings"].size() == 5);  // ring and too fast on 1 and 2 ranks, odd batch on 1
+  REQUIRE(evidence["settings"].size() == 5);  // "ring" and "too fast" on 1 and 2 ranks, "odd batch" on 1
   for (const auto& setting : evidence["settings"]) {
     const auto& repetition = setting["repetitions"][0];
     const bool diverges = setting["label"] == "too fast";
@@ -155,7 +155,7 @@ TEST_CASE("a study that is stopped by a signal saves the cell under way and goes
   CHECK(rest.code == kExitOk);
   CHECK_THAT(rest.out, Contains("2 done before") && Contains("4/4"));
   CHECK(read_cell(third).state == CellState::finished);
-  CHECK(attempts_below(third) == 2);  // resumed, not begun anew
+  CHECK(attempts_below(third) == 2);  // resumed, not started again
 }
 
 TEST_CASE("a study that does not fit its launch is refused once, with the remedy", "[run][study]") {
@@ -282,7 +282,7 @@ halving = { eta = 2, first_epochs = 1 }
   INFO(search.out << search.err);
   const CellRecord record = read_cell(cell(trial, "k2_"));
   CHECK(record.rungs.size() == 3);
-  CHECK(fs::path(record.attempt).filename() == "03");  // of one run, resumed twice
+  CHECK(fs::path(record.attempt).filename() == "03");  // one run, resumed twice
   const auto stopped = nlohmann::json::parse(read_file_whole(trial / (record.attempt + "/summary.json")));
   CHECK(trial.train(2, test::with(sets, {"optimizer.learning_rate=0.05", "name=whole"})).code == kExitUnmet);
   CHECK(trial.summary("whole")["weights_checksum"] == stopped["weights_checksum"]);

@@ -20,7 +20,7 @@ using Catch::Matchers::Contains;
 using test::check_equal;
 using test::train_run;
 
-// Sequences of 3 to 17 steps of 2 numbers; the class is the direction in which they move.
+// Writes sequences of 3 to 17 steps of 2 numbers; the class is the direction in which they move.
 void write_steps(const std::string& path, int sequences) {
   const HashRng draws(1, path.substr(path.rfind('/')));
   std::ofstream file(path);
@@ -94,7 +94,7 @@ TEST_CASE("data and orders that do not go together are refused before anything s
   CHECK_FALSE(fs::exists(trial / "results"));
 }
 
-// Words of 2 to 9 letters, and the same backwards.
+// Writes words of 2 to 9 letters, each with its reverse.
 void write_pairs(const std::string& path, int pairs) {
   const HashRng draws(1, "pairs");
   std::ofstream file(path);
@@ -156,7 +156,7 @@ TEST_CASE("pairs: k replicas have the weights of one, though their numbers of to
     check_equal(train_run(trial, fmt::format("on{}", ranks), {{ranks}}), one, {.within = 1e-8, .evaluation = true});
 }
 
-// 3,000 letters in which what comes next depends on much that was before.
+// Writes 3,000 letters, each of which depends on many letters before it.
 void write_letters(const std::string& path) {
   const HashRng draws(1, "letters");
   std::ofstream file(path);
@@ -199,7 +199,7 @@ type = "dense"
 units = 10
 )";
 
-// Imported, the last tenth held out: 2,700 letters in 336 windows, 28 steps an epoch.
+// Imports the letters and holds out the last tenth: 2,700 letters in 336 windows, 28 steps an epoch.
 void make_letters(const test::Trial& trial) {
   write_letters(trial / "letters.txt");
   trial.make_data({"import", "text", "letters.txt", "--hold-out-part", "0.1", "--shards", "2", "--out", "letters"});
@@ -240,7 +240,7 @@ TEST_CASE("a run stopped inside an epoch goes on with the states that it carried
       trial, "stopped", {{ranks, {"train.steps=11"}}, {ranks, {"train.steps=40"}}, {ranks, {}, "from step 40:"}});
   check_equal(stopped, whole, {.part = ""});
   CHECK(stopped.values("carried/").size() == 2 * 12 * 10);  // h and c of every row
-  // Another number of ranks each time: the states follow their rows.
+  // The number of ranks changes each time: the states must follow their rows.
   if (ranks == 1)
     check_equal(train_run(trial, "changing", {{3, {"train.steps=11"}}, {1, {"train.steps=40"}}, {2}}), whole,
                 {.within = 1e-8});
@@ -250,7 +250,7 @@ TEST_CASE("carried states of every stage of every replica follow their rows to o
   const test::Trial trial(kLetters);
   make_letters(trial);
   const test::Sets end = {"train.steps=40"};
-  // Two replicas of an embedding, a recurrent and an output stage: the states are the middle one's.
+  // Each of two replicas has an embedding, a recurrent and an output stage; the middle stage has the states.
   const test::TrainedRun split = train_run(trial, "split", {{6, {"train.steps=11", "parallel.pipeline=3"}}});
   const std::vector<double> carried = split.values("carried/");
   REQUIRE(carried.size() == 2 * 12 * 10);

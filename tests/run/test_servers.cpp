@@ -14,7 +14,7 @@ namespace {
 
 using Catch::Contains;
 
-// `train` with this many ranks in all, the last ones servers.
+// Settings for this many servers, which are the last ranks.
 test::Sets serving(int servers, test::Sets more = {}) {
   more.insert(more.begin(), {"exchange.strategy=server", "exchange.server.ranks=" + std::to_string(servers)});
   return more;
@@ -103,7 +103,7 @@ TEST_CASE("a server that stops answering ends the job with 7, by name", "[run][s
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == 7);
   CHECK_THAT(outcome.err, Contains("has been waiting"));
-  // A worker may wait for the other one, which waits for the server.
+  // A worker may wait for the other worker, which waits for the server.
   CHECK_THAT(outcome.err, Contains("for rank 2") || Contains("the process of rank 2 on"));
 }
 

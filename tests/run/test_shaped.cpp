@@ -1,4 +1,4 @@
-// Runs whose messages are slowed down: the same weights, marked wherever they are shown.
+// Runs with slowed messages: they have the same weights, and are marked wherever they are shown.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -41,16 +41,16 @@ TEST_CASE("a run over a slowed network ends with the weights of one without, and
 
 TEST_CASE("a step of a slowed network takes the time that its bytes take", "[shaped]") {
   const test::Trial trial;
-  // 8 Mbit/s, whose bursts of 256 kB are gone after a few steps.
+  // The links have 8 Mbit/s, and their bursts of 256 kB are used up after a few steps.
   const test::Outcome outcome =
       trial.train(2, {"train.epochs=0", "train.steps=16", "network.rate=8mbit", "data.test=\"\""});
   INFO(outcome.err);
   REQUIRE(outcome.code == 0);
-  const double bytes = trial.summary()["wire_bytes_per_step"].get<double>() / 2;  // of a rank
+  const double bytes = trial.summary()["wire_bytes_per_step"].get<double>() / 2;  // bytes per rank
   CHECK(trial.summary()["step_s"]["median"].get<double>() > 0.9 * bytes / 1e6);
 }
 
-// Host 3 has a fiftieth of the others' rate; in a ring all ranks wait as long for it.
+// Host 3 has a fiftieth of the others' rate; in a ring all ranks wait for it equally long.
 TEST_CASE("the host whose link is slow is named, whatever combines the replicas", "[shaped][sampled]") {
   const std::vector<Sets> all = {
       {"exchange.algorithm=ring"},
@@ -88,7 +88,7 @@ TEST_CASE("what cannot be slowed down is refused", "[shaped]") {
   refused({"network.rate=1gbit", "exchange.algorithm=mpi"}, "the library's own messages cannot be slowed down");
   refused({"network.rate=1gbit,,1mbit"}, "network.rate \"\": a rate, such as 1gbit");
   refused({"network.delay_us=50"}, "network.delay_us");
-  refused({"network.rate=1gbit", "parallel.pipeline=2"}, "host");  // each rank is one
+  refused({"network.rate=1gbit", "parallel.pipeline=2"}, "host");  // each rank is a host
   const test::Outcome fits =
       trial.check({"network.rate=1gbit", "network.ranks_per_host=2", "parallel.pipeline=2"}, {"--ranks", "4"});
   INFO(fits.err);

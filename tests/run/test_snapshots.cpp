@@ -1,5 +1,5 @@
-// evaluate.every_steps: at meetings of replicas that step together; elsewhere a snapshot of one replica, for which
-// nobody stops.
+// evaluate.every_steps: replicas that step together evaluate at meetings; other strategies evaluate a snapshot of one
+// replica, for which no rank stops.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -28,7 +28,7 @@ std::vector<int> steps_of(const std::vector<json>& rows) {
   return steps;
 }
 
-// Of updates of a worker.
+// Returns the largest staleness among a worker's updates.
 std::int64_t largest_staleness(const test::Trial& trial, std::size_t worker) {
   return json::parse(read_file_whole(trial.attempt() + "/staleness.json"))["workers"][worker]["largest"];
 }
@@ -71,7 +71,7 @@ TEST_CASE("a worker that evaluates a snapshot is stale for it, and no other one 
   const std::string strategy = GENERATE(as<std::string>(), "asynchronous", "stale_synchronous");
   const bool bounded = strategy != "asynchronous";
   const test::Trial trial;
-  // 800 samples one by one take many steps of 1 ms.
+  // Evaluating 800 samples one by one takes as long as many steps of 1 ms.
   const Sets sets = {"exchange.strategy=" + strategy,
                      "exchange.bucket_mb=0.01",
                      "exchange.servers=1",
@@ -85,7 +85,7 @@ TEST_CASE("a worker that evaluates a snapshot is stale for it, and no other one 
   const test::TrainedRun run = train_run(trial, "trial", {{2}}, sets);
   INFO(run.out);
   const std::vector<json> snapshots = rows_of(trial, "snapshot");
-  REQUIRE(snapshots.size() >= 1);  // at 40 and 80, unless a meeting is there
+  REQUIRE(snapshots.size() >= 1);  // at 40 and 80, unless a meeting falls there
   for (const json& row : snapshots) {
     CHECK(row["step"].get<int>() % 40 <= 1);
     CHECK(row["test_loss"].get<double>() > 0);
@@ -94,7 +94,7 @@ TEST_CASE("a worker that evaluates a snapshot is stale for it, and no other one 
   if (bounded)
     CHECK(largest_staleness(trial, 0) <= 7);  // (2 bound + 1) (k - 1): the other one waits for this one
   else
-    CHECK(largest_staleness(trial, 0) >= 5);  // what the other one did meanwhile
+    CHECK(largest_staleness(trial, 0) >= 5);  // updates of the other worker meanwhile
   if (!bounded) CHECK(run.summary()["staleness_by_worker"]["waited_s"][1] == 0);
 }
 

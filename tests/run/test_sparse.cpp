@@ -1,4 +1,4 @@
-// A ranking model with sparse embeddings from import to training, as a user has it.
+// A ranking model with sparse embeddings, from import to training, as a user runs it.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -31,7 +31,7 @@ kind = "reference"
 dtype = "f64"
 )";
 
-// Lines of 5 words out of 400; those of class 1 have more of the latter half.
+// Writes lines of 5 words out of 400; lines of class 1 have more words of the second half.
 void write_clicks(const test::Trial& trial) {
   for (std::uint64_t label : {0, 1}) {
     std::ofstream file(trial / fmt::format("{}.txt", label));

@@ -1,4 +1,4 @@
-// Output whose reader is gone, or that cannot be written.
+// Output whose reader is gone, and output that cannot be written.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"

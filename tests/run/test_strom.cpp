@@ -24,7 +24,7 @@ TEST_CASE("3 ranks exchange entries in synchronous rounds, record what was sent,
   const test::Trial trial;
   const test::TrainedRun whole = train_run(trial, "whole", {{3, {}, "entries beyond a tau of density 0.05"}}, sets);
   check_equal(train_run(trial, "cut", {{3, {"train.steps=23"}}, {3, {}, "from step 23:"}}, sets), whole, {.part = ""});
-  CHECK(whole.summary()["test_accuracy"].get<double>() > 0.3);  // 51 steps of few entries; chance: 0.1
+  CHECK(whole.summary()["test_accuracy"].get<double>() > 0.3);  // 51 steps that send few entries; chance: 0.1
   int coded = 0;
   double dense = 0;
   for (const auto& row : trial.metrics("whole")) {

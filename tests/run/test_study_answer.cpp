@@ -1,4 +1,4 @@
-// The answer of a study, in the first lines of whatever tells it, and on pages that show names as text.
+// The answer of a study comes first wherever it is told, and pages show names as text.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <sstream>

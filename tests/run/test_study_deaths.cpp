@@ -1,4 +1,4 @@
-// Studies whose launches die with a cell: which cell is given up, and that the others are not.
+// Studies whose launches die with a cell: the guilty cell is given up, and the others are not.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -34,8 +34,8 @@ class Study {
   CellRecord cell(int batch) const { return read_cell(folder(batch)); }
   test::Outcome run(int ranks, bool at_checkpoint = false) const { return trial_.echelon(words(at_checkpoint), ranks); }
   enum class Whom { cell, all };
-  // A launch of which, with SIGKILL, the cell of this batch is killed, or all cells at once, when it and `others` have
-  // begun to train, or have a checkpoint.
+  // Runs a launch and kills, with SIGKILL, the cell of this batch or all cells at once, when it and `others` more cells
+  // have begun to train, or have a checkpoint.
   test::Outcome killed(int ranks, int batch, int others = 0, Whom whom = Whom::cell, bool at_checkpoint = false) const {
     std::string shell = "touch mark; mkdir -p results; sleep 0.1\n";
     for (const std::string& word : test::mpirun(ranks, words(at_checkpoint)).argv) shell += "'" + word + "' ";
@@ -58,7 +58,7 @@ wait $!
   }
 
  private:
-  // Sets are a part of what a cell is.
+  // --set values are part of a cell's identity.
   std::vector<std::string> words(bool at_checkpoint) const {
     return {"scale", "trial.toml",
             "--set", fmt::format("train.epochs={}", epochs_),
@@ -101,7 +101,7 @@ TEST_CASE("of cells side by side, which one takes its launch with it is found by
   CHECK(study.cell(64).state == CellState::running);
   const test::Outcome again = study.killed(2, 48, 1, Study::Whom::all);
   INFO(again.out << again.err);
-  CHECK(study.cell(64).state == CellState::waiting);  // held back
+  CHECK(study.cell(64).state == CellState::waiting);  // it is held back
   CHECK(study.cell(64).deaths == 1);
   CHECK(study.cell(80).state == CellState::running);
   const test::Outcome rest = study.run(2);
@@ -113,7 +113,7 @@ TEST_CASE("of cells side by side, which one takes its launch with it is found by
 }
 
 TEST_CASE("a cell that the launcher stops because another one was killed is not blamed", "[run][study][slow]") {
-  // Two epochs: the cell that is taken along is still at work when the other one is killed again.
+  // With two epochs, the cell that was killed too is still at work when the other one is killed again.
   const Study study(kSideBySide, 2);
   for (const int deaths : {0, 1}) {
     const test::Outcome killed = study.killed(2, 48, 1);

@@ -71,7 +71,7 @@ TEST_CASE("rates of a study's cells leave out its warm-up, and the budget names 
     const auto summary = nlohmann::json::parse(read_file_whole(trial / (cell.attempt + "/summary.json")));
     CHECK(summary.value("steps", 0) == 16);
     CHECK(summary.value("timed_steps", 0) == 13);
-    CHECK(summary.value("warmup_steps", 0) == 2);  // the third is in the sums
+    CHECK(summary.value("warmup_steps", 0) == 2);  // the third step is in the sums
     CHECK(summary.value("warmup_s", 0.0) > 0);
   }
   CHECK_THAT(read_file_whole(trial / "results/trial/study.md"), Contains("first 3 steps"));
@@ -148,7 +148,7 @@ TEST_CASE("ranks that have no part in a cell sleep", "[run][study][speed]") {
   std::string word;
   std::istringstream(study.err.substr(at)) >> word >> user_s >> system_s >> word >> wall_s;
   CHECK(wall_s > 4);                        // 17 steps of 250 ms
-  CHECK(user_s + system_s < 0.6 * wall_s);  // two ranks and the launcher; one that polls takes all of it
+  CHECK(user_s + system_s < 0.6 * wall_s);  // two ranks and the launcher; a rank that polled would use all of the time
 }
 
 }  // namespace echelon

@@ -1,4 +1,4 @@
-// Peak memory of the cells of a study, which are runs of one process, one after another.
+// Peak memory of a study's cells, which run one after another in one process.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <vector>
@@ -30,7 +30,7 @@ order = "file"
 "batch.global" = [4096, 32]
 )";
 
-// Of all ranks of the only cell whose name holds the word, MiB.
+// Returns the peaks of all ranks in MiB, for the only cell whose name holds the word.
 std::vector<double> peaks(const test::Trial& trial, const std::string& word) {
   std::vector<double> found;
   for (const auto& entry : std::filesystem::directory_iterator(trial / "results/trial")) {

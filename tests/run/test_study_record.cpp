@@ -1,4 +1,4 @@
-// echelon scale: what a study records beside the runs of its cells: environments, rounds, outcomes, figures of verbs.
+// echelon scale: the records of a study beside the runs of its cells: environments, rounds, outcomes, figures of verbs.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -26,7 +26,7 @@ std::vector<std::string> scale(const test::Sets& sets) {
   return words;
 }
 
-// By folder.
+// Returns the records of the cells, by folder.
 std::map<std::string, json> cells(const test::Trial& trial) {
   std::map<std::string, json> all;
   for (const auto& entry : fs::directory_iterator(trial / "results/trial"))
@@ -84,7 +84,7 @@ TEST_CASE("a study's cells carry environment, round, seed and outcome, and leave
     CHECK(cell["setting"] == "one worker");
     CHECK(cell["environment"] == "alike");
   }
-  // In each environment and round: one rank once for both all-reduces, two ranks for each, and one that diverges.
+  // Each environment and round has one rank once for both all-reduces, two ranks for each, and a setting that diverges.
   CHECK(outcomes == std::map<std::string, int>{{"finished", 2 * 2 * 3}, {"diverged", 2 * 2 * 2}});
   CHECK(environments == std::map<std::string, int>{{"alike", 10}, {"one slow", 10}});
   CHECK(controls == 2);
@@ -98,14 +98,14 @@ TEST_CASE("a study's cells carry environment, round, seed and outcome, and leave
   CHECK_THAT(again.out, Contains("20 done before"));
 }
 
-// Two steps decide nothing, and a batch of 7 cannot be cut for two ranks.
+// Two steps decide nothing, and a batch of 7 cannot be split between two ranks.
 std::string undecided(const std::string& more) {
   return "\n[study]\nranks = [1, 2]\nrepeats = \"until decided\"\nmax_repeats = 4\n" + more +
          "[study.axes]\n\"batch.global\" = [48, 7]\n";
 }
 
 TEST_CASE("rounds go on where the last cell of one cannot be run", "[run][study]") {
-  // Whatever the order of cells in a round is: in the file's order each round ends with the cell that is left out.
+  // Any order of cells in a round will do; in the file's order each round ends with the cell that is left out.
   const test::Trial trial;
   add_study(trial, undecided("order = \"file\"\n"));
   const test::Outcome study = trial.echelon(scale({"train.epochs=0", "train.steps=2", "checkpoint.every_steps=0"}), 2);
@@ -179,7 +179,7 @@ set = ["run.allow_faults=true", "checkpoint.every_steps=3", 'fault.inject=["kill
   REQUIRE(all.size() == 1);
   const json& cell = all.begin()->second;
   CHECK(cell["outcome"] == "finished");
-  CHECK(fs::path(cell["attempt"].get<std::string>()).filename() == "02");  // it was started again
+  CHECK(fs::path(cell["attempt"].get<std::string>()).filename() == "02");  // it was started a second time
   CHECK(json::parse(read_file_whole(trial / (cell["attempt"].get<std::string>() + "/summary.json")))["steps"] == 12);
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("a share of the data is trained on as an axis, the same on one rank an
       scale({"train.epochs=2", "data.sharding=record", "data.ragged=drop", "checkpoint.every_steps=0"}), 2);
   INFO(study.out << study.err);
   REQUIRE(study.code == kExitOk);
-  std::map<std::string, std::vector<double>> losses;  // by share, on one rank and on two
+  std::map<std::string, std::vector<double>> losses;  // by share of the data, on one rank and on two
   for (const auto& [folder, cell] : cells(trial)) {
     const json run = json::parse(read_file_whole(trial / (cell["attempt"].get<std::string>() + "/summary.json")));
     const bool all = cell["setting"] == "data.fraction = 1.0";
@@ -230,7 +230,7 @@ TEST_CASE("a share of the data is trained on as an axis, the same on one rank an
     losses[cell["setting"]].push_back(run["test_loss"]);
   }
   REQUIRE(losses.size() == 2);
-  // k ranks take the steps of one: the sums differ in their order alone.
+  // k ranks take the same steps as one: only the order of sums differs.
   for (const auto& [share, pair] : losses) CHECK(pair.at(0) == Approx(pair.at(1)).epsilon(1e-4));
 }
 

@@ -1,4 +1,4 @@
-// `echelon supervise`: launchers that hang, ranks that are all killed, hosts that go and come back.
+// `echelon supervise`: launchers that hang, ranks that are all killed, and hosts that leave and come back.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -18,14 +18,14 @@ using test::Trial;
 const Sets kSlow = {"device.pace_ms=10", "train.epochs=12", "checkpoint.every_steps=10", "checkpoint.every_epochs=0",
                     "evaluate.every_epochs=0"};
 
-// The words of a shell that trains the trial under `launcher`.
+// Returns the shell words that train the trial under `launcher`.
 std::string train_text(const std::string& launcher, const Sets& sets) {
   std::string text = launcher + " " + test::echelon_binary() + " train trial.toml";
   for (const std::string& set : sets) text += " --set " + set;
   return text;
 }
 
-// `echelon supervise options.. -- sh -c command` beside `script` (Trial::train_and), in which `ranks` prints the
+// Runs `echelon supervise options.. -- sh -c command` beside `script` (Trial::train_and), in which `ranks` prints the
 // processes of this trial's ranks.
 Outcome run_and(const Trial& trial, const std::string& options, const std::string& command, const std::string& script) {
   constexpr const char* kRanks = R"sh(ranks() {
@@ -42,7 +42,7 @@ std::string mpirun_text(const std::string& ranks) {
   return "exec mpirun --oversubscribe --allow-run-as-root --bind-to none -n " + ranks;
 }
 
-// A host answers where its file is there; its ranks are processes of this machine.
+// Creates files: a host answers if its file exists. The ranks are processes of this machine.
 void touch(const Trial& trial, const std::vector<std::string>& names) {
   for (const std::string& name : names) std::ofstream(trial / name) << "";
 }
@@ -100,8 +100,8 @@ TEST_CASE("a launcher that does not return after its run is ended, with the run'
   CHECK_THAT(outcome.err, Contains("has not returned"));
 }
 
-// Open MPI 4.1's mpirun hangs so where a rank is killed while it starts others (tests/tools/start_kills.py has it about
-// once in 100 kills): a process of this name that leaves an ended child unwaited for.
+// Open MPI 4.1's mpirun hangs like this when a rank is killed while it starts others (tests/tools/start_kills.py sees
+// it in about 1 of 100 kills): it stays as a process of this name that does not wait for its ended child.
 TEST_CASE("a launcher that takes no notice of the end of a rank is ended, and the run started again",
           "[run][supervise]") {
   const Trial trial;
@@ -131,7 +131,7 @@ TEST_CASE("ranks whose launcher was killed have left before the run is started a
   CHECK(trial.status()["state"] == "finished");
 }
 
-// A rank that is stopped once the run has ended, so that the others wait for it or the launcher does.
+// A rank is stopped once the run has ended, so that the other ranks or the launcher wait for it.
 TEST_CASE("a rank that is stopped in shut-down keeps neither the launcher nor the code", "[run][supervise]") {
   const Trial trial;
   const Outcome outcome = run_and(trial, "--grace 1", train_text(mpirun_text("2"), {"train.steps=60"}),

@@ -1,5 +1,5 @@
-// Time-chunk pipelines as a user runs them: the weights of the unsplit run, checkpoints that any split takes up,
-// refusals.
+// Time-chunk pipelines as a user runs them: they have the weights of the unsplit run and checkpoints that any split can
+// resume; unsuitable settings are refused.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -57,7 +57,7 @@ type = "dense"
 units = 9
 )";
 
-// 2,000 letters of 9.
+// Writes 2,000 letters, of 9 different ones.
 void make_letters(const test::Trial& trial) {
   const HashRng draws(1, "letters");
   {

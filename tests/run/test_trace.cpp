@@ -1,5 +1,5 @@
-// run.trace on real ranks: the file's structure, the times that metrics.jsonl records of the same steps, every
-// strategy.
+// run.trace on real ranks: the structure of the file, agreement with the times in metrics.jsonl for the same steps, and
+// every strategy.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -25,8 +25,8 @@ struct Event {
 };
 
 struct Trace {
-  std::vector<Event> events;                         // in the order of the file
-  std::map<std::pair<int, int>, std::string> lanes;  // by pid and tid
+  std::vector<Event> events;                         // in file order
+  std::map<std::pair<int, int>, std::string> lanes;  // keyed by pid and tid
   std::map<int, std::string> ranks;
   nlohmann::json facts;
   bool has(const std::string& lane) const {
@@ -41,7 +41,7 @@ struct Trace {
   }
 };
 
-// Of a row's times: without what hooks take.
+// Returns a row's seconds without those of hooks.
 double training_s(const nlohmann::json& time) {
   double seconds = time["total"];
   for (const char* hooks : {"evaluation", "checkpoint", "hooks"}) seconds -= time[hooks].get<double>();
@@ -65,7 +65,7 @@ Trace read_trace(const test::Trial& trial) {
   return trace;
 }
 
-// Spans of a lane lie one after another, or within one another in the compute and engine lanes; all have names.
+// Checks that spans of a lane follow one another, or nest in the compute and engine lanes, and that all have names.
 void check_structure(Trace& trace) {
   constexpr double kRounding_us = 2e-3;
   std::map<std::pair<int, int>, std::vector<Event*>> lanes;
@@ -105,10 +105,10 @@ std::set<std::int64_t> steps_of(const Trace& trace, int rank) {
   return steps;
 }
 
-// Of rank 0, whose metrics are written.
+// Compares the trace with the metrics of rank 0, the only rank that writes them.
 void check_against_metrics(const Trace& trace, const test::Trial& trial, std::int64_t first, std::int64_t last,
                            bool all_steps = true) {
-  // The row of a meeting to which replicas come in steps of their own names that of the furthest one.
+  // Where replicas come to a meeting in steps of their own, its row names the step of the furthest one.
   std::map<std::int64_t, int> rows;
   for (const auto& row : trial.metrics())
     if (row["type"] == "step") ++rows[row["step"]];
@@ -117,7 +117,7 @@ void check_against_metrics(const Trace& trace, const test::Trial& trial, std::in
   for (const auto& row : trial.metrics()) {
     if (row["type"] != "step" || row["step"] < first || row["step"] > last || rows[row["step"]] > 1) continue;
     const std::int64_t step = row["step"];
-    if (!all_steps && !own.contains(step)) continue;  // a row of a gradient that came too late names where it led
+    if (!all_steps && !own.contains(step)) continue;  // the row of a late gradient names the step to which it led
     INFO("step " << step << ": " << row.dump());
     ++compared;
     const auto& time = row["time"];
@@ -181,7 +181,7 @@ TEST_CASE("every strategy is traced, on all its ranks", "[run][trace][slow]") {
     test::Sets sets;
     std::set<std::string> cats;
     std::set<int> servers = {};
-    bool in_window = true;  // every worker does every step
+    bool in_window = true;  // all workers do every step
   };
   const Case one = GENERATE(
       Case{2, {"exchange.codec=int8"}, {"encode", "decode", "exchange"}},

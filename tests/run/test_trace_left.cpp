@@ -1,4 +1,4 @@
-// run.trace of runs that end by an error: the ranks that are left write what they have recorded so far.
+// run.trace of runs that end by an error: the remaining ranks write what they have recorded so far.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Contains;
 
-// Steps of each rank in trace.json of an attempt.
+// Returns the steps of each rank in trace.json of an attempt.
 std::map<int, std::set<std::int64_t>> steps_by_rank(const std::string& attempt) {
   std::map<int, std::set<std::int64_t>> steps;
   const auto trace = nlohmann::json::parse(read_file_whole(attempt + "/trace.json"));
@@ -65,7 +65,7 @@ TEST_CASE("after a lost rank, or the error of one, the others' traces are writte
   const Case one = GENERATE(
       Case{"kill rank 1 at step 12 in backward", kExitLostRank, "missing   rank 1 on ", {0, 2}},
       Case{"corrupt message of rank 2 at step 12 in backward", kExitEnvironment, "missing   no rank", {0, 1, 2}},
-      Case{"stop rank 1 at step 12", kExitLostRank, "missing   ", {}});  // mpirun wakes it up when it ends all
+      Case{"stop rank 1 at step 12", kExitLostRank, "missing   ", {}});  // mpirun wakes it up when it ends the others
   const test::Trial trial;
   const test::Outcome run =
       trial.train(3, with_fault(one.fault, {"exchange.check_messages=true", "run.hang_timeout_s=3"}));

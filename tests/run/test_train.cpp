@@ -1,4 +1,4 @@
-// What a run learns, leaves behind and says.
+// What a run learns, leaves behind and prints.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
@@ -62,7 +62,7 @@ TEST_CASE("training on 1 and 2 ranks learns, and leaves its records", "[run][slo
   CHECK(trial.status()["checkpoint"] == "checkpoints/step-00000051.h5");
   for (const char* name : {"/config.toml", "/run.log", "/metrics.jsonl", "/summary.json", "/status.json"})
     CHECK(fs::exists(trial.attempt() + name));
-  for (const auto& entry : fs::directory_iterator(trial.attempt()))  // no rank had anything to say
+  for (const auto& entry : fs::directory_iterator(trial.attempt()))  // no rank had anything to report
     CHECK(entry.path().extension() != ".err");
   for (const auto& provenance : {summary["provenance"], trial.status()["provenance"]}) {
     CHECK(!provenance["commit"].get<std::string>().empty());
@@ -162,7 +162,7 @@ TEST_CASE("the effective config runs again and is the same run", "[run][slow]") 
   CHECK_THAT(again.out, Catch::Contains("already finished"));
 }
 
-// oneDNN's loops assume all threads they ask for: with fewer its sums were wrong, and training waited for ever.
+// oneDNN's loops assume that they get all threads they ask for: with fewer, sums were wrong, and training hung.
 TEST_CASE("OpenMP's own limits leave figures as they are, or are refused", "[run]") {
   const test::Trial trial;
   const test::Outcome evaluated = trial.train(0, {"train.epochs=1"}),
@@ -199,7 +199,7 @@ TEST_CASE("f64: 2 ranks end with the weights of 1", "[run][slow]") {
   check_equal(trained("naive", 2, {"exchange.algorithm=naive", "batch.accumulation=2"}), one, {.within = 1e-8});
   check_equal(trained("library", 2, {"exchange.algorithm=mpi"}), one, {.within = 1e-8});
   check_equal(trained("shares", 2, {"batch.shares=[2, 1]"}), one, {.within = 1e-8});
-  // One rank that takes the samples of both; files hold other samples than records drawn over all of them.
+  // One rank takes the samples of both; files give other samples than records drawn over all of them.
   const test::TrainedRun files = trained("files", 2, {"data.sharding=file"});
   check_equal(trained("standin", 0, {"data.sharding=file", "data.as_replicas=2"}), files, {.within = 1e-8});
   CHECK(test::relative_distance(files.values("weights/"), one.values("weights/")) > 1e-6);

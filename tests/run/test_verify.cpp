@@ -1,4 +1,4 @@
-// `echelon verify`: what holds passes, what is broken on purpose is found and named, and its records are read.
+// `echelon verify`: intact checks pass, checks broken on purpose are found and named, and its records can be read.
 #include <catch2/catch.hpp>
 #include <filesystem>
 

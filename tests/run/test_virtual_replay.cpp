@@ -1,5 +1,5 @@
-// The order of arrivals that a run of MPI ranks has recorded drives the protocol on virtual time: under any speeds and
-// delays, what was taken up in that order has the same staleness.
+// The order of arrivals that a run of MPI ranks recorded drives the protocol on virtual time: under any speeds and
+// delays, updates applied in that order have the same staleness.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -21,11 +21,11 @@ struct Recording {
   std::vector<std::vector<LedgerBytes>> orders;  // by rank and bucket
 };
 
-// Steps between meetings are those of the files; after the last meeting nobody pushes any more.
+// Takes the steps between meetings from the files; after the last meeting nobody pushes any more.
 Recording recording_of(const std::string& attempt, const AsyncRules& rules) {
   Recording found;
   std::vector<LedgerMeeting> meetings;
-  found.schedule.ranks = 0;  // told by the first file that there is
+  found.schedule.ranks = 0;  // the first file tells the number
   for (int rank = 0; rank == 0 || rank != found.schedule.ranks; ++rank) {
     const std::string path = attempt + "/arrivals-000" + std::to_string(rank) + ".bin";
     found.orders.emplace_back();
@@ -67,7 +67,7 @@ Recording recording_of(const std::string& attempt, const AsyncRules& rules) {
   return found;
 }
 
-// By worker: staleness, number of updates.
+// Returns, by worker, the histogram of updates over staleness.
 std::vector<nlohmann::json> histograms(const nlohmann::json& staleness) {
   std::vector<nlohmann::json> all;
   for (const nlohmann::json& worker : staleness["workers"]) all.push_back(worker["histogram"]);
@@ -106,7 +106,7 @@ TEST_CASE("a recorded order of arrivals drives the protocol on virtual time, to 
         const LedgerBytes& order = recording.orders[rank][b];
         LedgerBytes taken = repeated.ledgers[rank][b];
         REQUIRE(taken.size() >= order.size());
-        taken.resize(order.size());  // then all are done
+        taken.resize(order.size());  // the recorded order ends here; then all are done
         CHECK(taken == order);
       }
     std::vector<nlohmann::json> found;

@@ -1,5 +1,5 @@
-// Warm-up with few replicas as a user runs it: n of k asynchronous workers train first, the others join with the same
-// weights; each sample is read once an epoch, and a run that is stopped meanwhile goes on.
+// Warm-up with few replicas as a user runs it: n of k asynchronous workers train first, and the others join with the
+// same weights. Each sample is read once an epoch, and a run stopped meanwhile can be resumed.
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ test::Outcome on_threads(const test::Trial& trial, int ranks, const Sets& sets) 
   return outcome;
 }
 
-// The order of arrivals of one piece.
+// Reads the order of arrivals at one piece.
 LedgerFile order_of(const std::string& attempt, int rank = 0) {
   LedgerFile file = read_ledger_file(attempt + "/arrivals-000" + std::to_string(rank) + ".bin");
   while (!file.orders.empty() && file.orders.front().empty()) file.orders.erase(file.orders.begin());
@@ -41,7 +41,7 @@ LedgerFile order_of(const std::string& attempt, int rank = 0) {
   return file;
 }
 
-// Updates of each worker between meetings, by the reasons of the meeting that ends them.
+// The updates of each worker between two meetings, and the reasons of the meeting that ends the stretch.
 struct Stretch {
   std::uint32_t reasons = 0;
   std::vector<std::int64_t> updates;
@@ -97,7 +97,7 @@ TEST_CASE("workers join after a warm-up with the same weights, once or at each e
                 "exchange.verify_every_steps=1", "evaluate.every_epochs=0", "data.ragged=zero_weight"});
     CAPTURE(workers, few, steps, each);
     const test::Outcome outcome = on_threads(trial, static_cast<int>(workers), sets);
-    // 800 samples: a step of a warm-up takes few * batch / workers of them, others 48.
+    // With 800 samples, a warm-up step takes few * batch / workers of them and other steps 48.
     CHECK_THAT(outcome.out, Contains(fmt::format("warm-up   {} of {} replicas, for {} step", few, workers, steps)));
     const std::int64_t batch = 48 / workers * few, rest = (800 - steps * batch + 47) / 48;
     const std::int64_t epochs_with = each ? 4 : 1;
@@ -130,7 +130,7 @@ TEST_CASE("a run that is stopped in its warm-up resumes in it", "[run][warmup][s
   const std::int64_t step = trial.status()["step"];
   REQUIRE(step < 12 * 50);
   const test::TrainedRun resumed = train_run(trial, "trial", {{3, {}, "resuming  from step "}}, sets);
-  // An epoch of the first replica alone has 50 steps; the one of both 25 and 9.
+  // An epoch of the first replica alone has 50 steps; the shared epoch has 25 and 9.
   CHECK(resumed.summary()["steps"] == 12 * 50 + 25 + 9 + 3 * 17);
   std::int64_t alone = 0;
   for (const std::string& attempt : {first, trial.attempt()}) {
@@ -148,7 +148,7 @@ TEST_CASE("a run that is stopped in its warm-up resumes in it", "[run][warmup][s
 TEST_CASE("ranks that stand by for longer than the hang timeout are no hang, in a warm-up and in its replay",
           "[run][warmup][replay]") {
   const test::Trial trial;
-  // A server and two workers, one of which stands by for 16 steps of 0.2 s.
+  // One server and two workers, one of which stands by for 16 steps of 0.2 s.
   const Sets sets = warmup("1", "warmup_steps=16",
                            {"exchange.server.ranks=1", "device.pace_ms=200", "run.hang_timeout_s=2", "train.steps=18",
                             "evaluate.every_epochs=0"});

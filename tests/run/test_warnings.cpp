@@ -1,4 +1,4 @@
-// The banner of `train` has the warnings of `check`, word for word.
+// The banner of `train` shows the warnings of `check`, word for word.
 #include <catch2/catch.hpp>
 #include <sstream>
 

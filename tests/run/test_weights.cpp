@@ -1,5 +1,5 @@
-// model.weights and model.freeze: runs that begin from given weights, and layers that stay as they were, under every
-// strategy, codec and split.
+// model.weights and model.freeze: runs that begin from given weights, and layers that must stay as they were, under
+// every strategy, codec and split.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,14 +59,14 @@ Weights read_safetensors(const std::string& path) {
   return weights;
 }
 
-// A trial with "source.safetensors": the weights of a short run.
+// A trial with "source.safetensors", the weights of a short run.
 struct Source : test::Trial {
   Source() {
     REQUIRE(train(0, {"name=source", "train.steps=6", "evaluate.every_epochs=0"}).code == kExitOk);
     REQUIRE(echelon({"export", run("source"), "--out", "source.safetensors"}).code == kExitOk);
     weights = read_safetensors(*this / "source.safetensors");
   }
-  // Of the last checkpoint of a run.
+  // Returns a tensor from the last checkpoint of a run.
   std::vector<float> values_of(const std::string& run, const std::string& tensor) const {
     std::vector<float> narrow;
     for (const double value : test::last_values(*this, "weights/" + tensor, run))
@@ -258,7 +258,7 @@ TEST_CASE("damaged files of weights are refused without a crash", "[run][weights
   std::string text = good;
   text.replace(text.find("data_offsets"), 12, "data_ofsfets");
   refused(text);
-  // The format's own library refuses these, too: values that nobody names, or values elsewhere.
+  // The format's own library refuses these too: values that no tensor names, or values elsewhere.
   refused(good + "four");
   std::uint64_t length = 0;
   std::memcpy(&length, good.data(), sizeof length);
