@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""data.balance = "speed" beside equal shares, with one rank at half speed, and the ideal of both.
+"""Compares data.balance = "speed" with equal shares, with one rank at half speed, and with the ideal of both.
 
   balance.py ECHELON [--ranks 2 4] [--rounds N] [--steps N] [--gflops X]     from the repository's root
 
-Ranks compute for real and sleep until the time that a step of their samples would take at --gflops, the last one twice
-as long. Ideal: the rate of k - 1/2 ranks of full speed, of which the run without a slow rank has k. Prints a Markdown
-table of the median step after the first 20, medians over the rounds, which run in turns."""
+Ranks compute for real and sleep until the time that a step of their samples would take at --gflops; the last rank takes
+twice as long. The ideal is the rate of k - 1/2 ranks of full speed, of which the run without a slow rank has k. Prints
+a Markdown table of the median step after the first 20: medians over the rounds, which run in turns."""
 import argparse
 import glob
 import json
@@ -15,7 +15,7 @@ import tempfile
 
 WAYS = {"all alike": [], "one at half speed, equal shares": ["slow"],
         "one at half speed, data.balance = \"speed\"": ["slow", "data.balance=speed"]}
-SKIPPED = 20  # the first steps, before shares are known
+SKIPPED = 20  # first steps, before shares are known
 
 
 def step_ms(args, ranks, ways):

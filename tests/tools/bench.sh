@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Step time of every config under configs/bench that is not for GPUs (tests/tools/gpu.sh) on this machine, one rank, one thread.
+# Prints the step time of every config of configs/bench that needs no GPU (tests/tools/gpu.sh): one rank, one thread.
 #   bench.sh ECHELON
 set -eu
 for config in configs/bench/*.toml; do

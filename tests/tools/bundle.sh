@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A relocatable tar.gz for machines without the packages: the executable with every library and Open MPI component that
-# it needs, except glibc, the GPU driver and CUDA, and launchers that find them. Tables of lines for debuggers stay here.
+# Makes a relocatable tar.gz for machines without the packages: the executable, every library and Open MPI component
+# that it needs except glibc, the GPU driver and CUDA, and launchers that find them; no line tables for debuggers.
 #   bundle.sh OUT [FILE]      OUT: the build folder (build/release); FILE: OUT/../echelon-<version>-<arch>.tar.gz
 #
 #   bin/       echelon, mpirun, orted and, with CUDA, echelon-cuda-tests: names of one launcher (launch.sh)
@@ -29,7 +29,7 @@ install -m 755 tests/tools/launch.sh "$root/bin/echelon"
 ln -s echelon "$root/bin/ssh-clean"
 for file in "$root"/libexec/*; do [ -e "$root/bin/${file##*/}" ] || ln -s echelon "$root/bin/${file##*/}"; done
 
-# What is loaded at run time by name: Open MPI's components, those of PMIx and UCX.
+# The components of Open MPI, PMIx and UCX are loaded by name at run time.
 libs=$(dirname "$(ldd "$out/bin/echelon" | awk '$1 ~ /^libmpi\.so/ { print $3 }')")
 where() { ompi_info --path "$1" --parsable | cut -d: -f3; }
 components() { # FROM TO
@@ -45,11 +45,11 @@ cp -rL "$(where pkgdatadir)" "$root/share/openmpi"
 cp -rL "$(where sysconfdir)" "$root/etc/openmpi"
 if [ -d "$libs/pmix2/share" ]; then
   cp -rL "$libs/pmix2/share" "$root/share/pmix2"
-  # names a folder of this machine; the launcher says where the components are
+  # this line names a folder of this machine; the launcher says where the components are
   sed -i '/^ *mca_base_component_path/d' "$root"/share/pmix2/*.conf
 fi
 
-# The closure of libraries, as this machine's loader resolves it.
+# Finds the closure of libraries as this machine's loader resolves it.
 glibc='ld-linux|linux-vdso|libc|libm|libmvec|libdl|librt|libpthread|libresolv|libutil|libanl|libnsl|libnss_[a-z]*|libthread_db'
 gpu='libcuda|libcudart|libcudnn[a-z_]*|libcublas[A-Za-z]*|libnv[a-zA-Z-]*|libnccl'
 find "$root/libexec" "$root/lib" -type f -exec ldd {} + 2> /dev/null |

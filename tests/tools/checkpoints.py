@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What checkpoints cost: training waits for the disk, or for a copy of the state alone.
+"""Measures what checkpoints cost: training waits for the disk, or only for a copy of the state.
 
   checkpoints.py ECHELON [--rounds N] [--threads N] [--only NAME]     from the repository's root
 
-Runs of each model on one rank in turns: without checkpoints, with checkpoint.asynchronous = false, and = true; medians
+Runs each model on one rank in turns: without checkpoints, with checkpoint.asynchronous = false, and = true; medians
 over N rounds (5), of checkpoints that the end of the run does not wait for. Prints a Markdown table: how long training
 was blocked by a checkpoint, how long its write took, and the mean step beside that without checkpoints.
 """
@@ -32,7 +32,7 @@ def rows_of(results):
 
 
 def run(echelon, model, way, args, data, results):
-    """Checkpoints as (bytes, blocked, written), seconds of the mean step."""
+    """Returns checkpoints as (bytes, blocked, written), and the seconds of the mean step."""
     config, _, _, steps, every, sets = MODELS[model]
     words = [echelon, "train", config]
     for one in [f"train.steps={steps}", f"checkpoint.every_steps={every}", f"data.train={data}", "run.progress=none",

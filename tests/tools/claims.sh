@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The claims of configs/claims/ that counts decide, and their page.
+# Tests the claims of configs/claims/ that counts decide, and writes their page.
 #   claims.sh ECHELON            runs them all; writes results/claims/NN.json and the page results/claims.md, .svg
-#   claims.sh ECHELON --check    runs them all again: the same verdicts; and the page is made again, byte for byte
+#   claims.sh ECHELON --check    runs them all again and expects the same verdicts and, byte for byte, the same page
 set -eu
 echelon=$(realpath "$1")
 cd "$(dirname "$0")/../.."

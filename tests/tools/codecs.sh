@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Accuracy after equal epochs under every gradient codec, over seeds, on 2 ranks: a markdown table on standard output.
 #   codecs.sh ECHELON [EPOCHS [SEED...]] > results/codecs.md      the data of configs/scaling/lenet_codecs.toml is imported before
-# Runs that are finished are not run again: their records are in results/codecs-CODEC-SEED.
+# Finished runs are not repeated: their records are in results/codecs-CODEC-SEED.
 set -eu
 echelon=$1 epochs=${2:-3}
 shift $(($# < 2 ? $# : 2))
@@ -58,7 +58,7 @@ for density in 0.01 0.001; do
 done
 row "threshold 0.25 %" exchange.codec=threshold exchange.density=0.0025
 row "threshold 0.1 %" exchange.codec=threshold exchange.density=0.001
-for warmup in 188 938; do  # a fifth of an epoch, and one
+for warmup in 188 938; do  # a fifth of an epoch, and one epoch
   row "threshold 0.25 % after $warmup steps" exchange.codec=threshold exchange.density=0.0025 exchange.codec_warmup_steps=$warmup
   row "threshold 0.1 % after $warmup steps" exchange.codec=threshold exchange.density=0.001 exchange.codec_warmup_steps=$warmup
 done

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How often `echelon compare` is right: false alarms on equal builds, and a slow-down that it must find.
+"""Measures how often `echelon compare` is right: false alarms on equal builds, and a slow-down that it must find.
 
   compare_pairs.py ECHELON [--pairs N] [--slowed N] [--attempts N] [--steps N] [--factor F]   from the repository's root
 
 Each pair trains ATTEMPTS runs a side (3), in turns, of ResNet-20 on random data, one rank, one thread, real compute,
-and compares the two folders. Of `--pairs` (20) both sides are alike; of `--slowed` (10) the new side's forward and
+and compares the two folders. In `--pairs` (20) both sides are alike; in `--slowed` (10) the new side's forward and
 backward passes take F times as long (1.05, by fault injection: "slow rank 0 by 1.05"). Needs a machine that does
-nothing else. Prints a line a pair and the counts.
+nothing else. Prints a line per pair, and the counts.
 """
 import argparse
 import json
@@ -29,7 +29,7 @@ def train(echelon, results, data, args, factor):
 
 
 def pair(echelon, data, args, factor, work):
-    """Exit code of `compare`, and the changes that it found, with their intervals."""
+    """Returns the exit code of `compare`, and the changes that it found, with their intervals."""
     with tempfile.TemporaryDirectory(dir=work) as folder:
         for _ in range(args.attempts):
             train(echelon, f"{folder}/base", data, args, 1)

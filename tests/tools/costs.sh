@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How time and memory of a training step grow with the batch and with the depth, as a markdown table on standard output.
+# Prints how time and memory of a training step grow with batch and depth, as a markdown table on standard output.
 #   costs.sh ECHELON [STEPS] > results/resnet_costs.md
 set -eu
 echelon=$1 steps=${2:-15}

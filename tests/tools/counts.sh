@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Bytes and messages of short runs against those recorded in tests/counts: they follow from the plans of the exchange,
-# so that any difference is a change of the program. Code 8 where a run sends more.
+# Compares bytes and messages of short runs with those recorded in tests/counts: they follow from the plans of the
+# exchange, so any difference is a change of the program. Ends with code 8 where a run sends more.
 #   counts.sh ECHELON [JUNIT]       compare; JUNIT: a file for the CI's list of tests
-#   counts.sh ECHELON --record      take what this build sends as the new record
+#   counts.sh ECHELON --record      stores what this build sends as the new record
 set -eu
 cd "$(dirname "$0")/../.."
 echelon=$1

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# What this processor makes of training steps, by data type, beside PyTorch: the most telling rows first.
+# Measures training steps on this processor by data type, beside PyTorch; the most telling rows come first.
 #   cpu.sh [OPTIONS] ECHELON [PEER...]
 #     ECHELON  the executable: build/release/bin/echelon
 #     PEER     a command to compare with, such as `python torch_bench.py`: called in turns with ours as
 #              PEER MODEL --batch B --steps N --threads T [--dtype bfloat16] [--medium] [--compile] [--channels-last], it
-#              prints a line of JSON with "rate", samples (tokens, of texts) a second
-#   --out FILE      where rows are kept (results/cpu.tsv): processor, row, value; beside it FILE.md, a column a processor
+#              prints a line of JSON with "rate": samples a second, or tokens a second for texts
+#   --out FILE      where rows are kept (results/cpu.tsv): processor, row, value; FILE.md has a column per processor
 #   --rounds N      turns of each (5); medians are kept
-#   --threads T     of a step (1)
-#   --models A,B    these of the list below alone
-#   --stages A,B    these alone: steps peers layers
-#   --cpu-time      processor time instead of wall time, for a machine that others use, too; one thread
-#   --again         measures rows that are there, too
+#   --threads T     threads of a step (1)
+#   --models A,B    only these of the list below
+#   --stages A,B    only these of: steps peers layers
+#   --cpu-time      processor time instead of wall time, for a machine that others use too; one thread
+#   --again         also measures rows that exist
 #
-# A row that is there for this processor is left out, so that the same command again goes on where it was ended.
+# A row that exists for this processor is skipped, so that the same command resumes where it was ended.
 set -eu -o pipefail
 
 # name:config:batch:steps:types; tf32 is f32 with device.tf32
@@ -69,7 +69,7 @@ our_rate() { # CONFIG BATCH STEPS TYPE
   # shellcheck disable=SC2046
   json=$("$echelon" bench step "$configs/$1.toml" --set device.kind=onednn $(settings "$4") --batch "$2" --steps "$3" \
     --threads "$threads" --json | tail -1)
-  # Texts: labels a second, as the peer has them.
+  # Texts are counted in labels a second, as the peer counts them.
   if $cpu_time; then
     awk -v rate="$(field "$json" rate)" -v labels="$(field "$json" labels_a_sample)" -v wall="$(field "$json" step_s_median)" -v cpu="$(field "$json" step_cpu_s)" \
       'BEGIN { print rate * labels * wall / cpu }'
@@ -77,12 +77,12 @@ our_rate() { # CONFIG BATCH STEPS TYPE
     awk -v rate="$(field "$json" rate)" -v labels="$(field "$json" labels_a_sample)" 'BEGIN { print rate * labels }'
   fi
 }
-# Seconds of the processor that a command takes.
+# Prints the seconds of processor time that a command takes.
 cpu_seconds() {
   local TIMEFORMAT='%U %S'
   { time "$@" > /dev/null 2>&1; } 2>&1 | tail -1 | awk '{ print $1 + $2 }'
 }
-peer_rate() { # MODEL BATCH STEPS OPTIONS: the rate, of which CPU time knows what more steps cost
+peer_rate() { # MODEL BATCH STEPS OPTIONS: the rate; CPU time is that of more steps less that of fewer
   local json few many words
   read -ra words <<< "$4"
   local call=("${peer[@]}" "$1" --batch "$2" --threads "$threads" "${words[@]}")
@@ -121,7 +121,7 @@ for row in $models; do
       [ -z "$value" ] || keep "$key" "$value"
     done
   fi
-  # The share of a large product's rate that convolutions and products reach in bf16, by work; and the ops below 0.4.
+  # Share of a large product's rate that convolutions and products reach in bf16, by work; then the ops below 0.4.
   if wanted layers "$stages" && { ! has "$name, share of the peak in bf16"; }; then
     json=$("$echelon" bench step "$configs/$config.toml" --set device.kind=onednn --set device.dtype=bf16 \
       --batch "$batch" --steps "$steps" --threads "$threads" --ops --json | tail -1)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""What the loss of a host costs: time to the last step when one of four hosts fails at step 500 and comes back later.
+"""Measures the loss of a host: time to the last step when one of four hosts fails at step 500 and comes back later.
 
   elastic.py ECHELON [WORK] [--rounds N] [--steps N] [--kill-at N] [--outage SECONDS] [--rate RATE]
                                                                                from the repository's root
 
   undisturbed   no host fails
-  aborted       without a checkpoint: once the host is back the run begins anew
+  aborted       without a checkpoint: once the host is back, the run starts from scratch
   resumed       a checkpoint every 100 steps: once the host is back the same command resumes
   elastic       `echelon supervise` resumes on the three hosts that are left at once, and on four once the host is back
 
-Every process of the host is killed and its link taken away. Ranks compute for real and sleep until the time that a step
+Kills every process of the host and takes its link away. Ranks compute for real and sleep until the time that a step
 of their samples would take at --gflops, so that three hosts take 4/3 of the time of four. WORK: a folder on no host's
 /tmp. Needs root and network namespaces (tests/cluster/hosts.sh); takes the hosts down at its end. Prints a Markdown
 table: medians over the rounds, which run in turns."""
@@ -72,7 +72,7 @@ class Run:
                                 stderr=subprocess.STDOUT)
 
     def rows(self):
-        """Of the newest attempt."""
+        """Returns the rows of the newest attempt."""
         found = []
         for path in sorted(glob.glob(f"{self.results}/*/run-*/[0-9]*/metrics.jsonl"))[-1:]:
             with open(path) as file:
@@ -92,7 +92,7 @@ class Run:
             time.sleep(0.02)
 
     def seconds(self):
-        """To the last step; and from the kill to the next step that is trained."""
+        """Returns seconds to the last step, and from the kill to the next step that is trained."""
         begin = time.monotonic()
         process = self.start()
         gap = None

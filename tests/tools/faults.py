@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every fault on purpose under every strategy, and what each led to (slurm/FAULTS.md).
+"""Injects every fault under every strategy and checks the result (slurm/FAULTS.md).
 
   faults.py ECHELON [--only "NAME;.."] [--faults "NAME;.."] [--at-once N] [--out FILE.md]   from the repository's root
 
@@ -26,10 +26,10 @@ from kills import SETS, WAYS, prepare_environment, strategies, tell
 RANKS, STEPS, LIMIT_S, HANG_S = 3, 48, 60, 6
 COMMON = ["device.threads=1", "device.pace_ms=4", "train.epochs=0", f"train.steps={STEPS}", "checkpoint.every_steps=8",
           "checkpoint.every_epochs=0", "evaluate.every_epochs=0", "exchange.bucket_mb=0.05", "run.progress=none",
-          "optimizer.schedule=constant",  # a run of more steps is the same run
+          "optimizer.schedule=constant",  # a run of more steps is still the same run
           f"run.hang_timeout_s={HANG_S}"]
 CHECKED = ["exchange.check_messages=true"]
-# Name: sentence, codes, what is printed, further settings.
+# name: (sentence, codes, printed pattern, further settings)
 FAULTS = {
     "kill": ("kill rank 1 at step 20 in backward", {7}, "rank 1 on .* was lost", []),
     "stop": ("stop rank 1 at step 20", {7}, "has been waiting|was lost", []),
@@ -70,14 +70,14 @@ def load(path):
 
 
 def rewritten(attempt):
-    """Whether a good checkpoint took the place of the damaged one: at the end, all replicas being as far as the first
+    """Tells whether a good checkpoint replaced the damaged one: at the end, when all replicas are as far as the first
     one was before."""
     with open(attempt + "/metrics.jsonl") as file:
         return sum(row["type"] == "checkpoint" and row["step"] == STEPS for row in map(json.loads, file)) > 1
 
 
 def cell(echelon, sets, fault):
-    """What came of one fault: "" and seconds to the end, or what broke the promise."""
+    """Tries one fault; returns "" and the seconds to the end, or what broke the promise."""
     sentence, codes, pattern, more = FAULTS[fault]
     with tempfile.TemporaryDirectory() as results:
         words = ["mpirun", "-n", str(RANKS), "--oversubscribe", "--bind-to", "none", echelon, "train",

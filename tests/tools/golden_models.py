@@ -19,11 +19,11 @@ import torch.nn as nn
 STEPS, BATCH, CLASSES = 10, 8, 10
 PLACES, VOCABULARY, FEATURES, UNITS = 7, 11, 12, 20  # of the language models
 LEARNING_RATE, MOMENTUM = 0.01, 0.9
-SAMPLES, LABELS = 1000, 2000  # streams of step s: SAMPLES + s, LABELS + s; parameter j has stream j
+SAMPLES, LABELS = 1000, 2000  # streams of step s are SAMPLES + s and LABELS + s; parameter j has stream j
 
 
 def hashed_bits(stream, n):
-    """n whole numbers below 2^32."""
+    """Returns n whole numbers below 2^32."""
     i = torch.arange(1, n + 1, dtype=torch.int64)
     x = (i * 2654435761 + (stream + 1) * 2246822519) % 2**32
     x = x ^ (x >> 15)
@@ -32,7 +32,7 @@ def hashed_bits(stream, n):
 
 
 def hashed(stream, shape):
-    """Numbers in [-1, 1)."""
+    """Returns numbers in [-1, 1)."""
     n = math.prod(shape)
     return (hashed_bits(stream, n).to(torch.float64) / 2**31 - 1).reshape(shape)
 
@@ -47,7 +47,7 @@ def cnn_32_64():
 class Residual(nn.Module):
     def __init__(self, cin, cout, stride):
         super().__init__()
-        same = stride == 1 and cin == cout  # the shortcut's parameters stand first, as in model/zoo/resnet.cpp
+        same = stride == 1 and cin == cout  # the shortcut's parameters come first, as in model/zoo/resnet.cpp
         self.skip = nn.Identity() if same else nn.Sequential(nn.Conv2d(cin, cout, 1, stride, bias=False), nn.BatchNorm2d(cout))
         self.body = nn.Sequential(
             nn.Conv2d(cin, cout, 3, stride, 1, bias=False), nn.BatchNorm2d(cout), nn.ReLU(),
@@ -78,7 +78,7 @@ class LanguageModel(nn.Module):
 
 
 def images(shape):
-    """Samples and labels of a step."""
+    """Returns the samples and labels of a step."""
     return lambda step: (hashed(SAMPLES + step, (BATCH, *shape)), hashed_bits(LABELS + step, BATCH) % CLASSES)
 
 
@@ -101,7 +101,7 @@ MODELS = {  # name: (build, a step's samples and labels, the parameters in canon
 
 
 def start(net, parameters):
-    """A matrix or filter in +-1/sqrt(fan in); scales of batch norm near 1, everything else near 0."""
+    """Sets a matrix or filter to +-1/sqrt(fan in), scales of batch norm near 1, and everything else near 0."""
     scales = {id(m.weight) for m in net.modules() if isinstance(m, nn.BatchNorm2d)}
     with torch.no_grad():
         for j, p in enumerate(parameters):

@@ -9,11 +9,11 @@ LARS and LAMB, which torch.optim lacks, are written out here from the papers (Yo
 import torch
 
 STEPS = 6
-SIZES = {"a": 7, "b": 3, "c": 5}  # b neither decays nor takes a trust ratio: a bias
+SIZES = {"a": 7, "b": 3, "c": 5}  # b is a bias: it neither decays nor takes a trust ratio
 
 
 def start():
-    """The weights: exact in binary, the same numbers as in test_golden.cpp."""
+    """Returns the weights, which are exact in binary and the same as in test_golden.cpp."""
     values = [((7 * i + 3) % 11 - 5) / 8 for i in range(sum(SIZES.values()))]
     out, at = {}, 0
     for name, n in SIZES.items():

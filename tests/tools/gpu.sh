@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# The first hour on a machine with a GPU: does the device keep its contract, does it learn, and how long does a step take?
+# For the first hour with a GPU: does the device keep its contract, does it learn, how long does a step take?
 #   gpu.sh [OPTIONS] ECHELON TESTS [PEER...]
 #     ECHELON  the executable: build/release/bin/echelon, in the bundle bin/echelon
 #     TESTS    the tests of the device: build/release/tests/cuda, in the bundle bin/echelon-cuda-tests
 #     PEER     a command to compare with, such as `python torch_bench.py`: called in turns with ours as
 #              PEER MODEL --batch B --steps N --device cuda --dtype float32|bfloat16, it prints a line of JSON with "rate",
-#              samples (tokens, of texts) a second
-#   --out DIR       where results go (gpu-results): for each stage STAGE.txt, STAGE.log, and STAGE.done where it went
-#                   well; summary.md of all
+#              samples a second, or tokens a second for texts
+#   --out DIR       where results go (gpu-results): STAGE.txt and STAGE.log of each stage, STAGE.done where it went
+#                   well; summary.md of all stages
 #   --device KIND   cuda; onednn tries the script itself on a machine without a GPU
-#   --only A,B,..   these stages alone: contract learn exchange steps models graphs profile ranks memory sanitizer
+#   --only A,B,..   only these stages: contract learn exchange steps models graphs profile ranks memory sanitizer
 #   --small         tiny models and few steps
 #
-# Stages come in the order of their worth, each with a limit; all together take at most 25 minutes. A stage that fails is
-# named at the end, and the others run all the same; the exit code is then 1. The same command again runs what has not
-# gone well yet.
+# Stages come in the order of their worth, each with a limit; together they take at most 25 minutes. A stage that fails
+# is named at the end, and the others run nevertheless; the exit code is then 1. The same command again runs the stages
+# that have not succeeded yet.
 set -u
 usage() { sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 2; }
 out=gpu-results device=cuda only= small=false stage=
@@ -24,7 +24,7 @@ while [ $# -gt 0 ]; do
     --device) device=${2:?}; shift 2 ;;
     --only) only=${2:?}; shift 2 ;;
     --small) small=true; shift ;;
-    --stage) stage=${2:?}; shift 2 ;; # of this script by itself, under its limit
+    --stage) stage=${2:?}; shift 2 ;; # used by this script itself, which runs each stage under its limit
     --*) usage ;;
     *) break ;;
   esac
@@ -40,7 +40,7 @@ mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd)
 mpirun=$(dirname "$echelon")/mpirun
 [ -x "$mpirun" ] || mpirun=mpirun
-# Of two devices, which are to agree: this one, and one on the processor.
+# Two devices must agree: this one, and one on the processor.
 other=onednn
 [ "$device" != onednn ] || other=reference
 if $small; then
@@ -54,7 +54,7 @@ fi
 
 field() { sed -n "s/.*\"$2\": *\"\{0,1\}\([^,\"}]*\).*/\1/p" <<< "$1"; }
 best() { awk -v a="$1" -v b="$2" 'BEGIN { print (a + 0 > b + 0 ? a : b) }'; }
-# Whether two losses agree within a relative tolerance, and both, for people.
+# Tells whether two losses agree within a relative tolerance, and prints both.
 agree() { # WHAT A B TOLERANCE
   awk -v what="$1" -v a="$2" -v b="$3" -v tolerance="$4" 'BEGIN {
     good = a != "" && b != "" && (a - b) ^ 2 <= (tolerance * (b + 0)) ^ 2
@@ -63,8 +63,8 @@ agree() { # WHAT A B TOLERANCE
 }
 set_device() { echo --set device.kind="$1"; [ "$1" = cuda ] || echo --set device.threads=$threads; }
 
-# ---- what is learned: made data, so that nothing is needed but the executable
-data() { # once; what it prints belongs to no stage
+# ---- what is learned, from made-up data, so that nothing but the executable is needed
+data() { # called once; its output belongs to no stage
   [ -e "$out/data/ready" ] && return
   rm -rf "$out/data"
   mkdir -p "$out/data"
@@ -78,7 +78,7 @@ make_data() {
       > "$out/data/text.txt" &&
     "$echelon" data import text "$out/data/text.txt" --hold-out-part 0.1 --out "$out/data/text"
 }
-# A training run; prints its folder.
+# Trains, and prints the run's folder.
 train() { # NAME MODEL KIND STEPS [more --set ..]
   local name=$1 model=$2 kind=$3 count=$4 set=images
   [ "$model" = lenet ] || set=text
@@ -90,7 +90,7 @@ train() { # NAME MODEL KIND STEPS [more --set ..]
     --set train.steps="$count" --set run.progress=none "$@" >&2 || return
   ls -td "$out/runs/$name"/run-* | head -1
 }
-# Mean loss of a run's last steps.
+# Prints the mean loss of a run's last steps.
 end_loss() { # RUN
   cat "$1"/[0-9]*/metrics.jsonl | sed -n 's/.*"type":"step".*"loss":\([^,}]*\).*/\1/p' | tail -5 |
     awk '{ sum += $1 } END { if (NR) printf "%.6f\n", sum / NR }'
@@ -108,7 +108,7 @@ learn() {
   return $failed
 }
 eval_loss() { "$echelon" eval "$1" "$out/data/images/test" --device "$2" | tee /dev/stderr | sed -n 's/^loss *//p' | head -1; }
-# Checkpoints of one device, read by the other: in training and in evaluation.
+# Each device reads checkpoints of the other, in training and in evaluation.
 exchange() {
   local failed=0 from to run on=$((learn_steps / 2)) half more
   data || return
@@ -126,7 +126,7 @@ exchange() {
   done
   return $failed
 }
-# Ranks that share the device, their gradients summed through the host: the loss of one rank.
+# Ranks share the device and sum their gradients through the host: the loss must be that of one rank.
 ranks() {
   local run one two
   data || return
@@ -139,7 +139,7 @@ ranks() {
 }
 
 # ---- how long a step takes
-# Samples a second, or tokens where a sample has several labels.
+# Prints samples a second, or tokens a second where a sample has several labels.
 ours() { # model batch dtype [more]
   local json dtype=$3 tf32=false
   [ "$3" = tf32 ] && { dtype=f32; tf32=true; }
@@ -154,7 +154,7 @@ theirs() { # model batch dtype command...
   [ "$3" = bf16 ] && dtype=bfloat16
   field "$("${@:4}" "$1" --batch "$2" --steps "$steps" --device cuda --dtype $dtype | tail -1)" rate
 }
-# One line of the table; the best round of each counts.
+# Prints one line of the table; the best round of each side counts.
 row() { # model batch dtype graphs(true|false) [PEER..]
   local model=$1 batch=$2 dtype=$3 graphs=$4 mine=0 without=0 peer=0 rate
   shift 4
@@ -194,7 +194,7 @@ profile() {
       --set device.kind="$device" --set device.dtype="${dtypes%% *}" || return
   done
 }
-# What the plan says and what a step takes.
+# Compares the memory that the plan predicts with the memory that a step takes.
 memory() {
   local model json
   data || return
@@ -207,7 +207,7 @@ memory() {
   "$echelon" check "$configs/bench/lenet.toml" --set device.kind="$device" --set batch.global=$batch \
     --set data.train="$out/data/images/train" | grep -i '^memory'
 }
-# Each test in a process of its own: after an error that a card does not recover from, all of a process fail.
+# Each test runs in its own process: after an error from which a card does not recover, all tests of a process fail.
 contract() {
   local name passed=0 failed=0
   while IFS= read -r name; do

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How fast data come in: who reads what, and importers.
+"""Measures how fast data come in: the ways to shard reading, and importers.
 
   input.py ECHELON [--rounds N] [--ranks N] [--only sharding|import]     from the repository's root
 
 Two Markdown tables, medians over N rounds (5) in turns:
 
-  sharding  a linear model on 32x32 images in compressed shards, so that reading is what bounds a step; each way of
+  sharding  a linear model on 32x32 images in compressed shards, so that reading bounds a step; for each way of
             data.sharding: bytes read from the shards over those trained on, and samples a second over all ranks
   import    samples and MB a second of `echelon data import` by one process, from files in the page cache. Folders of
             images and archives need cjpeg (libjpeg-turbo-progs)
@@ -102,7 +102,7 @@ def write_text(work, words):
 
 
 def smooth_image(draws, size):
-    """PPM of a few gradients and boxes: a size that JPEG compresses as photographs."""
+    """Returns a PPM of a few gradients and boxes: it has a size that JPEG compresses like photographs."""
     a, b, c = (draws.randint(1, 5) for _ in range(3))
     rows = bytearray()
     for y in range(size):

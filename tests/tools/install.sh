@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what was built.
+# Installs the build.
 #   install.sh OUT PREFIX      OUT: the build folder (build/release); PREFIX: /usr/local or any folder; DESTDIR is honoured
 #
 #   PREFIX/bin/echelon                   PREFIX/lib/libechelon_cuda.so (where it was built; the executable looks in ../lib)
@@ -22,7 +22,7 @@ done
 mkdir -p "$prefix/share/echelon"
 for folder in configs slurm data; do
   [ -d "$folder" ] || continue
-  # all but what a checkout gathers: runs, caches, hidden files
+  # copies all but the files that a checkout gathers: runs, caches, hidden files
   tar -c --exclude='run-*' --exclude='__pycache__' --exclude='.*' "$folder" | tar -x -C "$prefix/share/echelon" --no-same-owner
 done
 mkdir -p "$prefix/share/man/man1" "$prefix/share/bash-completion/completions"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building and running need, where they are missing. Without root or sudo it prints
 # the one command and stops. A stamp in the build folder makes the second call free.
-#   install_deps.sh BUILD              what the program needs
-#   install_deps.sh BUILD --tests      what tests need besides: Debian packages, and Python packages from PyPI in BUILD/venv.
-#                                      Where they cannot be had it says so and ends with 0: those tests are skipped aloud.
-#                                      Where ECHELON_TEST_SKIPS does not permit "package" (CI), it ends with 3.
-#   install_deps.sh BUILD --optional   installs nothing, says which tools of `make analyze` are missing
+#   install_deps.sh BUILD              installs what the program needs
+#   install_deps.sh BUILD --tests      also installs Debian packages and, in BUILD/venv, PyPI packages for tests.
+#                                      Where they are not available it says so and ends with 0: tests are skipped;
+#                                      where ECHELON_TEST_SKIPS does not permit "package" (CI), it ends with 3.
+#   install_deps.sh BUILD --optional   installs nothing; says which tools of `make analyze` are missing
 set -eu
 build=$1 what=${2:-}
 packages=(g++ make pkg-config git openmpi-bin libopenmpi-dev libhdf5-dev hdf5-tools libdnnl-dev libcli11-dev libtomlplusplus-dev
   libfmt-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev catch2 python3-h5py)
-# Readers of the program's files that are not its own. PyTorch is not among them: its wheel on PyPI brings 2 GB of CUDA.
+# These packages read the program's files. PyTorch is not among them: its wheel on PyPI brings 2 GB of CUDA.
 python=(onnx onnxruntime tensorboard pandas mlperf-logging safetensors)
 if [ "$what" = --optional ]; then
   for package in clang-tidy cppcheck; do
@@ -23,10 +23,10 @@ fi
 stamp=$build/deps${what#-}.stamp
 [ -e "$stamp" ] && [ "$stamp" -nt "$0" ] && exit 0
 missing=() lacking=0
-log=$(mktemp)  # of the user who runs this, whoever ran it before
+log=$(mktemp)  # a new file, because an old one may belong to another user
 trap 'rm -f "$log"' EXIT
 
-# without REASON..: what is not there ends a build, and of tests only those that need it
+# without REASON..: a missing package ends a build, but only skips the tests that need it
 without() {
   if [ "$what" = --tests ] && { [ -z "${ECHELON_TEST_SKIPS+set}" ] || [[ " $ECHELON_TEST_SKIPS " = *" package "* ]]; }; then
     echo "tests that need what follows are skipped: $*" >&2
@@ -38,7 +38,7 @@ without() {
 }
 
 for package in "${packages[@]}"; do
-  # Another package may bring the same program, as gnuplot-qt does.
+  # Another package may provide the same program, as gnuplot-qt does.
   [ "$package" = gnuplot-nox ] && command -v gnuplot > /dev/null && continue
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok installed' || missing+=("$package")
 done

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""Runs of every strategy that are killed at random and started again, and what they lose.
+"""Kills runs of every strategy at random, starts them again, and checks that they lose nothing.
 
   kills.py ECHELON [--kills N] [--seed S] [--only "NAME;.."] [--at-once N] [--ranks N] [--set KEY=VALUE]..
                                                                                from the repository's root
 
-Three ranks (--ranks) learn data/digits. A random rank, all of them or the launcher gets SIGKILL at a random moment, and
-the same command is given again, until the run is finished; then the next run, until there were N kills (50). Of each
-attempt:
+Three ranks (--ranks) learn data/digits. A random rank, all ranks or the launcher gets SIGKILL at a random moment, and
+the same command is given again, until the run is finished; then the next run begins, until there were N kills (50).
+What is checked:
 
-  - it begins at the newest checkpoint that the attempt before had reported (status.json) or at a later one, and passes
-    over none as damaged: a resume compares each file with its checksums;
+  - an attempt begins at the newest checkpoint that the attempt before had reported (status.json) or at a later one, and
+    skips none as damaged: a resume compares each file with its checksums;
   - finished runs end with 0, at their last step, with every epoch's record once, and no half-written file is left;
-  - where the strategy's weights depend on no timing, with the weights of a run that nobody disturbed.
+  - where the strategy's weights do not depend on timing, they are those of a run that nobody disturbed.
 
-One line a strategy, and of the synchronous one also a line for codecs and meshes; exit status 1 where something was
+Prints one line per strategy, for the synchronous one also lines for codecs and meshes; exit status 1 where something
 lost, whose folders are kept. Strategies are those that the program names. Seconds: median from the start of the launcher to the first step.
 """
 import argparse
@@ -32,11 +32,11 @@ import tempfile
 import time
 
 EPOCHS, STEPS = 12, 192
-LIMIT_S = 120  # of a wait
+LIMIT_S = 120  # limit of a wait
 COMMON = ["device.threads=1", "device.pace_ms=4", f"train.epochs={EPOCHS}", "checkpoint.every_steps=8",
           "checkpoint.every_epochs=1", "evaluate.every_epochs=6", "exchange.bucket_mb=0.05", "run.progress=none",
           "optimizer.momentum=0.5"]
-# Beside the defaults: what meets more often than a run lasts; and other ways of one strategy.
+# Changes to the defaults, for strategies whose period is longer than a run; and other forms of one strategy.
 SETS = {"averaging": ["exchange.averaging.period=4"], "elastic": ["exchange.elastic.period=4"],
         "gossip": ["exchange.gossip.consensus_every=8"], "backup": ["exchange.backup.period=8"]}
 WAYS = {"synchronous": {"int8": ["exchange.codec=int8"], "topk": ["exchange.codec=topk", "exchange.density=0.05"],
@@ -90,13 +90,13 @@ class Run:
         return load(self.attempts()[-1] + "/status.json") if self.attempts() else {}
 
     def has_row(self, attempts):
-        """Whether an attempt after the first `attempts` has recorded something."""
+        """Tells whether an attempt after the first `attempts` has recorded something."""
         known = self.attempts()
         path = known[-1] + "/metrics.jsonl" if len(known) > attempts else ""
         return os.path.exists(path) and os.path.getsize(path) > 0
 
     def wait_for_row(self, attempts):
-        """Seconds until then; None where the run ended first."""
+        """Returns the seconds until then; None where the run ended first."""
         start_s = time.monotonic()
         while self.process.poll() is None and time.monotonic() < start_s + LIMIT_S:
             if self.has_row(attempts):
@@ -105,7 +105,7 @@ class Run:
         return None
 
     def saved(self):
-        """Step of the newest checkpoint that was reported."""
+        """Returns the step of the newest checkpoint that was reported."""
         found = re.search(r"step-(\d+)", str(self.status().get("checkpoint", "")))
         return int(found.group(1)) if found else 0
 
@@ -116,7 +116,7 @@ class Run:
                 yield from (json.loads(line) for line in file if line.endswith("\n"))
 
     def finish(self):
-        """Waits for the end, which must be a whole one; the weights' checksum."""
+        """Waits for the end, which must be a regular one; returns the weights' checksum."""
         code = self.process.wait(LIMIT_S)
         if code != 0:
             raise Lost(f"ended with {code}:\n{self.text()[-3000:]}")
@@ -141,7 +141,7 @@ def lives(pid):
 
 
 def kill_somewhere(run, attempts, draws, starts_s):
-    """True once something was killed; False where the run ended first. Seconds of a start are added to `starts_s`."""
+    """Returns True once something was killed, False where the run ended first; adds a start's seconds to `starts_s`."""
     if draws.random() < 0.2:  # while it starts
         time.sleep(draws.uniform(0.05, 0.7))
     else:
@@ -153,7 +153,7 @@ def kill_somewhere(run, attempts, draws, starts_s):
 
 
 def kill_ranks(process, draws):
-    """Kills ranks of a launcher, or itself, and waits for all to be gone; False where it had ended."""
+    """Kills ranks of a launcher, or itself, and waits until all are gone; returns False where it had ended."""
     if process.poll() is not None:
         return False
     ranks = [int(pid) for pid in
@@ -164,7 +164,7 @@ def kill_ranks(process, draws):
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    # Open MPI 4.1's launcher waits for itself where a rank dies while it starts others: it is killed once all are gone.
+    # Open MPI 4.1's launcher waits for itself when a rank dies while it starts others: it is killed once all are gone.
     end_s = time.monotonic() + LIMIT_S
     grace_s = time.monotonic() + 5
     while process.poll() is None or any(lives(pid) for pid in ranks):
@@ -177,7 +177,7 @@ def kill_ranks(process, draws):
 
 
 def soak(echelon, name, sets, args, draws, work):
-    """Kills, checkpoints that were resumed from, steps repeated, runs, seconds of starts."""
+    """Returns kills, checkpoints that were resumed from, steps repeated, runs, and seconds of starts."""
     wanted, ranks = args.kills, args.ranks
     kills = resumed = repeated = runs = 0
     undisturbed, starts_s = {}, []
@@ -220,7 +220,7 @@ def soak(echelon, name, sets, args, draws, work):
 
 
 def line_of(echelon, name, sets, args):
-    """The line of a strategy, and whether nothing was lost; the folders of its runs are kept where something was."""
+    """Returns the line of a strategy, and whether nothing was lost; keeps the folders of runs where something was."""
     work = tempfile.mkdtemp(prefix="echelon-kills-")
     try:
         draws = random.Random(f"{args.seed} {name}")
@@ -240,7 +240,7 @@ def prepare_environment():
 
 
 def tell(ring, passed, wanted):
-    """Prints the last line of a ring; its exit status."""
+    """Prints the last line of a ring; returns its exit status."""
     line = f"{ring}: {passed} passed, {wanted - passed} failed, 0 skipped"
     print(line)
     if "ECHELON_TEST_SUMMARY" in os.environ:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Launcher of the bundle: runs ../libexec/<the name it is called by> with the bundle's own libraries and Open MPI
+# Launcher of the bundle: runs ../libexec/<the name by which it is called> with the bundle's own libraries and Open MPI
 # components, and with the CUDA libraries of this machine where there are any.
 set -u
 name=${0##*/}
@@ -13,8 +13,8 @@ if [ "$name" = ssh-clean ]; then
 fi
 
 path=$root/lib
-# The first folder that holds a library which the loader does not find by itself: LD_LIBRARY_PATH and the loader's cache
-# first, then CUDA_HOME, the usual places, and the packages of Python's wheels.
+# Prints the first folder that holds a library which the loader does not find by itself. It looks in LD_LIBRARY_PATH and
+# the loader's cache, then in CUDA_HOME, the usual places, and the packages of Python's wheels.
 find_library() { # SONAME
   old_ifs=$IFS; IFS=:
   for folder in ${LD_LIBRARY_PATH:-}; do [ -e "$folder/$1" ] && { IFS=$old_ifs; return; }; done

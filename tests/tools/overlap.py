@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How much of an exchange real compute hides where compute and exchange share the cores: LeNet on hosts with shaped links
+"""Measures how much of an exchange is hidden where compute and exchange share the cores: LeNet on hosts with shaped links
 (tests/cluster/hosts.sh), one rank and one core a host.
 
   overlap.py ECHELON [--rate 1gbit] [--ranks 2] [--batch 64] [--steps 150] [--rounds 3] [--mca NAME VALUE]
-
-No step can take less than its work on all cores (compute, engines, TCP in the kernel) divided by their number, nor less than its
-bytes on the wire. The first bound is measured: busy time of the whole machine (/proc/stat, softirq and steal included) of a run of
-twice as many steps less that of a run; waits that poll count as work in it. Forms of overlap alternate within each round; medians. Needs root, network namespaces and a
+No step can take less than its work on all cores (compute, engines, TCP in the kernel) divided by their number, nor less
+than its bytes on the wire. The first bound is measured by the busy time of the whole machine (/proc/stat, softirq and
+steal included): that of a run of twice as many steps less that of a run; waits that poll count as work. Forms of
+overlap alternate within each round; the table has medians. Needs root, network namespaces and a
 machine that does nothing else; takes the hosts down at its end."""
 import argparse
 import glob
@@ -30,7 +30,7 @@ SKIPPED = 10  # steps at the start
 
 
 def busy_s():
-    """Seconds that the machine's cores worked, since it started."""
+    """Returns the seconds that the machine's cores have worked since it started."""
     with open("/proc/stat") as file: fields = [int(x) for x in file.readline().split()[1:9]]
     return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
@@ -48,7 +48,7 @@ class Bench:
         if done.returncode: sys.exit(f"{' '.join(words)}: code {done.returncode}\n{done.stdout[-2000:]}")
 
     def run(self, sets, steps):
-        """Busy seconds of the machine, and the records of steps."""
+        """Returns the busy seconds of the machine, and the records of steps."""
         folder = tempfile.mkdtemp(dir=self.work)
         words = [HOSTS, "mpirun"] + [word for pair in self.args.mca for word in ("--mca", *pair)]
         words += ["-n", str(self.args.ranks), self.echelon, "train", "config.toml"]
@@ -60,7 +60,7 @@ class Bench:
         return busy, [row for row in rows if row["type"] == "step"][SKIPPED:]
 
     def measure(self, sets):
-        """Of a step: seconds, seconds that the compute thread waited for the exchange, busy seconds of the machine."""
+        """Returns for a step: seconds, seconds that compute waited for the exchange, busy seconds of the machine."""
         short, _ = self.run(sets, self.args.steps)
         long, rows = self.run(sets, 2 * self.args.steps)
         total = statistics.median(row["time"]["total"] - row["time"]["hooks"] for row in rows)

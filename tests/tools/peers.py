@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Training steps of larger nets beside PyTorch on the CPU: rates and peak memory, in turns.
+"""Compares training steps of larger nets with PyTorch on the CPU: rates and peak memory, in turns.
 
   peers.py ECHELON [--python PYTHON] [--rounds 3] [--threads 1] [--only NET:BATCH ..]
 
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-NETS = {"resnet50": 6, "vgg16": 3, "transformer": 60, "translation": 60}  # timed steps
+NETS = {"resnet50": 6, "vgg16": 3, "transformer": 60, "translation": 60}  # number of timed steps
 CASES = ["resnet50:8", "resnet50:16", "vgg16:8", "vgg16:16", "transformer:32", "translation:32"]
 CONFIG = "configs/bench/resnet50.toml"
 
@@ -89,7 +89,7 @@ def models():
             self.encoder, self.decoder = nn.LSTM(64, 256), nn.LSTM(64, 256)
             self.out = nn.Linear(256, vocabulary)
 
-        def forward(self, pair):  # (T, B) both
+        def forward(self, pair):  # both are (T, B)
             source, target = pair
             return self.out(self.decoder(self.target(target), self.encoder(self.source(source))[1])[0]).flatten(0, 1)
 

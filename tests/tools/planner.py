@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""`echelon plan` against runs: predictions for every strategy on hosts with shaped links (tests/cluster/hosts.sh), written before
+"""Compares `echelon plan` with runs: predictions for every strategy on hosts with shaped links (hosts.sh), written before
 anything is measured, then the runs, then the table of both as markdown on standard output.
 
   planner.py ECHELON [WORK] [--table NAME ...] [--hosts 2 4 8] [--rates 100mbit 1gbit] [--only TEXT ...] [--stop-after predict]
 
-WORK: a folder on no host's /tmp (default /var/tmp/echelon-planner); runs that are finished are not run again, so that the same
-command goes on where it was stopped; predictions that are there are kept: delete WORK/predicted.json to predict again.
-Tables: alike     paced ranks, 16 samples each, of one time a step
+WORK: a folder on no host's /tmp (default /var/tmp/echelon-planner); finished runs are not repeated, so the same command
+resumes where it was stopped; existing predictions are kept: delete WORK/predicted.json to predict again.
+Tables: alike     paced ranks with 16 samples each, which take the same time per step
         jitter    ranks that compute, then sleep to a time which varies from step to step
-        compute   real compute, 2 hosts, one core each
+        compute   real compute on 2 hosts with one core each
 
-Calibration: one run a table (the step) and `bench network` on 2 hosts (latency, bandwidth). The run has one rank; of `compute`
-two, on a host each, that compute at the same time and exchange nothing but their weights at the end of an epoch, so that the step
-is that of ranks which share caches and memory. Needs root and network namespaces; takes the hosts down at its end."""
+Calibration: one run per table (the step), and `bench network` on 2 hosts (latency, bandwidth). The run has one rank; for
+`compute` it has two on two hosts, which compute at the same time and exchange only their weights, at the end of an epoch,
+so that the ranks share caches and memory. Needs root and network namespaces; takes the hosts down at its end."""
 import argparse
 import glob
 import json
@@ -44,7 +44,7 @@ restart = "never"
 progress = "none"
 """
 SYNCHRONOUS = ["exchange.strategy=synchronous", "exchange.algorithm=ring", "exchange.bucket_mb=0.25"]
-# Whole weights in one message would hold up the control messages of MPI that travel the other way on the same connection.
+# Whole weights in one message would delay MPI's control messages in the other direction of the same connection.
 GOSSIP = ["exchange.strategy=gossip", "exchange.gossip.consensus_every=10", "exchange.bucket_mb=0.25"]
 STRATEGIES = {  # label -> settings; steps of a period
     "ring, none": (SYNCHRONOUS + ["exchange.overlap=none"], 1),
@@ -71,7 +71,7 @@ TABLES = {  # name -> settings of the ranks, steps and ranks of the calibration,
     "compute": (["batch.global=64"], 100, 2, [2]),
 }
 APART = ["exchange.strategy=averaging", "exchange.averaging.period=1000000"]  # nothing is exchanged within an epoch
-BURST = "64kb"  # that an idle link lets through at once
+BURST = "64kb"  # what an idle link lets through at once
 SKIPPED = 5  # steps at the start of a run that are not measured
 
 
@@ -106,7 +106,7 @@ class Planner:
         self.rate = rate
 
     def run(self, folder, ranks, sets, steps):
-        """Folder of the attempt."""
+        """Returns the folder of the attempt."""
         known = glob.glob(f"{self.work}/runs/{folder}/*/run-*/*/summary.json")
         if not known:
             shutil.rmtree(f"{self.work}/runs/{folder}", ignore_errors=True)
@@ -128,7 +128,7 @@ class Planner:
         self.hosts("up", most, "1gbit")
 
     def network(self, rate):
-        """File of `bench network` on 2 hosts: of three measurements the median of each number."""
+        """Returns the file of `bench network` on 2 hosts, with the median of three measurements for each number."""
         path = f"network-{rate}.json"
         if not os.path.exists(os.path.join(self.work, path)):
             self.shape(rate)
@@ -143,7 +143,7 @@ class Planner:
         return path
 
     def batch(self, table):
-        """Samples of a rank in a step."""
+        """Returns the samples of a rank in a step."""
         return next((int(s.split("=")[1]) for s in TABLES[table][0] if s.startswith("batch.global")), 16)
 
     def cells(self):
@@ -157,7 +157,7 @@ class Planner:
                         yield table, rate, label, sets + more, period, k, slug
 
     def predict(self):
-        """Everything that is not predicted yet, from the runs that calibrate."""
+        """Predicts everything that is not predicted yet, from the runs that calibrate."""
         calibrated = {}
         for table in self.args.table:
             sets, steps, ranks, _ = TABLES[table]
@@ -178,7 +178,7 @@ class Planner:
         self.store("predicted.json", self.predicted)
 
     def measured(self, folder, period):
-        """Mean seconds from step to step without hooks, over whole periods behind the first steps; and of single steps the quartiles."""
+        """Returns mean seconds per step without hooks, over whole periods after the first steps; and quartiles of steps."""
         rows = [json.loads(line) for line in open(folder + "/metrics.jsonl")]
         rows = [row for row in rows if row["type"] == "step"]
         first = -(-SKIPPED // period) * period

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tables of results/planner.md: `echelon plan` beside published scaling figures, as markdown on standard output.
+"""Prints tables of results/planner.md: `echelon plan` beside published scaling figures, as markdown on standard output.
 
   published.py ECHELON
 
-Steps are described: published samples/s of one device, a third forward, two thirds back-propagation, no optimiser; steps vary by
+Steps have the published samples/s of one device: a third forward, two thirds back-propagation, no optimiser; they vary by
 1 % (an assumption: the papers do not give it). Networks are presets of src/planner/network_model.cpp. Takes some seconds."""
 import json
 import os
@@ -56,7 +56,7 @@ class Plans:
         self.echelon, self.folder = os.path.abspath(echelon), folder
 
     def rows(self, zoo, device, network, replicas, sets, batches=1, jitter=0.01):
-        """By replicas. A larger batch: as many samples a second."""
+        """Predicts by number of replicas. A larger batch has as many samples a second."""
         with open(f"{self.folder}/{zoo}.toml", "w") as file: file.write(CONFIG.format(zoo=zoo))
         samples, rate = device[0] * batches, device[1]
         words = [self.echelon, "plan", f"{zoo}.toml", "--step", f"samples={samples},samples_per_s={rate},jitter={jitter},"
@@ -104,7 +104,7 @@ def networks(plans):
 
 
 def setups(plans):
-    """What reaches 95 % at 512, in rising order of expense."""
+    """Prints what reaches 95 % at 512, in rising order of expense."""
     steps = [("as published: ring, 64 MiB buckets", RING, "25gbit", 1), ("halving and doubling between hosts", HIERARCHY, "25gbit", 1),
              ("and each layer waits for its own weights", HIERARCHY + LAYERS, "25gbit", 1),
              ("and gradients in fp16", HIERARCHY + LAYERS + FP16, "25gbit", 1),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rates around training: start, checkpoints beside dd, `eval` and `predict` beside the forward pass of a training step.
+"""Measures rates around training: start, checkpoints beside dd, `eval` and `predict` beside a step's forward pass.
 
   rates.py ECHELON [--rounds 5] [--only start|checkpoint|evaluation]     from the repository's root
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What train.reproducible promises and costs, as markdown on standard output: weights on 1, 2, 4 and 8 replicas, and the
-# time of a step beside the everyday way.
+# Measures what train.reproducible promises and costs, as markdown on standard output: weights on 1, 2, 4 and 8
+# replicas, and the time of a step beside that of the default.
 #   reproducible.sh ECHELON [ROUNDS] > results/reproducible.md
 set -eu
 echelon=$(realpath "$1") rounds=${2:-5}

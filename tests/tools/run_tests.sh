@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs rings of tests and closes with one plain line over all of them.
+# Runs rings of tests and ends with one plain line over all of them.
 #   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run fuzz cluster cuda cuda_calls cuda_on_cpu smaller kills faults study_kills
 set -u
 out=$1; shift
@@ -7,21 +7,21 @@ filter=''
 limit=1200
 [ "${1:-}" = --quick ] && { filter='~[slow]'; shift; }
 [ "${1:-}" = --soak ] && { filter='[sampled],[soak]'; limit=14400; export ECHELON_TEST_ALL=1 ECHELON_FUZZ_TIMES=${ECHELON_FUZZ_TIMES:-50}; shift; }
-# Python packages that tests read the product's files with: install_deps.sh --tests.
+# install_deps.sh --tests installs the Python packages with which tests read the program's files.
 [ -x "$(dirname "$out")/venv/bin/python" ] && export PYTHON=${PYTHON:-$PWD/$(dirname "$out")/venv/bin/python}
 summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
 export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1
-# PMIx asks the daemon of munge for a credential. Where munge is installed and its daemon has ended (the cluster ring
-# starts one), each start of MPI waits 2.3 s for it.
+# PMIx asks munge's daemon for a credential. Where munge is installed and its daemon has ended (the cluster ring starts
+# one), each start of MPI waits 2.3 s for it.
 export PMIX_MCA_psec=${PMIX_MCA_psec-^munge}
 export LSAN_OPTIONS=suppressions=$PWD/tests/tools/lsan.supp:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1
 export ASAN_OPTIONS=allocator_may_return_null=1
-# Where MPI runs, whole call stacks (far slower): of its components, unloaded by then, only their callers have names.
+# Where MPI runs, reports have whole call stacks (far slower): MPI's unloaded components have names only by callers.
 whole_stacks=ASAN_OPTIONS=$ASAN_OPTIONS:fast_unwind_on_malloc=0
 export TSAN_OPTIONS=suppressions=$PWD/tests/tools/tsan.supp:print_suppressions=0:allocator_may_return_null=1
-# A sanitised build is slow: limits that end what hangs, here and of the processes that tests start, are so many times
-# as long, and it keeps freed memory resident. The thread sanitizer cannot see the barriers of OpenMP, nor into
+# A sanitised build is slow and keeps freed memory resident: the limits that end hanging tests, here and in processes
+# that tests start, are multiplied by the patience. The thread sanitizer cannot see the barriers of OpenMP, nor into
 # oneDNN's threads.
 patience=1
 case $(basename "$out") in
@@ -33,7 +33,7 @@ quick=(${filter:+"$filter"})
 [ "$(id -u)" = 0 ] && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 failed=0
 
-# one ring, under a limit; a ring that dies without its closing line counts as one failure
+# Runs one ring under a limit; a ring that dies without its closing line counts as one failure.
 ring() { # name limit_s command...
   local name=$1 limit=$(($2 * ECHELON_TEST_PATIENCE)); shift 2
   echo "== $name"
@@ -45,13 +45,13 @@ ring() { # name limit_s command...
   [ "$(wc -l < "$summary")" -gt "$before" ] || { echo "$name: ended with code $code and no closing line"; echo "$name: 0 passed, 1 failed, 0 skipped" >> "$summary"; failed=1; }
 }
 
-# A ring that does not run here: skip RING KIND REASON, kinds as in tests/support/skip.hpp
+# skip RING KIND REASON: reports a ring that does not run here; kinds as in tests/support/skip.hpp
 skip() {
   echo "== $1"
   printf '%s\n' "skipped for $2: \"$1\" $3" "$1: 0 passed, 0 failed, 1 skipped" | tee -a "$summary"
 }
 
-# A ring in two halves that run at once: the tests of some files, and all others.
+# Runs a ring in two halves at once: the tests of some files, and all others.
 halves() { # name limit_s "FILE.." command...
   local name=$1 limit=$2 files=$3 first='' others='' file log own; shift 3
   local command=("$@" --filenames-as-tags)
@@ -76,7 +76,7 @@ for name in "$@"; do
   case $name in
     lint) ring lint 300 tests/lint/lint.sh ;;
     mpi)
-      for ranks in 1 2 3 4; do  # [several]: of two ranks at least; [pair]: of two; [four]: of four
+      for ranks in 1 2 3 4; do  # [several] needs at least two ranks; [pair] two; [four] four
         case $ranks in 1) fit='~[several]~[pair]~[four]' ;; 2) fit='~[four]' ;; 3) fit='~[pair]~[four]' ;; *) fit='~[pair]' ;; esac
         [[ $filter == *,* ]] || fit+=$filter
         ring "mpi on $ranks ranks" 600 env OMP_NUM_THREADS=1 "$whole_stacks" mpirun -n $ranks --oversubscribe --bind-to none "$out/tests/mpi" ${fit:+"$fit"}
@@ -99,15 +99,15 @@ for name in "$@"; do
     faults) ring faults 7200 tests/tools/faults.py "$out/bin/echelon" ;;
     study_kills) ring study_kills 7200 tests/tools/study_kills.py "$out/bin/echelon" ;;
     cluster) ring cluster 900 env -u PMIX_MCA_psec tests/cluster/run.sh "$out" ;;  # Slurm uses munge
-    # The whole program's tests mostly wait: for processes to start, to end, to answer signals. First those that wait most.
+    # Tests of the whole program mostly wait: for processes to start, end or answer signals. The longest run first.
     run) halves run 2400 'servers resume refusals agreement bench_allreduce sequences' env "$whole_stacks" "$out/tests/run" --durations yes ;;
     contract) halves contract $limit 'splits split_norms split_single split_codecs space space_windows config_pairs equality' "$out/tests/contract" ;;
-    # Sanitisers: no leaks are looked for, in processes that end by _exit; large requests fail, as where memory ends.
+    # Under sanitisers leaks are not looked for, as processes end by _exit; large requests fail, as where memory ends.
     fuzz) ring fuzz $limit env ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=1024:allocator_may_return_null=1 "$out/tests/fuzz" --times "${ECHELON_FUZZ_TIMES:-1}" --limit $((20 * ECHELON_TEST_PATIENCE)) ;;
     *) ring "$name" $limit "$out/tests/$name" "${quick[@]}" ;;
   esac
 done
-# ECHELON_TEST_SKIPS="gpu processor": what may be skipped; another kind is a failure. Not set: anything.
+# ECHELON_TEST_SKIPS="gpu processor" lists what may be skipped; another kind is a failure. Unset, anything may be.
 forbidden() { grep '^skipped for ' "$summary" | grep -vE "^skipped for (${ECHELON_TEST_SKIPS// /|}):"; }
 if [ -n "${ECHELON_TEST_SKIPS+set}" ] && [ -n "$(forbidden)" ]; then
   failed=1
@@ -119,7 +119,7 @@ fi
 echo
 grep -E '^[^:]+: [0-9]+ passed' "$summary"
 grep '^skipped for ' "$summary" | sort
-grep -vE '^[^:]+: [0-9]+ passed|^skipped for ' "$summary"  # the failures last: the end of a log is what is seen first
+grep -vE '^[^:]+: [0-9]+ passed|^skipped for ' "$summary"  # failures come last, because the end of a log is seen first
 awk -F'[:,]' '/: [0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { for (i = 1; i <= NF; i++) { if ($i ~ /passed/) p += $i; if ($i ~ /failed/) f += $i; if ($i ~ /skipped/) s += $i } }
   END { printf "%d passed, %d failed, %d skipped\n", p, f, s }' "$summary"
 exit $failed

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Ranks of `echelon supervise` that are killed within the first seconds of their launch.
+"""Kills ranks of `echelon supervise` within the first seconds of their launch.
 
   start_kills.py ECHELON [--kills N] [--seed S] [--at-once N] [--ranks N] [--within S] [--limit S]
                                                                                from the repository's root
 
 `echelon supervise --restarts 1` starts a short run under mpirun. After a random time of at most --within seconds from the
 moment when its first rank appears, one rank or all of them get SIGKILL. Each kill must be followed by a second launch
-that ends with 0, all within --limit seconds: Open MPI 4.1's mpirun waits for itself where a rank dies while it starts
+that ends with 0, all within --limit seconds: Open MPI 4.1's mpirun waits for itself when a rank dies while it starts
 others, and `echelon supervise` ends it then.
 
-One line of counts at the end; exit status 1 where a run did not return in time or with another code.
+Prints one line of counts at the end; exit status 1 where a run did not return in time or with another code.
 """
 import argparse
 import concurrent.futures
@@ -38,7 +38,7 @@ def ranks_below(pid):
 
 
 def kill_once(args, number):
-    """Whom, when, seconds to the return, its code (None: not in time)."""
+    """Returns whom it killed, when, the seconds to the return, and its code (None: not in time)."""
     draws = random.Random(f"{args.seed} {number}")
     results = tempfile.mkdtemp(prefix="echelon-start-kills-")
     command = [args.echelon, "supervise", "--restarts", "1", "--grace", "3", "--", "mpirun", "-n", str(args.ranks),

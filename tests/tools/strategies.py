@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Tables of results/strategies.md: accuracy, time, traffic and staleness of every strategy, as markdown on standard output.
+"""Prints tables of results/strategies.md as markdown: accuracy, time, traffic and staleness of every strategy.
 
   strategies.py ECHELON TABLE [--seeds 1 2 3] [--set KEY=VALUE ...]
   TABLE: lenet | resnet20 | charlstm    every strategy after equal samples, 8 replicas (configs/scaling/strategies_TABLE.toml)
          periods | soft | bounds        H of averaging, S of soft synchronisation, s of stale-synchronous parallel (LeNet)
-         remedies                       what lessens the harm of staleness, beside the oscillation of the loss (LeNet)
-         slow                           step times with one of 8 replicas 4 times as slow, beside all alike (LeNet)
-         staleness                      means and histograms for 2, 4 and 8 workers, alike and with one slowed 4 times (LeNet)
+         remedies                       what reduces the harm of staleness, beside the oscillation of the loss (LeNet)
+         slow                           step times with one of 8 replicas 4 times as slow, and with all alike (LeNet)
+         staleness                      means and histograms for 2, 4 and 8 workers, alike and with a slow one (LeNet)
 
 Ranks are paced (device.pace_ms): they train, then sleep to the same time of a step, so that 8 fit on few cores; the last column is the
-share of steps that took longer than 1.05 of their pace. Runs that are finished are not run again (results/study-*)."""
+share of steps that took longer than 1.05 of their pace. Finished runs are not repeated (results/study-*)."""
 import argparse
 import glob
 import json
@@ -19,7 +19,7 @@ import sys
 from statistics import fmean as mean
 
 REPLICAS = 8
-DIVERGED = 5  # exit code of a run whose loss is not finite
+DIVERGED = 5  # exit code where the loss is not finite
 TARGET = {"lenet": ("test_accuracy", 0.85), "resnet20": ("test_accuracy", 0.80), "charlstm": ("test_loss", 2.0)}
 STRATEGIES = {  # label -> settings
     "synchronous (ring)": ["exchange.strategy=synchronous", "exchange.algorithm=ring"],
@@ -71,7 +71,7 @@ REMEDIES = {
 
 
 class Run:
-    """An attempt that has finished: summary.json, its epochs and steps, and the histograms of staleness."""
+    """A finished attempt: summary.json, its epochs and steps, and the histograms of staleness."""
 
     def __init__(self, folder):
         self.summary = json.load(open(folder + "/summary.json"))
@@ -81,7 +81,7 @@ class Run:
         self.workers = json.load(open(histogram))["workers"] if os.path.exists(histogram) else []
 
     def seconds(self):
-        """Of training, by epoch, since the start; evaluation left out by its mean."""
+        """Returns the seconds of training since the start, by epoch, without the mean time of evaluations."""
         hooks = self.summary["time_split_s"]["hooks"] / max(1, len(self.epochs))
         total, out = 0.0, []
         for row in self.epochs:
@@ -90,7 +90,7 @@ class Run:
         return out
 
     def seconds_to(self, figure, target):
-        """By linear interpolation between evaluations; None where the target was not reached, or before the first one."""
+        """Interpolates between evaluations; None where the target was not reached, or was reached before the first."""
         sign = 1 if figure == "test_accuracy" else -1
         before = None
         for row, at in zip(self.epochs, self.seconds()):
@@ -141,7 +141,7 @@ class Tables:
         return [r for r in runs if r]
 
     def accuracy(self, runs, figure):
-        """Mean; least to greatest, and how many seeds diverged."""
+        """Returns the mean, the range, and how many seeds diverged."""
         values = [r.summary[figure] * (100 if figure == "test_accuracy" else 1) for r in runs]
         lost = len(self.args.seeds) - len(runs)
         return f"{mean(values):.2f} | {min(values):.2f} to {max(values):.2f}" + (f", {lost} of {lost + len(runs)} diverged" if lost else "")
@@ -166,7 +166,7 @@ class Tables:
 
     @staticmethod
     def staleness_of(runs):
-        """Mean, largest; empty cells for strategies that count none."""
+        """Returns the mean and the largest; empty cells for strategies that count none."""
         if "staleness_mean" not in runs[0].summary: return "|"
         return f"{mean(r.summary['staleness_mean'] for r in runs):.3f} | {max(r.summary['staleness_largest'] for r in runs):.0f}"
 
@@ -222,7 +222,7 @@ class Tables:
                 slug = "".join(c if c.isalnum() else "-" for c in label).lower()
                 run = self.run("lenet", f"study-slow-{slug}-{kind}", sets + short + more)
                 rates.append(run.summary["samples_per_s"]["median"])
-                split = run.summary["time_split_s"]  # a median would not show steps that meet now and then
+                split = run.summary["time_split_s"]  # a median would hide steps that meet now and then
                 times.append(1e3 * (split["total"] - split["hooks"]) / run.summary["steps"])
             print(f"| {label} | {rates[0]:,.0f} | {rates[1]:,.0f} | {rates[1] / rates[0]:.2f} | {times[0]:.1f} | {times[1]:.1f} "
                   f"| {times[1] / times[0]:.2f} |", flush=True)
@@ -231,7 +231,7 @@ class Tables:
         print("| workers | | updates | mean | all | off k - 1 by | largest | % of updates by staleness |")
         print("|---:|---|---:|---:|---:|---:|---:|---|")
         short = ["train.epochs=0", "train.steps=1100", "evaluate.every_epochs=0", f"seed={self.args.seeds[0]}",
-                 "data.balance=queue", "data.sharding=auto"]  # all workers are busy until the end
+                 "data.balance=queue", "data.sharding=auto"]  # keeps all workers busy until the end
         for k in (2, 4, 8):
             for kind, more in (("alike", []), ("one 4x slow", ["device.pace_factors=[4]"])):
                 run = self.run("lenet", f"study-staleness-{k}-{'slow' if more else 'alike'}", ASYNCHRONOUS + short + more +
@@ -239,7 +239,7 @@ class Tables:
                 if not run: print(f"| {k} | {kind} | failed |"); continue
                 mean = run.summary["staleness_mean"]
                 for w, worker in enumerate(run.workers):
-                    if more and w > 1: continue  # the fast workers are alike
+                    if more and w > 1: continue  # fast workers are alike
                     if not more and w > 0: continue
                     total = sum(n for _, n in worker["histogram"])
                     shares = dict(worker["histogram"])

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Studies that are killed at random and started again, beside the same studies undisturbed.
+"""Kills studies at random, starts them again, and compares them with the same studies undisturbed.
 
   study_kills.py ECHELON [--kills N] [--seed S] [--only NAME]     from the repository's root
 
-Of each study two ranks run small cells on data/digits. A random rank, all of them or the launcher gets SIGKILL at a
-random moment, and the same command is given again, until there were N kills (20) and the study is done; where it is
-done before, another one is begun. A cell with which a job has died is left alone until it has a new checkpoint: another
-death would be its own. Then:
+In each study two ranks run small cells on data/digits. A random rank, all ranks or the launcher gets SIGKILL at a
+random moment, and the same command is given again, until there were N kills (20) and the study is done; if it is
+done before, another one begins. A cell with which a job has died is left alone until it has a new checkpoint, because
+another death would count against it. Then:
 
-  - its table is that of a study that nobody disturbed, but for times and folders;
-  - each cell's runs have each step once: what was finished was not run again.
+  - the study's table must be that of an undisturbed study, except for times and folders;
+  - each cell's runs must have each step once: nothing finished was run again.
 
-One line a study; exit status 1 where something was lost.
+Prints one line per study; exit status 1 where something was lost.
 """
 import argparse
 import glob
@@ -68,7 +68,7 @@ BY_TIME = re.compile(r"took|folder|_s$|_mb$|seconds|samples_per|samples/s|host|s
 
 
 class Study:
-    """In a folder of its own."""
+    """A study in a folder of its own."""
 
     def __init__(self, echelon, work, text):
         os.makedirs(work)
@@ -92,7 +92,7 @@ class Study:
         return {path: load(path) for path in sorted(glob.glob(f"{self.folder}/*/cell.json"))}
 
     def fragile(self):
-        """Whether a cell runs that the next death of the job would end."""
+        """Tells whether a cell runs that the next death of the job would end."""
         for path, cell in self.cells().items():
             saved = [int(re.search(r"step-(\d+)", name).group(1))
                      for name in glob.glob(os.path.dirname(path) + "/run-*/checkpoints/step-*.json")]
@@ -101,7 +101,7 @@ class Study:
         return False
 
     def table(self):
-        """Of a search its table, else the figures of each cell; without what depends on time."""
+        """Returns the table of a search, else the figures of each cell, without what depends on time."""
         if not os.path.exists(f"{self.folder}/trials.json"):
             rows = []
             for path, cell in self.cells().items():
@@ -116,7 +116,7 @@ class Study:
         return [[row[i] for i in kept] if len(row) == len(heading) else row for row in rows]
 
     def check_steps(self):
-        """Each run has the rows of each step once."""
+        """Checks that each run has the rows of each step once."""
         for run in glob.glob(f"{self.folder}/*/run-*"):
             steps = []
             for path in sorted(glob.glob(f"{run}/[0-9]*/metrics.jsonl")):
