@@ -1,4 +1,4 @@
-// Text from outside inside the forms that the program writes.
+// Text from outside is escaped in all formats that the program writes.
 #include <catch2/catch.hpp>
 
 #include "base/escape.hpp"
@@ -33,7 +33,7 @@ TEST_CASE("Markdown shows text as it is", "[text]") {
 TEST_CASE("no text moves a terminal's cursor", "[text]") {
   CHECK(escaped_for_terminal("a\x1b[31mb\rc\x07\n\td\x7f") == "a?[31mb?c?\n\td?");
   CHECK(escaped_for_terminal("\xc2\x9b"
-                             "2J größe \x9b") == "?2J größe ?");  // C1, as UTF-8 and as a byte
+                             "2J größe \x9b") == "?2J größe ?");  // C1 characters, as UTF-8 and as a byte
 }
 
 TEST_CASE("a table escapes its cells in each of its forms", "[text]") {

@@ -27,7 +27,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
-// Files of this process may not grow beyond `bytes` while the object lives: the disk is full, as far as it can tell.
+// While the object lives, files of this process cannot grow beyond `bytes`: to the process, the disk is full.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) {
@@ -97,7 +97,7 @@ TEST_CASE("a file cannot take the place of a folder, nor live in none", "[file]"
   CHECK(files_in(folder.path()) == std::vector<std::string>{"taken"});
   CHECK_THROWS_AS(write_file_whole(folder / "none/a.txt", "x"), EnvironmentError);
   CHECK_THROWS_AS(read_file_whole(folder / "none"), EnvironmentError);
-  // Opened, but a read of its first page fails.
+  // This file can be opened, but a read of its first page fails.
   CHECK_THROWS_WITH(read_file_whole("/proc/self/mem"), Catch::Contains("/proc/self/mem: cannot be read: "));
   write_file_whole(folder / "file", "x");
   CHECK_THROWS_WITH(make_folders(folder / "file/below"), Catch::Contains("cannot be made"));

@@ -15,7 +15,7 @@
 using namespace echelon;
 
 TEST_CASE("hashes have fixed values on every machine", "[hash_rng]") {
-  // The first output of SplitMix64 with seed 0, and values worked out apart in integer arithmetic.
+  // The first output of SplitMix64 with seed 0, and values worked out separately in integer arithmetic.
   CHECK(mix64(0) == 0xe220a8397b1dcdafULL);
   CHECK(hash_name("conv1.weight") == 0x8b8a08a85128a1b0ULL);
   const HashRng rng(42, "conv1.weight");

@@ -21,7 +21,7 @@ Block touched_block() {
   return block;
 }
 
-// Blocks that the allocator takes from its heap, written to.
+// Allocates blocks from the heap and writes to them.
 std::vector<Block> touched_mb(std::size_t mb) {
   std::vector<Block> blocks;
   for (std::size_t i = 0; i < mb * (1 << 20) / kBlock; ++i) blocks.push_back(touched_block());
@@ -33,7 +33,7 @@ std::vector<Block> touched_mb(std::size_t mb) {
 TEST_CASE("peak memory counts what was freed, until the next run begins", "[memory][resident]") {
   begin_peak_memory();
   const double before_mb = resident_mb();
-  Block last;  // at the end of the heap: what is freed before it stays resident
+  Block last;  // stays at the end of the heap, so that freed blocks before it stay resident
   {
     const std::vector<Block> blocks = touched_mb(200);
     last = touched_block();

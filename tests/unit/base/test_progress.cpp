@@ -1,4 +1,4 @@
-// Progress of long work: when it is told, and what.
+// Progress of long work: when it is printed, and which text.
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>

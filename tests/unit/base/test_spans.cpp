@@ -1,4 +1,4 @@
-// The recorder of spans: its window, the ranks that serve, room that is used up, and that it costs nothing when off.
+// The recorder of spans: its window, ranks that serve, full buffers, and no cost when it is off.
 #include <catch2/catch.hpp>
 
 #include "base/spans.hpp"
@@ -36,8 +36,8 @@ TEST_CASE("an exchange that began in the window counts when it ends later", "[tr
   recorder.after_step(0, 1);
   recorder.after_step(1, 2);
   recorder.add_exchange(1.5, 2.5, 8, 1);
-  recorder.add_exchange(2.1, 2.5, 8, 2);  // after it
-  recorder.add_exchange(0, 2.5, 8, 3);    // never began
+  recorder.add_exchange(2.1, 2.5, 8, 2);  // ends after the window
+  recorder.add_exchange(0, 2.5, 8, 3);    // its begin is unknown
   const SpanRecorder::Contents contents = recorder.take();
   REQUIRE(contents.spans.size() == 1);
   CHECK(contents.spans[0].index == 1);
@@ -45,13 +45,13 @@ TEST_CASE("an exchange that began in the window counts when it ends later", "[tr
 
 TEST_CASE("a rank that serves records from the first update near the window on", "[trace]") {
   SpanRecorder recorder(10, 12, true);
-  recorder.begins_at(5);  // a resumed run
+  recorder.begins_at(5);  // as in a resumed run
   CHECK(recorder.over());
   recorder.after_step(11, 0);
   CHECK(!recorder.open());
   recorder.worker_at(3, 1);
   CHECK(!recorder.open());
-  recorder.worker_at(4, 2);  // step 9 is done, step 10 is under way
+  recorder.worker_at(4, 2);  // step 9 is done, step 10 is in progress
   CHECK(recorder.open());
   recorder.worker_at(100, 3);
   CHECK(recorder.open());
@@ -77,7 +77,7 @@ TEST_CASE("a timer adds up with and without a trace, and its span is of the same
     const PlacedSpans placed({.recorder = &recorder, .lane = SpanLane::engine});
     const SpanTimer timer(total_s, SpanKind::optimiser, clock);
   }
-  { const SpanTimer timer(total_s, SpanKind::optimiser, clock); }  // this thread records nowhere again
+  { const SpanTimer timer(total_s, SpanKind::optimiser, clock); }  // this thread records nowhere any more
   CHECK(total_s == 3);
   const SpanRecorder::Contents contents = recorder.take();
   REQUIRE(contents.spans.size() == 1);

@@ -1,4 +1,4 @@
-// Tables on a terminal of 120 columns: nothing is cut off.
+// Tables on a terminal of 120 columns: nothing may be cut off.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST_CASE("a table that is too wide goes on in blocks that begin with what tells
       for (const int ranks : {1, 2})
         for (std::size_t c = 0; c < columns; ++c) CHECK(count_of(text, fmt::format("{}{:03}.25", ranks, c)) == 1);
       CHECK(count_of(text, "ranks") == count_of(text, "what"));
-      CHECK(count_of(text, "ranks") == count_of("\n" + text, "\n--"));  // one rule a block
+      CHECK(count_of(text, "ranks") == count_of("\n" + text, "\n--"));  // one rule per block
     }
 }
 

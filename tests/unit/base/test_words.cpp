@@ -1,4 +1,4 @@
-// Names, numbers and tables as people read them.
+// Names, numbers and tables as text for readers.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"

@@ -1,5 +1,5 @@
-// The state of a model whose parts lie on several ranks, as threads: split along any axis, folded, on one rank alone,
-// on all alike, and with rows of two replicas.
+// The state of a model whose parts lie on several ranks, which are threads: tensors are split along any axis, folded,
+// on one rank only, on all alike, or have rows of two replicas.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@ namespace echelon::test {
 struct SplitTensor {
   const char* name;
   Shape whole;
-  int axis = -1;  // that is divided; -1: none
+  int axis = -1;  // the axis that is split; -1: none
   int folded = -1;
-  int owner = -1;     // the rank that has it; -1: all
-  bool rows = false;  // of two replicas
+  int owner = -1;     // the only rank that has it; -1: all
+  bool rows = false;  // has a row for each of two replicas
 };
 
 inline const std::vector<SplitTensor>& split_tensors() {
@@ -41,7 +41,7 @@ inline const std::vector<SplitTensor>& split_tensors() {
   return all;
 }
 
-// What one of `ranks` has of it at `step`, on the first replica. `filled`: else it is to be loaded.
+// The state that one of `ranks` has at `step`, on the first replica. If not `filled`, it is to be loaded.
 class SplitState {
  public:
   SplitState(int rank, int ranks, std::int64_t step, bool filled) : rank_(rank), ranks_(ranks), step_(step) {
@@ -85,7 +85,7 @@ class SplitState {
     step_ = -1;
     for (Held& held : held_) std::fill(held.values.begin(), held.values.end(), -9);
   }
-  // A failed check where something else was loaded.
+  // Fails a check if other values were loaded.
   void require_loaded(std::int64_t step) const {
     ECHELON_CHECK_EQ(step_, step);
     for (std::size_t i = 0; i < held_.size(); ++i)
@@ -136,7 +136,7 @@ inline CheckpointConfig part_config(bool asynchronous, std::int64_t keep = 2) {
   return config;
 }
 
-// Calls body(writer, engine) on so many ranks, each with a part.
+// Calls body(writer, engine) on this many ranks, each of which has a part.
 template <class Body>
 void with_writers(const std::string& folder, int ranks, const CheckpointConfig& config, const Body& body) {
   run_ranks(ranks, [&](std::unique_ptr<Transport> transport) {

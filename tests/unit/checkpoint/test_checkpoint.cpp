@@ -57,7 +57,7 @@ TEST_CASE("another run's checkpoint may be of another floating-point type and la
     visitor.tensor(tensor("weights/w", here));
     visitor.tensor(tensor("optimiser/first_moment/w", moments));
     visitor.scalar("loss_scale", scale);
-    visitor.scalar("moments_begin", begin);  // which checkpoints of older versions lack
+    visitor.scalar("moments_begin", begin);  // older checkpoints lack this scalar
   };
   CHECK_THROWS_AS(load_checkpoint(path, all), DataError);
   load_checkpoint(path, all, true);
@@ -87,7 +87,7 @@ TEST_CASE("a checkpoint that cannot be written leaves the earlier ones and nothi
   const test::TempFolder folder;
   Thing thing("thing");
   save_checkpoint(folder.path(), 1, thing.all());
-  fs::create_directory(folder / "step-00000002.json");  // in the way of the manifest
+  fs::create_directory(folder / "step-00000002.json");  // takes the manifest's place
   std::ofstream(folder / "step-00000002.json/full") << "x";
   CHECK_THROWS_AS(save_checkpoint(folder.path(), 2, thing.all()), EnvironmentError);
   CHECK(!fs::exists(folder / "step-00000002.h5"));
@@ -114,7 +114,7 @@ TEST_CASE("until a checkpoint has taken the place of one of its step, that one i
   CHECK_THROWS_AS(save_checkpoint(folder.path(), 7, earlier.all(), failing), EnvironmentError);
   is_good(later);
   save_checkpoint(folder.path(), 7, earlier.all());
-  // Killed between its steps: the new manifest waits, then the new file is in place too.
+  // The save is killed between its steps: the new manifest is still aside; then the new file is in place too.
   const std::string next = folder / "step-00000007.next.json";
   const std::string new_path = save_checkpoint(aside.path(), 7, later.all()).path;
   for (const bool arrived : {false, true}) {

@@ -1,4 +1,4 @@
-// Checkpoints that are written beside training: from a copy, one after another, and their errors in time.
+// Checkpoints that are written beside training: from a copy, one after another; their errors are reported in time.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A whole tensor, and one of two rows that are gathered.
+// One whole tensor, and one of two rows that are gathered.
 struct State {
   std::vector<double> weights, row;
   std::int64_t step = 0;
@@ -63,7 +63,7 @@ TEST_CASE("the file of a copy is that of the state, byte by byte", "[train][chec
   copy.expect(state.all());
   copy.allocate();
   copy.take(other.all(), rows(std::byte{1}));
-  copy.take(state.all(), rows());  // again, into the memory of the first
+  copy.take(state.all(), rows());  // copies into the memory of the first copy
   state = State(11);
   save_checkpoint(folder.path(), 3, [&](StateVisitor& visitor) { copy.visit_state(visitor); });
   CHECK(read_file_whole(direct) == file);
@@ -124,7 +124,7 @@ TEST_CASE("the caller waits for the copy alone, and for a write that is under wa
   std::shared_future<void> gone = go.get_future().share();
   CheckpointWriter writer(folder.path(), config, {.before_publish = [gone] { gone.wait(); }});
   State state(1);
-  writer.save(1, state.all(), rows(), -1);  // returns, though its write does not end
+  writer.save(1, state.all(), rows(), -1);  // returns although its write does not end
   CHECK(writer.take_written().empty());
   CHECK(!find_checkpoint(folder.path()));
   auto second = std::async(std::launch::async, [&] { writer.save(2, state.all(), rows(), -1); });

@@ -1,4 +1,4 @@
-// Checkpoints that are damaged: found, named, passed over, set aside.
+// Damaged checkpoints are found, named, skipped, and set aside.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <filesystem>
@@ -66,7 +66,7 @@ TEST_CASE("a damaged newest checkpoint is passed over for the one before", "[tra
   CHECK(found->step == 10);
 }
 
-// HDF5 must not see such a file: bits of its structure can make the library crash or hang.
+// HDF5 must not open such a file: flipped bits of its structure can make the library crash or hang.
 TEST_CASE("one flipped bit anywhere in a checkpoint's file is found before HDF5 opens it", "[train]") {
   const test::TempFolder folder;
   const HashRng draws(test::test_seed(), "bits");
@@ -104,7 +104,7 @@ TEST_CASE("a flipped bit in a manifest never makes another checkpoint of it", "[
     std::string flipped = good;
     flipped[at] = static_cast<char>(flipped[at] ^ (1 << draws.at(1).below(at, 8)));
     std::ofstream(manifest, std::ios::binary | std::ios::trunc) << flipped;
-    if (damage_of(path).empty()) load_checkpoint(path, loaded.all());  // in a dtype's name, say, or in a blank
+    if (damage_of(path).empty()) load_checkpoint(path, loaded.all());  // it may lie in a dtype's name or in a blank
   }
   CHECK((loaded == thing || loaded == Thing()));
 }
@@ -149,7 +149,7 @@ TEST_CASE("what does not read back as it was written is refused before it counts
   int visits = 0;
   const VisitAll disturbed = [&](StateVisitor& visitor) {
     thing.visit(visitor);
-    if (++visits < 2) return;  // the values are written by the second visit
+    if (++visits < 2) return;  // the second visit writes the values
     for (const auto& entry : fs::directory_iterator(folder.path()))
       if (entry.path().string().find(".tmp-") != std::string::npos)
         damage(entry.path(), [&](std::string& bytes) {

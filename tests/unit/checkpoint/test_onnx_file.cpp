@@ -1,4 +1,4 @@
-// ONNX files by a reader of the wire format that shares nothing with the writer.
+// Reads ONNX files with a reader of the wire format that shares no code with the writer.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -13,7 +13,7 @@
 namespace echelon {
 namespace {
 
-// Fields of a message in order: varints as numbers, 32 bits and content as bytes.
+// A field of a message: varints are numbers; 32-bit values and contents are bytes.
 struct Field {
   std::uint64_t number = 0, varint = 0;
   std::string bytes;
@@ -126,7 +126,7 @@ TEST_CASE("a file has the model's operations, constants, inputs and outputs, and
   const Fields graph(model.one(7).bytes);
   const Fields node(graph.one(1).bytes);
   CHECK(node.one(4).bytes == "Gemm");
-  REQUIRE(node.all(1).size() == 2);  // the empty one at the end is left out
+  REQUIRE(node.all(1).size() == 2);  // the empty input at the end is left out
   CHECK(node.all(1)[1].bytes == "w");
   CHECK(node.one(2).bytes == "y");
   std::map<std::string, Fields> attributes;

@@ -1,4 +1,4 @@
-// Checkpoints of models whose parts lie on several ranks: a file a part, whole tensors for readers, all or nothing.
+// Checkpoints of models whose parts lie on several ranks: one file per part, whole tensors for readers, all or nothing.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -62,7 +62,7 @@ TEST_CASE("parts that ranks write on their own are whole tensors to any other ra
     for (const WrittenCheckpoint& one : written) told = one.info.bytes;
   });
   REQUIRE(find_checkpoint(folder.path())->step == 3);
-  CHECK(damage_of(checkpoint_path(folder.path(), 1)).empty());  // the best
+  CHECK(damage_of(checkpoint_path(folder.path(), 1)).empty());  // the best one
   const std::string path = checkpoint_path(folder.path(), 3);
   for (const int others : {1, 2, 3, 5}) CHECK_NOTHROW(load_on(path, others, 3));
   std::uint64_t bytes = 0;
@@ -137,7 +137,7 @@ TEST_CASE("a checkpoint with a damaged part is passed over, and the part is name
   }
   SECTION("of another step") {
     fs::copy_file(folder / "step-00000010.part-0001.h5", part, fs::copy_options::overwrite_existing);
-    by_size = false;  // parts of two steps have one size
+    by_size = false;  // parts of two steps have the same size
     says += "'weights/conv.weight', 'weights/dense.weight', 'weights/lstm.weight' and 4 more do not have the checksum";
   }
   SECTION("the other part") {
@@ -208,7 +208,7 @@ TEST_CASE("where one rank cannot write its part the checkpoint does not count, a
 TEST_CASE("parts go with their checkpoint, those without a manifest never count", "[train][checkpoint]") {
   const test::TempFolder folder;
   test::save_parts(folder.path(), 2, {1, 2, 3, 4}, 9);
-  fs::remove(folder / "step-00000004.json");  // killed before it was written
+  fs::remove(folder / "step-00000004.json");  // the writer was killed before it wrote the manifest
   std::ofstream(folder / "step-00000003.part-0007.h5") << "of a mesh with more parts, that was killed";
   CHECK(find_checkpoint(folder.path())->step == 3);
   prune_checkpoints(folder.path(), 1, 1);
@@ -216,7 +216,7 @@ TEST_CASE("parts go with their checkpoint, those without a manifest never count"
                                                          "step-00000001.part-0000.h5", "step-00000001.part-0001.h5",
                                                          "step-00000003.h5", "step-00000003.json",
                                                          "step-00000003.part-0000.h5", "step-00000003.part-0001.h5"});
-  // The same step again: by one rank, then by three.
+  // The same step is saved again: by one rank, then by three.
   SplitState whole(0, 1, 3, true);
   save_checkpoint(folder.path(), 3, with_gathered(whole.all(), whole.gathered()));
   prune_checkpoints(folder.path(), 1);
@@ -257,7 +257,7 @@ TEST_CASE("parts that are removed while they are read are an error, not zeros", 
   const h5::Reader reader(checkpoint_path(folder.path(), 1));
   std::vector<double> values(150 * 121);
   CHECK_NOTHROW(reader.read_all("weights/dense.weight", values.data(), DType::f64));
-  CHECK(reader.info("weights/first.bias").shape == Shape{7});  // opened, its values not read yet
+  CHECK(reader.info("weights/first.bias").shape == Shape{7});  // the file is open, but its values are not read yet
   fs::remove(part_path(folder.path(), 1, 0));
   CHECK_THROWS_AS(reader.read_all("weights/first.bias", values.data(), DType::f64), DataError);
   CHECK_THROWS_WITH(reader.read_all("weights/norm.scale", values.data(), DType::f64),

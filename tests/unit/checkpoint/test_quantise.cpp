@@ -1,4 +1,4 @@
-// Weights in 8 bits: the bound of the rounding, and which parameters of a model are changed.
+// Weights in 8 bits: the bound of the rounding error, and the choice of parameters that are changed.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

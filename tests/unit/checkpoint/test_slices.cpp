@@ -1,4 +1,4 @@
-// State whose rows lie on several ranks: gathered for a checkpoint, read back by any number of them.
+// State whose rows lie on several ranks is gathered for a checkpoint and read back by any number of ranks.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <mutex>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kRows = 12, kWidth = 3;
 
-// Rows [first, first + rows) of a tensor whose values are their places.
+// Rows [first, first + rows) of a tensor whose values are their positions.
 struct Part {
   std::int64_t first, rows;
   std::vector<float> values = std::vector<float>(static_cast<std::size_t>(rows * kWidth), -1);
@@ -73,7 +73,7 @@ TEST_CASE("rows of any ranks are stored whole and read back by any others", "[tr
 
 TEST_CASE("rows that are missing or held twice are refused on every rank, and holes are zeros where they may be",
           "[train][checkpoint]") {
-  const std::int64_t second = GENERATE(5, 7);  // the first rank holds 6 rows: one twice, one by no rank
+  const std::int64_t second = GENERATE(5, 7);  // the first rank holds 6 rows: one twice, or one by no rank
   CHECK_NOTHROW(test::run_ranks(2, [&](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
     Group group(engine, 0);
@@ -100,10 +100,10 @@ TEST_CASE("what differs by replica: its own row for as many, the sum divided for
           "[train][checkpoint]") {
   const int saved = GENERATE(1, 2, 3), loaded = GENERATE(1, 2, 3, 4);
   const test::TempFolder folder;
-  // Replica r has 10 r + 1, 10 r + 2, ..
+  // Replica r holds 10 r + 1, 10 r + 2, ..
   const auto residual = [](int rank, int ranks, std::vector<float>& values) {
     return VisitAll([rank, ranks, &values](StateVisitor& visitor) {
-      std::vector<float> shown = values;  // there for the call alone, as what is copied from a device
+      std::vector<float> shown = values;  // exists during the call only, as values copied from a device
       visitor.tensor({.name = "residual/a",
                       .data = shown.data(),
                       .dtype = DType::f32,

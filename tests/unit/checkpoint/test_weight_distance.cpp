@@ -1,4 +1,4 @@
-// Distances of weights by tensor, on files in memory.
+// Distances between weights by tensor, on files in memory.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-// Something with state of every type that a checkpoint takes.
+// An object with state of every type that a checkpoint holds.
 #pragma once
 
 #include <string_view>

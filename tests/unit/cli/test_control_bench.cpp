@@ -1,5 +1,5 @@
-// What a rank of k pays for control: counts of messages, links, connections and bytes, beside their formulas. Times are
-// `echelon bench control`'s.
+// Costs of control for one of k ranks: counts of messages, links, connections and bytes, compared with formulas.
+// `echelon bench control` measures the times.
 #include <algorithm>
 #include <bit>
 #include <catch2/catch.hpp>
@@ -24,7 +24,7 @@ const ControlCost& of(const std::vector<ControlCost>& costs, const std::string& 
 }
 
 int ceil_log2(int k) { return static_cast<int>(std::bit_width(static_cast<unsigned>(k - 1))); }
-// Links between rank 0 and the rank farthest from it in a binomial tree: bits set in its number.
+// Returns the links between rank 0 and the farthest rank in a binomial tree: the most bits set in a rank's number.
 int depth(int k) {
   int most = 0;
   for (int rank = 0; rank < k; ++rank) most = std::max(most, std::popcount(static_cast<unsigned>(rank)));
@@ -47,14 +47,14 @@ TEST_CASE("control messages of a rank grow as log2 k", "[control][large_k]") {
     CHECK(words.links == 2 * depth(k));
     CHECK(words.peers.busiest == log_k);
     CHECK(words.held_bytes.mean < 4000);
-    CHECK(words.held_bytes.busiest < 4000 + 160 * k);  // rank 0 keeps the times of all
+    CHECK(words.held_bytes.busiest < 4000 + 160 * k);  // rank 0 keeps the times of all ranks
 
-    // A rank's times pass as many links to rank 0 as its number has bits set.
+    // A rank's times pass over as many links to rank 0 as its number has bits set.
     const ControlCost& times = of(costs, "control words with times");
     CHECK(times.sent.busiest == log_k);
     CHECK(times.sent_bytes.busiest < static_cast<double>(log_k * sizeof(ControlSum) + k / 2 * sizeof(RankStep)) + 1);
 
-    // At most two reports a step to the parent, whatever comes from the children.
+    // A rank sends at most two reports a step to its parent, whatever arrives from its children.
     const ControlCost& reports = of(costs, "reports of steps");
     CHECK(reports.sent.busiest <= 2.01);
     CHECK(reports.received.busiest <= 2.01 * log_k);
@@ -72,9 +72,9 @@ TEST_CASE("control messages of a rank grow as log2 k", "[control][large_k]") {
     CHECK(beats.sent.busiest == 1);
     CHECK(beats.received.busiest == 1);
     CHECK(beats.peers.busiest == 2);
-    CHECK(beats.held_bytes.busiest < 2000 + 16 * k);  // a host and a fate a rank
+    CHECK(beats.held_bytes.busiest < 2000 + 16 * k);  // a host and a fate per rank
 
-    // Rank 0 hands out all batches.
+    // Rank 0 deals all batches.
     const ControlCost& draws = of(costs, "batches drawn");
     CHECK(draws.sent.busiest == k - 1);
     CHECK(draws.sent.mean == Approx(2.0 * (k - 1) / k));
@@ -114,8 +114,8 @@ TEST_CASE("plans of 4,096 ranks are small", "[control][large_k]") {
         cli::measure_plans(algorithm, {.ranks = kRanks, .elems = kElems, .hosts = hosts}, {kElems}, 1);
     CAPTURE(algorithm, plan.steps, plan.held_bytes);
     CHECK(plan.steps > 0);
-    // Lists of steps where their number grows as log2 k; steps computed on demand otherwise: `server` holds 20 bytes a
-    // rank, others of as many steps none.
+    // A plan is a list of steps where their number grows as log2 k, and is computed on demand otherwise: `server` holds
+    // 20 bytes per rank, the other algorithms with that many steps hold nothing.
     const bool computed = algorithm == "naive" || algorithm == "ring" || algorithm == "direct";
     CHECK(plan.held_bytes < (computed ? 256 : algorithm == "hierarchical" ? 448 << 10 : 112 << 10));
   }

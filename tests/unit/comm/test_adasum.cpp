@@ -1,4 +1,4 @@
-// Adasum on hand-worked vectors, and its plan against a plain tree in double.
+// Adasum on vectors worked out by hand, and its plan compared with a plain tree in double.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -20,7 +20,7 @@ Values combined(const Values& a, const Values& b) {
   return to;
 }
 
-// As the paper writes it, on [begin, end).
+// Combines a and b on [begin, end) as the paper defines it.
 void plain_adasum(Values& a, const Values& b, std::size_t begin, std::size_t end) {
   double aa = 0, ab = 0, bb = 0;
   for (std::size_t i = begin; i < end; ++i) aa += a[i] * a[i], ab += a[i] * b[i], bb += b[i] * b[i];
@@ -29,7 +29,7 @@ void plain_adasum(Values& a, const Values& b, std::size_t begin, std::size_t end
 }
 
 constexpr std::int64_t kElems = 29;
-// Parameters of 7, 1 and 12 values, and 9 values of a running statistic.
+// Parameters of 7, 1 and 12 values, and a running statistic of 9 values.
 const std::vector<AdasumForm::Part> kParts = {{{0, 7}}, {{7, 8}}, {{8, 20}}, {{20, kElems}, true}};
 
 Values plain_tree(std::vector<Values> ranks) {
@@ -42,7 +42,7 @@ Values plain_tree(std::vector<Values> ranks) {
   };
   std::size_t p = 1;
   while (2 * p <= ranks.size()) p *= 2;
-  for (std::size_t r = 0; ranks.size() > p; ++r) {  // 0 with 1, 2 with 3, ..
+  for (std::size_t r = 0; ranks.size() > p; ++r) {  // rank 0 with 1, rank 2 with 3, ..
     into(ranks[r], ranks[r + 1]);
     ranks.erase(ranks.begin() + static_cast<std::ptrdiff_t>(r) + 1);
   }

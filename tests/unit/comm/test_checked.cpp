@@ -1,4 +1,4 @@
-// Messages that are checked on arrival: the transport's contract is kept, and every kind of damage is named.
+// Messages checked on arrival: the transport's contract still holds, and every kind of damage is named.
 #include <catch2/catch.hpp>
 
 #include "base/check.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 using Catch::Contains;
 
-// The fate of one message of a rank.
+// Gives one message of a rank this fate.
 class OneFault final : public MessageFaults {
  public:
   OneFault(std::uint64_t number, Fate fate) : number_(number), fate_(fate) {}
@@ -29,7 +29,7 @@ class OneFault final : public MessageFaults {
   Fate fate_;
 };
 
-// Rank 1 sends five messages to rank 0 with one tag, one of which has this fate; what rank 0 finds wrong.
+// Rank 1 sends rank 0 five messages with one tag, one of which has this fate; returns the fault that rank 0 finds.
 std::string found(std::uint64_t number, const MessageFaults::Fate& fate, bool any_source, std::size_t bytes) {
   std::string what;
   test::run_ranks(2, [&](std::unique_ptr<Transport> plain) {
@@ -124,7 +124,7 @@ TEST_CASE("with many receives from any rank open, a loss is found and order alon
                            : transport->isend(0, 5, &words[static_cast<std::size_t>(i)], sizeof(int)));
       try {
         for (const double limit = now_s() + (lost ? 0.5 : 10); !open.empty() && now_s() < limit;)
-          for (std::size_t i = open.size(); i-- > 0;)  // the last first
+          for (std::size_t i = open.size(); i-- > 0;)  // completes the last one first
             if (transport->test(open[i])) open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
         ECHELON_CHECK(lost || open.empty());
       } catch (const MessageError& error) {

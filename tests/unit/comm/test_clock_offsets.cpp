@@ -1,4 +1,4 @@
-// Offsets of clocks between ranks, of clocks that are known to be apart.
+// Offsets between the clocks of ranks, for clocks whose offsets are known.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace echelon::test {
 namespace {
 
-// The host's clock, ahead by a constant and faster by a rate since it was made.
+// The host's clock, ahead by a constant and faster by a rate since its construction.
 class Skewed final : public Clock {
  public:
   Skewed(double ahead_s, double rate, double since_s) : ahead_s_(ahead_s), rate_(rate), since_s_(since_s) {}
@@ -73,7 +73,7 @@ TEST_CASE("between two estimates a clock that drifts is met", "[comm][trace]") {
   const double theirs_s = middle_s + drifting.ahead_at(middle_s);
   const double error_s = std::max(before[1].error_s, after[1].error_s);
   CHECK(std::abs(theirs_s - offset_at(before[1], after[1], theirs_s) - middle_s) <= error_s + 1e-9);
-  CHECK(std::abs(after[1].offset_s - before[1].offset_s) > 0.5e-3);  // it did drift
+  CHECK(std::abs(after[1].offset_s - before[1].offset_s) > 0.5e-3);  // the clock did drift
   CHECK(offset_at(before[1], before[1], theirs_s) == before[1].offset_s);
 }
 

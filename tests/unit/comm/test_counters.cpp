@@ -10,7 +10,7 @@ namespace echelon {
 TEST_CASE("the rates of a card: its busiest tenth of a second, and the mean", "[comm][counters]") {
   CardMeter meter;
   CHECK(meter.read().mean == 0);
-  meter.add(10.0, 1000);  // before the restart
+  meter.add(10.0, 1000);  // this is before the restart
   meter.restart();
   CHECK(meter.read().mean == 0);
   for (int i = 0; i <= 20; ++i) meter.add(20 + 0.06 * i, 100);  // two in each tenth of a second
@@ -22,7 +22,7 @@ TEST_CASE("the rates of a card: its busiest tenth of a second, and the mean", "[
   CHECK(meter.read().peak == Approx(5000 / 0.1));
   CHECK(meter.read().mean == Approx((21 * 100 + 5000) / 5.1));
   meter.restart();
-  meter.add(30, 700);  // a run shorter than a tenth of a second
+  meter.add(30, 700);  // the run is shorter than a tenth of a second
   CHECK(meter.read().mean == meter.read().peak);
 }
 

@@ -1,5 +1,5 @@
-// Messages of codecs that are too short, too long or have an impossible head: a failed check, or values inside their
-// range. Memory ends where a page does that cannot be accessed.
+// Messages of codecs that are too short, too long or have an impossible head: a check fails, or values stay inside
+// their range. Memory ends at a page that cannot be accessed.
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -22,7 +22,7 @@ std::string message_of(Codec& codec) {
   return message;
 }
 
-// Whether it was refused; a crash where memory beyond the message or the values is touched.
+// Tells whether the message was refused. Accessing memory beyond the message or the values crashes.
 bool refuses(Codec& codec, const std::string& message, int action) {
   static test::Guarded wire(1 << 16), values(1 << 16);
   const std::byte* from = wire.place(message);

@@ -42,7 +42,7 @@ Job sum_job(const Engine& engine, const char* algorithm, std::vector<float>& dat
           .after = nullptr};
 }
 
-// A device's event, set by hand.
+// A device's event that the test sets by hand.
 struct Switch final : Event {
   bool ready() const override { return on.load(); }
   void wait() const override { on.wait(false); }
@@ -221,7 +221,7 @@ TEST_CASE("an engine that goes away ends a wait under way", "[comm][engine]") {
 
 namespace {
 
-// Attached to an engine that is broken off; waits for a message that never comes.
+// A machine on an engine that is broken off; it waits for a message that never comes.
 struct Listener final : Machine, ProtocolHost {
   void on(const ProtocolEvent& event, ProtocolActions& actions) override {
     if (event.kind == ProtocolEvent::Kind::started) actions.receive(0, kAnySource, 77, &byte, 1);
@@ -257,7 +257,7 @@ TEST_CASE("an engine that is broken off ends all waits, and another one goes on 
       Engine all(make_part_transport(whole, {0, 1, 2, 3}));
       const auto pair = all.split(me / 2, me);
       Group(all, 1).barrier();
-      if (me == 1) return;  // lost
+      if (me == 1) return;  // rank 1 is lost
       Listener listener, late;
       const auto attached = all.attach(listener, listener);
       std::vector<float> data(100000, 1);

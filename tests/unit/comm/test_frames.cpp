@@ -1,4 +1,4 @@
-// Long messages of machines travel as frames: every length, several at once from any source, in the order sent.
+// Long messages of machines travel as frames: of every length, several at once from any source, in the order sent.
 #include <catch2/catch.hpp>
 #include <deque>
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kFrame = 8;
 constexpr int kMessages = 12, kAnyTag = 90;
 
-// Message i from `from` to `to`: of 0 .. 5 frames, whole ones often; each byte is known.
+// Makes message i from `from` to `to`: 0 to 5 frames, often whole ones; each byte is known.
 std::vector<std::byte> message_of(const HashRng& random, int from, int to, int i) {
   const HashRng of = random.at(static_cast<std::uint64_t>((from * 31 + to) * 1000 + i));
   const std::size_t bytes = of.below(0, 3) == 0 ? kFrame * of.below(1, 5) : of.below(2, 5 * kFrame);
@@ -25,8 +25,8 @@ std::vector<std::byte> message_of(const HashRng& random, int from, int to, int i
   return message;
 }
 
-// Every rank sends to every other one on two tags, one of which is received from any source, and posts up to three
-// receives of a tag at once.
+// Sends to every other rank on two tags, one of which is received from any source, and posts up to three receives of a
+// tag at once.
 class Talker final : public Machine, public ProtocolHost {
  public:
   Talker(const HashRng& random, int ranks, double delay_s, int rank, VirtualWorld& world)
@@ -88,7 +88,7 @@ class Talker final : public Machine, public ProtocolHost {
     if (!known_[{peer, tag}]++)
       for (int i = 0; i < kMessages; ++i)
         wanted.push_back(message_of(random_, peer, rank_, tag == kAnyTag ? i + kMessages : i));
-    // Receives of one route may complete in another order; the contents are those sent.
+    // Receives of one route may complete in another order, but the contents must be those sent.
     const auto at = std::find(wanted.begin(), wanted.end(), bytes);
     ECHELON_CHECK(at != wanted.end(), "rank {} got {} bytes from rank {} that were not sent", rank_, bytes.size(),
                   peer);
@@ -152,12 +152,12 @@ TEST_CASE("a long message leaves frame by frame, and a more urgent one between t
   driver.pass(*world[0], budget);
   receive(10, kFrame);
   driver.post(0);
-  receive(10, kFrame);  // was under way already
+  receive(10, kFrame);  // was already in flight
   receive(11, 1);
   CHECK(machine.sent <= 1);
   receive(10, kFrame);
   receive(10, kFrame);
-  receive(10, 0);  // 4 frames are a whole number
+  receive(10, 0);  // whole number of frames: 4
   while (driver.pass(*world[0], budget)) {
   }
   CHECK(machine.sent == 2);

@@ -1,4 +1,4 @@
-// The sums of a Group: bits of the tree, whatever the number of ranks, and few messages.
+// Sums of a Group: they have the bits of the tree for any number of ranks, and take few messages.
 #include "comm/group.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Threads that help an engine: what they take over, and how it ends.
+// Threads that help an engine: which work they take over, and how they end.
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -31,7 +31,7 @@ struct Work final : HelperTask {
   std::thread::id by;
 };
 
-// Plain values; which threads have copied or summed them.
+// A form of plain values that records which threads have copied or summed them.
 class Plain final : public WireForm {
  public:
   explicit Plain(std::int64_t elems, bool fails = false) : elems_(elems), fails_(fails) {}
@@ -101,7 +101,7 @@ TEST_CASE("helpers run what they are given, and report what it threw", "[comm]")
     CHECK_THROWS_WITH(works[1].check(), "no such work");
     CHECK(works[0].by != std::this_thread::get_id());
     works[1].fails = false;
-    for (Work& work : works) threads.submit(work);  // more than there are threads; those left run before the end
+    for (Work& work : works) threads.submit(work);  // more work than threads; the rest runs before the end
   }
   CHECK(ended == 8);
   for (const Work& work : works) {

@@ -1,4 +1,4 @@
-// Whose link is named by what ranks waited for, and what an engine counts of its messages.
+// Which link is named by the times that ranks waited, and what an engine counts of its messages.
 #include <catch2/catch.hpp>
 
 #include "comm/links/link_waits.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using Catch::Contains;
 
-// One rank a host; of each message in a step `waited_s` and `transit_s`, one megabyte.
+// A step with one rank per host; each message has `waited_s` and `transit_s`, and one megabyte.
 struct Step {
   LinkWaits waits;
 
@@ -37,7 +37,7 @@ TEST_CASE("in a ring in which all wait as long, the host behind the slow link is
   CHECK(ring.named() ==
         "the link of host h3 limits the exchange: ranks wait up to 900.00 ms a step for messages to and from h3, up to "
         "1.00 ms for those between others");
-  CHECK(ring.named(10).empty());  // a tenth of a step
+  CHECK(ring.named(10).empty());  // waits are a tenth of the step
 }
 
 TEST_CASE("the link of a worker is told from that of the server that all messages pass", "[comm]") {

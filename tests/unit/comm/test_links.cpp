@@ -1,4 +1,4 @@
-// All pairs of ranks measured: the tournament, blocked and late links between threads, faults of made-up matrices.
+// Measures all pairs of ranks: the tournament, blocked and late links between threads, faults of made-up matrices.
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@
 namespace echelon::test {
 namespace {
 
-// Ranks as threads, some with faults; what rank 0 knows afterwards.
+// Measures with ranks as threads, some of which have faults; returns the links that rank 0 then knows.
 AllPairs measured(const std::vector<int>& hosts, const std::vector<std::pair<int, Disturbance>>& faults,
                   double limit_s) {
   AllPairs out;
@@ -39,7 +39,7 @@ AllPairs measured(const std::vector<int>& hosts, const std::vector<std::pair<int
   return out;
 }
 
-// Four hosts of one rank, links of 100 MB/s and 50 us.
+// Four hosts with one rank each; links have 100 MB/s and 50 us.
 LinkMatrix even_links(int hosts) {
   std::vector<std::string> names;
   std::vector<int> of_rank;
@@ -84,7 +84,7 @@ TEST_CASE("all pairs are measured between and inside hosts", "[comm][links]") {
       if (a != b) CHECK(all.links.bytes_per_s[at] > 0);
       if (a != b) CHECK(all.links.latency_s[at] == all.links.latency_s[all.links.at(b, a)]);
     }
-  // Ranks of two hosts have the link of the hosts.
+  // Ranks of two hosts have the link between the hosts.
   CHECK(all.links.bytes_per_s[all.links.at(1, 3)] == all.links.bytes_per_s[all.links.at(0, 2)]);
   CHECK(find_link_faults(all.links, {}).blocked.empty());
 }
@@ -144,7 +144,7 @@ TEST_CASE("slow hosts, slow links and links that are slow one way are named", "[
   REQUIRE(slow.size() == 1);
   CHECK_THAT(slow[0], Catch::Contains("h2 is slow to 4 of 4 others"));
 
-  // Of three hosts one that is slow both ways: four of six links.
+  // One of three hosts is slow in both directions: four of six links.
   links = even_links(3);
   for (const int to : {0, 2}) links.bytes_per_s[links.at(1, to)] = links.bytes_per_s[links.at(to, 1)] = 12e6;
   slow = find_link_faults(links, {}).slow;
@@ -212,9 +212,9 @@ TEST_CASE("the host behind a connection that nobody answers is named, others are
     files.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
     (void)connect(files.back(), reinterpret_cast<sockaddr*>(&here), length);
   };
-  connect_once();  // is taken up at once, and waits to be accepted
+  connect_once();  // is answered at once, and waits to be accepted
   CHECK(unanswered_hosts().empty());
-  for (int i = 0; i < 8; ++i) connect_once();  // there is no room for more of them: they are not answered
+  for (int i = 0; i < 8; ++i) connect_once();  // there is no room for all of them: they are not answered
   const std::vector<std::string> hosts = unanswered_hosts();
   for (const int file : files) close(file);
   REQUIRE(hosts.size() == 1);

@@ -59,7 +59,7 @@ TEST_CASE("library all-reduces in different orders are refused, not summed", "[c
 TEST_CASE("a part of the ranks keeps the transport's contract, while the others do nothing", "[comm][local]") {
   for (const int ranks : {1, 2, 4, 6})
     CHECK_NOTHROW(test::run_ranks(ranks + 2, [&](std::unique_ptr<Transport> transport) {
-      std::vector<int> members;  // all but two
+      std::vector<int> members;  // all ranks but two
       for (int rank = 0; rank < ranks + 2; ++rank)
         if (rank != ranks / 2 && rank != ranks) members.push_back(rank);
       const std::shared_ptr<Transport> whole = std::move(transport);
@@ -67,7 +67,7 @@ TEST_CASE("a part of the ranks keeps the transport's contract, while the others 
       const auto part = make_part_transport(whole, members, 16);
       ECHELON_CHECK_EQ(part->size(), ranks);
       test::check_transport(*part);
-      for (int i = 0; i < 3; ++i) {  // parts of parts, and several of one
+      for (int i = 0; i < 3; ++i) {  // parts of parts, and several of one world
         const auto inner = part->split(part->rank() % 2, part->rank());
         test::check_transport(*inner);
         test::check_transport(*inner->split(0, -inner->rank()));

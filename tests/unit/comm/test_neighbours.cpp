@@ -1,4 +1,4 @@
-// Sums over the neighbours in any graph: values, messages and progress with the smallest window.
+// Sums over neighbours in any graph: values, messages, and progress with the smallest window.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 // links[i][j]: i sends to j.
 using Links = std::vector<std::vector<bool>>;
 
-// Whole numbers, and every message counted.
+// Sums whole numbers and counts every message.
 void check_sums(const Links& links, std::int64_t elems, std::int64_t segment) {
   const std::size_t k = links.size(), n = static_cast<std::size_t>(elems);
   RankPlans plans;

@@ -1,4 +1,4 @@
-// Plans on a virtual clock, against formulas where nothing contends.
+// Plans on a virtual clock, compared with formulas where nothing contends.
 #include <catch2/catch.hpp>
 
 #include "comm/collective/algorithms.hpp"
@@ -20,7 +20,7 @@ double seconds(const std::string& name, const AllreduceRequest& with, const Netw
   return plan_time_s(plans, hosts, network, 4);
 }
 
-// alpha and beta alone: `steps` messages one after another that carry `elems` together.
+// Seconds by alpha and beta alone: `steps` messages one after another that carry `elems` together.
 double of(double steps, double elems) { return steps * kLatency_s + elems * 4 / kRate; }
 
 }  // namespace
@@ -42,7 +42,7 @@ TEST_CASE("plan_time sees segments overlap, shared cards and the time to add", "
   cut.segment_elems = n / 64;
   CHECK(seconds("tree", cut, kFlat) < 0.6 * seconds("tree", whole, kFlat));
 
-  // Four ranks of a host share its card: a ring that crosses from host to host with every rank pays for it.
+  // Four ranks of a host share its card: a ring in which every rank sends to another host pays for it.
   AllreduceRequest spread{.ranks = 8, .elems = n, .hosts = {0, 1, 0, 1, 0, 1, 0, 1}}, near = spread;
   near.hosts = {0, 0, 0, 0, 1, 1, 1, 1};
   Network slow = kFlat;
@@ -88,6 +88,6 @@ TEST_CASE("plan_time: hosts behind other switches share the uplink", "[comm]") {
   constexpr std::int64_t n = 1 << 20;
   const AllreduceRequest request{.ranks = 4, .elems = n, .segment_elems = n};
   CHECK(seconds("butterfly", request, kFlat) == Approx(of(2, 2.0 * n)));
-  // The second round crosses: two messages of each switch pass its uplink one after another, at half the rate.
+  // The second round crosses: two messages of each switch use its uplink one after another, at half the rate.
   CHECK(seconds("butterfly", request, tight) > of(2, 1.0 * n + 3.0 * n));
 }

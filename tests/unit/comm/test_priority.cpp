@@ -1,4 +1,4 @@
-// Priority on a wire that takes its time: 50 us a message, one after the other, in the order that sends are started.
+// Priority on a wire that takes time: 50 us a message, one after another, in the order in which sends start.
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ constexpr double kMessage_s = 50e-6;
 
 class SlowWire final : public Transport {
  public:
-  // `sent` gets the tag of every message, in the order that they go out.
+  // `sent` receives the tags of all messages, in the order in which they leave.
   SlowWire(std::unique_ptr<Transport> inner, std::vector<int>& sent) : inner_(std::move(inner)), sent_(sent) {}
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
@@ -92,8 +92,8 @@ struct Switch final : Event {
   std::atomic<bool> on = false;
 };
 
-// Six plans of low priority and then an urgent one, all let loose at once. Returns where the urgent one's last message
-// stood among all that rank 0 sent, as a share of them: a count, so that a busy machine does not change it much.
+// Starts six plans of low priority and then an urgent one, all at once. Returns the position of the urgent plan's last
+// message among all that rank 0 sent, as a share of them: a count, so that a busy machine changes it little.
 double urgent_share(int urgent_priority) {
   constexpr int kPlans = 6, kUrgent = 1 + kPlans;  // channels 1 to 6, and 7
   std::vector<int> sent;
@@ -106,7 +106,7 @@ double urgent_share(int urgent_priority) {
       std::vector<std::vector<float>> data(kUrgent, std::vector<float>(4000, 1.0f));
       std::vector<Ticket> tickets;
       const AllreduceRequest request{
-          .rank = rank, .ranks = 2, .elems = 4000, .segment_elems = 100, .hosts = {}};  // 40 messages a rank
+          .rank = rank, .ranks = 2, .elems = 4000, .segment_elems = 100, .hosts = {}};  // 40 messages per rank
       for (int i = 0; i < kUrgent; ++i)
         tickets.push_back(engine.submit({.plan = make_allreduce("ring", request),
                                          .data = data[static_cast<std::size_t>(i)].data(),
@@ -123,14 +123,14 @@ double urgent_share(int urgent_priority) {
     }
     if (rank == 0) sent = own;
   });
-  std::erase(sent, 0);  // the barriers'
+  std::erase(sent, 0);  // those of barriers
   const auto last = std::find(sent.rbegin(), sent.rend(), kUrgent);
   return static_cast<double>(sent.rend() - last) / static_cast<double>(sent.size());
 }
 
 }  // namespace
 
-// While the peer sleeps, the first halves of the six may pass (120 messages of 280): hence a bound well above 1/7.
+// While the peer sleeps, the first halves of the six may pass (120 messages of 280); so the bound is well above 1/7.
 TEST_CASE("an urgent plan passes those that wait for the same wire", "[comm][engine]") {
   CHECK(urgent_share(0) < 0.7);
   CHECK(urgent_share(9) > 0.8);

@@ -1,4 +1,4 @@
-// The harness that starts whole programs: what it captures, and that nothing outlives its limit.
+// The harness that starts whole programs: it captures their output, and nothing outlives its limit.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -47,7 +47,7 @@ TEST_CASE("a process that passes its limit is ended with all that it started", "
   pid_t pid = 0;
   std::ifstream(folder / "pid") >> pid;
   REQUIRE(pid > 0);
-  std::error_code gone;  // a process that ended has no executable any more, even while nobody has waited for it
+  std::error_code gone;  // an ended process has no executable any more, even before somebody has waited for it
   const auto executable = std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", gone);
   INFO(executable.string());
   CHECK(gone);

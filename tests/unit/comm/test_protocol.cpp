@@ -1,4 +1,4 @@
-// Drivers of state machines: the same machine on virtual time, on ranks as threads, and on an engine beside plans.
+// Drivers of state machines: the same machine on virtual time, with ranks as threads, and on an engine beside plans.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
@@ -16,8 +16,8 @@
 namespace echelon {
 namespace {
 
-// Rank 0 counts what the others send, in whatever order it comes, and answers each; the others send `kRounds` words,
-// one after each answer.
+// Rank 0 counts the messages of the others, in whatever order they come, and answers each; the others send `kRounds`
+// words, one after each answer.
 class Counter final : public Machine {
  public:
   static constexpr int kTag = 40, kRounds = 25;
@@ -51,7 +51,7 @@ class Counter final : public Machine {
   int rank_, size_, left_, word_ = 0, answer_ = 1;
 };
 
-// Keeps what it is told.
+// Stores what it is told.
 struct Listener : ProtocolHost {
   explicit Listener(Engine* engine = nullptr) {
     if (engine) promise = engine->promise();
@@ -71,7 +71,7 @@ struct Listener : ProtocolHost {
   Promise promise;
 };
 
-// Does what a test says with each event.
+// Reacts to each event as the test's script says.
 struct Scripted final : Machine {
   std::function<void(const ProtocolEvent&, ProtocolActions&)> script;
   void on(const ProtocolEvent& event, ProtocolActions& actions) override { script(event, actions); }
@@ -182,7 +182,7 @@ TEST_CASE("timers fire in their time, posts when their event has passed", "[comm
 }
 
 TEST_CASE("urgent messages leave first, and no more than the budget allows", "[comm][protocol]") {
-  const auto world = make_local_world(2);  // nothing is complete before it is received
+  const auto world = make_local_world(2);  // in a local world nothing completes before it is received
   Transport& transport = *world[0];
   Scripted machine;
   const int word = 1;
@@ -200,7 +200,7 @@ TEST_CASE("urgent messages leave first, and no more than the budget allows", "[c
   driver.pass(transport, budget);
   CHECK(driver.wire().messages_sent == 3);
   CHECK_FALSE(budget.allows(1));
-  std::vector<int> left;  // tags
+  std::vector<int> left;  // tags of messages in the order in which they left
   for (int tag = 10; tag < 16; ++tag) {
     int got = 0;
     Request request = world[1]->irecv(0, tag, &got, sizeof got);
@@ -250,7 +250,7 @@ TEST_CASE("an attached machine that has nothing to do uses no processor", "[comm
   CHECK(cpu_s() - before_s < 0.01);
 }
 
-// Notes which thread drives, for as long as its timer is armed anew.
+// Records which thread drives it, as long as its timer is armed again.
 struct Watcher final : Machine {
   void on(const ProtocolEvent& event, ProtocolActions& actions) override {
     {
@@ -326,7 +326,7 @@ TEST_CASE("a protocol is detached with its messages under way", "[comm][protocol
     attached.reset();
     CHECK(host.failures == 0);
   }
-  Request late = world[1]->irecv(0, 6, nullptr, 0);  // nobody sends to it any more
+  Request late = world[1]->irecv(0, 6, nullptr, 0);  // nobody sends to this receive any more
   CHECK_FALSE(world[1]->test(late));
   world[1]->cancel(late);
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kSegment = 256 << 10;
 
-// A card of so many bytes a second, on which sends end one after the other, for a while.
+// Completes sends one after another for a while, as a card of `bytes_per_s` does.
 void load(SendBudget& budget, double bytes_per_s) {
   double now_s = 0;
   for (int i = 0; i < 50; ++i) {
@@ -51,7 +51,7 @@ TEST_CASE("room is made at the next pass, and for one send more where nothing mo
   budget.begin_pass();
   CHECK(sends_that_fit(budget, kSegment) == 2);
   budget.ended(kSegment, 1e-3);
-  CHECK_FALSE(budget.allows(kSegment));  // it is for the most urgent plan, which comes first in the next pass
+  CHECK_FALSE(budget.allows(kSegment));  // it is kept for the most urgent plan, which comes first in the next pass
   budget.begin_pass();
   CHECK(sends_that_fit(budget, kSegment) == 1);
   budget.idle(10e-6);

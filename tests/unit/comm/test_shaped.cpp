@@ -1,4 +1,4 @@
-// A network that is slowed down: its arithmetic on a clock that the test moves, and what the layers above find in it.
+// A slowed network: its arithmetic on a clock that the test moves, and what the layers above observe.
 #include <catch2/catch.hpp>
 #include <thread>
 
@@ -22,7 +22,7 @@ namespace {
 using Catch::Contains;
 
 constexpr int kTag = 5;
-constexpr std::size_t kFrame = 1448;            // content of a frame
+constexpr std::size_t kFrame = 1448;            // content bytes of a frame
 constexpr double kRate = 1e6, kDelay_s = 0.01;  // 1 byte a microsecond
 constexpr double kTick_s = 1e-9;
 
@@ -32,7 +32,7 @@ class HandClock final : public Clock {
   double time_s = 100;
 };
 
-// All ranks of a local world on the calling thread, at time 0 of the world.
+// All ranks of a local world on the calling thread; its time starts at 0.
 struct World {
   HandClock clock;
   std::vector<std::unique_ptr<Transport>> ranks;
@@ -42,7 +42,7 @@ struct World {
   World(int size, int ranks_per_host, double burst_bytes = 0) {
     auto plain = make_local_world(size);
     ranks.resize(plain.size());
-    std::vector<std::thread> threads;  // a world is made together
+    std::vector<std::thread> threads;  // all ranks must make the world at once
     for (std::size_t r = 0; r < plain.size(); ++r)
       threads.emplace_back([&, r] {
         ranks[r] = make_shaped(
@@ -64,7 +64,7 @@ struct World {
     memory.emplace_back(bytes, ' ');
     return of(rank).irecv(from, kTag, memory.back().data(), bytes);
   }
-  // Not done just before `s`, done then.
+  // Tells whether the request is not done just before `s`, and done then.
   bool ends_at(int rank, Request& request, double s) {
     at(s - kTick_s);
     if (of(rank).test(request)) return false;
@@ -73,7 +73,7 @@ struct World {
   }
 };
 
-// Of whole frames.
+// content() and wire_s() count whole frames.
 std::size_t content(int frames) { return static_cast<std::size_t>(frames) * kFrame; }
 double wire_s(int frames) { return frames * (static_cast<double>(kFrame) + 66) / kRate; }
 
@@ -86,12 +86,12 @@ TEST_CASE("a message takes its frames over the rate of a card, and begins to com
   World world(2, 1);
   Request receive = world.receive(1, 0, content(100)), send = world.send(0, 1, content(100));
   CHECK_FALSE(world.of(1).test(receive));
-  CHECK(world.wakes_s(1) == Approx(kDelay_s).margin(kTick_s));  // its first byte
+  CHECK(world.wakes_s(1) == Approx(kDelay_s).margin(kTick_s));  // when its first byte arrives
   world.at(kDelay_s);
   CHECK_FALSE(world.of(1).test(receive));
-  CHECK_FALSE(world.of(1).test(receive));  // its answer to the sender has gone
+  CHECK_FALSE(world.of(1).test(receive));  // it has answered the sender meanwhile
   CHECK(world.wakes_s(1) == Approx(kDelay_s + wire_s(100)).margin(kTick_s));
-  // The send ends earlier: the kernel takes 64 KiB of a message.
+  // The send ends earlier, because the kernel takes 64 KiB of a message.
   CHECK(world.ends_at(0, send, wire_s(100) - 65536e-6));
   CHECK(world.ends_at(1, receive, kDelay_s + wire_s(100)));
   CHECK(world.memory[0] == world.memory[1]);
@@ -104,7 +104,7 @@ TEST_CASE("messages of one card follow one another, whichever rank of the host s
   (void)world.send(1, 3, content(20));
   CHECK(world.ends_at(2, first, kDelay_s + wire_s(50)));
   CHECK(world.ends_at(3, second, kDelay_s + wire_s(70)));
-  // Both ways at once.
+  // Messages in both directions do not delay each other.
   World both(2, 1);
   Request there = both.receive(1, 0, content(30)), back = both.receive(0, 1, content(30));
   (void)both.send(0, 1, content(30));
@@ -153,7 +153,7 @@ TEST_CASE("a card that was idle lets a burst through at once, and then has to sa
   CHECK_FALSE(world.of(1).test(second));
   CHECK(world.ends_at(1, first, kDelay_s + wire_s(50)));
   CHECK(world.ends_at(1, second, kDelay_s + wire_s(60)));
-  // Idle since wire_s(60), and for as long as 30 frames take: so many are saved, on both cards.
+  // Both cards were idle since wire_s(60), as long as 30 frames take, so they may send 30 frames at once.
   world.at(wire_s(90));
   Request third = world.receive(1, 0, content(40));
   (void)world.send(0, 1, content(40));
@@ -195,7 +195,7 @@ TEST_CASE("a message that TCP announces first does not come before its receive i
   Request late = world.receive(1, 0, content(frames));
   CHECK_FALSE(world.of(1).test(late));
   CHECK(world.ends_at(1, late, 0.2 + kDelay_s + wire_s(frames)));
-  // A shorter one waits at the receiver.
+  // A shorter message waits at the receiver.
   World eager(2, 1);
   (void)eager.send(0, 1, content(100));
   eager.at(0.2);
@@ -213,7 +213,7 @@ TEST_CASE("a receive that was given up before its message leaves the card free",
   CHECK(std::isinf(world.of(1).wakes_at_s()));
   Request next = world.receive(1, 0, content(10));
   (void)world.send(0, 1, content(10));
-  CHECK(world.ends_at(1, next, kDelay_s + wire_s(60)));  // it left after the first one
+  CHECK(world.ends_at(1, next, kDelay_s + wire_s(60)));  // it left right after the first one
 }
 
 TEST_CASE("ranks of one host on two machines are refused", "[shaped]") {
@@ -251,7 +251,7 @@ TEST_CASE("a slowed network keeps the contract of a transport, on parts and unde
 
 TEST_CASE("an all-reduce between slowed hosts takes at least the time of its cards, whichever way it goes",
           "[shaped]") {
-  // 2(k-1)/k G through each of 3 cards; elements of 8 bytes.
+  // 2(k-1)/k G pass through each of 3 cards; elements have 8 bytes.
   constexpr std::int64_t kElems = 60'000;
   const NetworkShape shape{.bytes_per_s = 20e6};
   const double bound_s = 4.0 / 3 * 8 * kElems / shape.bytes_per_s;
@@ -274,14 +274,14 @@ TEST_CASE("an all-reduce between slowed hosts takes at least the time of its car
       for (const double value : values) ECHELON_CHECK(value == 6);
     });
     CAPTURE(algorithm);
-    CHECK(seconds > 0.8 * bound_s);  // a rank is done while up to 64 KiB of what it sent are still to leave
+    CHECK(seconds > 0.8 * bound_s);  // a rank is done while up to 64 KiB of its messages are still to leave
   }
 }
 
 TEST_CASE("hosts that are groups of ranks are what plans and shared memory see", "[shaped]") {
   CHECK_NOTHROW(test::run_ranks(4, [](std::unique_ptr<Transport> plain) {
     Engine engine(make_shaped(std::move(plain), kFast));
-    ECHELON_CHECK(engine.share(64) == nullptr);  // of two hosts
+    ECHELON_CHECK(engine.share(64) == nullptr);  // as the ranks are on two hosts
     std::vector<double> values(1000, engine.rank());
     engine.run({.plan = make_allreduce("hierarchical", {.rank = engine.rank(),
                                                         .ranks = 4,

@@ -49,7 +49,7 @@ TEST_CASE("a device's boxes stay until the other device has read them", "[shared
     float value = 1;
     const Tensor tensor{.data = &value, .shape = Shape{1}, .dtype = DType::f32};
     const auto pass = [&] { return sends ? link->send(tensor) : link->receive(tensor); };
-    pass();  // through the host: the sender does not know yet
+    pass();  // through the host: the sender does not know yet that it is near
     link->finish();
     if (!sends) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (!sends) taken = true;

@@ -1,5 +1,5 @@
-// Sums in memory that ranks share, beyond what every all-reduce is tested for (tests/contract/test_allreduce.cpp): many
-// plans one after another on few channels, ranks that are behind, and what is refused.
+// Sums in memory that ranks share, beyond the tests of every all-reduce (tests/contract/test_allreduce.cpp): many plans
+// one after another on few channels, ranks that lag behind, and refusals.
 #include "comm/shared_channel.hpp"
 
 #include <catch2/catch.hpp>
@@ -19,11 +19,11 @@
 namespace echelon {
 namespace {
 
-// A sequence of plans on one channel, each rank in its own place of it.
+// A sequence of plans on one channel; each rank has its own position in it.
 struct Rank {
   std::unique_ptr<Transport> transport;
   Executor executor{kLeastWindow};
-  std::vector<std::vector<float>> data;  // by plan
+  std::vector<std::vector<float>> data;  // one per plan
   std::size_t plan = 0;
 };
 
@@ -35,8 +35,8 @@ AllreduceRequest request_of(int rank, int ranks, std::int64_t elems) {
   return {.rank = rank, .ranks = ranks, .elems = elems, .hosts = {}};
 }
 
-// Few steps of one rank after another, in an order drawn anew; for a while one rank has every turn. So ranks are as far
-// apart as the memory permits, at every place of a plan.
+// Runs a few steps of one rank after another, in a random order; for a while one rank gets every turn. So ranks drift
+// as far apart as the memory permits, at every place of a plan.
 void check_sequence(int ranks, const std::vector<std::int64_t>& sizes, std::uint64_t seed) {
   CAPTURE(ranks, seed);
   auto world = make_local_world(ranks);
@@ -100,7 +100,7 @@ TEST_CASE("inside hosts, ranks that own no part do not overtake the ranks that r
   RankPlans plans;
   for (int r = 0; r < 4; ++r) {
     AllreduceRequest request = request_of(r, 4, kElems);
-    request.hosts = {0, 0, 0, 1}, request.inner = "shared";  // the lone rank makes one owner a host
+    request.hosts = {0, 0, 0, 1}, request.inner = "shared";  // the lone rank makes each host have one owner
     plans.push_back(make_allreduce("hierarchical", request));
   }
   std::vector<std::vector<float>> data(4, std::vector<float>(kElems));
@@ -128,7 +128,7 @@ TEST_CASE("a wait on shared memory names the rank that is behind", "[comm][share
   std::vector<WaitView> waits;
   for (const double until_s = now_s() + 10; waits.empty() && now_s() < until_s; waits = zero.waits())
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  // Rank 1 may have been named while it had not put its values yet.
+  // Rank 1 may have been named earlier, before it had put its values.
   for (const double until_s = now_s() + 10; now_s() < until_s; waits = zero.waits()) {
     if (!waits.empty() && waits[0].peer == 2) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -136,7 +136,7 @@ TEST_CASE("a wait on shared memory names the rank that is behind", "[comm][share
   REQUIRE(waits.size() == 1);
   CHECK(waits[0].peer == 2);
   CHECK(waits[0].channel == 9);
-  CHECK(waits[0].step == 1);  // its sum
+  CHECK(waits[0].step == 1);  // waits for its sum
   CHECK(waits[0].since_s > 0);
 }
 

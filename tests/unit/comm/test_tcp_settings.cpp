@@ -18,7 +18,7 @@ TEST_CASE("send buffers follow the fastest card that is up", "[comm]") {
   };
   CHECK(card_mbit_per_s(folder.path()) == -1);
   card("lo", "unknown", "");
-  card("wifi", "up", "");  // tells no rate
+  card("wifi", "up", "");  // reports no rate
   CHECK(card_mbit_per_s(folder.path()) == -1);
   card("eth1", "down", "10000");
   card("eth0", "up", "1000");

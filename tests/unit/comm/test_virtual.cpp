@@ -1,4 +1,4 @@
-// Ranks on virtual time: plans give the right sums in the times of the model, schedules repeat, and who hangs is named.
+// Ranks on virtual time: plans give the right sums in the model's times, schedules repeat, and hanging ranks are named.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@
 namespace echelon {
 namespace {
 
-// Seconds of virtual time that an all-reduce of n doubles takes; checks its sums.
+// Returns the virtual seconds that an all-reduce of n doubles takes; checks its sums.
 double allreduce_s(const std::string& name, int k, std::int64_t n, const VirtualNetwork& network,
                    const Disturbance& disturbance = {}, std::int64_t segment = 0) {
   VirtualWorld world(k, network);
@@ -46,7 +46,7 @@ double allreduce_s(const std::string& name, int k, std::int64_t n, const Virtual
 TEST_CASE("every all-reduce on virtual time: right sums, whatever the order of events", "[comm][virtual]") {
   std::uint64_t seed = test::test_seed();
   for (const std::string& name : allreduce_names()) {
-    if (name == "mpi" || name == "shared") continue;  // without messages
+    if (name == "mpi" || name == "shared") continue;  // these use no messages
     for (int k = 1; k <= 9; ++k) {
       VirtualNetwork network{.between_hosts = {.jitter = 3}, .inside_host = {.latency_s = 1e-6, .bytes_per_s = 1e10}};
       network.seed = ++seed;
@@ -69,7 +69,7 @@ TEST_CASE("the ring's time is that of its formula: 2 (k-1)/k G / R and its laten
     CHECK(time_s >= bound_s);
     CHECK(time_s < 1.1 * bound_s);
   }
-  // A server of all the others' bytes: its card takes (k-1) G in and as much out.
+  // A server's card takes in the bytes of all others, (k-1) G, and sends as many.
   CHECK(allreduce_s("naive", 4, kElems, network, {}, 0) >= 3 * bytes / 1e8);
 }
 

@@ -9,7 +9,7 @@
 namespace echelon {
 namespace {
 
-// The refusal's text; "" where it was accepted.
+// Returns the refusal's text, or "" where the config was accepted.
 std::string refusal(const test::BadConfig& bad) {
   return test::refusal<ConfigError>([&] {
     const Config config = parse_config(bad.text, "bad.toml", bad.sets, bad.environment);

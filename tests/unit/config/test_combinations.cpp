@@ -1,4 +1,4 @@
-// What goes with what: the matrix of `check --combinations` says of every two choices what `check` does with them.
+// The matrix of `check --combinations` must say of every two choices what `check` does with them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace {
 
 bool stops(const std::optional<Clash>& clash) { return clash && clash->verdict != Verdict::gives_way; }
 
-// Words of other keys whose default would not go with either choice, and what train.reproducible wants of the data.
-// `complete` turns false where no word goes with both.
+// Returns settings of other keys whose default would go with neither choice, and those that train.reproducible needs of
+// the data. Sets `complete` to false where no word goes with both choices.
 std::vector<std::string> company(const Choice& a, const Choice& b, bool& complete) {
   std::vector<std::string> sets;
   std::set<std::string> paths;
@@ -57,7 +57,7 @@ std::vector<std::string> company(const Choice& a, const Choice& b, bool& complet
   return sets;
 }
 
-// "" where the config is accepted.
+// Returns the refusal, or "" where the config is accepted.
 std::string refusal(const std::vector<std::string>& sets) {
   return test::refusal<ConfigError>(
       [&] { check_combinations(parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml", sets)); });
@@ -126,7 +126,7 @@ TEST_CASE("the matrix for people: every choice has a row, every letter a reason,
   for (const Choice* choice : all_choices()) CHECK_THAT(text, Catch::Contains(choice->name));
   for (const char* reason : {"the library sums uncoded values", "(not read)", "(gives way)"})
     CHECK_THAT(text, Catch::Contains(reason));
-  CHECK(text.find('*') > text.find("What a split cuts"));  // letters suffice
+  CHECK(text.find('*') > text.find("What a split cuts"));  // letters suffice as marks
 }
 
 }  // namespace echelon

@@ -20,7 +20,7 @@ bool same(const std::vector<Key<Owner>>& keys, const Owner& a, const Owner& b) {
   return std::all_of(keys.begin(), keys.end(), [&](const auto& key) { return key.get(a) == key.get(b); });
 }
 
-// Another value that the key allows.
+// Returns another value that the key permits.
 KeyValue changed(const KeyValue& value, const KeyLimits& limits) {
   struct Change {
     const KeyLimits& limits;
@@ -75,7 +75,7 @@ TEST_CASE("every key changed by --set, by the environment or in the file survive
     const Config back = parse_config(echo_config(set), "echo.toml");
     CHECK(same(config_keys(), set, back));
     CHECK(key.get(back) == wanted);
-    // Nothing else moved, but for defaults that give way.
+    // Nothing else may change, except defaults that give way.
     Config expected;
     key.set(expected, wanted);
     settle_defaults(expected);
@@ -141,7 +141,7 @@ TEST_CASE("the hash follows what makes runs differ and nothing else", "[config]"
     key.set(config, changed(key.get(config), key.limits));
     CHECK((config_hash(config) == config_hash(Config())) == key.neutral);
   }
-  // The folder of runs, how often to save and how long to train leave a run the same run; the data does not.
+  // The folder of runs, the checkpoint intervals and the length of training do not change a run's hash; the data does.
   const auto same_run = [](const std::string& set) {
     return config_hash(parse_config("seed = 1", "a.toml", {set})) == config_hash(parse_config("seed = 1", "a.toml"));
   };
@@ -169,7 +169,7 @@ TEST_CASE("batch arithmetic gives whole micro-batches that sum to the step", "[c
   const Config shares = parse_config("[batch]\nglobal = 60\nshares = [1, 3, 2]\n", "a.toml");
   CHECK(derive_batch(shares, 3, 1000).per_replica == std::vector<std::int64_t>{10, 30, 20});
   const Config weak = parse_config("[batch]\nglobal = 64\nscale_with_replicas = true\n", "a.toml");
-  Config fewer = equal;  // than the replicas that it was written for
+  Config fewer = equal;  // fewer replicas than it was written for
   fewer.batch.nearly_equal = true;
   CHECK(derive_batch(fewer, 3, 1000).per_replica == std::vector<std::int64_t>{22, 22, 20});
   CHECK(derive_batch(fewer, 3, 1000).micro == std::vector<std::int64_t>{11, 11, 10});
@@ -246,7 +246,7 @@ TEST_CASE("random edits of a good config are read or refused, never worse", "[co
     try {
       const Config config = parse_config(text, "edited.toml");
       ++read;
-      // What was read is within limits, so it is read again.
+      // A value that was read is within limits, so it can be read again.
       CHECK_NOTHROW(parse_config(echo_config(config), "again.toml"));
       try {
         check_combinations(config);

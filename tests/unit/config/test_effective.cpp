@@ -1,4 +1,4 @@
-// The effective config of a run is accepted again as it is: random configs over every key, as `check` accepts them.
+// A run's effective config is accepted again as it is: random configs over every key that `check` accepts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace echelon {
 namespace {
 
-// Sentences as `--set` takes them, drawn from the tables of keys.
+// Draws settings as `--set` takes them from the tables of keys.
 class Drawer {
  public:
   explicit Drawer(std::uint64_t seed) : random_(seed) {}
@@ -48,7 +48,7 @@ class Drawer {
   }
 
  private:
-  // Small ones mostly, so that batches divide and lists rise now and then.
+  // Mostly small values, so that batches sometimes divide and lists sometimes rise.
   std::int64_t integer(const KeyLimits& limits) {
     const bool free = limits.low >= limits.high;
     const auto low = free ? -1000 : static_cast<std::int64_t>(limits.low);
@@ -84,7 +84,7 @@ class Drawer {
   std::mt19937_64 random_;
 };
 
-// A few layers with every key that their types take, or a model of the zoo.
+// Draws a few layers with every key that their types have, or a model of the zoo.
 std::string model_text(Drawer& draw) {
   if (draw.chance(0.5)) return "[model]\nzoo = \"lenet\"\n";
   std::string text;
@@ -112,7 +112,7 @@ KeyValue drawn(Drawer& draw, const Key<Config>& key) {
 
 bool selects(const Key<Config>& key) { return key.get(Config()).index() == 0 || !key.limits.words.empty(); }
 
-// What chance alone would hardly put together.
+// Returns settings that the key needs, and that chance alone would hardly draw.
 std::vector<std::string> company_of(const std::string& path) {
   if (path == "train.reproducible" || path == "train.micro_shards")
     return {"train.reproducible=true", "data.sharding=record",         "device.kind=onednn",
@@ -171,7 +171,7 @@ std::vector<std::string> company_of(const std::string& path) {
   return found == company.end() ? std::vector<std::string>() : found->second;
 }
 
-// A config with another value of `wanted` and of up to five keys beside it, half of them ones that choose between ways.
+// Draws a value for `wanted` and for up to five other keys, half of which are keys that choose between alternatives.
 std::vector<std::string> draw_sets(Drawer& draw, const Key<Config>& wanted) {
   std::vector<const Key<Config>*> keys = {&wanted};
   for (std::int64_t n = draw.whole(0, 5); n > 0; --n) {
@@ -184,7 +184,7 @@ std::vector<std::string> draw_sets(Drawer& draw, const Key<Config>& wanted) {
   return sets;
 }
 
-// As load_config does with a file; nothing where it is refused.
+// Parses and checks as load_config does with a file; returns nothing where it is refused.
 std::optional<Config> accepted(const std::string& text, const std::vector<std::string>& sets) {
   try {
     Config config = parse_config(text, "drawn.toml", sets);
@@ -265,12 +265,12 @@ TEST_CASE("an override leaves out keys of the file that it makes useless, and sa
   REQUIRE(notes.size() == 1);
   CHECK_THAT(notes[0],
              Catch::Contains("a.toml:7:1: exchange.density = 0.003 is left out") && Catch::Contains("\"topk\""));
-  // What an override asks for itself, and what never fitted in the file, is refused as before.
+  // Settings that an override itself names, and those that never fitted in the file, are refused as before.
   CHECK_THROWS_AS(check_combinations(with(file, {"exchange.codec=none", "exchange.density=0.1"})), ConfigError);
   CHECK_THROWS_AS(check_combinations(with(file + "tau = 2\n", {"seed=2"})), ConfigError);
   (void)with(file, {"exchange.density=0.1"});
   CHECK(notes.empty());
-  // The stored config of a run, in which every key stands, takes overrides too.
+  // A run's stored config, which has every key, takes overrides too.
   const Config stored = with(echo_config(parse_config(file, "a.toml")),
                              {"exchange.codec=none", "exchange.algorithm=mpi", "optimizer.clip_norm=1"});
   CHECK_NOTHROW(check_combinations(stored));
@@ -332,7 +332,7 @@ TEST_CASE("keys of a table in a section are set, overridden, unset and left out 
   CHECK(with({}, "3").exchange.server.ranks == 3);
   CHECK(with({"exchange.server.ranks=4"}, "3").exchange.server.ranks == 4);
   CHECK(with({"exchange.server.ranks="}).exchange.server.ranks == 0);
-  CHECK(config_hash(with({"exchange.server.ranks="})) == config_hash(with({})));  // neutral
+  CHECK(config_hash(with({"exchange.server.ranks="})) == config_hash(with({})));  // neutral value
   CHECK_THAT(echo_config(with({})), Catch::Contains("\n[exchange.server]\nranks = 2\n"));
   CHECK_THAT(keys_text(), Catch::Contains("\n[exchange.server]\n"));
   const Config other = with({"exchange.strategy=synchronous"});

@@ -1,4 +1,4 @@
-// The grammar of faults: every sentence of its page is read, and what is wrong is named with what is near.
+// The grammar of faults: every sentence of its page is read, and errors name the nearest valid words.
 #include <catch2/catch.hpp>
 #include <sstream>
 

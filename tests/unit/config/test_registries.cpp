@@ -1,5 +1,5 @@
-// The words that keys allow are the names that the registries know. Most come from one table of declarations
-// (config/traits/); devices and bodies of update rules stand on its level and are held to it here.
+// The words that keys permit are the names in the registries. Most come from one table of declarations
+// (config/traits/); devices and bodies of update rules are on its level, so this test compares them with it.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -37,7 +37,7 @@ Names sorted(Names names) {
 
 TEST_CASE("names in the config and in the registries agree", "[config]") {
   Names algorithms = allreduce_names();
-  algorithms.push_back("auto");  // exchange/allreduce/autotune.hpp
+  algorithms.push_back("auto");  // implemented in exchange/allreduce/autotune.hpp
   for (const std::string& name : device_allreduce_names()) algorithms.push_back(name);
   CHECK(sorted(words_of("exchange.algorithm")) == sorted(algorithms));
   CHECK(sorted(words_of("exchange.inner")) == sorted(halves_names()));

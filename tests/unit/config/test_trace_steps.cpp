@@ -1,4 +1,4 @@
-// The steps that run.trace names, and what is refused.
+// The steps that run.trace names, and its refusals.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"

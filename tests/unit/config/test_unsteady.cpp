@@ -1,4 +1,4 @@
-// Settings that are valid and of which a run is warned.
+// Valid settings of which a run warns.
 #include "config/unsteady.hpp"
 
 #include <catch2/catch.hpp>

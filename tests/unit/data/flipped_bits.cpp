@@ -61,7 +61,7 @@ Flip flip_of(std::uint64_t seed, int index, std::size_t bytes) {
   return {static_cast<std::size_t>((word >> 3) % bytes), static_cast<int>(word & 7U)};
 }
 
-// The child: one character for each flip from `first` on.
+// Runs in the child: writes one character for each flip from `first` on.
 [[noreturn]] void read_all(const std::string& content, const std::string& copy, int first, int times,
                            std::uint64_t seed, std::uint64_t wanted, int to) {
   for (int i = first; i < times; ++i) {
@@ -75,7 +75,7 @@ Flip flip_of(std::uint64_t seed, int index, std::size_t bytes) {
   ::_exit(0);
 }
 
-// What the child answers, until it ends or is silent for too long.
+// Reads the child's answers, until it ends or is silent for too long.
 std::string answers_of(pid_t child, int from) {
   std::string answers;
   char block[4096];

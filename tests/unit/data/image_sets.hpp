@@ -1,4 +1,4 @@
-// Imports of images by ranks as threads, and what the shards hold.
+// Imports images with ranks as threads, and reads the resulting shards.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@
 
 namespace echelon::test {
 
-// write_images by so many ranks; an error of theirs is thrown as a CommonError.
+// Calls write_images on this many ranks; throws their error as a CommonError.
 inline ImagesWritten import_images(const ImageRequest& request, const ShardOptions& options, int ranks = 1) {
   ImagesWritten written;
   std::string trouble;
@@ -40,7 +40,7 @@ inline ImagesWritten import_images(const ImageRequest& request, const ShardOptio
   return written;
 }
 
-// The bytes of all files below a folder, by name.
+// Returns the bytes of all files below a folder, by name.
 inline std::map<std::string, std::string> tree_of(const std::string& folder) {
   std::map<std::string, std::string> tree;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
@@ -49,7 +49,7 @@ inline std::map<std::string, std::string> tree_of(const std::string& folder) {
   return tree;
 }
 
-// A sample and its label, in the order of the shards.
+// A sample with its label; samples_of() lists them in the order of the shards.
 using Labelled = std::pair<int, std::vector<std::uint8_t>>;
 inline std::vector<Labelled> samples_of(const std::string& folder) {
   const Dataset set = open_dataset(folder);
@@ -70,7 +70,7 @@ inline std::vector<Labelled> samples_of(const std::string& folder) {
   return all;
 }
 
-// What an image file becomes.
+// Returns the planes that an image file becomes.
 inline std::vector<std::uint8_t> fitted(const std::string& file, int channels, int height, int width) {
   std::vector<std::uint8_t> planes(static_cast<std::size_t>(channels * height * width));
   fit_image(decode_image(file, channels), height, width, planes.data());

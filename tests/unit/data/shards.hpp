@@ -1,4 +1,4 @@
-// Small shards for tests: pixel values and labels follow from the global id, so that a batch can be checked by itself.
+// Small shards for tests: pixel values and labels follow from the global id, so that a batch can be checked alone.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@ namespace echelon::test {
 
 struct ShardSpec {
   std::int64_t samples = 0;
-  std::int64_t first = 0;  // global id of the first
+  std::int64_t first = 0;  // global id of the first sample
   Shape sample{1, 4, 4};
   DType stored = DType::u8;
   DType labels = DType::u8;
@@ -48,7 +48,7 @@ inline void write_shard(const std::string& path, const ShardSpec& spec) {
   writer.publish();
 }
 
-// Shards a0.h5, a1.h5, ... of these sizes in `folder`.
+// Writes shards a0.h5, a1.h5, ... of these sizes into `folder`.
 inline void write_shards(const std::string& folder, const std::vector<std::int64_t>& sizes, ShardSpec spec = {}) {
   spec.first = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {

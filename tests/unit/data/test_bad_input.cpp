@@ -1,4 +1,4 @@
-// Data that must be refused when they are opened or decoded, with the file, the place and the reason.
+// Data that must be refused when opened or decoded; the error names file, place and reason.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -29,7 +29,7 @@ std::string refused(const std::string& location) {
 
 void write_header(h5::Writer& writer) { writer.attribute(sample_format::kClasses, std::int64_t{10}); }
 
-// A set of numeric sequences of lengths 3, 1, 4 whose value `bad` is `value`.
+// Writes a set of numeric sequences of lengths 3, 1, 4 in which the value number `bad` is `value`.
 void write_sequences_with(const std::string& path, std::size_t bad, float value) {
   h5::Writer writer(path);
   write_header(writer);

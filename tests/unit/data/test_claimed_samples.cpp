@@ -1,4 +1,4 @@
-// An import of samples as large as a damaged header claims.
+// An import of samples that are as large as a damaged header claims.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -10,7 +10,7 @@ namespace echelon {
 using test::Folder;
 namespace {
 
-// What a damaged header claims: samples of 64 MiB, of which none comes.
+// A source whose damaged header claims samples of 64 MiB; it delivers none.
 class Claimed final : public SampleSource {
  public:
   Claimed() { info_.sample = {1, 8192, 8192}; }

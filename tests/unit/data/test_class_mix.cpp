@@ -1,4 +1,4 @@
-// How well classes are mixed over chunks, files and replicas, and what follows from it.
+// How well classes are mixed over chunks, files and replicas, and what depends on it.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -26,7 +26,7 @@ void write(const std::string& path, const Labels8& labels) {
   writer.publish();
 }
 
-// 10 files of 640 samples; label of sample i of file f.
+// Writes 10 files of 640 samples; label(f, i) is the label of sample i of file f.
 template <class Label>
 Dataset set_of(const test::Folder& folder, Label&& label) {
   for (int f = 0; f < 10; ++f) {
@@ -78,12 +78,12 @@ TEST_CASE("a file a class: replicas take records, and the window is as long as i
 
   const SamplePlan by_file = plan_of(data, Sharding::file);
   const ClassMix apart = class_mix(*data.label_sample, &by_file);
-  CHECK(apart.replicas > 0.4);  // two classes each
+  CHECK(apart.replicas > 0.4);  // each replica has two classes
   const std::vector<std::string> warnings = mix_warnings(apart, by_file, data, {});
   REQUIRE(warnings.size() == 1);
   CHECK_THAT(warnings[0], Contains("replicas are") && Contains("data.sharding = \"record\""));
 
-  // Where the buffer holds 20 chunks (of 64 records of 5 bytes) of the 100 that the data have.
+  // The buffer holds 20 chunks (of 64 records of 5 bytes) of the 100 that the data have.
   const SamplePlan narrow = plan_of(data, Sharding::record, 20.5 * 64 * 5 / (1 << 20));
   CHECK(narrow.window_chunks() == 20);
   const std::vector<std::string> window = mix_warnings(mix, narrow, data, {});

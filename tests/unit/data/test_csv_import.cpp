@@ -1,4 +1,4 @@
-// Tables as people and spreadsheets write them: quotes, headings, classes by name; and imports made like another set.
+// Tables as people and spreadsheets write them: quotes, headings, classes by name; and imports that match another set.
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -37,7 +37,7 @@ class Importer {
   }
   std::string fresh() { return folder_ / ("out" + std::to_string(made_++)); }
 
-  // The table as a set of samples of (1, 1, 2), f32.
+  // Imports the table as a set of samples of (1, 1, 2), f32.
   Table csv(const std::string& text, Heading heading = Heading::automatic, const std::string& like = "") {
     ImportRequest request{.format = "csv", .inputs = {put("t.csv", text)}, .shape = {1, 1, 2}, .stored = DType::f32};
     request.heading = heading;
@@ -118,7 +118,7 @@ TEST_CASE("classes of CSV may be text, numbered in the order of their names", "[
   CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,0\n3,4,a\n"); }),
              Contains("'a' is no label: labels are whole numbers"));
   CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,a\n3,4,\n"); }), Contains("line 2, column 3: '' is no class"));
-  // Columns named by numbers: a heading or a sample?
+  // Column names are numbers: is the line a heading or a sample?
   const std::string open = "0,1,kind\n3,4,a\n5,6,a\n";
   CHECK_THAT(refusal<DataError>([&] { importer.csv(open); }),
              Contains("line 1 alone has the class 'kind'") && Contains("--heading yes"));
@@ -163,7 +163,7 @@ TEST_CASE("an import like another set takes over its classes and scaling", "[dat
   CHECK_THAT(refusal<DataError>([&] { importer.series("c.csv", "x,run,7\n", like); }),
              Contains("holds samples, the input sequences"));
 
-  // Without it the same numbers would mean other classes.
+  // Without the declared classes the same numbers would mean other classes.
   Dataset first = walks, other = importer.series("b.ts", head + "stand run walk\n@data\n1:run\n");
   CHECK_THAT(refusal<DataError>([&] { see_alike(other, first); }), Contains("numbers its classes [stand, run, walk]"));
 }

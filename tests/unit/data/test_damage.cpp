@@ -1,5 +1,5 @@
-// Damaged shards: a flipped bit anywhere in a file is refused or changes nothing that is read. And the words in which
-// `data inspect --verify` says what is damaged.
+// Damaged shards: a flipped bit anywhere in a file is refused or changes nothing that is read. Also tests the words
+// with which `data inspect --verify` describes the damage.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ using Catch::Matchers::Contains;
 using test::Folder;
 using test::Reading;
 
-// Shards of every kind, as importers write them; the path of one each.
+// Writes shards of every kind by the importers; returns the path of one of each.
 std::vector<std::string> import_all(const Folder& folder) {
   std::ofstream(folder / "text.txt") << [] {
     std::string text;
@@ -109,7 +109,7 @@ TEST_CASE("verifying names the damaged rows of each file", "[data][damage]") {
   CHECK(verify_shard(files[0]).bytes > 250 * 257);
   CHECK(require_intact(files) > 500 * 257);
 
-  // The file is mostly the 4 chunks of 64 samples of 256 bytes; two neighbours and their rows are found.
+  // The file is mostly the 4 chunks of 64 samples of 256 bytes; two neighbours are damaged, and their rows are found.
   const auto size = static_cast<std::streamoff>(std::filesystem::file_size(files[1]));
   flip_byte(files[1], size - 20000);
   const ShardVerdict one = verify_shard(files[1]);

@@ -1,4 +1,4 @@
-// Folders of shards: what is read from them, and every way in which they can be wrong.
+// Folders of shards: the data read from them, and every way in which they can be wrong.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -31,7 +31,7 @@ TEST_CASE("a folder, a file and a pattern are opened in name order", "[data]") {
   REQUIRE(whole.shards.size() == 3);
   REQUIRE(whole.samples() == 60);
   REQUIRE(whole.shards[2].first == 27);
-  REQUIRE(whole.shards[0].chunk_rows == 20);  // eight chunks of 8 are more than it holds
+  REQUIRE(whole.shards[0].chunk_rows == 20);  // it does not hold eight chunks of 8
   REQUIRE(whole.shards[2].bytes >= 33 * 17);
   REQUIRE(whole.sample_shape == Shape{1, 4, 4});
   REQUIRE(whole.classes == 10);

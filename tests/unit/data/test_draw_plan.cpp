@@ -1,4 +1,4 @@
-// The batches that replicas draw from one queue: each sample once an epoch, whatever an earlier attempt has left.
+// The batches that replicas draw from one queue: each sample once an epoch, whatever an earlier attempt left over.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -20,7 +20,7 @@ SamplePlan shards(std::vector<std::int64_t> files, std::vector<std::int64_t> bat
   return SamplePlan(request);
 }
 
-// How often each sample counts, by epoch.
+// By epoch: how often each sample counts.
 using Counts = std::map<std::int64_t, std::vector<int>>;
 
 void count(const DrawPlan& plan, std::int64_t number, Counts& counts) {
@@ -92,7 +92,7 @@ TEST_CASE("over attempts on any numbers of replicas each sample is trained once 
           shards(files, std::vector<std::int64_t>(static_cast<std::size_t>(1 + below(5)), 1 + below(12)),
                  Ragged::zero_weight),
           open);
-      // Of `next` batches some are drawn and not trained, as those of slow replicas.
+      // Among `next` batches some are drawn but not trained, as those of slow replicas.
       const std::int64_t next = below(40);
       std::vector<std::int64_t> held;
       double weight = 0;
@@ -115,7 +115,7 @@ TEST_CASE("over attempts on any numbers of replicas each sample is trained once 
       for (std::int64_t epoch = 0; epoch < plan.at(next).epoch; ++epoch) epochs += plan.weight_of_epoch(epoch);
       REQUIRE(epochs <= weight);
     }
-    // What is left, by one replica.
+    // One replica draws the rest.
     const DrawPlan rest(shards(files, {7}, Ragged::zero_weight), open);
     for (std::int64_t number = 0; rest.at(number).epoch <= last_epoch; ++number) count(rest, number, counts);
     REQUIRE(std::ssize(counts) == last_epoch + 1);

@@ -1,4 +1,4 @@
-// data.fraction: which samples a share of the data holds.
+// data.fraction: which samples a share of the data includes.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -20,7 +20,7 @@ SamplePlanRequest request(std::vector<std::int64_t> batch, Sharding sharding, do
   return made;
 }
 
-// Of one epoch, those that count.
+// Returns the samples of an epoch that count.
 std::multiset<std::int64_t> trained(const SamplePlan& plan, std::int64_t epoch) {
   std::multiset<std::int64_t> ids;
   for (std::int64_t step = 0; step < plan.steps_in(epoch); ++step)
@@ -32,7 +32,7 @@ std::multiset<std::int64_t> trained(const SamplePlan& plan, std::int64_t epoch) 
 TEST_CASE("a share of the data is the same samples in every epoch and for every number of replicas", "[data]") {
   const auto sharding = GENERATE(Sharding::record, Sharding::file);
   const std::multiset<std::int64_t> alone = trained(SamplePlan(request({6}, sharding, 0.3)), 0);
-  CHECK(alone.size() == 11 + 7 + 12);  // of each file, rounded
+  CHECK(alone.size() == 11 + 7 + 12);  // the share of each file, rounded
   CHECK(std::set<std::int64_t>(alone.begin(), alone.end()).size() == alone.size());
   for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{3, 3}, {2, 2, 2}, {1, 2, 2, 1}}) {
     const SamplePlan plan(request(batch, sharding, 0.3));

@@ -1,4 +1,4 @@
-// Data that look as if something else was meant, and how files are dealt.
+// Data that look like a mistake, and how files are dealt to replicas.
 #include <catch2/catch.hpp>
 #include <numeric>
 
@@ -61,7 +61,7 @@ TEST_CASE("the memory of reading has chunks, what decodes them, and batches", "[
   CHECK(plain.records == Approx(70 * kRecord).epsilon(0.02));
   CHECK(plain.batches == 3 * 10 * kRecord * 4);
   CHECK(plain.total() == plain.records + plain.batches);
-  CHECK(gzip.decoding == Approx(kChunk).epsilon(0.02));  // the last chunk is read in part; little is stored
+  CHECK(gzip.decoding == Approx(kChunk).epsilon(0.02));  // the last chunk is read in part; few bytes are stored
   CHECK(foretold(1, 1).records == Approx(kChunk).epsilon(0.02));
   ReadMemory at_once = gzip;
   at_once.at_once = true;
@@ -81,7 +81,7 @@ TEST_CASE("files are dealt so that no move or swap makes the largest share small
   CHECK(most_of({7, 6, 5, 4, 3, 2}, 3) == 9);
   CHECK(most_of({5, 5, 4, 4, 3, 3}, 2) == 12);
   CHECK(most_of({100, 1, 1, 1}, 4) == 100);
-  // About the mean, where there are many files.
+  // With many files, the largest share is near the mean.
   const std::vector<std::int64_t> many = test::random_integers(60, 100, 1000, "files");
   const std::int64_t mean = std::accumulate(many.begin(), many.end(), std::int64_t{0}) / 7;
   CHECK(most_of(many, 7) <= mean + mean / 50);

@@ -1,4 +1,4 @@
-// Tar archives of images: those of every kind of tar are read, and what is wrong in them is named with its place.
+// Tar archives of images: every kind of tar can be read, and errors name the place.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -27,8 +27,8 @@ void put_gzip(const std::string& path, const std::string& content) {
   gzclose(file);
 }
 
-// Samples first .. first + count - 1 with other members between them, in the order of WebDataset; their labels (i * i
-// mod 7) and files are added to `all`.
+// Makes samples first .. first + count - 1 with other members between them, in the order of WebDataset; adds their
+// labels (i * i mod 7) and files to `all`.
 Members members_of(int first, int count, std::vector<std::pair<int, std::string>>& all) {
   Members members;
   for (int i = first; i < first + count; ++i) {
@@ -125,7 +125,7 @@ TEST_CASE("what is wrong in an archive is named with archive, member and byte, o
   const std::string path = folder / "a.tar";
   const bool gzip = GENERATE(false, true);
   const ShardOptions options{.out = folder / "out"};
-  // The error of this content; and how many samples are left when damage is skipped, how many lines are listed.
+  // Tests the error for this content, the samples left when damage is skipped, and the number of listed lines.
   const auto wrong = [&](const std::string& tar, std::int64_t left, std::size_t listed) {
     gzip ? put_gzip(path, tar) : test::put_file(path, tar);
     ImageRequest request = of_archives({path});

@@ -1,4 +1,4 @@
-// Folders of images become shards, the same on any number of ranks; an import that ended early is taken up again.
+// Folders of images become shards, the same on any number of ranks; an import that ended early is resumed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string path_of(int i) {
   return kClasses[static_cast<std::size_t>(i % 3)] + (i % 5 == 0 ? "/more/" : "/") + std::to_string(i) + ending;
 }
 
-// Image i of class i mod 3, anywhere below its folder; other files beside them.
+// Writes image i of class i mod 3 anywhere below its class's folder, among other files.
 std::vector<std::pair<int, std::string>> write_folder(const std::string& root, int images) {
   std::vector<std::pair<int, std::string>> all;
   for (int i = 0; i < images; ++i) {
@@ -77,7 +77,7 @@ TEST_CASE("a folder of images becomes shards, bit for bit the same on 1 to 4 ran
   for (const auto& [label, file] : all) wanted.emplace_back(label, test::fitted(file, channels, 9, 11));
   const std::vector<Labelled> train = test::samples_of(folder / "out1/train");
   std::vector<Labelled> found = train, held = test::samples_of(folder / "out1/test");
-  for (int c = 0; c < 3; ++c)  // of each class its share
+  for (int c = 0; c < 3; ++c)  // each class has its share
     CHECK(std::count_if(held.begin(), held.end(), [&](const Labelled& sample) { return sample.first == c; }) >= 2);
   CHECK_FALSE(std::is_sorted(train.begin(), train.end(),
                              [](const Labelled& a, const Labelled& b) { return a.first < b.first; }));
@@ -127,7 +127,7 @@ TEST_CASE("images of one size need no --size, others do; a set like another take
   test::put_file(folder / "in/zebra/9.png", png(7, 6));
   const std::string text = refused(request, {.out = folder / "other"}, 2);
   CHECK_THAT(text, Contains("in/zebra/9.png: is 6 x 7 pixels (height x width), the first image has 5 x 7; --size"));
-  CHECK(folder.files() == std::vector<std::string>{"in", "like", "out", "test"});  // no shard was whole
+  CHECK(folder.files() == std::vector<std::string>{"in", "like", "out", "test"});  // no shard was complete
 }
 
 TEST_CASE("folders that hold no classes, no images or nothing are refused", "[data][import][image]") {
@@ -182,7 +182,7 @@ TEST_CASE("an import that ended early keeps the shards that are whole and of the
   import_images(request, options("whole"));
   const auto whole = tree_of(folder / "whole");
   const Labelled twelfth = test::samples_of(folder / "whole/train")[12];
-  int at = 0;  // the image that is sample 12, of shard 2
+  int at = 0;  // image that is sample 12, of shard 2
   while (Labelled(all[static_cast<std::size_t>(at)].first,
                   test::fitted(all[static_cast<std::size_t>(at)].second, 3, 9, 11)) != twelfth)
     ++at;
@@ -213,7 +213,7 @@ TEST_CASE("an import that ended early keeps the shards that are whole and of the
   CHECK(take_up(1) == 1);
 
   end_early();
-  std::string torn = test::file_content(first_shard());  // its header, half written
+  std::string torn = test::file_content(first_shard());  // the header, half written
   torn[9] = static_cast<char>(torn[9] ^ 1);
   test::put_file(first_shard(), torn);
   CHECK(take_up(2) == 1);

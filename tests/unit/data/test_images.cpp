@@ -1,4 +1,4 @@
-// Decoding of JPEG and PNG against their definitions, scaling against a plain sum in double, damaged files.
+// Decoding of JPEG and PNG compared with their definitions, scaling with a plain sum in double, and damaged files.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -26,7 +26,7 @@ Bytes random_bytes(std::size_t n, std::int64_t most, const char* name) {
 
 std::uint8_t rounded(double value) { return static_cast<std::uint8_t>(std::lround(value)); }
 
-// What decode_image promises of red, green, blue and alpha in [0, 255].
+// Returns what decode_image must give for red, green, blue and alpha in [0, 255].
 Bytes expected(const std::vector<double>& rgba, int channels) {
   Bytes all;
   for (std::size_t i = 0; i < rgba.size(); i += 4) {
@@ -41,7 +41,7 @@ Bytes expected(const std::vector<double>& rgba, int channels) {
   return all;
 }
 
-// The same pixels four values each, of values as PNG stores them.
+// Unpacks stored PNG values into four values per pixel.
 std::vector<double> unpacked(const PngKind& kind, int width, int height, const Bytes& rows) {
   const int values = kind.colour == PngColour::rgb          ? 3
                      : kind.colour == PngColour::rgb_alpha  ? 4
@@ -74,7 +74,7 @@ std::vector<double> unpacked(const PngKind& kind, int width, int height, const B
   return rgba;
 }
 
-// Weights of a triangle of the greater of one source and one destination pixel, as a plain sum over the whole image.
+// Scales by a plain sum over the whole image; the weights form a triangle as wide as the larger of the two pixel sizes.
 double scaled_at(const Image& image, double from_y, double step_y, double from_x, double step_x, int y, int x, int c) {
   const double reach_y = std::max(1.0, step_y), reach_x = std::max(1.0, step_x);
   const double centre_y = from_y + (y + 0.5) * step_y, centre_x = from_x + (x + 0.5) * step_x;
@@ -142,7 +142,7 @@ TEST_CASE("JPEG keeps what was stored, in colour and grey, also progressive; CMY
         worst = std::max(worst, std::abs(is - (wanted == 1 || channels == 1 ? grey : was[c])));
       }
     }
-    CHECK(worst < (wanted == 3 && channels == 3 ? 24 : 5));  // colours are stored at half the resolution
+    CHECK(worst < (wanted == 3 && channels == 3 ? 24 : 5));  // JPEG stores colours at half the resolution
   }
   CHECK_THAT(refused(test::jpeg_file(8, 8, 4, Bytes(256, 77))), Contains("JPEG in CMYK"));
 }
@@ -177,7 +177,7 @@ TEST_CASE("images are scaled and cut as plain sums give it, up and down", "[data
         const double is = planes[static_cast<std::size_t>(c) * plane + static_cast<std::size_t>(y * to_width + x)];
         worst = std::max(worst, std::abs(is - scaled_at(image, from_y, step_y, from_x, step_x, y, x, c)));
       }
-  CHECK(worst <= 1.01);  // rounded twice
+  CHECK(worst <= 1.01);  // values are rounded twice
 }
 
 TEST_CASE("scaled images have the bits of Pillow 10.4", "[data][import][image]") {

@@ -1,4 +1,4 @@
-// Importers: right input becomes the right shards, wrong input a DataError with its place and nothing on disk.
+// Importers: correct input becomes correct shards; wrong input gives a DataError with its place, and nothing on disk.
 #include <zlib.h>
 
 #include <algorithm>
@@ -51,13 +51,13 @@ std::string idx_images(std::uint32_t n, const std::string& pixels) {
 }
 std::string idx_labels(std::uint32_t n, const std::string& labels) { return be32(0x801) + be32(n) + labels; }
 
-// In the order of the input.
+// Imports in the order of the input.
 ShardsWritten convert(const ImportRequest& request, ShardOptions options) {
   options.keep_order = true;
   return write_shards(*open_source(request), options);
 }
 
-// What a folder of shards holds, in file order.
+// The content of a folder of shards, in file order.
 struct Content {
   std::string samples, labels;
 };
@@ -224,7 +224,7 @@ TEST_CASE("CSV becomes shards; a header is left out; part is held out evenly", "
   REQUIRE(values.size() == 100);
   double mean = 0;
   for (const char c : of_train.samples) mean += static_cast<double>(c) / 16 / 160;
-  REQUIRE(train.mean[0] == Approx(mean));  // of the training part alone
+  REQUIRE(train.mean[0] == Approx(mean));  // computed from the training part alone
 }
 
 TEST_CASE("CSV of reals keeps them as floats", "[data][import]") {
@@ -281,7 +281,7 @@ TEST_CASE("made-up data have the asked size, are the same each time and tell the
   REQUIRE(dataset.sample_shape == Shape{2, 6, 7});
   for (int c = 0; c < 7; ++c) REQUIRE(std::count(first.labels.begin(), first.labels.end(), c) == 30);
 
-  // the nearest class mean of the first half finds the label of nearly every sample of the second half
+  // The nearest class mean of the first half finds the label of nearly every sample of the second half.
   const std::size_t pixels = 84;
   const auto value = [&](std::size_t i, std::size_t p) {
     if (stored == DType::u8)

@@ -1,4 +1,4 @@
-// Labels that are numbered from 1, leave classes empty, or are no classes at all.
+// Labels that are numbered from 1, that leave classes empty, or that are no classes at all.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -24,7 +24,7 @@ LabelCounts counts_of(const std::vector<std::int32_t>& labels) {
   return counts;
 }
 
-// Labels i * step + first of samples i = 0 .. 39.
+// Returns labels i * step + first for samples i = 0 .. 39.
 std::vector<std::int32_t> labels_of(std::int32_t first, std::int32_t step, std::int32_t kinds) {
   std::vector<std::int32_t> labels;
   for (std::int32_t i = 0; i < 40; ++i) labels.push_back(first + i % kinds * step);
@@ -80,7 +80,7 @@ TEST_CASE("numbers of samples are not taken for classes unless that is asked for
              Contains("the greatest label is 2000000000, at most 16777216 classes"));
   CHECK_THAT(import_csv(folder, labels_of(1, 1, 10)).empty_classes, Contains("no sample has class 0"));
   CHECK(import_csv(folder, labels_of(0, 1, 20)).empty_classes.empty());
-  CHECK(import_csv(folder, {0, 1, 2}).classes == 3);  // a few samples may well be of a class each
+  CHECK(import_csv(folder, {0, 1, 2}).classes == 3);  // a few samples may each be of another class
 }
 
 TEST_CASE("labels of shards are looked at before a run begins: odd ones are told, bad ones refused", "[data]") {

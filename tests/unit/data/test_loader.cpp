@@ -1,4 +1,4 @@
-// Batches hold what the plan says, whatever the storage, the sharding and the place where reading starts.
+// Batches hold what the plan says, for any storage and sharding, wherever reading starts.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -24,7 +24,7 @@ SamplePlan plan_of(const Dataset& dataset, std::vector<std::int64_t> batch, Shar
   return SamplePlan(plan_request(dataset, config, std::move(batch), 5));
 }
 
-// Largest error of a batch against values computed from the ids.
+// Returns the largest error of a batch against values computed from the ids.
 template <class Real>
 double error_of(const Batch& batch, const std::vector<SampleSlot>& ids, const Dataset& dataset) {
   const auto* samples = static_cast<const Real*>(batch.samples);
@@ -133,12 +133,12 @@ TEST_CASE("steps that are skipped are left out, read ahead or not", "[data][load
 TEST_CASE("a label out of range names file and record", "[data][loader]") {
   const test::Folder folder;
   ShardSpec spec;
-  spec.classes = 9;  // the labels go to 9
+  spec.classes = 9;  // labels go up to 9
   test::write_shards(folder.path(), {5, 30}, spec);
   const Dataset dataset = open_dataset(folder.path());
   Loader loader(dataset, plan_of(dataset, {35}), {});
   REQUIRE_THROWS_WITH(loader.next(), Contains("a1.h5: record 4 has label 9, must be 0 to 8"));
-  REQUIRE_THROWS_AS(loader.next(), DataError);  // and again
+  REQUIRE_THROWS_AS(loader.next(), DataError);  // every call fails
 }
 
 TEST_CASE("bytes read are near bytes used while windows are read through", "[data][loader]") {

@@ -1,4 +1,4 @@
-// Imports put what is for training into a random order, in two passes and bounded memory.
+// Imports put training data into a random order, in two passes and bounded memory.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 
 using Ids = std::vector<std::int64_t>;
 
-// Samples of class i * 4 / n, one after the other; a sample is its number, twice.
+// Yields sorted samples of class i * 4 / n; a sample is its number, twice.
 class Sorted final : public SampleSource {
  public:
   explicit Sorted(std::int64_t samples) : samples_(samples) { info_.sample = {1, 1, 2}, info_.stored = DType::f32; }
@@ -61,7 +61,7 @@ Read read_all(const std::string& folder) {
 
 TEST_CASE("a mixer returns each record once, in the order that it tells before", "[data][import]") {
   const test::Folder folder;
-  const std::int64_t pile_bytes = GENERATE(1 << 20, 2000, 50);  // one pile; some; each about a record
+  const std::int64_t pile_bytes = GENERATE(1 << 20, 2000, 50);  // one pile; several; piles of about one record
   const std::int64_t records = 700;
   Ids order;
   {
@@ -82,7 +82,7 @@ TEST_CASE("a mixer returns each record once, in the order that it tells before",
   Ids all(static_cast<std::size_t>(records));
   std::iota(all.begin(), all.end(), 0);
   CHECK(sorted == all);
-  // Place and number are not correlated: of a random order the coefficient has a deviation of 1 / sqrt(699) = 0.038.
+  // Place and number must not be correlated: in random order the coefficient has a deviation of 1 / sqrt(699) = 0.038.
   double product = 0;
   for (std::int64_t i = 0; i < records; ++i)
     product += (static_cast<double>(i) - 349.5) * (static_cast<double>(order[static_cast<std::size_t>(i)]) - 349.5);
@@ -149,7 +149,7 @@ TEST_CASE("sequences keep their values and labels when they are mixed", "[data][
     }
   }
   CHECK(seen.size() == 90);
-  CHECK(turns > 20);  // of 2 where they are sorted, about 45 where they are mixed
+  CHECK(turns > 20);  // 2 where they are sorted, about 45 where they are mixed
 }
 
 }  // namespace echelon

@@ -1,4 +1,4 @@
-// Labels that are regression targets: read, batched and weighed.
+// Labels that are regression targets: reading, batching and weighting.
 #include <catch2/catch.hpp>
 #include <limits>
 #include <optional>
@@ -15,7 +15,7 @@ using Catch::Matchers::Contains;
 
 float number_of(std::int64_t id, std::int64_t k) { return static_cast<float>(id) * 0.5f - static_cast<float>(k); }
 
-// `samples` samples of (1, 1, 3) and labels (N, K), or (N) where K is 0.
+// Writes `samples` samples of (1, 1, 3) with labels (N, K), or (N) if K is 0.
 void write_numbers(const std::string& path, std::int64_t samples, std::int64_t K, bool classes = false,
                    std::optional<float> last = std::nullopt) {
   std::vector<float> values(static_cast<std::size_t>(samples * 3), 0.25f), labels;
@@ -86,7 +86,7 @@ TEST_CASE("the loss bce takes targets from 0 to 1, and others are named with fil
     write_numbers(folder / "targets.h5", 3, 0, false, last);
     Dataset dataset = open_dataset(folder / "targets.h5");
     const SamplePlan plan(plan_request(dataset, {}, {3}, 1));
-    (void)Loader(dataset, plan, {}).next();  // any loss
+    (void)Loader(dataset, plan, {}).next();  // suits any loss
     demand_labels(dataset, "mse");
     (void)Loader(dataset, plan, {}).next();
     demand_labels(dataset, "bce");

@@ -1,4 +1,4 @@
-// Streams and buckets: which samples share a step, the same for every number of replicas.
+// Streams and buckets: which samples share a step, for every number of replicas.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -41,7 +41,7 @@ SamplePlanRequest bucketed(Ids files, Ids batch, Ragged ragged = Ragged::wrap) {
   auto lengths = std::make_shared<std::vector<std::int32_t>>();
   for (std::int64_t id = 0; id < samples; ++id) lengths->push_back(static_cast<std::int32_t>(length_of(id)));
   made.lengths = lengths;
-  made.weights = lengths;  // as of pairs: a label a step
+  made.weights = lengths;  // as for pairs: one label per step
   made.buckets = {4, 9, 23};
   return made;
 }
@@ -129,7 +129,7 @@ TEST_CASE("buckets: a step's sequences fit its length and no other's", "[data][p
     if (ragged == Ragged::drop) REQUIRE(seen.more == 0);
     orders.insert(order);
   }
-  REQUIRE(orders.size() == 2);  // another order every epoch
+  REQUIRE(orders.size() == 2);  // the order differs between epochs
 }
 
 TEST_CASE("a bucket that never fills is refused where the rest is dropped", "[data][plan][buckets]") {

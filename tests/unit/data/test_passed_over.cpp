@@ -1,4 +1,4 @@
-// Nothing of an input is left out without a word: what is passed over is counted by kind, odd folders are refused.
+// No input is left out silently: skipped files are counted by kind, and unsuitable folders are refused.
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -50,7 +50,7 @@ TEST_CASE("what an import of images passes over is counted and named, the same o
   fs::create_directory_symlink(folder / "elsewhere", in + "/cat/linked");
   for (const int ranks : {1, 3}) {
     const ImagesWritten written = import_images(of(in), {.out = folder / ("out" + std::to_string(ranks))}, ranks);
-    CHECK(written.shards.samples == 7);  // the linked one too
+    CHECK(written.shards.samples == 7);  // includes the linked one
     const std::string text = passed_over_text(written.passed);
     CHECK_THAT(text, Contains("3 .webp images, the first " + in + "/cat/0.webp"));
     CHECK_THAT(text, Contains("1 image beside the folders of classes, " + in + "/loose.jpg"));
@@ -75,7 +75,7 @@ TEST_CASE("folders that are the parts of a set, or one level too high, are no cl
   CHECK(import_images(of(folder / "parts", false, true), {.out = folder / "a"}).shards.classes == 2);
   CHECK_THAT(refused(of(folder / "one"), folder / "none"), Contains("did you mean " + folder / "one/data?"));
   CHECK(import_images(of(folder / "one", false, true), {.out = folder / "b"}).shards.classes == 1);
-  CHECK(import_images(of(folder / "cars"), {.out = folder / "c"}).shards.classes == 2);  // a vehicle
+  CHECK(import_images(of(folder / "cars"), {.out = folder / "c"}).shards.classes == 2);  // one is a vehicle
 }
 
 TEST_CASE("links without an end, to devices and to nothing are named, or left out and their class kept",

@@ -1,4 +1,4 @@
-// What a run would refuse, `inspect` and `--verify` refuse too; what is left out of a folder is told.
+// `inspect` and `--verify` refuse what a run would refuse, and report what is left out of a folder.
 #include <array>
 #include <catch2/catch.hpp>
 #include <filesystem>

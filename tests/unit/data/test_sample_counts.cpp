@@ -1,4 +1,4 @@
-// How many samples count in a step, for every sharding and ragged end, beside a count of all slots.
+// The number of samples that count in a step, for every sharding and ragged end, compared with a count of all slots.
 #include <catch2/catch.hpp>
 
 #include "data/sample_plan.hpp"

@@ -1,4 +1,4 @@
-// The plan as a table: what every replica sees, for every sharding, number of replicas, shares and ragged end.
+// The plan as a table: the samples of every replica, for every sharding, number of replicas, shares and ragged end.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
@@ -204,7 +204,7 @@ TEST_CASE("node: the replicas of a node read its files, each in an order of its 
   SamplePlanRequest wanted = request({40, 30, 20, 10, 9}, {8, 4, 8, 4, 4}, Sharding::node);
   wanted.nodes = {7, 2, 7, 2, 5};
   const SamplePlan plan(wanted);
-  std::map<int, std::set<Ids>> orders, samples;  // by node
+  std::map<int, std::set<Ids>> orders, samples;  // keyed by node
   Ids all;
   for (int r = 0; r < 5; ++r) {
     Ids own = replica_ids(plan, 0, r);
@@ -220,7 +220,7 @@ TEST_CASE("node: the replicas of a node read its files, each in an order of its 
   CHECK((samples[7].size() == 1 && samples[2].size() == 1));
   CHECK(plan.owned(0) > plan.owned(4));
 
-  wanted.nodes.clear();  // all on one
+  wanted.nodes.clear();  // all replicas on one node
   CHECK(SamplePlan(wanted).owned(4) == 109);
   wanted.file_samples = {109}, wanted.file_chunk_rows = {8}, wanted.nodes = {0, 0, 1, 1, 1};  // fewer files than nodes
   const SamplePlan cut(wanted);
@@ -259,7 +259,7 @@ TEST_CASE("the shuffle changes with epoch and seed and stays inside a window of 
   REQUIRE(first != replica_ids(plan, 1, 0));
   wanted.seed = 8;
   REQUIRE(first != replica_ids(SamplePlan(wanted), 0, 0));
-  for (std::size_t window = 0; window < 640 / 32; ++window) {  // 4 chunks of 8 records
+  for (std::size_t window = 0; window < 640 / 32; ++window) {  // a window is 4 chunks of 8 records
     std::set<std::int64_t> chunks;
     for (std::size_t i = 0; i < 32; ++i) chunks.insert(first[window * 32 + i] / 8);
     REQUIRE(chunks.size() == 4);

@@ -1,4 +1,4 @@
-// Texts and sequences through dataset, plan and loader: windows, padding, buckets, weights; images moved and mirrored.
+// Texts and sequences in dataset, plan and loader: windows, padding, buckets, weights; images moved and mirrored.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
@@ -39,7 +39,7 @@ void write_token_shards(const std::string& path, std::int64_t file, std::int64_t
 
 std::int32_t length_at(std::int64_t id) { return static_cast<std::int32_t>(1 + id * 5 % 13); }
 
-// Token t of sequence `id` is (id + t) mod 7, its label id mod 3.
+// Writes sequences: token t of sequence `id` is (id + t) mod 7, and its label is id mod 3.
 void write_sequences(const std::string& path, std::int64_t first, std::int64_t samples) {
   Ids lengths, tokens, labels;
   for (std::int64_t id = first; id < first + samples; ++id) {
@@ -74,7 +74,7 @@ TEST_CASE("windows of a text and the tokens after them, file by file", "[data][t
   write_token_shards(folder / "b.h5", 1, 100, deflate);
   const bool stream = GENERATE(true, false);
   const Dataset data = open_dataset(folder.path(), 7);
-  REQUIRE(data.samples() == 28 + 14);  // the tokens at a file's end that fill no window are left out
+  REQUIRE(data.samples() == 28 + 14);  // tokens at a file's end that fill no window are left out
   REQUIRE(data.form() == SampleForm{.shape = {7}, .vocabulary = 29, .label = {7}, .classes = 29});
   const SamplePlan plan(plan_request(
       data, with([&](DataConfig& c) { c.order = stream ? Order::stream : Order::samples, c.buffer_mb = 1e-4; }), {3, 2},
@@ -134,7 +134,7 @@ TEST_CASE("sequences are padded to the longest, cut to data.sequence_length, or 
 TEST_CASE("training and test sequences take the length of the longer set", "[data]") {
   const test::Folder folder;
   write_sequences(folder / "long.h5", 0, 40);
-  write_sequences(folder / "short.h5", 0, 2);  // of 1 and 6 tokens
+  write_sequences(folder / "short.h5", 0, 2);  // with 1 and 6 tokens
   Dataset train = open_dataset(folder / "short.h5"), test = open_dataset(folder / "long.h5");
   see_alike(test, train);
   REQUIRE((train.length() == 13 && test.length() == 13));
@@ -185,7 +185,7 @@ TEST_CASE("augmented images: the same for every number of replicas, others every
   const Augmentation moving{.crop_padding = 2, .flip = true, .seed = 3};
   const std::int64_t elems = data.sample_shape.elems();
   using Images = std::vector<float>;
-  // Images by (epoch, id).
+  // Returns the images by (epoch, id).
   const auto images = [&](int replicas, const Augmentation& augmentation) {
     const SamplePlan plan(plan_request(data, with([](DataConfig& c) { c.sharding = Sharding::record; }),
                                        std::vector<std::int64_t>(static_cast<std::size_t>(replicas), 16 / replicas),
@@ -206,7 +206,7 @@ TEST_CASE("augmented images: the same for every number of replicas, others every
   const std::vector<Images> still = images(1, {}), one = images(1, moving);
   REQUIRE(images(2, moving) == one);
   REQUIRE(images(4, moving) == one);
-  // Each is its image moved by at most 2 either way, or mirrored too.
+  // Each is its image moved by at most 2 in either direction, and perhaps mirrored.
   std::set<std::tuple<int, int, bool>> moves;
   for (std::size_t i = 0; i < one.size(); ++i) {
     int found = 0;
@@ -225,7 +225,7 @@ TEST_CASE("augmented images: the same for every number of replicas, others every
         }
     REQUIRE(found == 1);
   }
-  REQUIRE(moves.size() > 30);  // of 50
+  REQUIRE(moves.size() > 30);  // of 50 possible moves
   int alike = 0;
   for (std::size_t id = 0; id < 48; ++id) alike += one[id] == one[48 + id] ? 1 : 0;
   REQUIRE(alike < 8);

@@ -1,4 +1,4 @@
-// Copies of shards on a host's own disk: data/stage_folder.hpp.
+// Copies of shards on a host's own disk (data/stage_folder.hpp).
 #include "data/stage_folder.hpp"
 
 #include <fcntl.h>

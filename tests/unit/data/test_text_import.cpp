@@ -1,4 +1,4 @@
-// Text, sequences and pairs into shards: what is stored, what a loader makes of it, and what is refused where.
+// Text, sequences and pairs become shards: what is stored, what a loader reads, and which errors name which place.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -24,7 +24,7 @@ void put(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// Stored integers of all shards of a folder, in order.
+// Returns the stored integers of all shards of a folder, in order.
 Ids stored(const std::string& folder, const char* name) {
   Ids all;
   for (const std::string& file : files_at(folder)) {
@@ -42,13 +42,13 @@ std::string spelt(const Ids& ids, const Vocabulary& vocabulary, const std::strin
   return text;
 }
 
-// In the order of the input.
+// Imports in the order of the input.
 SequencesWritten convert(const TextRequest& request, ShardOptions options) {
   options.keep_order = true;
   return write_sequences(*open_sequences(request), options);
 }
 
-// The error of an import that must leave nothing behind.
+// Returns the error of an import, which must leave no files behind.
 std::string refusal(const Folder& folder, const TextRequest& request, ShardOptions options = {}) {
   options.out = folder / "never";
   const std::string text = test::refusal<Error>([&] {
@@ -129,7 +129,7 @@ TEST_CASE("text that is cut into tokens already is taken as it stands", "[data][
   CHECK(spelt(stored(folder / "out", "tokens"), data.vocabulary, "|") ==
         "the|<unk>|'s|$|N.5|<unk>|\n|\n|no-one|the|end,|é|\n|");
   CHECK(written.tokens == 13);
-  CHECK(written.vocabulary == 9);  // <unk> stands once in it
+  CHECK(written.vocabulary == 9);  // <unk> occurs once
   CHECK(data.vocabulary[0] == "<unk>");
   put(folder / "held.txt", "the new\n");
   const TextWritten more = write_token_shards(
@@ -191,7 +191,7 @@ TEST_CASE("lines of text by class become labelled token sequences, mixed", "[dat
     lines.push_back(std::to_string(labels[static_cast<std::size_t>(id)]) +
                     spelt(Ids(tokens.begin() + begin, tokens.begin() + begin + data.length_of(id)), data.vocabulary));
   }
-  CHECK(lines != std::vector<std::string>{"0yes", "0no", "1да", "1нет", "1да да"});  // not in their order
+  CHECK(lines != std::vector<std::string>{"0yes", "0no", "1да", "1нет", "1да да"});  // shuffled
   std::sort(lines.begin(), lines.end());
   CHECK(lines == std::vector<std::string>{"0no", "0yes", "1да", "1да да", "1нет"});
 }
@@ -245,7 +245,7 @@ TEST_CASE("a table of steps: lines of one name are one sequence", "[data][import
   };
   convert(csv("name,label,x,y\nu,10,1,2\nu,10,3,4\nv,9,5,6\n"), {.out = folder / "o"});
   const Dataset data = open_dataset(folder / "o");
-  CHECK(data.class_names == std::vector<std::string>{"9", "10"});  // numbers by their size
+  CHECK(data.class_names == std::vector<std::string>{"9", "10"});  // class names that are numbers are sorted by value
   CHECK(stored(folder / "o", "lengths") == Ids{2, 1});
   CHECK(stored(folder / "o", "labels") == Ids{1, 0});
   CHECK_THAT(refusal(folder, csv("a,1,2\nb,1,2\na,1,2\n")), Contains("s.csv:3: sequence 'a' comes again"));

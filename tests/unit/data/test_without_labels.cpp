@@ -1,4 +1,4 @@
-// Data without labels, which predictions are made of and nothing else.
+// Data without labels can be used for predictions only.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
@@ -13,7 +13,7 @@ using Catch::Matchers::Contains;
 
 enum class Kind { classes, numbers, sequences };
 
-// 7 samples of (1, 1, 3), or as many sequences of 2 steps of 3 numbers.
+// Writes 7 samples of (1, 1, 3), or 7 sequences of 2 steps of 3 numbers.
 void write(const std::string& path, Kind kind, bool labels) {
   constexpr std::int64_t kSamples = 7;
   const bool sequences = kind == Kind::sequences;
@@ -64,7 +64,7 @@ TEST_CASE("data without labels takes their form from the training data, and coun
     CHECK(batch.weight == 0);
     for (std::int64_t i = 0; i < labels; ++i) {
       CHECK(static_cast<const float*>(batch.weights)[i] == 0);
-      CHECK(static_cast<const std::int32_t*>(batch.labels)[i] == 0);  // as a float, too
+      CHECK(static_cast<const std::int32_t*>(batch.labels)[i] == 0);  // also as a float
     }
     CHECK(static_cast<const float*>(batch.samples)[11] == 0.25F);
   }

@@ -1,5 +1,5 @@
-// The AVX-512 instructions of the panel kernels in plain C++, by Intel's pseudocode, so that the kernels can be tested
-// on a CPU without them. To be included after the headers of a kernel and before the kernel.
+// The AVX-512 instructions of the panel kernels in plain C++, by Intel's pseudocode, so that a CPU without them can
+// test the kernels. Include it after the headers of a kernel and before the kernel.
 #pragma once
 
 #include <immintrin.h>
@@ -12,7 +12,7 @@
 
 namespace echelon::test::avx512 {
 
-// Read and written lane by lane, so that a masked lane touches no memory.
+// Lanes are read and written one by one, so that a masked lane touches no memory.
 struct Vector {
   std::array<float, 16> lane{};
 };
@@ -59,7 +59,7 @@ inline Vector dot_of_halves(Vector sum, const Words& a, const Words& b) {
 
 }  // namespace echelon::test::avx512
 
-// Without the attribute that lets the compiler use the instructions themselves.
+// Removes the attribute that lets the compiler use the instructions themselves.
 #define __attribute__(attributes)
 #define __m512 ::echelon::test::avx512::Vector
 #define __m512i ::echelon::test::avx512::Words

@@ -11,7 +11,7 @@ using namespace echelon;
 
 namespace {
 
-// A device whose memory the host must not touch, so that only copies reach it.
+// A device whose memory the host must not touch, so that only copies can reach it.
 struct Remote final : HostDevice {
   Remote() : HostDevice({}) {}
   std::string_view name() const override { return "remote"; }
@@ -108,7 +108,7 @@ TEST_CASE("sparse parameters have marks for their rows; they count once somebody
   auto* gradients = static_cast<double*>(arenas.gradients_at(0));
   std::fill_n(gradients, arenas.elems(), 1.0);
   arenas.clear_tables();
-  CHECK(gradients[set[3].begin - 1] == 1);  // of a dense parameter
+  CHECK(gradients[set[3].begin - 1] == 1);  // the value belongs to a dense parameter
   CHECK(std::count(gradients, gradients + arenas.elems(), 0.0) == 280);
   CHECK(second.words[2] == 0);
   const auto paced = open_device("paced", {});

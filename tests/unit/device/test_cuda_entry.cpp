@@ -1,4 +1,4 @@
-// The door to the CUDA library on machines that have all of it, part of it, or none.
+// Loading of the CUDA library on machines that have all of it, part of it, or nothing.
 #include <dlfcn.h>
 
 #include <array>

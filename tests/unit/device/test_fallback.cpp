@@ -32,11 +32,11 @@ TEST_CASE("a library's algorithms: exact ones first, each kind by the library's 
           "[device]") {
   const cuda::Accepted accepted{.exact = {1, 0, 2}, .inexact = {7, 5}};
   const auto workspace_of = [](int id) -> std::optional<std::size_t> {
-    if (id == 0) return {};  // cannot run these shapes
+    if (id == 0) return {};  // this algorithm cannot run these shapes
     return static_cast<std::size_t>(100 * id);
   };
   const Ranked all = rank_algorithms(accepted, {5, 2, 0, 9, 7, 1}, workspace_of, 1000);
-  CHECK(ids_of(all.usable) == std::vector<int>{2, 1, 5, 7});  // 9 is not accepted, however the library ranks it
+  CHECK(ids_of(all.usable) == std::vector<int>{2, 1, 5, 7});  // 9 is not acceptable, however the library ranks it
   CHECK(all.usable[1].exact);
   CHECK_FALSE(all.usable[2].exact);
   CHECK(all.usable[3].workspace_bytes == 700);
@@ -48,7 +48,7 @@ TEST_CASE("a library's algorithms: exact ones first, each kind by the library's 
   const Ranked none = rank_algorithms(accepted, {}, workspace_of, 50);
   CHECK(none.usable.empty());
   CHECK(ids_of(none.above_limit) == std::vector<int>{1, 2, 7, 5});  // unranked: in the order accepted
-  // A spare one makes no scratch larger: the best needs 64 MiB and a bit, the other twice as much.
+  // A spare algorithm must not enlarge the scratch: the best needs 64 MiB and a bit, the other twice as much.
   const auto large = [](int id) -> std::optional<std::size_t> { return (64 * id + 1) * std::size_t{1 << 20}; };
   CHECK(ids_of(rank_algorithms({.exact = {1, 2}, .inexact = {}}, {1, 2}, large, 1 << 30).usable) ==
         std::vector<int>{1});

@@ -107,7 +107,7 @@ TEST_CASE("sums of many squares keep double precision", "[vector]") {
 
 namespace {
 
-// The weights and states after a few updates.
+// Returns the weights and states after a few updates.
 template <class T>
 std::vector<std::vector<T>> updated(const char* rule, std::size_t count, std::size_t n, DType dtype, int threads) {
   const auto start = test::random_values(n, "w"), gradient = test::random_values(n, "g");
@@ -126,7 +126,7 @@ std::vector<std::vector<T>> updated(const char* rule, std::size_t count, std::si
 }  // namespace
 
 TEST_CASE("updates give the same bits on one thread and on several", "[update]") {
-  const std::size_t n = 131077;  // no multiple of the threads
+  const std::size_t n = 131077;  // not a multiple of the threads
   const auto check = [&](const char* rule, std::size_t states) {
     INFO(rule);
     CHECK(updated<float>(rule, states, n, DType::f32, 1) == updated<float>(rule, states, n, DType::f32, 3));

@@ -1,4 +1,4 @@
-// Rounding to bf16, and the products of recurrent steps with panels of bf16.
+// Rounding to bf16, and products of recurrent steps with panels in bf16.
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -27,12 +27,12 @@ struct Sizes {
   std::int64_t rows, inputs, outputs, x_columns;
 };
 
-// Element (i, o) of w.
+// Returns the index of element (i, o) of w.
 std::size_t weight_at(const Sizes& s, bool transposed, std::int64_t i, std::int64_t o) {
   return static_cast<std::size_t>(transposed ? o * s.inputs + i : i * s.outputs + o);
 }
 
-// The largest error of an output beside the sizes of the terms that it is the sum of.
+// Returns the largest error of an output, relative to the size of the terms that it sums.
 double worst(const Sizes& s, bool transposed, const std::vector<float>& x, const std::vector<float>& w,
              const std::vector<float>& y) {
   double most = 0;
@@ -45,7 +45,7 @@ double worst(const Sizes& s, bool transposed, const std::vector<float>& x, const
         sum += term, scale += std::fabs(term);
       }
       const double error = std::fabs(sum - static_cast<double>(y[static_cast<std::size_t>(r * s.outputs + o)])) / scale;
-      if (!(error <= most)) most = error;  // NaN too
+      if (!(error <= most)) most = error;  // true for NaN too
     }
   return most;
 }
@@ -90,7 +90,7 @@ TEST_CASE("products of recurrent steps in halves: any size, either order of weig
         o::StepProduct sharing(context, s.rows, s.inputs, s.outputs, transposed, s.x_columns, precision);
         sharing.share_weights(product);
         const auto x = floats_of(static_cast<std::size_t>(s.rows * s.x_columns), "x");
-        // Products of halves are exact in f32; each is added with one rounding.
+        // Products of halves are exact in f32; each addition rounds once.
         const double rounding = static_cast<double>(s.inputs + 2) * std::numeric_limits<float>::epsilon() / 2;
         std::vector<float> y(static_cast<std::size_t>(s.rows * s.outputs), NAN), again = y;
         for (std::uint64_t version = 1; version <= 3; ++version) {

@@ -57,7 +57,7 @@ TEST_CASE("signatures of all kinds keep their own rules", "[op_spec]") {
     bool outputs = false;
     for (const ArgInfo& arg : signature(spec)) {
       if (arg.role == ArgRole::output) outputs = true;
-      CHECK((arg.role == ArgRole::output) == outputs);  // inputs first
+      CHECK((arg.role == ArgRole::output) == outputs);  // inputs come first
       CHECK_FALSE((arg.adds && arg.role == ArgRole::input));
       CHECK_FALSE((arg.parameter && arg.movable));
       CHECK_FALSE((arg.movable && arg.shape.rank() != 4));

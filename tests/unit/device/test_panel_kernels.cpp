@@ -1,5 +1,5 @@
-// The kernels of panels at every number of rows and columns: what this CPU runs, those of AVX-512 and AVX512_BF16 with
-// their instructions in plain C++ (avx512_on_cpu.hpp), and, where the CPU has these, both with the same bits.
+// The panel kernels at every number of rows and columns: those that this CPU runs; those of AVX-512 and AVX512_BF16
+// with their instructions in plain C++ (avx512_on_cpu.hpp); and both with the same bits on CPUs that have these.
 #include "device/onednn/panel_kernel.hpp"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ std::vector<T> drawn(std::int64_t n, const std::string& name) {
   return values;
 }
 
-// A product of rows of x, a few elements apart, by a panel, of which y has some columns.
+// A product of rows of x, which lie a few elements apart, with a panel; it gives some columns of y.
 template <class T>
 struct Problem {
   int rows;
@@ -89,7 +89,7 @@ struct Problem {
     const std::int64_t at = sizeof(T) == sizeof(float) ? k * panel + c : (k / 2 * panel + c) * 2 + k % 2;
     return value_of(w[static_cast<std::size_t>(at)]);
   }
-  // Everything outside the block is as before.
+  // Checks the product, and that everything outside the block is unchanged.
   void check(const std::vector<float>& result) const {
     double worst = 0;
     bool untouched = true;
@@ -106,9 +106,9 @@ struct Problem {
           sum += term, scale += std::abs(term);
         }
         const double error = std::abs(result[at] - sum) / (scale + 1e-30);
-        if (!(error <= worst)) worst = error;  // NaN too
+        if (!(error <= worst)) worst = error;  // true for NaN too
       }
-    CHECK(worst < static_cast<double>(depth + 2) * std::numeric_limits<float>::epsilon() / 2);  // one rounding a term
+    CHECK(worst < static_cast<double>(depth + 2) * std::numeric_limits<float>::epsilon() / 2);  // one rounding per term
     CHECK(untouched);
   }
 };

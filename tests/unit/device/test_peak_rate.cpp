@@ -1,4 +1,4 @@
-// The peak that reports compare with is measured within the memory that a run leaves.
+// The peak rate, with which reports compare, is measured within the memory that a run leaves free.
 #include "device/peak_rate.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
-// The pass over the gates of a recurrent step: vectors of 16 floats (AVX-512) leave the bits that those of 8 leave.
-// That these are right is the contract ring's to show.
+// The pass over the gates of a recurrent step: vectors of 16 floats (AVX-512) give the bits of vectors of 8. The
+// contract ring tests whether these bits are right.
 #include "device/onednn/rnn_cells.hpp"
 
 #include <catch2/catch.hpp>
@@ -38,7 +38,7 @@ onednn::RnnStep step_of(Cell cell, std::int64_t H, bool avx512) {
           .avx512 = avx512};
 }
 
-// All that a step forward and a step back write.
+// Returns all values that a step forward and a step back write.
 std::vector<Floats> both_ways(Cell cell, std::int64_t H, bool avx512) {
   const onednn::RnnStep step = step_of(cell, H, avx512);
   const std::int64_t states = kRows * H, wide = kRows * 4 * H;

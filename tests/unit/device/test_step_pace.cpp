@@ -1,4 +1,4 @@
-// Ranks that compute and are paced, by a clock that moves only while an op computes or the rank sleeps.
+// Ranks that compute and are paced, on a clock that moves only while an op computes or the rank sleeps.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -20,10 +20,10 @@ struct FakeTime final : Clock, Sleeper {
   }
   mutable double now = 0;
   mutable int sleeps = 0;
-  double late = 0;  // of every sleep
+  double late = 0;  // delay of every sleep
 };
 
-// A step of ops that take `busy` seconds each and were to take `shares`; ends of the ops.
+// Runs a step of ops that take `busy` seconds each and should take `shares`; returns when each op ended.
 std::vector<double> step(StepPace& pace, FakeTime& time, std::int64_t number, const std::vector<double>& busy,
                          const std::vector<double>& shares) {
   std::vector<double> ends;
@@ -82,9 +82,9 @@ TEST_CASE("an op beyond its share shortens the sleeps after it; a step beyond it
   CHECK(time.now == Approx(0.31));
   CHECK(pace.record().over_steps == 1);
   CHECK(pace.record().worst == Approx(2.1));
-  step(pace, time, 2, {0, 0}, {0.05, 0.05});  // no more than 5 ms of it are made good
+  step(pace, time, 2, {0, 0}, {0.05, 0.05});  // at most 5 ms of the delay are made up for
   CHECK(time.now == Approx(0.405));
-  step(pace, time, 3, {0, 0.104}, {0.05, 0.05});  // the sleep was slept before
+  step(pace, time, 3, {0, 0.104}, {0.05, 0.05});  // this step's sleep is already used up
   CHECK(pace.record().over_steps == 2);
   CHECK(pace.record().worst == Approx(2.1));
 }
@@ -117,7 +117,7 @@ TEST_CASE("a program at a pace gives the same bits, and its gradients one after 
   constexpr std::int64_t kBatch = 3;
   test::Trainer plain(graph, kBatch), paced(graph, kBatch);
   FakeTime time;
-  for (const double step_s : {0.1, 0.0}) {  // 0: by the ops' own times
+  for (const double step_s : {0.1, 0.0}) {  // 0: no step time, so ops keep their own times
     StepPace pace({.step_s = step_s, .times = {.gflops = 1e-3, .gb_per_s = 1}}, time, time);
     paced.program().set_pace(pace, 1);
     double all_s = 0;

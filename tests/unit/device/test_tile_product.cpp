@@ -1,4 +1,4 @@
-// Products by tiles at sizes that are no multiples of a tile's, of factors that lie in every order: by plain loops on
+// Products by tiles at sizes that are no multiples of a tile's, of factors in every memory order: by plain loops on
 // every processor, and by the matrix unit where there is one.
 #include "device/onednn/tile_product.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 namespace o = onednn;
 using Bytes = std::vector<std::byte>;
 
-// A matrix in memory by its lines, with a few elements between them that no product may touch.
+// A matrix stored by lines, with a few elements between them that no product may touch.
 struct Stored {
   o::Lines lines;
   std::int64_t count = 0, length = 0;
@@ -49,7 +49,7 @@ struct Sizes {
   std::int64_t m, n, k;
 };
 
-// How the factors and the result lie.
+// The memory order of the factors and of the result.
 struct Order {
   bool a_halves, a_by_depth, b_halves, b_by_depth, c_halves, two_strides;
 };
@@ -93,14 +93,14 @@ void check(Device& device, const Sizes& s, const Order& order, bool real, int th
           for (std::int64_t k = 0; k < s.k; ++k)
             sum += rounded(order.a_by_depth ? a.get(k, i) : a.get(i, k)) *
                    rounded(order.b_by_depth ? b.get(k, j) : b.get(j, k));
-          // A rounded sum is off by 2^-9 of itself; one in f32 by a rounding for each term, of a sum of size 1.
+          // A sum rounded to a half is off by 2^-9 of itself; one in f32 by a rounding per term, of a sum of size 1.
           const double allowed = order.c_halves ? std::fabs(sum) / 256 + 2e-4 : 1.2e-7 * double(s.k) + 1e-6;
           worst = std::max(worst, std::fabs(sum - c.get(i, j)) / allowed);
           c.set(i, j, before.get(i, j));
         }
       CAPTURE(weights, add);
       CHECK(worst <= 1);
-      CHECK(c.bytes == before.bytes);  // nothing beside the result was written
+      CHECK(c.bytes == before.bytes);  // nothing beside the result may be written
     }
   }
 }

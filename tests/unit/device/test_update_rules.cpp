@@ -1,4 +1,4 @@
-// The rules over several steps against closed forms.
+// Update rules over several steps, compared with closed forms.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -12,7 +12,7 @@ using namespace echelon;
 
 namespace {
 
-// One weight after `steps` updates with a constant gradient.
+// Returns a weight after `steps` updates with a constant gradient.
 double after(const char* rule, double w, double g, int steps, const RuleScalars& scalars, int states = 1) {
   const auto device = make_reference_device({});
   const auto update = device->make_update(rule, DType::f64);
@@ -63,7 +63,7 @@ TEST_CASE("sgd with weight decay alone shrinks geometrically", "[update]") {
 }
 
 TEST_CASE("sgd with momentum sums a geometric series", "[update]") {
-  // v_t = g (1 - m^t) / (1 - m), the first step taking g itself.
+  // v_t = g (1 - m^t) / (1 - m), because the first step takes g itself.
   const double m = 0.9, g = 0.5, lr = 0.1;
   double w = 2, nesterov = 2;
   for (int t = 1; t <= 7; ++t) {

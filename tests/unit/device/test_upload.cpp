@@ -13,8 +13,8 @@ using namespace test;
 
 constexpr std::size_t kElems = 37;
 
-// Micro-batch after micro-batch into the same input: the sum of all that ops saw of them. The host's memory is
-// overwritten as soon as put() returns.
+// Uploads micro-batch after micro-batch into the same input and returns the sum of all values that the ops saw. The
+// host's memory is overwritten as soon as put() returns.
 std::vector<double> sum_of_batches(Device& device, int batches) {
   Upload upload(device, 2 * kElems * sizeof(double));
   const Memory input = device.allocate(kElems * sizeof(double), "input");

@@ -1,4 +1,4 @@
-// Vectorised exp, sigmoid and tanh against the library's, over all sizes that a gate may meet.
+// Vectorised exp, sigmoid and tanh compared with the library's, over all inputs that a gate may get.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@ namespace {
 using L = Lanes<8>;
 using Math = VectorMath<L>;
 
-// Largest relative error of `fast` over x = -limit .. limit, all eight lanes of each vector.
+// Returns the largest relative error of `fast` over x = -limit .. limit, with all eight lanes of each vector.
 template <class Fast, class Exact>
 double worst(double limit, Fast fast, Exact exact) {
   double worst = 0;

@@ -1,6 +1,6 @@
-// Coded pushes and answers of asynchronous servers, in one process and in a drawn order of arrivals, against a plain
-// loop of k workers over vectors: the same bits. With error feedback nothing that was pushed is lost: what pushes
-// decode to, and the residuals, are the sum of the updates.
+// Coded pushes and answers of asynchronous servers, in one process and in a drawn order of arrivals, compared with a
+// plain loop of k workers over vectors: the bits must be equal. With error feedback no pushed value is lost: decoded
+// pushes and residuals add up to the updates.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -32,7 +32,7 @@ AsyncServing serving_of(const AsyncSetting& setting, bool coded) {
   return serving;
 }
 
-// All ranks of production code, whose messages are carried by hand. `far`: servers out of the host's reach.
+// All ranks with production code; the test carries their messages. `far`: servers are out of the host's reach.
 class Ranks {
  public:
   Ranks(const AsyncSetting& setting, const Values& weights, bool far) : setting_(setting) {
@@ -62,7 +62,7 @@ class Ranks {
     }
   }
 
-  // Worker w's push of bucket b to every server, and its answers; or its request at a meeting.
+  // Delivers worker w's push of bucket b to every server, and the answers; or its request at a meeting.
   void exchange(int w, int b, const AsyncBuffers::Update& update, std::int64_t clock, const AsyncUpdate& what,
                 bool meets) {
     Rank& worker = ranks_[at(w)];
@@ -90,7 +90,7 @@ class Ranks {
     }
   }
 
-  // Of a server's part of bucket b.
+  // Returns the weights of a server's part of bucket b.
   Values weights(int server, int b) const {
     Values values(at(setting_.parts[at(b)][at(server)].elems()));
     ranks_[at(server)].served->read_weights(b, values.data());
@@ -110,8 +110,8 @@ class Ranks {
   std::vector<Rank> ranks_;
 };
 
-// The same by vectors of each piece, one after another. Updates enter the weights by the production server, whose own
-// oracle is test_async_served.cpp.
+// Does the same with vectors of each piece, one after another. The production server adds updates to the weights; its
+// own oracle is test_async_served.cpp.
 class PlainLoop {
  public:
   PlainLoop(const AsyncSetting& setting, const Values& weights)
@@ -136,7 +136,7 @@ class PlainLoop {
                                      .rows = coded_rows(setting.parameters, piece.range)};
           worker.push = make_codec(setting.exchange.codec, options);
           CodecOptions of_answers = options;
-          of_answers.tau = 0;  // adapts
+          of_answers.tau = 0;  // tau adapts
           worker.answer = make_codec(setting.exchange.codec, of_answers);
         }
       }
@@ -163,7 +163,7 @@ class PlainLoop {
         code(*worker.push, values, lossy_ ? &residual : nullptr, piece.range, b, "codec", update.step, w, 0);
       }
       for (std::size_t i = 0; i < values.size(); ++i) decoded_[key_of(w, piece, i)] += static_cast<double>(values[i]);
-      // The server compensates for what the worker really has.
+      // The server compensates for the weights that the worker really has.
       piece.server->code_answer(0, w, [&](const void*, void* copy) {
         if (copy) std::memcpy(copy, worker.has.data(), worker.has.size() * sizeof(float));
       });
@@ -207,7 +207,7 @@ class PlainLoop {
     return {w, piece.range.begin + static_cast<std::int64_t>(i)};
   }
 
-  // What a message makes of the values; running statistics of a lossy one stay as they are.
+  // Replaces values by what their message decodes to; running statistics of a lossy message stay as they are.
   void code(Codec& codec, Values& values, Values* residual, ArenaRange range, std::size_t b, const char* way,
             std::int64_t step, int worker, std::uint64_t sum) const {
     const Values exact = values;
@@ -249,8 +249,8 @@ class PlainLoop {
   }
 
  public:
-  // Largest distance between the sum of a worker's updates and what they decoded to with the residual, over the largest
-  // sum. `sums`: by worker and element.
+  // Returns the largest distance between the sum of a worker's updates and their decoded values plus the residual, over
+  // the largest sum. `sums`: by worker and element.
   double worst_loss(const std::map<std::pair<int, std::int64_t>, double>& sums) const {
     double worst = 0, size = 0;
     for (const auto& [key, piece] : pieces_)
@@ -269,11 +269,11 @@ class PlainLoop {
  private:
   const AsyncSetting& setting_;
   bool lossy_;
-  std::map<std::pair<std::size_t, int>, Piece> pieces_;     // by bucket and server
-  std::map<std::pair<int, std::int64_t>, double> decoded_;  // by worker and element: what its pushes decoded to
+  std::map<std::pair<std::size_t, int>, Piece> pieces_;     // keyed by bucket and server
+  std::map<std::pair<int, std::int64_t>, double> decoded_;  // decoded pushes, by worker and element
 };
 
-// 60 exchanges in a drawn order.
+// Runs 60 exchanges in a drawn order.
 void check_same(const AsyncSetting& setting, std::uint64_t seed) {
   const HashRng random(seed, "async codec arrivals");
   std::uint64_t draws = 0;
@@ -309,7 +309,7 @@ void check_same(const AsyncSetting& setting, std::uint64_t seed) {
                                       .step = clock - 1};
     for (std::int64_t i = range.begin; i < range.end; ++i) {
       const bool statistic = i >= setting.parameters[1].begin && i < setting.parameters[1].end();
-      if (setting.gradients && !statistic && rate == 0) continue;  // changes nothing, and is owed to nobody
+      if (setting.gradients && !statistic && rate == 0) continue;  // changes nothing and leaves no residual
       const std::size_t in = at(i - range.begin);
       const float value = setting.gradients && !statistic ? gradients[in] : 0.5f * (after[in] - ranks.pulled(w, b, i));
       sums[{w, i}] += static_cast<double>(value);

@@ -1,4 +1,4 @@
-// What an asynchronous server decides about a piece, worked out by hand; and the written form of its order.
+// Decisions of an asynchronous server about a piece, worked out by hand; and the written form of its order.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 namespace echelon {
 namespace {
 
-// Writes down what it is told: "u1*0.5" an update of worker 1 with its factor, "!" where it makes a version, "f" a
-// flush, "a1@3" an answer with version 3, "met", "ended".
+// Writes down the events: "u1*0.5" an update of worker 1 with its factor, "!" a new version, "f" a flush, "a1@3" an
+// answer with version 3, "met", "ended".
 class Writer final : public AsyncPiece::Owner {
  public:
   explicit Writer(const AsyncRules& rules, int workers = 3, LedgerBytes recorded = {})
@@ -31,7 +31,7 @@ class Writer final : public AsyncPiece::Owner {
   }
   void closed(bool meeting) override { text += meeting ? "met " : "ended "; }
 
-  // What follows from this message.
+  // Returns the events that follow from this message.
   std::string push(int worker) { return come(worker, AsyncKind::update); }
   std::string meet(int worker) { return come(worker, AsyncKind::meet); }
   std::string done(int worker) { return come(worker, AsyncKind::done); }
@@ -102,9 +102,9 @@ TEST_CASE("a meeting adds what is left, gives all the same weights and makes clo
   CHECK(w.push(1) == "u1 ");
   CHECK(w.push(2) == "u2 a1@0 a2@0 ");
   CHECK(w.meet(1) == "");
-  CHECK(w.push(2) == "u2 a2@0 ");  // those at the meeting hold nobody
+  CHECK(w.push(2) == "u2 a2@0 ");  // workers at the meeting hold nobody
   CHECK(w.meet(2) == "f a0@1 a1@1 a2@1 met ");
-  CHECK(w.push(2) == "u2 ");  // clock 3 for all before it
+  CHECK(w.push(2) == "u2 ");  // all before it have clock 3
   CHECK(w.push(0) == "u0 ");
   CHECK(w.push(1) == "u1 a0@1 a1@1 a2@1 ");
   CHECK(w.done(0) == "");
@@ -131,7 +131,7 @@ TEST_CASE("a recorded order is kept whatever comes first", "[exchange][asynchron
   CHECK(w.push(2) == "u2! a2@4 ");
   CHECK_FALSE(w.piece.replaying());
   CHECK(w.piece.ledger() == order);
-  CHECK(w.push(0) == "u0! a0@5 ");  // the recorded order is used up: as they come
+  CHECK(w.push(0) == "u0! a0@5 ");  // the recorded order is used up: updates are applied as they come
 }
 
 TEST_CASE("a lost or repeated message is a failed check", "[exchange][asynchronous]") {

@@ -1,6 +1,6 @@
 // The asynchronous server's state machine on random schedules of virtual time: every push is applied exactly once, or
-// dropped and counted; versions, staleness, factors and answers are those of the definitions, which an observer with
-// integers as weights works out by itself; the bound holds; all end; a recorded run can be repeated bit for bit.
+// dropped and counted; versions, staleness, factors and answers follow the definitions, which an observer with integer
+// weights works out by itself; the bound holds; all ranks end; a recorded run can be repeated bit for bit.
 #include <catch2/catch.hpp>
 
 #include "base/check.hpp"
@@ -26,7 +26,7 @@ void replay_schedule(std::uint64_t seed) {
   ECHELON_CHECK(repeated.pulled == recorded.pulled);
 }
 
-// Four workers, one of them four times slower.
+// Four workers, one of which is four times slower.
 AsyncSchedule one_slow(std::int64_t steps, const AsyncRules& rules) {
   AsyncSchedule schedule = equal_workers(4, steps, rules);
   schedule.slowness.back() = 4;
@@ -119,7 +119,7 @@ TEST_CASE("without rules nobody waits for a slow worker", "[exchange][protocol][
   const AsyncOutcome with = run_async(slow), without = run_async(equal);
   for (std::size_t w = 0; w < 3; ++w) {
     CAPTURE(w);
-    // A push and an answer of less than 100 bytes, behind those of three others: 10 us of latency each way.
+    // A push and an answer have less than 100 bytes and come behind those of three others: 10 us of latency each way.
     CHECK(std::abs(with.last_push_s[w] - without.last_push_s[w]) < 5e-6);
     CHECK(with.last_push_s[w] < 100 * (slow.compute_s * (1 + slow.spread / 2) + 25e-6));
   }
@@ -134,7 +134,7 @@ TEST_CASE("the bound in clocks holds and is used in full, with one worker four t
     const AsyncOutcome outcome = run_async(one_slow(100, {.bound = s}));
     CHECK(outcome.lead == s);
     CHECK(outcome.all().most <= (2 * s + 1) * 3);
-    CHECK(outcome.staleness[0].held_s > 0.01);  // the fast wait for the slowest
+    CHECK(outcome.staleness[0].held_s > 0.01);  // fast workers wait for the slowest
     CHECK(outcome.staleness[3].held_s == 0);    // which waits for nobody
   }
   CHECK(run_async(one_slow(100, {})).lead > 50);
@@ -153,7 +153,7 @@ TEST_CASE("bound 0 is lock-step: each clock is pulled by all before the next one
 TEST_CASE("updates above the limit of staleness are dropped and counted for their worker",
           "[exchange][protocol][asynchronous]") {
   const AsyncOutcome outcome = run_async(one_slow(100, {.drop_above = 6}));
-  CHECK(outcome.staleness[3].dropped > 20);  // all while the others run; then it is alone
+  CHECK(outcome.staleness[3].dropped > 20);  // all its pushes while the others run; then it is alone
   CHECK(outcome.staleness[0].dropped == 0);
   for (const StalenessTally& worker : outcome.staleness) {
     CHECK(worker.applied + worker.dropped == 100);

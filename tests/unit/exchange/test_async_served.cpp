@@ -1,5 +1,5 @@
-// What updates do to the weights that an asynchronous server holds: delay compensation worked out by hand, and random
-// updates by all rules against a plain loop over single values in double; out of the host's reach the same bits.
+// Effects of updates on the weights of an asynchronous server: delay compensation worked out by hand, and random
+// updates by all rules against a plain loop over single values in double; the same bits out of the host's reach.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -31,10 +31,10 @@ double compensated(const DelayCompensation& how, double value, double rate, doub
   return out;
 }
 
-// One value of the model, as the definitions have it.
+// One value of the model, updated as the definitions say.
 struct PlainValue {
   double weight = 0, sum = 0, mean_square = 0, first = 0, second = 0;  // first, second: states of the rule
-  std::vector<double> pulled;                                          // by worker
+  std::vector<double> pulled;                                          // one per worker
 };
 
 struct Setting {
@@ -122,7 +122,7 @@ class PlainServer {
   std::map<std::int64_t, std::int64_t> versions_;
 };
 
-// All that a server keeps of its buckets, as its device gives it.
+// Returns all that a server keeps of its buckets, as its device gives it.
 std::vector<double> all_values(const AsyncServed& served, const std::vector<ArenaRange>& own, bool adapts) {
   std::vector<double> all;
   for (int b = 0; b < static_cast<int>(own.size()); ++b) {
@@ -137,8 +137,8 @@ std::vector<double> all_values(const AsyncServed& served, const std::vector<Aren
   return all;
 }
 
-// A random setting, a few hundred random updates, on the host and out of its reach; the largest distance of a weight,
-// over the size of the weights.
+// Runs a few hundred random updates in a random setting, on the host and out of its reach; returns the largest distance
+// of a weight, relative to the size of the weights.
 double worst_distance(std::uint64_t seed) {
   const HashRng random(seed, "async served");
   std::uint64_t draws = 0;
@@ -177,7 +177,7 @@ double worst_distance(std::uint64_t seed) {
     std::vector<double> sent = values, answered(values.size()), answered_far(values.size());
     served.apply(b, worker, update, rate, values.data());
     far.apply(b, worker, update, rate, sent.data());
-    std::fill(sent.begin(), sent.end(), 1e9);  // the message's memory is its owner's again
+    std::fill(sent.begin(), sent.end(), 1e9);  // the message's owner reuses its memory
     if (below(20) == 0 && pending[b] > 0) {
       pending[b] = 0;
       plain.flush(range);
@@ -214,7 +214,7 @@ TEST_CASE("delay compensation by hand", "[exchange][asynchronous]") {
   CHECK(compensated({.lambda = 0.5}, 2, 0, 3, m) == 8);
   CHECK(compensated({.lambda = 0.5}, -2, 0, 3, m) == 4);
   CHECK(compensated({.lambda = 0.5}, 2, 0, 0, m) == 2);
-  // The same as the change of weights -0.125 g, so that the change is -0.125 * 8.
+  // The same with the change of weights -0.125 g, so that the change becomes -0.125 * 8.
   CHECK(compensated({.lambda = 0.5}, -0.25, 0.125, 3, m) == -1);
   CHECK(m == 0);
   // m = 0.75 * 0 + 0.25 * 4 = 1, then 0.75 * 1 + 0.25 * 4

@@ -1,6 +1,6 @@
 // The machine of backup workers on random schedules of virtual time: every step takes exactly the gradients that it
-// needs, of distinct workers and of that step, all parts of the weights take the same; late workers join the step that
-// is open, with all its weights; late gradients are counted; a worker that stands still delays nobody; all end.
+// needs, of distinct workers and of that step; all parts of the weights take the same ones; late workers join the open
+// step with all its weights; late gradients are counted; a stopped worker delays nobody; all ranks end.
 #include <catch2/catch.hpp>
 
 #include "base/hash_rng.hpp"
@@ -15,13 +15,13 @@ using namespace test;
 
 void run_schedule(std::uint64_t seed) { run_backups(draw_backup_schedule(seed)); }
 
-// Mean time of a step, from when the first worker reaches the second step to when it reaches the last.
+// Returns the mean time of a step, from the first worker's second step to its last.
 double step_s(const BackupSchedule& schedule) {
   const std::vector<double> at = run_backups(schedule).verdict_s[0];
   return (at[static_cast<std::size_t>(schedule.steps)] - at[1]) / static_cast<double>(schedule.steps - 1);
 }
 
-// What is decided, in words.
+// Records the decisions.
 struct Decisions final : BackupRounds::Owner {
   std::vector<BackupCommand> commands;
   std::vector<std::pair<int, BackupVerdict>> verdicts;
@@ -46,7 +46,7 @@ TEST_CASE("one of 8 replicas four times slower costs a step at most 15 % of its 
   CHECK(step_s(synchronous) > 3 * step_s(equal));
   const BackupOutcome outcome = run_backups(slow);
   CHECK(outcome.counts[7].dropped > 15);
-  CHECK(outcome.counts[7].entered <= 1);  // the last one, perhaps
+  CHECK(outcome.counts[7].entered <= 1);  // at most the last step's gradient
 }
 
 TEST_CASE("a slow replica that serves delays nobody either", "[exchange][protocol][backup]") {
@@ -69,7 +69,7 @@ TEST_CASE("a replica that stands still, from any moment on, delays nobody until 
     for (std::uint64_t i = 0; i < 12; ++i) {
       Disturbance& stopped = schedule.disturbance[7];
       stopped.stop_at_s = 200e-6 + 400e-6 * random.uniform(i);
-      stopped.stop_for_s = 20e-3;  // the steps take 5 ms
+      stopped.stop_for_s = 20e-3;  // longer than a step: steps take 5 ms
       CAPTURE(eager_bytes, stopped.stop_at_s);
       CHECK(step_s(schedule) < 1.15 * alone_s);
     }
@@ -93,7 +93,7 @@ TEST_CASE("messages and bytes of backup workers are those of the formula", "[exc
     for (std::size_t w = 0; w < 6; ++w) {
       const auto dropped = static_cast<std::uint64_t>(outcome.counts[w].dropped);
       const std::uint64_t taken = static_cast<std::uint64_t>(outcome.counts[w].entered) + dropped;
-      const std::uint64_t pieces = 2 * (w < 5 ? 4 : 5);  // on other ranks
+      const std::uint64_t pieces = 2 * (w < 5 ? 4 : 5);  // pieces on other ranks
       messages += taken * 2 * pieces + (w > 0 ? 2 * taken : 0) + 4 * dropped;
       bytes += taken * 2 * pieces * 80 + (w > 0 ? (32 + 16) * taken : 0) + 40 * 4 * dropped;
     }

@@ -1,4 +1,4 @@
-// Which values of the arenas travel as rows, and which as they are.
+// Which values of the arenas travel as rows, and which travel unchanged.
 #include "exchange/coded_rows.hpp"
 
 #include <catch2/catch.hpp>
@@ -17,7 +17,7 @@ TEST_CASE("rows are those of large tensors; vectors, small tensors and short row
   set.add("fc.weight", Shape{128, 100}, {});
   set.add("depthwise.weight", Shape{800, 1, 2, 3}, {});
   CHECK(coded_rows(set, {0, set.elems()}) == Runs{{156, 0}, {64 * 288, 288}, {64, 64}, {12800, 100}, {4800, 0}});
-  // A part of a server that begins and ends inside rows, and one inside a single row.
+  // A server's part may begin and end inside rows, or lie inside a single row.
   const std::int64_t conv = set[2].begin;
   CHECK(coded_rows(set, {conv + 100, conv + 3 * 288 + 7}) == Runs{{188, 188}, {2 * 288, 288}, {7, 7}});
   CHECK(coded_rows(set, {conv + 10, conv + 30}) == Runs{{20, 20}});
@@ -28,7 +28,7 @@ TEST_CASE("tensors that are much of a small model have rows", "[exchange]") {
   ParameterSet set;
   set.add("first", Shape{4, 18}, {});
   set.add("second", Shape{10, 100}, {});
-  set.add("third", Shape{5, 10}, {});  // less than a sixteenth
+  set.add("third", Shape{5, 10}, {});  // has less than a sixteenth of the values
   CHECK(coded_rows(set, {0, set.elems()}) == Runs{{72, 18}, {1000, 100}, {50, 0}});
 }
 

@@ -39,7 +39,7 @@ struct OneRank {
 }  // namespace
 
 TEST_CASE("buckets run from the arena's end over whole parameters", "[exchange]") {
-  const ParameterSet set = sizes({10, 20, 5, 40, 3});  // begins 0 10 30 35 75
+  const ParameterSet set = sizes({10, 20, 5, 40, 3});  // they begin at 0 10 30 35 75
   CHECK(make_buckets(set, 4, 4 * 8) == std::vector<ArenaRange>{{35, 78}, {10, 35}, {0, 10}});
   CHECK(make_buckets(set, 4, 1e9) == std::vector<ArenaRange>{{0, 78}});
   CHECK(make_buckets(set, 4, 0) == std::vector<ArenaRange>{{75, 78}, {35, 75}, {30, 35}, {10, 30}, {0, 10}});
@@ -54,8 +54,8 @@ TEST_CASE("buckets run from the arena's end over whole parameters", "[exchange]"
   CHECK(make_buckets(tables, 4, 4 * 8, true) == std::vector<ArenaRange>{{35, 78}, {10, 30}});
 }
 
-// A rank of a split model: slices of `cut` elements each, a bias that this rank alone has, and two tensors that all
-// have.
+// A rank of a split model: it has slices of `cut` elements each, a bias that it alone has, and two tensors that all
+// ranks have.
 ParameterSet shard(std::int64_t cut, bool alone) {
   ParameterSet set;
   const auto add = [&](const char* name, std::int64_t elems, std::int64_t all) {
@@ -250,7 +250,7 @@ TEST_CASE("with overlap by layers, weights change when they are waited for", "[e
     ECHELON_CHECK(trainer.read_weights() == before, "end_step waits for nobody");
     ECHELON_CHECK_EQ(first.exchange_wait_s, 0.0);
     const Parameter& p = trainer.graph().parameters().all().front();
-    strategy->begin_step({.step = 1, .learning_rate = 0.0});  // of the next step: not what the waiting ones take
+    strategy->begin_step({.step = 1, .learning_rate = 0.0});  // the next step's rate: the waiting ones must not take it
     strategy->wait_parameters({p.begin, p.end()});
     const std::vector<double> between = trainer.read_weights();
     ECHELON_CHECK(between.front() != before.front() && between.back() == before.back(), "one layer alone");

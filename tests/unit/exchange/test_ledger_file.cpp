@@ -1,4 +1,4 @@
-// Files of the order of arrivals: what is written is read, whatever is torn off or damaged; meetings are found.
+// Files of the order of arrivals: what is written can be read, whatever is torn off or damaged; meetings are found.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <fstream>
@@ -42,9 +42,9 @@ LedgerBytes random_order(const std::string& name) {
 }
 
 struct Written {
-  std::vector<std::uint64_t> ends;                // of blocks, the header's first
-  std::vector<std::vector<LedgerBytes>> orders;   // by block: all up to it
-  std::vector<std::vector<std::uint32_t>> calls;  // likewise
+  std::vector<std::uint64_t> ends;                // end of each block; the header's is first
+  std::vector<std::vector<LedgerBytes>> orders;   // by block: everything up to its end
+  std::vector<std::vector<std::uint32_t>> calls;  // by block: everything up to its end
 };
 
 Written write_some(const std::string& path) {
@@ -139,7 +139,7 @@ TEST_CASE("orders of arrivals are written in blocks of bounded size, and never o
     }
     CHECK(writer.bytes() > header);
     CHECK_THROWS_AS(LedgerWriter(path, some_header()), EnvironmentError);
-  }  // the rest is written at the end
+  }  // the rest is written by the destructor
   CHECK(read_ledger_file(path).orders.at(1) == whole);
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("meetings in an order of arrivals", "[exchange][replay]") {
       }
       expected.push_back({.updates = updates, .end = bytes.size()});
     }
-    if (workers > 1) append(bytes, {.worker = 0, .kind = AsyncKind::meet});  // to one that nobody else came to
+    if (workers > 1) append(bytes, {.worker = 0, .kind = AsyncKind::meet});  // a meeting to which nobody else came
     CAPTURE(round, workers);
     CHECK(meetings_of(bytes, workers) == expected);
     if (workers > 1)

@@ -1,4 +1,4 @@
-// Sums between devices that never end: what the watchdog sees of them.
+// Sums between devices that never end, as the watchdog sees them.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
@@ -17,9 +17,9 @@ namespace {
 
 using namespace test;
 
-constexpr double kLimit_s = 0.5;  // above the pauses of a busy machine
+constexpr double kLimit_s = 0.5;  // longer than the pauses of a busy machine
 
-// One step of two ranks that sum over their devices; how the watchdog of rank 0 ends it, 0: not at all.
+// Runs one step of two ranks that sum on their devices; tells how the watchdog of rank 0 ends it, 0: it does not.
 struct Seen {
   std::atomic<int> code = 0;
   std::string reason;
@@ -54,7 +54,7 @@ void one_step(const std::string& card, Seen& seen) {
     strategy->begin_step({.step = 0, .learning_rate = 0.1, .weight = 1, .local_weight = 1});
     strategy->wait_parameters({0, 300});
     strategy->gradient_ready({0, 300});
-    (void)strategy->end_step();  // enqueues alone
+    (void)strategy->end_step();  // only enqueues
     for (const double end_s = now_s() + (card == "stuck" ? 5 : 3 * kLimit_s); now_s() < end_s && seen.code == 0;)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     dog.reset();

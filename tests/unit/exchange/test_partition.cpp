@@ -1,4 +1,4 @@
-// How parameters are distributed over servers: exchange/server/partition.hpp.
+// Distribution of parameters over servers (exchange/server/partition.hpp).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
@@ -50,7 +50,7 @@ TEST_CASE("whole parameters lie on one server each, and no server has much more 
     }
     CHECK(at == 0);
     CHECK(std::accumulate(held.begin(), held.end(), std::int64_t{0}) == set.elems());
-    // Buckets hold less than an s-th and one more parameter; the least loaded server takes each.
+    // A bucket holds at most an s-th of the elements and one more parameter; the least loaded server takes each bucket.
     CHECK(*std::max_element(held.begin(), held.end()) <= 2 * set.elems() / servers + largest);
   }
 }

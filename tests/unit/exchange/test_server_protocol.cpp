@@ -1,5 +1,5 @@
 // The synchronous server's state machine on random schedules of virtual time: every push is added exactly once and in
-// the order promised, every worker gets every server's weights, all end, with as many messages as the price list says.
+// the promised order, every worker gets every server's weights, all ranks end, and messages number as priced.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -50,7 +50,7 @@ AllreduceRequest request_of(const Schedule& schedule, int rank, std::int64_t ele
   return request;
 }
 
-// One rank: weights and gradients are integers that tell who gave them at which step; a step of the optimiser adds the
+// One rank. Weights and gradients are integers that tell who gave them at which step; a step of the optimiser adds the
 // sum to the weights.
 class Rank final : public ServerMemory, public ProtocolHost {
  public:
@@ -74,7 +74,7 @@ class Rank final : public ServerMemory, public ProtocolHost {
     for (std::size_t b = 0; b < buckets.size(); ++b) begin(static_cast<int>(b));
   }
 
-  // What worker r gives to element i of bucket b in step t.
+  // Returns what worker r gives to element i of bucket b in step t.
   static std::int64_t gradient(int r, std::int64_t t, int b, std::int64_t i) {
     return (r + 1) * 1000 + t * 7 + b * 3 + i;
   }
@@ -88,7 +88,7 @@ class Rank final : public ServerMemory, public ProtocolHost {
     for (std::size_t b = 0; b < weights_.size(); ++b)
       for (std::int64_t i = 0; i < schedule_.bucket_elems[b]; ++i) {
         const ElemRange own = parts_[b][static_cast<std::size_t>(rank_)];
-        if (rank_ >= workers_ && (i < own.begin || i >= own.end)) continue;  // a server alone holds its part
+        if (rank_ >= workers_ && (i < own.begin || i >= own.end)) continue;  // a dedicated server holds only its part
         std::int64_t expected = 0;
         for (std::int64_t t = 0; t < schedule_.steps; ++t)
           for (int r = 0; r < workers_; ++r) expected += gradient(r, t, static_cast<int>(b), i);
@@ -159,7 +159,7 @@ class Rank final : public ServerMemory, public ProtocolHost {
             static_cast<std::size_t>(piece.elems()) * sizeof(std::int64_t)};
   }
   double pause_s() { return 100e-6 * random_.at(static_cast<std::uint64_t>(rank_)).uniform(draws_++); }
-  // The gradient of bucket b of the next step, after some compute.
+  // Makes the gradient of bucket b of the next step, after some compute.
   void begin(int b) {
     const auto at = static_cast<std::size_t>(b);
     actor->at(actor->now_s() + pause_s(), [this, b, at] {
@@ -176,7 +176,7 @@ class Rank final : public ServerMemory, public ProtocolHost {
   std::vector<Parts> parts_;
   std::vector<std::vector<std::int64_t>> gradients_, weights_;
   std::map<std::tuple<int, int, int>, std::vector<std::int64_t>> rooms_;
-  std::map<std::pair<int, std::int64_t>, std::vector<int>> added_;  // workers, by bucket and piece
+  std::map<std::pair<int, std::int64_t>, std::vector<int>> added_;  // workers, keyed by bucket and piece
   std::vector<std::int64_t> settled_;
   std::optional<ServerProtocol> protocol_;
 };

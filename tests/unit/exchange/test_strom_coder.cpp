@@ -1,5 +1,5 @@
-// Messages of decentralised exchange and what is left in the residual: hand-worked vectors, random entries, values that
-// are not finite, damaged messages.
+// Messages of decentralised exchange and the values left in the residual: vectors worked out by hand, random entries,
+// values that are not finite, damaged messages.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -58,21 +58,21 @@ TEMPLATE_TEST_CASE("what is sent and what stays: a vector worked out by hand", "
   using V = std::vector<TestType>;
   for (const bool entropy : {false, true}) {
     Replica<TestType> replica({.entropy = entropy, .tau = 0.5}, 6);
-    // 0.5 is sent, 1.75 is sent once, -0.4375 stays.
+    // 0.5 is sent, 1.75 is sent as 0.5 once, and -0.4375 stays.
     Message message = replica.encode({0.25, 0.5, 1.75, -0.4375, -0.5, 0});
     CHECK(replica.residual == V{0.25, 0, 1.25, -0.4375, 0, 0});
-    CHECK(replica.weights == V(6));  // the own entries too only as a message
+    CHECK(replica.weights == V(6));  // a replica's own entries change its weights only by a message
     if (!entropy) CHECK(message.size() == 4 + 4 * 3);
     CHECK(replica.coder.density() == 0.5);
     replica.apply(message);
     CHECK(replica.weights == V{0, 0.5, 0.5, 0, -0.5, 0});
-    // Half of the next update: shares of replicas.
+    // Half of the next update is sent, as for shares of replicas.
     message = replica.encode({0.5, 0, 0, -0.25, 0, 0.75}, 0.5);
     replica.apply(message);
     CHECK(replica.weights == V{0.5, 0.5, 1, -0.5, -0.5, 0});
     CHECK(replica.residual == V{0, 0, 0.75, -0.0625, 0, 0.375});
     CHECK(replica.coder.residual_squares() == 0.75 * 0.75 + 0.0625 * 0.0625 + 0.375 * 0.375);
-    // Nothing is sent, and then all.
+    // First nothing is sent, and then everything.
     replica.coder.hold(replica.update({1, 0, 0, 0, 0, 0}));
     CHECK(replica.residual[0] == 1);
     CHECK(replica.coder.density() == 0);
@@ -148,7 +148,7 @@ TEST_CASE("the messages of zeros are empty", "[exchange][strom]") {
   Replica<float> replica({.density = 0.1}, 10);
   CHECK(replica.encode(std::vector<float>(10)).size() == 4);
   CHECK(replica.coder.tau() == 0);
-  replica.encode({0, 0, 0, 2, 1, 0, 0, 0, 0, 0});  // the first tau
+  replica.encode({0, 0, 0, 2, 1, 0, 0, 0, 0, 0});  // sets the first tau
   CHECK(replica.coder.sent_tau() == 2);
 }
 

@@ -1,7 +1,7 @@
-// Decentralised exchange's state machine on random schedules of virtual time, with real messages: each one is applied
-// once by every other replica and in order, also around a ring; at meetings all are there; sent and residual are the
-// sum of the updates; slots are bounded; synchronous replicas are equal bit by bit; all end. And the same loops
-// replayed.
+// Decentralised exchange's state machine on random schedules of virtual time, with real messages: each message is
+// applied once by every other replica and in order, also around a ring; at meetings all messages have arrived; sent
+// messages and residuals add up to the updates; slots are bounded; synchronous replicas are equal bit by bit; all ranks
+// end. The same loops are replayed too.
 #include <catch2/catch.hpp>
 #include <cstring>
 

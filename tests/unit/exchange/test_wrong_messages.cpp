@@ -1,4 +1,4 @@
-// Messages that no rank of this run sends: of another length, or with an impossible head. Each is a failed check before
+// Messages that no rank of this run sends, because of their length or an impossible head: each fails a check before
 // anything is done with it.
 #include <catch2/catch.hpp>
 
@@ -21,7 +21,7 @@ using test::refusal;
 constexpr int kTag = 10, kBucketTag = 20;
 constexpr std::int64_t kElems = 6;
 
-// Plain memory of a rank with one bucket of which each rank serves a half.
+// Plain memory of a rank with one bucket, half of which each rank serves.
 class Memory final : public BackupMemory {
  public:
   Bytes push(int, int) override { return {values_.data(), bytes()}; }
@@ -39,7 +39,7 @@ class Memory final : public BackupMemory {
   Values rooms_[3] = {Values(kElems), Values(kElems), Values(kElems)};
 };
 
-// Ranks 0 and 1 serve; rank 0 coordinates; 3 workers, of which 2 are needed.
+// Ranks 0 and 1 serve, and rank 0 coordinates; of 3 workers 2 are needed.
 struct Backup {
   explicit Backup(int rank)
       : protocol({.rank = rank,
@@ -50,7 +50,7 @@ struct Backup {
                   .tag = kTag},
                  memory),
         carrier(protocol) {}
-  // To a server that does not coordinate.
+  // Makes a command to a server that does not coordinate.
   std::string command(std::int64_t step, std::int64_t joins, std::uint64_t entered) {
     std::vector<std::uint64_t> words(BackupProtocol::command_bytes(3) / 8);
     words[0] = static_cast<std::uint64_t>(step);

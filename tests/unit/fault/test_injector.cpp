@@ -1,4 +1,4 @@
-// Where a run has no faults nothing is wrapped; where it has some, only what they are of.
+// A run without faults wraps nothing; a run with faults wraps only what they affect.
 #include <catch2/catch.hpp>
 
 #include "base/file_faults.hpp"

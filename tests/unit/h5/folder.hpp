@@ -1,4 +1,4 @@
-// A folder of a test's own, gone with the object.
+// A folder for one test, removed with the object.
 #pragma once
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ class Folder {
 
   const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  // Names of what is in it, sorted; all kinds.
+  // Returns the names of all entries, sorted.
   std::vector<std::string> files() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(path_)) names.push_back(entry.path().filename());

@@ -1,4 +1,4 @@
-// Checksums of chunks: equal to the library's, and a flipped bit is named with its rows.
+// Checksums of chunks: they equal the library's, and a flipped bit is named with its rows.
 #include <fcntl.h>
 #include <hdf5.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ std::vector<std::uint8_t> random_bytes(std::size_t n, std::int64_t low, std::int
   return bytes;
 }
 
-// Inverts a bit of the file, that many bytes after the first occurrence of `mark`.
+// Inverts a bit of the file, `bytes` bytes after the first occurrence of `mark`.
 void flip_after(const std::string& path, const std::string& mark, std::size_t bytes, int bit) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   const std::string content((std::istreambuf_iterator<char>(file)), {});
@@ -44,7 +44,7 @@ void flip_after(const std::string& path, const std::string& mark, std::size_t by
   file.put(static_cast<char>(content[at + bytes] ^ (1 << bit)));
 }
 
-// A file of the oldest format, which has no checksums: 'rows', all 1, and numbers as the attribute 'mean'.
+// Writes a file of the oldest format, which has no checksums: 'rows', all 1, and numbers in the attribute 'mean'.
 void write_old(const std::string& path, const std::vector<hsize_t>& extent, hsize_t chunk_rows = 0,
                const std::vector<double>& mean = {}) {
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -97,7 +97,7 @@ TEST_CASE("a flipped bit is a DataError with file, dataset and rows, in every st
   const std::string path = folder / "flipped.h5";
   const int deflate = GENERATE(0, 4);
   const auto dtype = GENERATE(DType::u8, DType::i32);
-  // Rows 8 to 15 begin with a mark that no compression changes beyond recognition: they are random.
+  // Rows 8 to 15 begin with a mark that no compression hides: they are random.
   std::vector<std::uint8_t> rows = random_bytes(21 * 40 * size_of(dtype), 0, 255, "rows");
   const auto write = [&](bool checksum) {
     h5::Writer writer(path);
@@ -109,7 +109,7 @@ TEST_CASE("a flipped bit is a DataError with file, dataset and rows, in every st
   if (deflate == 0)
     mark.assign(rows.begin() + static_cast<std::ptrdiff_t>(8 * 40 * size_of(dtype)),
                 rows.begin() + static_cast<std::ptrdiff_t>(9 * 40 * size_of(dtype)));
-  else  // stored blocks of zlib begin after the two bytes of its head; of three chunks the second one is meant
+  else  // zlib's stored blocks begin after its two bytes of head; the second of three chunks is meant
     mark = "\x78\x5e";
   const auto bit = static_cast<int>(test::random_integers(1, 0, 7, "bit")[0]);
   if (deflate == 0) {
@@ -154,7 +154,7 @@ TEST_CASE("what is written has checksums of headers and indexes too, and the sam
     return std::string((std::istreambuf_iterator<char>(file)), {});
   };
   const std::string first = content("first.h5");
-  CHECK(first[8] == 3);  // version of the superblock: it and all blocks behind it have checksums
+  CHECK(first[8] == 3);  // version of the superblock: it and all later blocks have checksums
   CHECK(first == content("second.h5"));
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("a damaged chunk size in an old file, whose headers have no checksums,
   H5Pclose(creation);
   H5Sclose(space);
   H5Fclose(file);
-  const std::string sizes("\7\0\0\0\3\0\0\0\11\0\0\0\1\0\0\0", 16);  // of the layout message, the element too
+  const std::string sizes("\7\0\0\0\3\0\0\0\11\0\0\0\1\0\0\0", 16);  // of the layout message, with the element's
   CHECK(h5::Reader(path).info("rows").shape == Shape{20, 3, 9});
   flip_after(path, sizes, 10, 4);
   CHECK_THAT(refusal<DataError>([&] { (void)h5::Reader(path).info("rows"); }),
@@ -197,7 +197,7 @@ TEST_CASE("an old dataset whose place is said to be in its header, without value
   const Folder folder;
   const std::string path = folder / "old.h5";
   write_old(path, {77});
-  // The layout message: version 3, class 1 (contiguous), address, size. Class 0 has a size of 2 bytes and the values.
+  // The layout message has version 3, class 1 (contiguous), address, size. Class 0 has a 2-byte size and the values.
   std::fstream content(path, std::ios::in | std::ios::out | std::ios::binary);
   const std::string all((std::istreambuf_iterator<char>(content)), {});
   const std::string bytes("\115\0\0\0\0\0\0\0", 8);  // 77
@@ -218,9 +218,9 @@ TEST_CASE("a damaged old file of which no shape can be is refused: one value in 
   const auto write = [&] { write_old(path, {20}, 7, {1, 2, 3}); };
   write();
   CHECK(h5::Reader(path).attribute_doubles("mean").size() == 3);
-  // Of a dataspace message: version, axes, flags (there is a largest extent), extents.
+  // A dataspace message has version, axes, flags (with a largest extent), extents.
   std::string shape("\1\1\1\0\0\0\0\0\3\0\0\0\0\0\0\0", 16);
-  flip_after(path, shape, 15, 5);  // so many that their bytes are 24 again, modulo 2^64
+  flip_after(path, shape, 15, 5);  // so many rows that their bytes are 24 again, modulo 2^64
   CHECK_THAT(refusal<DataError>([&] { (void)h5::Reader(path).attribute_doubles("mean"); }),
              Contains("attribute 'mean' is damaged: its 2305843009213693955 values"));
   write();
@@ -251,7 +251,7 @@ TEST_CASE("a file that crashes the library ends the process with its name and th
   const Folder folder;
   const std::string path = folder / "old.h5", said = folder / "said";
   write_old(path, {20}, 7);
-  // The layout message: version 3, class 2 (chunked), 2 extents. In version 2 they lie elsewhere: a chunk of 0 rows.
+  // The layout message has version 3, class 2 (chunked), 2 extents. Version 2 has other offsets: a chunk of 0 rows.
   flip_after(path, "\3\2\2", 0, 0);
   std::fflush(nullptr);
   const pid_t child = ::fork();
@@ -261,7 +261,7 @@ TEST_CASE("a file that crashes the library ends the process with its name and th
     try {
       (void)h5::Reader(path).info("rows");
     } catch (const DataError&) {
-      ::_exit(100);  // a library that refuses it
+      ::_exit(100);  // the library refuses it
     }
     ::_exit(101);
   }

@@ -1,4 +1,4 @@
-// A disk that runs full while a file is written: a clear error, nothing left, the process goes on.
+// A disk that becomes full while a file is written: a clear error, nothing left, and the process goes on.
 #include <sys/mount.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 namespace echelon {
 namespace {
 
-// A file system of 256 KiB.
+// Mounts a file system of 256 KiB.
 class SmallDisk {
  public:
   SmallDisk() : mounted_(::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=256k") == 0) {}
@@ -47,7 +47,7 @@ TEST_CASE("disk full while writing is an EnvironmentError and leaves nothing beh
   if (test::skip_without(disk.mounted(), test::Lacks::right, "needs the right to mount a small tmpfs")) return;
   const test::Folder& folder = disk.folder();
   write(folder / "old.h5", 64, {});
-  // straight writes fail at once, chunks when the cache is emptied, and a little too much only at close
+  // Contiguous writes fail at once, chunks when the cache is flushed, and a small excess only at close.
   for (const auto& options : {h5::DatasetOptions{0, 0}, h5::DatasetOptions{16, 0}, h5::DatasetOptions{16, 1}})
     for (const std::int64_t rows : {1984, 4096, 65536}) {
       if (rows == 1984 && options.deflate > 0) continue;  // fits
@@ -57,7 +57,7 @@ TEST_CASE("disk full while writing is an EnvironmentError and leaves nothing beh
                    Catch::Matchers::Contains("old.h5") && Catch::Matchers::Contains("No space left on device"));
       REQUIRE(folder.files() == std::vector<std::string>{"old.h5"});
     }
-  // the old file is whole, the space is back, and writing works again
+  // The old file is intact, the space is free again, and writing works.
   std::vector<double> back(64 * 16);
   h5::Reader(folder / "old.h5").read_rows("rows", 0, 64, back.data(), DType::f64);
   REQUIRE(back[3] == 0.25);

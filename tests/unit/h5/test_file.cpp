@@ -1,4 +1,4 @@
-// Writing and reading back, in every type, chunked and compressed, and what is said about broken files.
+// Writing and reading back in every type, chunked and compressed, and the messages for broken files.
 #include <hdf5.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Texts of variable length, which other programs write: read without the library, and damage to them is refused.
+// Texts of variable length, which other programs write, are read without the library; damage to them is refused.
 #include <hdf5.h>
 
 #include <array>
@@ -47,7 +47,7 @@ void write_foreign(const std::string& path, bool newest, int more) {
   attribute(file, "format", {"sämples"}, true);
   attribute(file, "formatted", {"something else"}, true);
   attribute(file, "names", {"cat", "", "a longer name"}, false);
-  if (more > 0) attribute(file, "many", many_names(), false);  // of several heaps
+  if (more > 0) attribute(file, "many", many_names(), false);  // fill several heaps
   for (int i = 0; i < more; ++i) attribute(file, "more_" + std::to_string(i), {"x"}, true);
   H5Fclose(file);
   H5Pclose(access);
@@ -78,7 +78,7 @@ TEST_CASE("every flipped bit of a heap of texts is refused or harmless", "[h5][t
   const std::string content((std::istreambuf_iterator<char>(from)), {});
   const std::size_t heap = content.find("GCOL");
   REQUIRE(heap != std::string::npos);
-  constexpr std::size_t kObjects = 16 + 4 * 32;  // the bytes in use
+  constexpr std::size_t kObjects = 16 + 4 * 32;  // bytes in use
   int refused = 0, other_text = 0;
   for (std::size_t byte = 0; byte < kObjects; ++byte)
     for (int bit = 0; bit < 8; ++bit) {
@@ -95,7 +95,7 @@ TEST_CASE("every flipped bit of a heap of texts is refused or harmless", "[h5][t
       }
     }
   CHECK(refused > 0);
-  CHECK(other_text < 8 * 32);  // letters themselves: this old form has no checksum of them
+  CHECK(other_text < 8 * 32);  // the flips hit letters: this old form has no checksum of them
 }
 
 }  // namespace echelon

@@ -1,4 +1,4 @@
-// LZF, as h5py writes it: bytes by the format, and chunks behind byte shuffle and with a checksum.
+// LZF as h5py writes it: bytes by the format, and chunks after byte shuffle and with a checksum.
 #include <hdf5.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ Bytes inflated(const Bytes& in, std::size_t most) {
   return out;
 }
 
-// Runs of bytes as they stand, which is LZF as well.
+// Stores runs of bytes unchanged, which is valid LZF.
 std::size_t store(unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t* room, void** buffer) {
   const auto* in = static_cast<const std::uint8_t*>(*buffer);
   auto* out = static_cast<std::uint8_t*>(H5allocate_memory(2 * bytes, false));
@@ -42,7 +42,7 @@ std::size_t store(unsigned, std::size_t, const unsigned*, std::size_t bytes, std
 
 constexpr std::int64_t kRows = 23, kWidth = 7;
 
-// "rows" (23, 7) of i32 0, 1, ..; in a process of its own, where the filter is one that writes.
+// Writes "rows" (23, 7) of i32 0, 1, .. in a process of its own, in which the filter can write.
 void write(const std::string& path, bool shuffle, bool checksum) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -79,7 +79,7 @@ TEST_CASE("LZF is inflated as its format has it, and never past the end of what 
   CHECK(inflated({0, 'a', 7 << 5, 3, 0}, 13) == Bytes(13, 'a'));                        // 7 + 3 + 2 bytes
   CHECK(inflated({2, 'a', 'b'}, 9).empty());
   CHECK(inflated({2, 'a', 'b', 'c'}, 2).empty());
-  CHECK(inflated({0, 'a', 1 << 5, 1}, 9).empty());  // further back than there is anything
+  CHECK(inflated({0, 'a', 1 << 5, 1}, 9).empty());  // refers back before the beginning
   CHECK(inflated({0, 'a', 1 << 5}, 9).empty());
   CHECK(inflated({0, 'a', 7 << 5}, 99).empty());
   CHECK(inflated({0, 'a', 1 << 5, 0}, 3).empty());
@@ -97,7 +97,7 @@ TEST_CASE("chunks of LZF are read raw and by the library, also behind byte shuff
   CHECK(reader.info("rows").checksum == checksum);
   reader.read_all("rows", found.data(), DType::i32);
   CHECK(found == wanted);
-  std::vector<double> reals(3 * kWidth);  // converted, which the library does
+  std::vector<double> reals(3 * kWidth);  // the library converts them
   reader.read_rows("rows", 4, 3, reals.data(), DType::f64);
   CHECK(reals[0] == 4 * kWidth);
   CHECK(reals.back() == 7 * kWidth - 1);

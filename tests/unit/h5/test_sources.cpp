@@ -1,4 +1,4 @@
-// Rows that would be read as zeros: never written, or in other files that are missing or too short.
+// Rows that HDF5 would read as zeros: rows never written, or rows in other files that are missing or too short.
 #include <hdf5.h>
 
 #include <array>
@@ -27,11 +27,11 @@ std::vector<std::int32_t> counting(int n) {
 
 struct Mapping {
   std::string file, dataset;
-  hsize_t to = 0, rows = 0, of = 0;  // rows [to, to + rows) are rows [0, rows) of a source with `of` rows
-  bool whole = false;                // selected as h5py does: all, whatever the source's extent
+  hsize_t to = 0, rows = 0, of = 0;  // rows [to, to + rows) are rows [0, rows) of a source that has `of` rows
+  bool whole = false;                // selects all rows of the source, as h5py does, whatever their number
 };
 
-// A virtual dataset "all" of `rows` rows of 2.
+// Writes a virtual dataset "all" of `rows` rows of 2.
 void write_virtual(const std::string& path, hsize_t rows, const std::vector<Mapping>& mappings) {
   const std::array<hsize_t, 2> extent{rows, 2};
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -51,7 +51,7 @@ void write_virtual(const std::string& path, hsize_t rows, const std::vector<Mapp
   H5Fclose(file);
 }
 
-// A virtual dataset "all" whose mapping has no end: one source file for each block of 2 rows.
+// Writes a virtual dataset "all" whose mapping has no end: one source file for each block of 2 rows.
 void write_endless(const std::string& path) {
   const hsize_t extent = 6, most = H5S_UNLIMITED, start = 0, stride = 2, count = H5S_UNLIMITED, block = 2;
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -89,7 +89,7 @@ TEST_CASE("rows that were never written are named, in old and in new files", "[h
   const hid_t dataset = H5Dcreate2(file, "rows", H5T_NATIVE_INT32, space, H5P_DEFAULT, creation, H5P_DEFAULT);
   const std::vector<std::int32_t> values = counting(8);
   if (chunked)
-    for (const hsize_t first : {0, 8, 24, 32}) {  // not 16
+    for (const hsize_t first : {0, 8, 24, 32}) {  // 16 is missing
       const hid_t memory = H5Screate_simple(1, &chunk, nullptr), to = H5Scopy(space);
       H5Sselect_hyperslab(to, H5S_SELECT_SET, &first, nullptr, &chunk, nullptr);
       H5Dwrite(dataset, H5T_NATIVE_INT32, memory, to, H5P_DEFAULT, values.data());
@@ -138,13 +138,13 @@ TEST_CASE("a virtual dataset is read if every row has a source that is there and
   CHECK_THAT(refused(), Contains("2 of its 18 elements have no source"));
   write_virtual(path, 6, {{"one.h5", "whole", 0, 6, 6}});
   CHECK_THAT(refused(), Contains("'whole' is missing"));
-  for (const hsize_t rows : {5, 7}) {  // more or fewer than the whole source of 6 has
+  for (const hsize_t rows : {5, 7}) {  // the whole source has 6 rows
     write_virtual(path, rows, {{"one.h5", "part", 0, rows, rows, true}});
     CHECK_THAT(refused(), Contains("takes another part of 'part'") && Contains("than its (6, 2)"));
   }
   write_endless(path);
   CHECK_THAT(refused(), Contains("cannot be found out: list them one by one"));
-  write_virtual(path, 6, {{"virtual.h5", "all", 0, 6, 6}});  // of itself
+  write_virtual(path, 6, {{"virtual.h5", "all", 0, 6, 6}});  // its source is itself
   CHECK_THAT(refused(), Contains("is virtual 8 times over"));
 }
 

@@ -1,4 +1,4 @@
-// Integers and floats of other sizes than those that are computed with: converted when they are read.
+// Integers and floats of other sizes than those used to compute are converted when they are read.
 #include <hdf5.h>
 
 #include <array>
@@ -19,7 +19,7 @@ using Catch::Matchers::Contains;
 
 constexpr int kSamples = 70;
 
-// Chunked, deflated, with checksums, as h5py writes where asked.
+// Writes chunked and deflated with checksums, as h5py does on request.
 void write(hid_t file, const char* name, hid_t stored, const std::vector<hsize_t>& shape,
            const std::vector<double>& values) {
   const hid_t space = H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr);

@@ -1,4 +1,4 @@
-// Files of other programs that cannot be read here: the message names the cause and the cure.
+// Files of other programs that cannot be read here: the message names cause and cure.
 #include <fcntl.h>
 #include <hdf5.h>
 #include <sys/file.h>
@@ -23,7 +23,7 @@ using test::refusal;
 
 std::size_t pass(unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t*, void**) { return bytes; }
 
-// A chunked dataset "rows" behind a filter of this number.
+// Writes a chunked dataset "rows" with the filter of this number.
 bool write_filtered(const std::string& path, H5Z_filter_t filter) {
   const H5Z_class2_t kind = {H5Z_CLASS_T_VERS, filter, 1, 1, "of another program", nullptr, nullptr, pass};
   if (H5Zregister(&kind) < 0) return false;
@@ -41,7 +41,7 @@ bool write_filtered(const std::string& path, H5Z_filter_t filter) {
   return H5Fclose(file) >= 0 && written;
 }
 
-// In a process of its own: the filter is not registered in this one.
+// Writes in a process of its own, because the filter must not be registered in this one.
 void write_by_another(const std::string& path, H5Z_filter_t filter) {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(write_filtered(path, filter) ? 0 : 1);
@@ -77,7 +77,7 @@ TEST_CASE("a dataset behind an external link is as large as its own file allows"
   const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   H5Lcreate_external("values.h5", "rows", file, "rows", H5P_DEFAULT, H5P_DEFAULT);
   H5Fclose(file);
-  // More values than the file with the link has bytes.
+  // The dataset has more values than the file with the link has bytes.
   {
     h5::Writer writer(folder / "values.h5");
     const std::vector<std::int32_t> values(4000, 7);

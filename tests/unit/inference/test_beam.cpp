@@ -14,7 +14,7 @@ constexpr std::int32_t kStart = 0, kEnd = 1;
 constexpr std::int64_t kClasses = 4;
 using Tokens = std::vector<std::int32_t>;
 
-// The logits after a text: a hash of the source and of all tokens.
+// Returns the logits after a text: a hash of the source and of all tokens.
 std::vector<double> logits_after(std::uint64_t source, const Tokens& read) {
   HashRng hash = HashRng(3, "texts").at(source);
   for (const std::int32_t token : read) hash = hash.at(static_cast<std::uint64_t>(token));
@@ -29,7 +29,7 @@ double log_p(const std::vector<double>& logits, std::int32_t token) {
   return logits[static_cast<std::size_t>(token)] - std::log(sum);
 }
 
-// A model whose state is all that was read.
+// A model whose state is all that it has read.
 class TableModel final : public TextModel {
  public:
   TableModel(std::int64_t sources, std::int64_t beams)
@@ -56,7 +56,7 @@ class TableModel final : public TextModel {
   std::vector<double> logits_;
 };
 
-// The best of all texts of at most `left` more tokens.
+// Finds the best of all texts of at most `left` more tokens.
 void try_all(std::uint64_t source, const Tokens& read, double log, std::int64_t left, double penalty, FoundText& best) {
   const std::vector<double> logits = logits_after(source, read);
   const double score = (log + log_p(logits, kEnd)) / std::pow(static_cast<double>(read.size()), penalty);
@@ -108,7 +108,7 @@ TEST_CASE("a beam of one is greedy", "[inference][beam]") {
   CHECK(ended < found.size());
 }
 
-// Sure of the text 2 2 2 2 2; at each place the end is the next likely token.
+// A model that is sure of the text 2 2 2 2 2; at each place the end is the second most likely token.
 class SureModel final : public TextModel {
  public:
   explicit SureModel(std::int64_t beams) : beams_(beams) {}

@@ -15,7 +15,7 @@ double bleu(const std::vector<Tokens>& candidates, const std::vector<Tokens>& re
   return counts.value();
 }
 
-// The generator of the corpora below: Knuth's linear congruential one, the upper 31 bits.
+// The generator of the corpora below: Knuth's linear congruential generator, of which the upper 31 bits are used.
 struct Draws {
   std::uint64_t state;
   std::int32_t below(std::int32_t bound) {
@@ -24,7 +24,7 @@ struct Draws {
   }
 };
 
-// References of random tokens; of each candidate `noise` % of the tokens are drawn anew, and up to two are cut off.
+// Returns BLEU of random references; in each candidate `noise` % of the tokens are drawn again, and up to two cut off.
 double random_corpus(std::uint64_t seed, int texts, int vocabulary, int longest, int noise) {
   Draws draws{seed};
   std::vector<Tokens> candidates, references;
@@ -44,14 +44,14 @@ double random_corpus(std::uint64_t seed, int texts, int vocabulary, int longest,
 
 TEST_CASE("BLEU by hand", "[inference][bleu]") {
   CHECK(bleu({{1, 2, 3, 4, 5}}, {{1, 2, 3, 4, 5}}) == Approx(100));
-  // Of 6 tokens 5 match (1 of two 7s is clipped), of 5 pairs 3, of 4 triples 2, of 3 fours 1.
+  // 5 of 6 tokens match (one of two 7s is clipped), 3 of 5 pairs, 2 of 4 triples, 1 of 3 fours.
   CHECK(bleu({{1, 2, 3, 4, 7, 7}}, {{1, 2, 3, 4, 9, 7}}) ==
         Approx(100 * std::pow(5.0 / 6 * 3 / 5 * 2 / 4 * 1 / 3, 0.25)));
   CHECK(bleu({{1, 2, 3, 4}}, {{1, 2, 3, 4, 5, 6}}) == Approx(100 * std::exp(1 - 6.0 / 4)));
   // Counts are added over texts before they are divided: 8 of 9, 5 of 7, 2 of 5, 1 of 3.
   CHECK(bleu({{1, 2, 3, 4}, {5, 6, 9, 7, 8}}, {{1, 2, 3, 4}, {5, 6, 0, 7, 8}}) ==
         Approx(100 * std::pow(8.0 / 9 * 5 / 7 * 2 / 5 * 1 / 3, 0.25)));
-  // No pair matches: 1/2 of one, 1/4 of a triple, 1/8 of a four.
+  // No pair matches: it counts as 1/2, a triple as 1/4, a four as 1/8.
   CHECK(bleu({{1, 9, 2, 8}}, {{1, 2, 3, 4}}) == Approx(100 * std::pow(2.0 / 4 * 0.5 / 3 * 0.25 / 2 * 0.125 / 1, 0.25)));
   CHECK(bleu({{1, 2, 3}}, {{1, 2, 3}}) == 0);
   CHECK(bleu({{1, 2, 3, 4}}, {{5, 6, 7, 8}}) == 0);
@@ -59,7 +59,7 @@ TEST_CASE("BLEU by hand", "[inference][bleu]") {
   CHECK(BleuCounts().value() == 0);
 }
 
-// What sacrebleu.metrics.BLEU(tokenize="none").corpus_score gave.
+// The values come from sacrebleu.metrics.BLEU(tokenize="none").corpus_score.
 TEST_CASE("BLEU of random texts is that of sacreBLEU 2.6", "[inference][bleu]") {
   CHECK(random_corpus(1, 50, 20, 12, 10) == Approx(70.29338822923242).epsilon(1e-12));
   CHECK(random_corpus(2, 50, 20, 12, 50) == Approx(18.00699671785809).epsilon(1e-12));

@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<double> kLogits = {0.3, -1.0, 2.0, 0.9, 1.1, -4.0};
 
-// Pearson's statistic of 50,000 draws against softmax(logits / T) over the tokens that may be drawn.
+// Returns Pearson's statistic of 50,000 draws against softmax(logits / T) over the tokens that may be drawn.
 double chi_square(const SamplerOptions& options, const std::vector<std::size_t>& among) {
   constexpr std::int64_t kDraws = 50000;
   std::vector<double> counts(kLogits.size());
@@ -30,7 +30,7 @@ double chi_square(const SamplerOptions& options, const std::vector<std::size_t>&
 }
 
 TEST_CASE("tokens are drawn as often as softmax(logits / temperature) says", "[inference][sampler]") {
-  // 20.5 and 13.8: one of a thousand seeds is above (5 and 2 degrees of freedom).
+  // One seed in a thousand is above 20.5 or 13.8 (5 and 2 degrees of freedom).
   for (const std::uint64_t seed : {1, 2, 3})
     for (const double temperature : {0.5, 1.0, 3.0}) {
       INFO("seed " << seed << ", temperature " << temperature);

@@ -45,7 +45,7 @@ const SampleForm kPairs = {.shape = {kSource},
                            .lengths = true,
                            .target = kTarget};
 
-// An encoder and a decoder that attends to its places (Luong et al. 2015).
+// An encoder, and a decoder that attends to the encoder's places (Luong et al. 2015).
 ModelConfig attentive() {
   ModelConfig model;
   LayerConfig attention = layer("attention", 0, {"queries", "keys", "values"}, "context");
@@ -78,7 +78,7 @@ struct Input {
   const Tokens* values;
 };
 
-// The logits of the plain forward pass of the whole model, in double on the oracle.
+// Returns the logits of a plain forward pass through the whole model, in double on the oracle.
 std::vector<double> whole_pass(const ModelConfig& model, const SampleForm& form, std::int64_t batch,
                                const std::vector<Input>& inputs) {
   const auto device = open_device("reference", {});
@@ -98,7 +98,7 @@ std::vector<double> whole_pass(const ModelConfig& model, const SampleForm& form,
   return values;
 }
 
-// Weights by name, as Arenas::initialise has them in the whole model.
+// Sets weights by name, as Arenas::initialise does in the whole model.
 class SeededWeights final : public StateVisitor {
  public:
   SeededWeights(const ModelConfig& model, const SampleForm& form)
@@ -191,7 +191,7 @@ TEST_CASE("decoders read the target token by token as the whole model does", "[i
     for (int again = 0; again < 2; ++again) {
       steps.model.begin({.tokens = sources.data(), .lengths = lengths.data()});
       for (std::int64_t t = 0; t < kTarget; ++t) {
-        // The first beam of a source reads its target, the other one something else, and is then replaced.
+        // A source's first beam reads its target; the other beam reads something else, and is then replaced.
         Tokens newest;
         for (std::int64_t s = 0; s < 3; ++s) {
           const std::int32_t token = target[static_cast<std::size_t>(s * kTarget + t)];

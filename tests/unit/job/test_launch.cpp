@@ -33,7 +33,7 @@ TEST_CASE("seats, threads and GPUs follow from the hosts", "[train]") {
   std::string warning;
   slot = {.rank = 0, .ranks = 4, .hosts = 1, .local_rank = 3, .local_ranks = 4, .host = "a"};
   CHECK(gpu_index(slot, 2, &warning) == 1);
-  CHECK(warning.empty());  // one rank a host says it
+  CHECK(warning.empty());  // one rank per host is said explicitly
   slot.local_rank = 0;
   CHECK(gpu_index(slot, 2, &warning) == 0);
   CHECK_THAT(warning, Catch::Contains("4 ranks share 2 GPUs"));

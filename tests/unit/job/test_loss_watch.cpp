@@ -1,4 +1,4 @@
-// Ranks that are lost, on virtual time: all that go on have one verdict, whatever dies, stops or comes back when.
+// Lost ranks on virtual time: all remaining ranks reach one verdict, whichever ranks die, stop or come back, and when.
 #include "job/loss_watch.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr double kTimeout_s = 1, kLook_s = 0.02;
 
 struct Fate {
   double dies_s = kNever;
-  double stops_s = kNever, stopped_s = 0;  // does nothing from stops_s on, for so long
+  double stops_s = kNever, stopped_s = 0;  // does nothing from stops_s on, for stopped_s
 };
 
 class WatchedRank final : public VirtualActor, private ProtocolHost {
@@ -51,7 +51,7 @@ class WatchedRank final : public VirtualActor, private ProtocolHost {
   bool gave_up(int rank) const { return verdict && std::count(verdict->lost.begin(), verdict->lost.end(), rank) > 0; }
 
   Fate fate;
-  double until_s = kNever;  // from when on it need not decide anything
+  double until_s = kNever;  // from then on it need not decide anything
   std::optional<LossWatch::Verdict> verdict;
   SendBudget budget;
   double decided_s = 0;
@@ -72,7 +72,7 @@ class WatchedRank final : public VirtualActor, private ProtocolHost {
 
 using Ranks = std::vector<std::unique_ptr<WatchedRank>>;
 
-// The process of a dead rank is missed by the ranks of its host alone.
+// Only the ranks of its host notice that a dead rank's process is gone.
 Ranks run(VirtualWorld& world, const std::vector<int>& hosts, const std::vector<Fate>& fates, double until_s = kNever,
           int sends = 8) {
   Ranks ranks;
@@ -93,7 +93,7 @@ Ranks run(VirtualWorld& world, const std::vector<int>& hosts, const std::vector<
   return ranks;
 }
 
-// Of all ranks that live to the end: one verdict, with all that died before `until_s`.
+// Checks that all ranks that live to the end have one verdict, with all ranks that died before `until_s`.
 void check_agreement(const Ranks& ranks, double until_s = 0) {
   const WatchedRank* first = nullptr;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -219,7 +219,7 @@ TEST_CASE("a leader that dies while its verdict is on the way leaves one verdict
 }
 
 TEST_CASE("ranks that may be cut off from the rest do not go on", "[train][loss]") {
-  // 2 of 5 ranks, on a host of their own, hear nothing of the others.
+  // 2 of 5 ranks, on a host of their own, hear nothing from the others.
   const std::vector<int> hosts = {0, 0, 1, 1, 1};
   std::vector<Fate> fates(5);
   for (const std::size_t r : {2, 3, 4}) fates[r] = {.stops_s = 2, .stopped_s = 900};
@@ -229,7 +229,7 @@ TEST_CASE("ranks that may be cut off from the rest do not go on", "[train][loss]
     REQUIRE(few[r]->ended());
     CHECK_FALSE(few[r]->verdict->goes_on);
   }
-  // The 3 others do.
+  // The 3 others hear nothing.
   for (const std::size_t r : {2, 3, 4}) fates[r] = {};
   for (const std::size_t r : {0, 1}) fates[r] = {.stops_s = 2, .stopped_s = 900};
   VirtualWorld other(5, network_of(hosts, 1));

@@ -31,7 +31,7 @@ TEST_CASE("attempts are numbered and never reuse a folder", "[train]") {
   CHECK(second.attempt == first.run + "/02");
   fs::create_directory(first.run + "/11");
   fs::create_directory(first.run + "/notes");
-  fs::create_directory(first.run + "/99999999999");  // no attempt makes such a number
+  fs::create_directory(first.run + "/99999999999");  // no attempt has such a number
   CHECK(make_attempt(config).attempt == first.run + "/12");
   CHECK(attempts_of(first.run).size() == 4);
   CHECK(fs::is_directory(first.checkpoints()));
@@ -99,7 +99,7 @@ TEST_CASE("rows that followed the checkpoint are cut, whatever their step, but t
   CHECK(rows(1) == early + late.substr(0, late.find("{\"type\":\"checkpoint\",\"step\":3}")));
   CHECK(rows(2) == early + figures);
   CHECK(rows(3) == figures);
-  cut_metrics(last, 2, 2, static_cast<std::int64_t>(early.size()));  // the next attempt from there
+  cut_metrics(last, 2, 2, static_cast<std::int64_t>(early.size()));  // the next attempt begins there
   CHECK(rows(2) == early + figures);
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("what a process killed after its verdict has left of a finished run is
   {
     RunLock other, lock;
     other.take(run.run, "");
-    tidy_finished(run, lock);  // that process may be writing
+    tidy_finished(run, lock);  // the process may be writing
     CHECK(fs::exists(run.attempt + "/status.json.tmp-77-0"));
   }
   RunLock lock;

@@ -18,8 +18,8 @@ namespace echelon {
 namespace {
 
 constexpr RunLockOptions kQuick = {.beat_s = 0.05, .dead_s = 0.4};
-constexpr RunLockOptions kPatient = {.beat_s = 0.05, .dead_s = 60};  // whoever watches a holder takes a minute
-constexpr double kAtOnce_s = 30;                                     // however busy the machine
+constexpr RunLockOptions kPatient = {.beat_s = 0.05, .dead_s = 60};  // a watcher of the holder takes a minute
+constexpr double kAtOnce_s = 30;                                     // even on a busy machine
 
 std::string elsewhere(const char* host) {
   return std::string("{\"host\":\"") + host +
@@ -65,7 +65,7 @@ TEST_CASE("a holder on this host that is gone holds nothing", "[train]") {
     held.take(folder.path(), "");
     record = read_file_whole(folder / "lock");
   }
-  std::ofstream(folder / "lock") << record;  // as after kill -9: the record stays, the kernel's lock goes
+  std::ofstream(folder / "lock") << record;  // as after kill -9: the record stays, but the kernel's lock is gone
   RunLock lock(kPatient);
   const double start = now_s();
   CHECK_NOTHROW(lock.take(folder.path(), ""));
@@ -108,14 +108,14 @@ TEST_CASE("a holder on another host is dead once its heartbeat has stopped", "[t
 TEST_CASE("a holder that was taken for dead writes no more", "[train]") {
   const test::TempFolder folder;
   RunLock lock(kQuick);
-  CHECK_NOTHROW(lock.confirm());  // none was taken
+  CHECK_NOTHROW(lock.confirm());  // no lock was taken
   lock.take(folder.path(), "");
   CHECK_NOTHROW(lock.confirm());
   std::ofstream(folder / "lock", std::ios::trunc) << elsewhere("node8");
   CHECK_THROWS_AS(lock.confirm(), EnvironmentError);
   CHECK_THROWS_WITH(lock.confirm(), Catch::Contains("taken over by process 77 on node8"));
   lock.release();
-  CHECK(read_file_whole(folder / "lock") == elsewhere("node8"));  // not its own to empty
+  CHECK(read_file_whole(folder / "lock") == elsewhere("node8"));  // it must not empty another's record
 }
 
 TEST_CASE("a record that nobody can read holds nothing where the kernel's lock is free", "[train]") {

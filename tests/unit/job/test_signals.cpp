@@ -1,4 +1,4 @@
-// Which signals end a process, and with which code. Each case has a process of its own, because flags of signals stay
+// Signals that end a process, and the exit code. Each case has a process of its own, because flags of signals stay
 // set.
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -17,7 +17,7 @@
 namespace echelon {
 namespace {
 
-// A child that takes a TERM, does `then`, takes another one, and leaves with 75.
+// Makes a child that gets a TERM, runs `then`, gets another one, and must leave with 75.
 pid_t child_that(const std::function<void()>& then) {
   const pid_t child = ::fork();
   if (child != 0) return child;
@@ -28,7 +28,7 @@ pid_t child_that(const std::function<void()>& then) {
   ::_exit(75);
 }
 
-// The output of a child at its end belongs to no test.
+// Hides the output of a child at its end, which belongs to no test.
 void say_nothing() { ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO); }
 
 int code_of(pid_t child) {
@@ -44,7 +44,7 @@ TEST_CASE("a second TERM ends a process at once, unless it follows the first at 
     ::sleep(kTermApart_s);
     begin_to_leave();
   });
-  const pid_t next_run = child_that([] {  // of the same process, as cells of a study are
+  const pid_t next_run = child_that([] {  // the next run of the same process, as with cells of a study
     begin_to_leave();
     watch_for_second_signals(true);
     watch_for_second_signals(false);
@@ -75,7 +75,7 @@ TEST_CASE("a rank that gets a TERM in MPI_Init and comes no further ends with 7"
 }
 
 TEST_CASE("a crash in MPI_Init is a lost rank, not a defect of echelon", "[job]") {
-  if (!explain_crashes()) return;  // under a sanitizer, which has handlers of its own
+  if (!explain_crashes()) return;  // a sanitizer has handlers of its own
   const auto child_in = [](const char* stretch) {
     const pid_t child = ::fork();
     if (child != 0) return child;

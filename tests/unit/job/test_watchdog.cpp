@@ -18,7 +18,7 @@
 namespace echelon {
 namespace {
 
-// Waits until `done`, at most 5 s.
+// Waits until `done`, for at most 5 s.
 template <class Done>
 bool in_time(Done&& done) {
   for (const double end_s = now_s() + 5; now_s() < end_s; std::this_thread::sleep_for(std::chrono::milliseconds(5)))
@@ -30,7 +30,7 @@ TEST_CASE("time in which the process stood still is no part of a wait", "[train]
   Standstill standstill(0.2);
   for (const double now_s : {10.0, 10.2, 10.9, 50.4, 50.6}) standstill.tick(now_s);  // stopped from 11.1 to 50.4
   CHECK(standstill.seconds_since(9) == Approx(39.3));
-  CHECK(standstill.seconds_since(40.4) == Approx(10));  // a wait that began meanwhile, by the clock
+  CHECK(standstill.seconds_since(40.4) == Approx(10));  // a wait that began meanwhile is measured by the clock
   CHECK(standstill.seconds_since(50.5) == 0);
   standstill.tick(60.8);
   CHECK(standstill.seconds_since(9) == Approx(39.3 + 10));
@@ -72,7 +72,7 @@ TEST_CASE("a wait that goes on for too long ends the process and names the peer"
     return true;
   };
   options.end = [&](int code) { ended = code; };
-  options.others = {{1, process_id_text()}};  // alive
+  options.others = {{1, process_id_text()}};  // still alive
   const Watchdog dog(engine, phase, options);
 
   SECTION("nothing is under way") {

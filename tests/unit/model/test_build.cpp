@@ -50,7 +50,7 @@ TEST_CASE("a list of layers becomes a graph with its loss", "[model]") {
   REQUIRE(p.size() == 4);
   CHECK(p[0].name == "stem.weight");
   CHECK(p[0].shape == Shape{4, 3, 3, 1});
-  CHECK(p[0].init.scale == Approx(1.0 / 3));  // fan in 3*3*1
+  CHECK(p[0].init.scale == Approx(1.0 / 3));  // fan in is 3*3*1
   CHECK(p[0].decays);
   CHECK_FALSE(p[1].decays);
   CHECK(p[3].name == "dense1.bias");
@@ -123,8 +123,8 @@ TEST_CASE("the zoo's models have their published sizes", "[model]") {
     const char* name;
     std::int64_t parameters;
   };
-  // bvlc_alexnet, configuration D, bvlc_googlenet; torchvision's resnet18, resnet50 and inception_v3
-  // without its side branch; resnet20 to 56 with projections.
+  // The rows are bvlc_alexnet, configuration D, bvlc_googlenet; torchvision's resnet18, resnet50 and inception_v3
+  // without its side branch; and resnet20 to 56 with projections.
   for (const Row& row :
        {Row{"alexnet", 60'965'224}, Row{"vgg16", 138'357'544}, Row{"googlenet", 6'998'552}, Row{"resnet18", 11'689'512},
         Row{"resnet50", 25'557'032}, Row{"resnet20", 272'474}, Row{"resnet32", 466'906}, Row{"resnet44", 661'338},
@@ -183,11 +183,11 @@ TEST_CASE("the table counts parameters, FLOPs and bytes", "[model]") {
   const Graph graph = build_zoo("cnn_32_64", labelled({1, 28, 28}, 10));
   const ModelCosts costs = model_costs(graph, DType::f32);
   CHECK(costs.parameters == 421642);
-  // Convolutions and dense layers, two an inner product's term; the rest is at most a hundredth.
+  // Convolutions and dense layers take two flops per term; all else is at most a hundredth.
   const double products = 2.0 * (32.0 * 9 * 784 + 64.0 * 32 * 9 * 196 + 3136.0 * 128 + 128 * 10);
   CHECK(costs.forward_flops > products);
   CHECK(costs.forward_flops < 1.02 * products);
-  // Backward: weights of every layer and data of all but the first.
+  // Backward computes weights of every layer, and data of all but the first.
   const double backward = 2 * products - 2.0 * 32 * 9 * 784;
   CHECK(costs.backward_flops > backward);
   CHECK(costs.backward_flops < 1.02 * backward);

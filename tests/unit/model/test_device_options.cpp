@@ -1,4 +1,4 @@
-// Which device an experiment takes, by its keys of [device].
+// The device that an experiment takes, by its keys of [device].
 #include "model/device_options.hpp"
 
 #include <catch2/catch.hpp>

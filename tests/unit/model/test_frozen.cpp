@@ -1,5 +1,5 @@
-// Frozen parameters: held apart from those that are trained, no op computes their gradients, and batch norms that are
-// frozen as a whole are fixed linear maps.
+// Frozen parameters are kept apart from trained ones, no op computes their gradients, and batch norms that are frozen
+// as a whole are fixed linear maps.
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
@@ -34,7 +34,7 @@ int count_of(Trainer& trainer, OpKind kind) {
   return count;
 }
 
-// Of the weight at `elem` of the arena: (loss(w + h) - loss(w - h)) / 2h.
+// Returns (loss(w + h) - loss(w - h)) / 2h for the weight at `elem` of the arena.
 double slope(Trainer& trainer, const PlainBatch& batch, std::int64_t elem) {
   constexpr double h = 1e-5;
   const double w = trainer.read_weights()[static_cast<std::size_t>(elem)];

@@ -1,4 +1,4 @@
-// Fusion: a fused program computes the bits of the program whose layers are apart, in fewer ops.
+// A fused program must compute the bits of the program with separate layers, in fewer ops.
 #include <catch2/catch.hpp>
 
 #include "device/onednn/onednn.hpp"
@@ -35,7 +35,7 @@ Graph graph_of(std::vector<LayerConfig> layers) {
   return build_layers(layers, labelled({2, 6, 5}, 4));
 }
 
-// The form of a residual network: two blocks whose shortcut is their input, one whose shortcut is projected.
+// The form of a residual network: two blocks whose shortcut is their input, one with a projected shortcut.
 Graph residual_blocks() {
   return graph_of({conv("c0"), layer("batch_norm", "n0"), layer("relu", "r0"),                                    //
                    conv("c1"), layer("batch_norm", "n1"), layer("add", "a1", {"n1", "r0"}), layer("relu", "r1"),  //
@@ -59,7 +59,7 @@ Ops ops_of(const Program& program) {
   return ops;
 }
 
-// Losses and gradients of two micro-batches, to the bit.
+// Compares losses and gradients of two micro-batches to the bit.
 void check_equal(Trainer& fused, Trainer& apart) {
   const PlainBatch batch = batch_of(fused.graph(), 6);
   CHECK(fused.loss(batch) == apart.loss(batch));
@@ -127,9 +127,9 @@ TEST_CASE("a relu behind an add runs inside it and changes nothing", "[model]") 
   const Ops of = ops_of(fused.program()), all = ops_of(apart.program());
   CHECK(of.adds_with_relu == 3);
   CHECK(of.relus == 0);
-  CHECK(of.masked_adds == 1);     // of r1, which an add and a convolution read
-  CHECK(of.relu_gradients == 2);  // of r2, to which two convolutions add, and of r3
-  CHECK(of.adds == 1);            // the gradient of r0
+  CHECK(of.masked_adds == 1);     // for r1, which an add and a convolution read
+  CHECK(of.relu_gradients == 2);  // for r2, to which two convolutions add, and for r3
+  CHECK(of.adds == 1);            // for the gradient of r0
   CHECK(all.adds == 3 + 2);
   CHECK(all.adds_with_relu + all.masked_adds == 0);
   CHECK(of.all + 4 + 1 + 1 == all.all);  // four relus, the gradient of r0's, the sum of r1's gradient

@@ -1,5 +1,5 @@
-// Losses of the first training steps against PyTorch's, from the same weights and samples:
-// tests/tools/golden_models.py.
+// Compares losses of the first training steps with PyTorch's, from the same weights and samples
+// (tests/tools/golden_models.py).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -17,13 +17,13 @@ using namespace echelon::test;
 
 namespace {
 
-// As in the script.
+// The same values as in the script.
 constexpr std::int64_t kBatch = 8, kClasses = 10;
 constexpr std::int64_t kPlaces = 7, kVocabulary = 11, kFeatures = 12, kUnits = 20;  // of the language models
 constexpr double kLearningRate = 0.01;
 constexpr std::uint64_t kSamples = 1000, kLabels = 2000;
 
-// A whole number below 2^32.
+// Returns a whole number below 2^32.
 std::uint64_t hashed_bits(std::uint64_t stream, std::uint64_t index) {
   constexpr std::uint64_t kWrap = 0xffffffffU;
   std::uint64_t x = ((index + 1) * 2654435761U + (stream + 1) * 2246822519U) & kWrap;
@@ -32,7 +32,7 @@ std::uint64_t hashed_bits(std::uint64_t stream, std::uint64_t index) {
   return x ^ (x >> 13);
 }
 
-// In [-1, 1).
+// Returns a number in [-1, 1).
 double hashed(std::uint64_t stream, std::uint64_t index) {
   return static_cast<double>(hashed_bits(stream, index)) / 2147483648.0 - 1;
 }
@@ -102,7 +102,7 @@ TEST_CASE("losses of the first steps are PyTorch's", "[model][golden]") {
       const std::vector<double> exact = losses_of(row.name, {}, row.losses.size());
       for (std::size_t step = 0; step < exact.size(); ++step)
         CHECK(exact[step] == Approx(row.losses[step]).epsilon(1e-9).margin(0));
-      // Plain loops in f32 round as often, in another order.
+      // Plain loops in f32 round as often, but in another order.
       const std::size_t few = 5;
       const std::vector<double> plain = losses_of(row.name, {.dtype = DType::f32}, few);
       const std::vector<double> fast = losses_of(row.name, {.device = "onednn", .dtype = DType::f32}, few);

@@ -9,16 +9,16 @@ TEST_CASE("tensors that never meet share memory", "[model]") {
   const std::vector<Lifetime> chain = {{1000, 0, 1}, {1000, 1, 2}, {1000, 2, 3}, {1000, 3, 4}};
   const MemoryPlan plan = plan_memory(chain);
   CHECK_NOTHROW(check_memory_plan(chain, plan));
-  CHECK(plan.bytes == 2 * 1024);  // two live at a time, 64-byte steps
+  CHECK(plan.bytes == 2 * 1024);  // two tensors live at a time, in steps of 64 bytes
 }
 
 TEST_CASE("a small tensor takes the tightest gap", "[model]") {
-  // Placed in order of size: 512 at 0, 256 behind it, 128 behind that; then the first two die before the last is born.
+  // Tensors are placed by size: 512 at 0, then 256, then 128 behind; the first two die before the last is born.
   const std::vector<Lifetime> tensors = {{512, 0, 1}, {256, 0, 2}, {128, 0, 4}, {64, 2, 3}, {448, 2, 4}};
   const MemoryPlan plan = plan_memory(tensors);
   CHECK_NOTHROW(check_memory_plan(tensors, plan));
   CHECK(plan.bytes == 512 + 256 + 128);
-  CHECK(plan.offsets[3] == 448);  // beside the 448 in the room of the 512
+  CHECK(plan.offsets[3] == 448);  // behind the 448, where the 512 was
 }
 
 TEST_CASE("random lifetimes never overlap while both live", "[model]") {

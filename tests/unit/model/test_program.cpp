@@ -54,8 +54,8 @@ TEST_CASE("values are read after a forward pass: logits always, others when kept
 
 TEST_CASE("activations write over what nobody reads again", "[model]") {
   Trainer trainer(small_cnn(), 64);
-  // Values and gradients of a sample: after conv1 (8 x 8x8), pool1 (8 x 4x4), conv2 (16 x 4x4), pool2 (16 x 2x2), the
-  // dense layers (32, 5), and the sample. With a ReLU beside each convolution they would be twice the first and third.
+  // Values and gradients of a sample after conv1 (8 x 8x8), pool1 (8 x 4x4), conv2 (16 x 4x4), pool2 (16 x 2x2), the
+  // dense layers (32, 5), and the sample. Separate ReLUs would double those of the convolutions.
   const double values = 8 * 64 + 8 * 16 + 16 * 16 + 16 * 4 + 32 + 5 + 5 + 64;
   const double widest_gradient = 8 * 64 + 8 * 16;
   CHECK(static_cast<double>(trainer.program().activation_bytes()) / (64 * sizeof(double)) <
@@ -175,7 +175,7 @@ TEST_CASE("sparse gradients are those of a dense table, step after step and micr
   CHECK_THROWS_WITH(build_model(model, labelled({1, 8, 8}, 5)), Contains("no embedding of the model is sparse"));
 }
 
-// Allocations of ours in one step, after a first one.
+// Returns the program's own allocations in one step, after a first step.
 std::uint64_t allocations_of_a_step(const Graph& graph, const TrainerOptions& options, const OptimiserConfig& config) {
   Trainer trainer(graph, 4, options);
   trainer.arenas().track_rows(true);
@@ -219,7 +219,7 @@ TEST_CASE("a step of LeNet and of ResNet-20 on onednn allocates nothing of ours"
     CHECK(allocations_of_a_step(graph, {}, {}) == 0);
     CHECK(allocations_of_a_step(graph, {.device = "onednn", .dtype = DType::f32}, {}) == 0);
   }
-  CHECK(allocations_of_onednn() > library);  // its own are told from ours
+  CHECK(allocations_of_onednn() > library);  // oneDNN's allocations are told from the program's own
 }
 
 TEST_CASE("the op reports name node, pass and body; profile times each", "[model]") {
@@ -245,7 +245,7 @@ TEST_CASE("mixed precision: activations in halves, weights, gradients, inputs an
     for (const Half half : {Half{DType::f16, 0.02}, Half{DType::bf16, 0.2}})
       for (std::uint64_t layouts : {1, 2, 3}) {
         INFO(name_of(half.dtype) << " layouts " << layouts);
-        // Always the same samples: where rounding moves a maximum or a kink, gradients may differ by anything.
+        // The samples are always the same: where rounding moves a maximum or a kink, gradients may differ by anything.
         const PlainBatch batch = hashed_batch(form_of(graph), 0, 6, 1);
         Trainer exact(graph, 6, {.dtype = DType::f64});
         Trainer mixed(graph, 6, {.dtype = DType::f32, .activations = half.dtype}, make_random_layout_device(layouts));

@@ -1,4 +1,4 @@
-// Recurrent layers in a graph: what they refuse, which sequences have lengths, and states carried between passes.
+// Recurrent layers in a graph: their refusals, the sequences that have lengths, and states carried between passes.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -38,7 +38,7 @@ Graph stack(std::int64_t places, bool carry) {
   return build_layers(layers, text(places));
 }
 
-// Places [first, first + n) of every row of a batch over `places`.
+// Returns places [first, first + n) of every row of a batch over `places`.
 PlainBatch window(const PlainBatch& batch, std::size_t places, std::size_t first, std::size_t n) {
   PlainBatch part{.samples = {}, .labels = {}, .weights = {}};
   part.ids = batch.ids;

@@ -1,4 +1,4 @@
-// Programs that run from recordings give the bits of those that run op by op.
+// Programs run from recordings must give the bits of programs run op by op.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -23,7 +23,7 @@ std::vector<NamedGraph> graphs() {
   return all;
 }
 
-// A step of two micro-batches, the second adding; weights move a little after it.
+// Takes a step of two micro-batches, the second of which adds; weights then move a little.
 std::vector<double> step(Trainer& trainer, std::int64_t number) {
   const PlainBatch batch = hashed_batch(form_of(trainer.graph()), number * 2 * kBatch, 2 * kBatch, 1);
   trainer.set_step(number);
@@ -57,13 +57,13 @@ TEST_CASE("a scalar that changes is a recording of its own, one that always chan
     CHECK(step(replayed, number) == step(plain, number));
   };
   for (std::int64_t number = 0; number < 12; ++number) same_with_scale(number, number < 6 ? 512 : 256);
-  // Forward and backward, first and adding; the backward ones for two scales.
+  // Forward and backward passes, first and adding; backward passes have two scales.
   CHECK(counts.recorded == 6);
   for (std::int64_t number = 12; number < 40; ++number)
     same_with_scale(number, 1 + 0.125 * static_cast<double>(number));
   CHECK(counts.recorded == 6);
   for (std::int64_t number = 40; number < 44; ++number) same_with_scale(number, 512);
-  CHECK(counts.recorded == 8);  // what was not used for long is recorded anew
+  CHECK(counts.recorded == 8);  // recordings that were unused for long are made again
 }
 
 TEST_CASE("recordings are cut where gradients are announced, and hold for any order of announcing or not", "[model]") {

@@ -1,4 +1,4 @@
-// Which rows of a spatial shard's output wait for the neighbours' rows, beside a count row by row.
+// The rows of a spatial shard's output that wait for neighbours' rows, compared with a count row by row.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -15,31 +15,31 @@ using test::random_integers;
 bool is_empty(const WindowPiece& piece) { return piece.y.count() == 0; }
 
 TEST_CASE("the windows of a spatial shard in three pieces, by hand", "[model][space]") {
-  // 3x3 with a row of either neighbour.
+  // A 3x3 window takes a row of either neighbour.
   WindowPieces pieces = window_pieces({.reach = 3, .stride = 1, .first = -1, .outputs = 8, .own = 8, .x = {-1, 9}});
   CHECK(pieces.above == WindowPiece{{0, 1}, {-1, 2}});
   CHECK(pieces.inside == WindowPiece{{1, 7}, {0, 8}});
   CHECK(pieces.below == WindowPiece{{7, 8}, {6, 9}});
-  // With stride 2 nothing comes from below, and nobody of the inside looks at the first row.
+  // With stride 2 nothing comes from below, and no inside window reads the first row.
   pieces = window_pieces({.reach = 3, .stride = 2, .first = -1, .outputs = 4, .own = 8, .x = {-1, 8}});
   CHECK(pieces.above == WindowPiece{{0, 1}, {-1, 2}});
   CHECK(pieces.inside == WindowPiece{{1, 4}, {1, 8}});
   CHECK(is_empty(pieces.below));
-  // A pool at the image's upper edge pads by itself.
+  // A pool at the upper edge of the image pads by itself.
   pieces = window_pieces({.reach = 3, .stride = 2, .first = -1, .outputs = 4, .own = 7, .x = {0, 8}});
   CHECK(is_empty(pieces.above));
   CHECK(pieces.inside == WindowPiece{{0, 3}, {0, 7}});
   CHECK(pieces.below == WindowPiece{{3, 4}, {5, 8}});
-  // One own row, which all windows look past: all at once.
+  // There is one own row, which all windows exceed: all rows are computed at once.
   pieces = window_pieces({.reach = 3, .stride = 1, .first = -1, .outputs = 1, .own = 1, .x = {-1, 2}});
   CHECK(pieces.inside == WindowPiece{{0, 1}, {-1, 2}});
   CHECK((is_empty(pieces.above) && is_empty(pieces.below)));
-  // So too where the last window begins behind a row from below that nobody looks at.
+  // The same happens if the last window begins behind a row from below that no window reads.
   pieces = window_pieces({.reach = 1, .stride = 3, .first = 0, .outputs = 3, .own = 5, .x = {0, 7}});
   CHECK(pieces.inside == WindowPiece{{0, 3}, {0, 7}});
 }
 
-// Output rows that neither miss rows above own ones nor rows below, where such come.
+// Returns the output rows that need no row above or below the own ones, where such rows come.
 std::vector<std::int64_t> inner_rows(const SpatialShardWindows& w) {
   std::vector<std::int64_t> rows;
   for (std::int64_t output = 0; output < w.outputs; ++output) {
@@ -58,13 +58,13 @@ void check_pieces(const SpatialShardWindows& w, std::int64_t& apart) {
     if (is_empty(*piece)) continue;
     CHECK(piece->y.begin == next);
     next = piece->y.end;
-    // Its rows are those of its windows, as far as there are such, and at most a stride less one behind them.
+    // A piece's rows are those of its windows, as far as they exist, and at most a stride less one behind them.
     const std::int64_t begin = w.first + piece->y.begin * w.stride;
     const std::int64_t end = w.first + (piece->y.end - 1) * w.stride + w.reach;
     CHECK(piece->x.begin == std::max(begin, w.x.begin));
     CHECK(piece->x.end >= std::min(end, w.x.end));
     CHECK(piece->x.end <= std::min(end + w.stride - 1, w.x.end));
-    // What comes from a side is all in the piece or not at all.
+    // The rows from one side are all in the piece, or none are.
     CHECK((piece->x.begin >= 0 || piece->x.begin == w.x.begin));
     CHECK((piece->x.end <= w.own || piece->x.end == w.x.end));
   }
@@ -90,7 +90,7 @@ TEST_CASE("the windows of a spatial shard in three pieces: every row once, as ma
     w.first = numbers[3] % (w.reach + 2) - w.reach;
     const std::int64_t end = w.first + (w.outputs - 1) * w.stride + w.reach;
     w.own = std::max<std::int64_t>(1, end - numbers[4] % 4);
-    // Rows come where windows go past own ones, but for what they pad at the image's edges.
+    // Rows come from a neighbour where windows exceed the own ones, except padding at the image's edges.
     w.x.begin = w.first < 0 && numbers[5] % 3 == 0 ? 0 : w.first;
     w.x.end = end > w.own && numbers[6] % 3 == 0 ? w.own : end;
     if (end < w.own && w.own - end < w.stride) w.x.end = w.own;
