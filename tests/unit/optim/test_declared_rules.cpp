@@ -1,4 +1,4 @@
-// What rules and schedules declare (config/traits/rules.hpp) is what the optimiser does with them.
+// The optimiser must do what rules and schedules declare (config/traits/rules.hpp).
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kElems = 19;
 
-// The weights of one parameter after three updates; `nudge` is added to its first gradient.
+// Returns the weights of one parameter after three updates; `nudge` is added to its first gradient.
 std::vector<double> trained(const OptimiserConfig& config, double nudge = 0) {
   const auto device = open_device("reference", {});
   ParameterSet parameters;
@@ -43,7 +43,7 @@ std::set<std::string> keys_of_some(const Table& table) {
   return keys;
 }
 
-// Another value of this key of [optimizer].
+// Returns a config with another value of this key of [optimizer].
 OptimiserConfig with_other(const OptimiserConfig& config, const std::string& name) {
   Config whole;
   whole.optimiser = config;

@@ -1,4 +1,4 @@
-// Every rule over several updates, against what PyTorch's optimisers give from the same weights and gradients.
+// Compares every rule over several updates with PyTorch's optimisers, from the same weights and gradients.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kElems = 15;
 
-// The configs of tests/tools/golden_optimisers.py.
+// Returns the config of this name in tests/tools/golden_optimisers.py.
 OptimiserConfig config_of(const std::string& name) {
   OptimiserConfig config;
   config.rule = name.substr(0, name.find('_'));
@@ -43,7 +43,7 @@ ParameterSet parameters() {
   return set;
 }
 
-// Weights and gradients are exact in binary.
+// Returns the weights after the updates. Initial weights and gradients are exact in binary.
 template <class T>
 std::vector<double> trained(const OptimiserConfig& config, Device& device, DType dtype) {
   Arenas arenas(device, parameters(), dtype);

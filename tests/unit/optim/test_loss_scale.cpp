@@ -1,4 +1,4 @@
-// Scaled losses: the rule of the scale, and that scaling and unscaling change nothing else.
+// Scaled losses: the rule of the scale; scaling and unscaling must change nothing else.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -30,7 +30,7 @@ struct Bench {
     device->to_host(w.data(), arenas.weights_at(0), w.size() * sizeof(double));
     return w;
   }
-  // One update as a strategy does it; the statistic at the end is not scaled.
+  // Takes one update as a strategy does. The statistic at the end is not scaled.
   Optimiser::Verdict step(std::int64_t number, std::vector<double> g) {
     optimiser.begin_step(number, 0.125);
     for (std::size_t i = 0; i < kElems - 2; ++i) g[i] *= optimiser.loss_scale();

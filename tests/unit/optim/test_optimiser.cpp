@@ -9,7 +9,7 @@ using namespace echelon;
 
 namespace {
 
-// Parameters: a (2, decays), b (1), s (1, statistic), c (2, decays).
+// The parameters are a (2, decays), b (1), s (1, statistic), c (2, decays).
 struct Bench {
   explicit Bench(const OptimiserConfig& config) : optimiser(config, arenas) {}
 
@@ -45,7 +45,7 @@ void check_close(const std::vector<double>& found, const std::vector<double>& ex
   }
 }
 
-// A sparse table (5, 2), then a dense b (1).
+// The parameters are a sparse table (5, 2) and a dense b (1).
 struct TableBench {
   explicit TableBench(const OptimiserConfig& config) : optimiser(config, arenas) { arenas.track_rows(true); }
 
@@ -58,8 +58,8 @@ struct TableBench {
     set.add("b", Shape{1}, {}, false);
     return set;
   }
-  // Weights 1; gradients 2 in the marked rows 1 and 4 and in b. Where `stale`, the other rows hold 3: who applies rows
-  // must not see them.
+  // Updates weights of 1 with gradients of 2 in the marked rows 1 and 4 and in b. If `stale`, the other rows hold 3: an
+  // update by rows must not see them.
   std::vector<double> step(bool stale) {
     auto* w = static_cast<double*>(arenas.weights_at(0));
     auto* g = static_cast<double*>(arenas.gradients_at(0));
@@ -90,7 +90,7 @@ TEST_CASE("sparse tables: plain sgd applies marked rows alone, every other rule 
   check_close(TableBench(config).step(true), {1, 1, -.05, -.05, 1, 1, 1, 1, -.05, -.05, 0});
   config.lazy = false, config.weight_decay = 0, config.momentum = 0.5;
   check_close(TableBench(config).step(true), {-.5, -.5, 0, 0, -.5, -.5, -.5, -.5, 0, 0, 0});
-  config.momentum = 0, config.clip_norm = 1;  // the norm sees all rows, of which only the marked ones are not 0
+  config.momentum = 0, config.clip_norm = 1;  // the norm covers all rows, of which only marked ones are not 0
   const double cut = 1 - 0.5 * 2 / (std::sqrt(20.0) + 1e-6);
   check_close(TableBench(config).step(false), {1, 1, cut, cut, 1, 1, 1, 1, cut, cut, cut});
 }
@@ -120,7 +120,7 @@ TEST_CASE("sgd with momentum follows the geometric sum", "[optim]") {
     bench.optimiser.apply({0, 6});
     velocity = 2 * 2.0 * (1 - std::pow(0.5, step + 1));  // g (1 - m^n) / (1 - m)
     w -= 0.1 * velocity;
-    const double s = 2 - std::pow(0.75, step + 1);  // towards 2 from 1
+    const double s = 2 - std::pow(0.75, step + 1);  // moves from 1 towards 2
     check_close(bench.weights(), {w, w, w, s, w, w});
   }
 }
@@ -201,7 +201,7 @@ TEST_CASE("moments that begin at zero in the middle of a run are made up for fro
     OptimiserConfig config;
     config.rule = rule;
     Bench first(config), later(config), forgotten(config);
-    constexpr std::int64_t kBefore = 1000;  // updates by another rule
+    constexpr std::int64_t kBefore = 1000;  // updates made by another rule
     later.optimiser.begin_states(kBefore);
     for (Bench* bench : {&first, &later, &forgotten}) bench->set({1, 2, 3, 4, 5, 6}, {6, 5, 4, 3, 2, 1});
     for (int step = 0; step < 3; ++step)

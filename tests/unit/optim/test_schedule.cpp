@@ -21,7 +21,7 @@ OptimiserConfig config_of(const std::string& schedule) {
 TEST_CASE("a constant rate, after a linear warm-up", "[optim]") {
   OptimiserConfig config = config_of("constant");
   for (std::int64_t step : {0, 1, 99}) CHECK(learning_rate_at(config, step, 10, 100) == 0.8);
-  config.warmup_epochs = 0.4;  // 4 steps of 10
+  config.warmup_epochs = 0.4;  // 4 of 10 steps
   const double expected[] = {0.2, 0.4, 0.6, 0.8, 0.8, 0.8};
   for (std::int64_t step = 0; step < 6; ++step)
     CHECK(learning_rate_at(config, step, 10, 100) == Approx(expected[step]));
@@ -49,7 +49,7 @@ TEST_CASE("cosine schedule from the end of the warm-up to its final factor", "[o
         Approx(0.8 * (0.25 + 0.75 * 0.5 * (1 + std::cos(std::numbers::pi / 4)))));
   CHECK(learning_rate_at(config, 100, 10, 100) == Approx(0.2));
   CHECK(learning_rate_at(config, 120, 10, 100) == Approx(0.2));
-  config.schedule_epochs = 10;  // of whatever run
+  config.schedule_epochs = 10;  // independent of the run's length
   CHECK(learning_rate_at(config, 60, 10, 70) == Approx(0.8 * (0.25 + 0.75 * 0.5)));
 }
 

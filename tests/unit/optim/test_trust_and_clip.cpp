@@ -1,4 +1,4 @@
-// Norms over layers and over everything, and what the states are worth to a run that goes on.
+// Norms over layers and over everything, and the use of the states to a resumed run.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kElems = 41;
 
-// a (17) and c (19) decay, b (3) does not, s (2) is a statistic.
+// The parameters are a (17) and c (19), which decay, b (3), which does not, and s (2), a statistic.
 struct Bench {
   explicit Bench(const OptimiserConfig& given) : config(given), optimiser(given, arenas) {
     set(arenas.weights_at(0), test::random_values(kElems, "weights"));
@@ -31,7 +31,7 @@ struct Bench {
     device->to_host(w.data(), arenas.weights_at(0), w.size() * sizeof(double));
     return w;
   }
-  // One update from these gradients; what the weights moved by.
+  // Takes one update from these gradients; returns how far the weights moved.
   std::vector<double> step(std::int64_t number, const std::vector<double>& g, bool in_parts = true) {
     const std::vector<double> before = weights();
     set(arenas.gradients_at(0), g);
@@ -77,7 +77,7 @@ OptimiserConfig rule(const std::string& name) {
 
 std::vector<double> gradients(int step) { return test::random_values(kElems, "gradient " + std::to_string(step)); }
 
-// Copies what is shown, or writes the copy back.
+// Copies the state that is shown, or writes the copy back.
 struct Copy final : StateVisitor {
   bool loading() const override { return load; }
   void tensor(const StateTensor& tensor) override {
@@ -105,7 +105,7 @@ TEST_CASE("lamb moves each layer by learning rate times its norm", "[optim]") {
     const std::vector<double> g = gradients(step), before = bench.weights(), moved = bench.step(step, g);
     CHECK(norm(moved, 0, 17) == Approx(0.25 * norm(before, 0, 17)).epsilon(1e-12));
     CHECK(norm(moved, 22, 41) == Approx(0.25 * norm(before, 22, 41)).epsilon(1e-12));
-    // A bias takes Adam's own step, which on the first is the gradient's sign.
+    // A bias takes Adam's own step, which at first is the gradient's sign.
     if (step == 0)
       for (std::size_t i = 17; i < 20; ++i) CHECK(moved[i] == Approx(-0.25 * g[i] / (std::fabs(g[i]) + 1e-8)));
   }
@@ -160,7 +160,7 @@ TEST_CASE("the norm to clip by leaves statistics out and does not depend on rang
   config.clip_norm = 0.5;
   Bench bench(config);
   std::vector<double> g = gradients(2);
-  g[20] = 1e6;  // a statistic
+  g[20] = 1e6;  // belongs to a statistic
   bench.set(bench.arenas.gradients_at(0), g);
   std::vector<double> weights_only = g;
   weights_only[20] = weights_only[21] = 0;
@@ -172,10 +172,10 @@ TEST_CASE("the norm to clip by leaves statistics out and does not depend on rang
   const std::vector<double> moved = bench.step(0, g);
   for (std::size_t i = 0; i < 17; ++i) CHECK(moved[i] == Approx(-0.25 * g[i] * 0.5 / (length + 1e-6)));
   for (std::size_t i = 0; i < kElems; ++i) g[i] *= 0.01;
-  const std::vector<double> small = bench.step(1, g);  // below the bound: as it is
+  const std::vector<double> small = bench.step(1, g);  // below the bound, so unchanged
   for (std::size_t i = 0; i < 17; ++i) CHECK(small[i] == Approx(-0.25 * g[i]));
   g[3] = std::nan("");
-  CHECK(std::isnan(bench.step(2, g)[0]));  // never hidden
+  CHECK(std::isnan(bench.step(2, g)[0]));  // NaN is never hidden
 }
 
 TEST_CASE("what a checkpoint holds of each rule carries on to the same bits", "[optim]") {

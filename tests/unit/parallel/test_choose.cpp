@@ -27,7 +27,7 @@ Config config_of(std::int64_t batch, std::int64_t accumulation = 1) {
   return config;
 }
 
-// Two wide dense layers: nearly all of it is weights.
+// Two wide dense layers, whose memory is nearly all weights.
 Graph wide_graph() {
   std::vector<LayerConfig> layers(3);
   layers[0].type = "flatten";
@@ -52,7 +52,7 @@ TEST_CASE("auto: replicas where links cost nothing, the split of least bytes whe
   CHECK(fast.parallel.split == "given");
   CHECK(fast.parallel.pipeline * fast.parallel.tensor * fast.parallel.space == 1);
   CHECK_THAT(fast.report, Contains("auto: data 4, the fastest with no memory limit"));
-  // 1 MiB of weights, 64 samples of 1,034 units.
+  // The weights take 1 MiB; a step has 64 samples of 1,034 units.
   const SplitChoice slow = choose_split(config_of(64), graph, one_host(4), {1000, 0}, costs_of(graph, 1e12, kSlow));
   CHECK(slow.parallel.tensor == 4);
   for (const SplitCandidate& candidate : slow.candidates)
@@ -69,11 +69,11 @@ LayerConfig layer(const std::string& type, std::int64_t units = 0, std::int64_t 
 }
 
 TEST_CASE("auto: four models over four ranks, each with the split that its bytes and FLOPs ask for", "[parallel]") {
-  // 3 kB of weights under 64 x 64 images: gradients cost next to nothing.
+  // With 3 kB of weights and 64 x 64 images, gradients cost next to nothing.
   const Graph images = build_layers({layer("conv", 0, 8), layer("relu"), layer("conv", 0, 8), layer("relu"),
                                      layer("global_avg_pool"), layer("flatten"), layer("dense", 10)},
                                     labelled(Shape{1, 64, 64}, 10));
-  // 4 MiB of weights in four layers that pass on 2 kB a sample.
+  // 4 MiB of weights lie in four layers, which pass on 2 kB per sample.
   const Graph deep = build_layers({layer("dense", 512), layer("relu"), layer("dense", 512), layer("relu"),
                                    layer("dense", 512), layer("relu"), layer("dense", 512)},
                                   labelled(Shape{512}, 512));
@@ -134,7 +134,7 @@ TEST_CASE("auto: without a limit the card's memory is one, and what cannot even 
   CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {1000, 0}, costs),
                     Contains("of a card") && Contains("comes nearest"));
 
-  config = config_of(std::int64_t{1} << 40);  // of activations alone 4 PiB
+  config = config_of(std::int64_t{1} << 40);  // activations alone take 4 PiB
   config.device.kind = "reference";
   costs.card_bytes = 0;
   CHECK_THROWS_AS(choose_split(config, graph, one_host(2), {std::int64_t{1} << 41, 0}, costs), MemoryError);
@@ -153,7 +153,7 @@ TEST_CASE("auto: groups lie on one host, and what config or batch forbid is left
   const SplitChoice over = choose_split(across, graph, two, {1000, 0}, costs);
   CHECK(over.parallel.tensor == 4);
   CHECK(over.parallel.allow_across_nodes);
-  // 6 samples are for 1, 2, 3 or 6 replicas.
+  // 6 samples divide over 1, 2, 3 or 6 replicas.
   const SplitChoice odd = choose_split(config_of(6), graph, one_host(4), {1000, 0}, costs);
   CHECK_THAT(odd.report, Contains("not data 4: batch.global = 6"));
 }
@@ -199,7 +199,7 @@ TEST_CASE("auto: the ranks of a host share its card in the exchange between host
   };
   const Part half = part_of(graph, config.parallel, {}, costs.node_s);
   const double bytes = static_cast<double>(half.graph.parameters().elems()) * sizeof(float);
-  // A ring of two holders: each sends half of its part twice, in a way of which both shards of a host take half.
+  // In a ring of two holders each sends half of its part twice; both shards of a host share the link.
   CHECK(exchange_s({0, 0, 1, 1}, {"a", "b"}) == Approx(2 * 1e-4 + bytes * 2 / 1e8));
   CHECK(exchange_s({0, 0, 0, 0}, {"a"}) == Approx(2 * kFast.latency_s + bytes / kFast.bytes_per_s));
 }
@@ -215,7 +215,7 @@ TEST_CASE("layers are measured piece by piece, by as many ranks as there are", "
   for (int rank = 0; rank < 3; ++rank) {
     const std::vector<double> mine = measure_costs(graph, *device, DType::f32, 4, rank, 3);
     for (std::size_t i = 0; i < mine.size(); ++i) {
-      if (mine[i] > 0) CHECK(together[i] == 0);  // by one rank alone
+      if (mine[i] > 0) CHECK(together[i] == 0);  // only one rank measured it
       together[i] += mine[i];
     }
   }

@@ -1,4 +1,4 @@
-// What a run foretells of the memory of its strategy.
+// Predicted memory of a run's strategy.
 #include <catch2/catch.hpp>
 
 #include "model/build.hpp"
@@ -33,12 +33,12 @@ TEST_CASE("servers in device memory move what they have from the host to the dev
     return std::pair{bytes.host / bytes.weights, bytes.strategy / bytes.weights};
   };
   using enum ServedMemory;
-  // A worker has 3; four workers' messages, the weights: a part on each of 4, of 2, of 2 beside the workers.
+  // A worker has 3 arenas. Messages of four workers and the weights lie on 4 servers, on 2, or on 2 beside the workers.
   CHECK(arenas({}, host, 0, 0) == std::pair(3 + (4 + 1) / 4.0, 0.0));
   CHECK(arenas({}, device, 0, 0) == std::pair(3 + 4 / 4.0, (1 + 1) / 4.0));
   CHECK(arenas({}, device, 0, 2) == std::pair(3 + 4 / 2.0, (1 + 1) / 2.0));
   CHECK(arenas({}, device, 2, 0) == std::pair(3.0, (1 + 1) / 2.0));
-  // A sum, momentum, four copies and mean squares, which all ranks have whole on the host too.
+  // A sum, momentum, four copies and mean squares come on top; on the host all ranks have the momentum whole too.
   AsynchronousKeys keys{.soft = 2, .states = AsyncStates::server};
   keys.delay_compensation = 0.1, keys.compensation_decay = 0.9;
   CHECK(arenas(keys, host, 0, 2) == std::pair(1 + 3 + (4 + 8) / 2.0, 0.0));

@@ -14,7 +14,7 @@ LayerConfig dense(std::int64_t units) {
   return layer;
 }
 
-// 300 features, then 2,000 units and 10 classes.
+// The model has 300 features, then 2,000 units and 10 classes.
 std::vector<LayerTraffic> traffic(int ranks, double samples) {
   LayerConfig flatten;
   flatten.type = "flatten";
@@ -29,12 +29,12 @@ TEST_CASE("a dense layer sends less in shards where its weights outnumber the fe
   REQUIRE(four.size() == 2);
   CHECK(four[0].weights == 301 * 2000);
   CHECK(four[0].replica_bytes == Approx(2 * 0.75 * 301 * 2000 * 4));
-  // 300 inputs and a quarter of 2,000 outputs to and from 3 others, for 8 samples: forwards and backwards.
+  // 300 inputs and a quarter of 2,000 outputs travel to and from 3 others for 8 samples, forwards and backwards.
   CHECK(four[0].shard_bytes == Approx(2 * 3 * 8 * (300 + 500) * 4));
   CHECK(four[0].shards_send_less());
   CHECK(four[1].weights == 2001 * 10);
   CHECK_FALSE(four[1].shards_send_less());
-  // W > b k (x + y / k): equality at 602,000 / 3,200 samples.
+  // Shards send less if W > b k (x + y / k); both are equal at 602,000 / 3,200 samples.
   CHECK(traffic(4, 188)[0].shards_send_less());
   CHECK_FALSE(traffic(4, 189)[0].shards_send_less());
 }

@@ -21,7 +21,7 @@ ParallelConfig split(std::int64_t pipeline, std::int64_t tensor, bool across = f
 const std::vector<std::string> kTwoHosts = {"n1", "n2"};
 
 TEST_CASE("ranks are seats of a mesh, each once, groups on one host", "[parallel][mesh]") {
-  // However the launcher dealt the ranks out.
+  // The launcher may have dealt out the ranks in any way.
   for (const std::vector<int>& hosts :
        {std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1}, {0, 1, 0, 1, 0, 1, 0, 1}, {0, 1, 1, 0, 1, 0, 0, 1}})
     for (const auto& [pipeline, tensor] : {std::pair{2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {1, 1}}) {

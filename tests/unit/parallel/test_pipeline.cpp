@@ -22,7 +22,7 @@ double slowest(const std::vector<int>& stages, const std::vector<double>& costs)
   return *std::max_element(sums.begin(), sums.end());
 }
 
-// By trying every way to cut.
+// Finds the least slowest stage by trying every way to cut.
 double least_slowest(const std::vector<double>& costs, std::size_t begin, int stages) {
   if (stages == 1) return std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(begin), costs.end(), 0.0);
   double best = INFINITY, head = 0;
@@ -55,7 +55,7 @@ TEST_CASE("of equally dear stages those are chosen that send least", "[parallel]
   const std::vector<int> of = assign_stages(graph, nothing, 2);
   const std::vector<Cut> cuts = cuts_between(graph, of);
   REQUIRE(cuts.size() == 1);
-  CHECK(cuts[0].shape.elems() <= 5);  // behind the pool or the last layer, not in the middle of a residual block
+  CHECK(cuts[0].shape.elems() <= 5);  // cuts lie behind the pool or the last layer, not inside a residual block
 }
 
 TEST_CASE("impossible numbers of stages are refused", "[parallel][stages]") {
@@ -78,7 +78,7 @@ TEST_CASE("a value crosses once for each stage that reads it", "[parallel][pipel
   REQUIRE(cuts.size() == 3);
   CHECK(cuts[0].value == "bent");
   CHECK(cuts[0].to == 1);
-  CHECK(cuts[1].value == "bent");  // skips a stage
+  CHECK(cuts[1].value == "bent");  // this value skips a stage
   CHECK(cuts[1].from == 0);
   CHECK(cuts[1].to == 2);
   CHECK(cuts[2].value == "norm2");
@@ -117,7 +117,7 @@ TEST_CASE("schedules run every pass once, backwards after forwards, and hold wha
   CHECK(bubble_share(1, 3) == 0);
 }
 
-// Every stage runs its passes in order, each taking one unit of time, as soon as what it needs is there.
+// Every stage runs its passes in order, each in one unit of time, as soon as its inputs exist.
 double bubble_of(const std::string& schedule, int stages, int m) {
   std::vector<std::vector<Pass>> all;
   for (int s = 0; s < stages; ++s) all.push_back(pipeline_passes(schedule, stages, s, m));

@@ -23,7 +23,7 @@ TEST_CASE("rows are cut at multiples of the strides, windows reach as far over e
       {{3, 1, 1}, {0, 3, 8}, 8, {0, 3, 8}},    // 3x3
       {{3, 2, 1}, {0, 3, 8}, 15, {0, 6, 15}},  // with stride 2
       {{1, 2, 0}, {0, 3, 8}, 16, {0, 6, 16}},  // the shortcut beside it
-      {{2, 2, 0}, {0, 3, 8}, 17, {0, 6, 17}},  // a pool that leaves a row over
+      {{2, 2, 0}, {0, 3, 8}, 17, {0, 6, 17}},  // a pool that leaves one row over
       {{7, 2, 3}, {0, 3, 8}, 16, {0, 6, 16}},  // a stem
       {{5, 1, 0}, {0, 3, 8}, 12, {0, 5, 12}},  // no padding
       {{5, 1, 2}, {0, 1, 2}, 2, {0, 1, 2}},
@@ -62,7 +62,7 @@ TEST_CASE("spatial shards have the same cuts, and the first counts what all comp
     CHECK(own.stages.size() == own.graph.nodes().size());
     CHECK(own.graph.parameters().elems() == graph.parameters().elems());
     const std::vector<ArenaRange> elsewhere = counted_elsewhere(own.graph, plan.names());
-    CHECK(elsewhere.size() == 2 + 4);  // the head's weight and bias, statistics of two norms
+    CHECK(elsewhere.size() == 2 + 4);  // weight and bias of the head, statistics of two norms
   }
   for (const std::vector<Cut>& all : cuts) {
     REQUIRE(all.size() == cuts[0].size());

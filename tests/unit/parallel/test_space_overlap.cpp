@@ -1,4 +1,4 @@
-// The order of a spatial shard's ops: what travels beside which rows.
+// The order of a spatial shard's ops: which rows are computed while halos travel.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
@@ -29,12 +29,12 @@ std::int64_t rows_of(const Dims& dims) {
   return std::get<ConvDims>(dims).P();
 }
 
-// What the node called "window" does in one direction: "s" sends, "r" receives, a number: computes so many rows of its
-// output or their gradients.
+// Events of the node "window" in one direction: "s" sends, "r" receives, a number computes that many rows of its output
+// or of their gradients.
 struct Order {
   std::vector<std::string> events;
-  std::int64_t rows = 0;  // of the output
-  bool relu = false;      // the window is a max pool that holds one
+  std::int64_t rows = 0;  // rows of the output
+  bool relu = false;      // the window is a max pool with a relu inside
 };
 
 Order order_of(const Graph& graph, int spatial_shard, bool backward, Device& device) {
@@ -67,12 +67,12 @@ struct Row {
   Events forward, backward;
 };
 
-// 9 rows of output, 3 a spatial shard.
+// Each case has 9 rows of output, 3 per spatial shard.
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = {
       {{"conv", 3, 1, 1, 9}, 1, {"s", "s", "1", "r", "1", "r", "1"}, {"1", "s", "1", "s", "1", "r", "r"}},
       {{"conv", 3, 2, 1, 9}, 1, {"s", "2", "r", "1"}, {"1", "s", "2", "r"}},
-      {{"conv", 3, 2, 1, 9}, 0, {"s", "3"}, {"3", "r"}},  // the padding is no wait
+      {{"conv", 3, 2, 1, 9}, 0, {"s", "3"}, {"3", "r"}},  // padding causes no wait
       {{"conv", 5, 2, 2, 9}, 1, {"s", "s", "1", "r", "1", "r", "1"}, {"1", "s", "1", "s", "1", "r", "r"}},
       {{"conv", 5, 3, 2, 9}, 1, {"s", "s", "1", "r", "1", "r", "1"}, {"1", "s", "1", "s", "1", "r", "r"}},
       {{"max_pool", 3, 2, 1, 9}, 1, {"s", "2", "r", "1"}, {"1", "s", "2", "r"}},

@@ -24,7 +24,7 @@ LayerConfig layer(const std::string& type, std::int64_t units, std::vector<std::
   return config;
 }
 
-// An embedding, so many LSTMs, a dense layer and the loss, for texts of so many steps.
+// Builds an embedding, `lstms` LSTMs, a dense layer and the loss, for texts of `steps` steps.
 Graph stack(int lstms, std::int64_t steps) {
   std::vector<LayerConfig> layers(static_cast<std::size_t>(lstms), layer("lstm", 4));
   layers.insert(layers.begin(), layer("embedding", 3));
@@ -58,7 +58,7 @@ TEST_CASE("time is cut chunk by chunk, and chunks share parameters", "[parallel]
   CHECK(graph.parameters().elems() == whole.parameters().elems());
   CHECK(graph.nodes()[2].parameters == graph.nodes()[6].parameters);
   CHECK(graph.nodes()[6].owner == 2);
-  // The second chunk takes the states of the first.
+  // The second chunk begins with the states of the first.
   const auto value = [&](ValueId id) { return graph.values()[static_cast<std::size_t>(id)]; };
   const Node& second = graph.nodes()[6];
   REQUIRE(second.inputs.size() == 3);
@@ -127,7 +127,7 @@ TEST_CASE("layers that cannot be split in time are refused by name", "[parallel]
   CHECK_THROWS_WITH(cut_time(reversed, {0, 0, 0, 0}, 2), Contains("not reverse"));
 }
 
-// A stage's nodes, forward then backward for each pass: it computes, gives to a cut, or waits for what another gave.
+// An event of a stage, forward or backward: it computes, gives a value to a cut, or waits for another stage's value.
 struct Event {
   enum class Kind { computes, gives, waits } kind = Kind::computes;
   int cut = 0, micro = 0;
@@ -137,7 +137,7 @@ struct Event {
 
 int cut_of(const Node& node) { return std::stoi(node.layer->attributes().substr(4)); }
 
-// Recurrent layers take one unit of time a chunk forward and two backward, everything else none.
+// Recurrent layers take one unit of time per chunk forward and two backward; all other layers take none.
 std::vector<Event> events(const Graph& part, const std::vector<Pass>& passes) {
   std::vector<Event> all;
   for (const Pass& pass : passes) {
@@ -159,7 +159,7 @@ struct Busy {
   double begin, end;
 };
 
-// When each stage computes, where what travels takes no time.
+// Returns when each stage computes if transfers take no time.
 std::vector<std::vector<Busy>> timeline(const std::vector<std::vector<Event>>& stages) {
   std::vector<std::vector<Busy>> busy(stages.size());
   std::vector<std::size_t> next(stages.size());
@@ -186,7 +186,7 @@ std::vector<std::vector<Busy>> timeline(const std::vector<std::vector<Event>>& s
 }
 
 std::vector<std::vector<Busy>> timeline_of(const std::string& schedule, int p, int m, int chunks) {
-  const Graph whole = stack(p, 2 * chunks);  // a stage each
+  const Graph whole = stack(p, 2 * chunks);  // one LSTM per stage
   std::vector<double> costs(whole.nodes().size());
   for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = whole.nodes()[i].layer->kind() == "lstm" ? 1 : 0;
   const ChunkedGraph cut = cut_time(whole, time_chunk_stages(whole, costs, p), chunks);
@@ -213,8 +213,8 @@ TEST_CASE("active stages of a time-chunk pipeline: 1, 2, .. p stages, then all, 
       const int ticks = chunks + p - 1;
       for (int tick = 0; tick < ticks; ++tick) {
         const int wanted = std::min({tick + 1, p, ticks - tick});
-        CHECK(active_at(busy, tick + 0.5) == wanted);            // forward, a unit each
-        CHECK(active_at(busy, ticks + 2 * tick + 1) == wanted);  // backward, two
+        CHECK(active_at(busy, tick + 0.5) == wanted);            // forward: one unit each
+        CHECK(active_at(busy, ticks + 2 * tick + 1) == wanted);  // backward: two units each
       }
     }
 }

@@ -1,4 +1,4 @@
-// The exchange beside back-propagation: by hand, and against the plans of all buckets together on virtual time.
+// The exchange beside back-propagation, by hand and compared with the plans of all buckets together on virtual time.
 #include <catch2/catch.hpp>
 
 #include "comm/collective/algorithms.hpp"
@@ -23,11 +23,11 @@ TEST_CASE("each dependent message of the urgent one waits for a message of the o
                         .priority = priority,
                         .stages = {{.card = 0, .busy_s = busy_s, .latency_s = 0, .hops = hops, .piece_s = piece_s}}};
   };
-  // 3 messages wait for 2 s each, in which the card works on the other.
+  // 3 messages wait for 2 s each, while the card works on the other transfer.
   CHECK(ends_of({transfer(0, 2, 20, 1, 2), transfer(5, 1, 3, 3, 1)}, true) == std::vector<double>{23, 5 + 6 + 3});
-  // The other ends before.
+  // The other transfer ends earlier.
   CHECK(ends_of({transfer(0, 2, 9, 1, 2), transfer(5, 1, 3, 3, 1)}, true) == std::vector<double>{9, 12});
-  // None is urgent; another comes meanwhile, to another card.
+  // Without priorities nobody overtakes; a third transfer, to another card, starts meanwhile.
   CHECK(ends_of({transfer(0, 2, 20, 1, 2), transfer(5, 1, 3, 3, 1)}, false) == std::vector<double>{20, 23});
   CardTransfer beside = transfer(6, 1, 1, 1, 1);
   beside.stages[0].card = 1;
@@ -49,7 +49,7 @@ TEST_CASE("stages on cards of their own overlap", "[planner]") {
 
 TEST_CASE("periods of the three overlaps by hand", "[planner]") {
   const StepShape shape{.before_s = 1, .forward_s = 10, .backward_s = 20, .optimiser_s = 2};
-  // Two buckets: the last layer's ready at once and read last, the first layer's the other way round; 8 s each.
+  // The last layer's bucket is ready first and needed last, the first layer's the other way round; each takes 8 s.
   const std::vector<OverlapBucket> buckets = {{.ready = 0.5, .needed = 0.5, .share = 0.5, .stages = {{0, 8, 0}}},
                                               {.ready = 1, .needed = 0, .share = 0.5, .stages = {{0, 8, 0}}}};
   CHECK(period_s(shape, buckets, Waits::none, false) == Approx(20 + 16 + 1 + 1 + 10));
@@ -58,7 +58,7 @@ TEST_CASE("periods of the three overlaps by hand", "[planner]") {
   const std::vector<OverlapBucket> slow = {{.ready = 0.5, .needed = 0.5, .share = 0.5, .stages = {{0, 30, 0}}},
                                            {.ready = 1, .needed = 0, .share = 0.5, .stages = {{0, 8, 0}}}};
   // First come, first served: bucket 0 until 40, bucket 1 until 48. By priority: bucket 1 from 20 to 28, bucket 0 until
-  // 48: forward of the first layers goes on beside it.
+  // 48, while the first layers' forward pass goes on.
   CHECK(period_s(shape, slow, Waits::layers, false) == Approx(48 + 1 + 5 + 1 + 5));
   CHECK(period_s(shape, slow, Waits::layers, true) == Approx(48 + 1 + 5));
   CHECK(period_s(shape, {}, Waits::layers, true) == Approx(31));

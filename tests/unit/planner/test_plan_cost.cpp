@@ -1,4 +1,4 @@
-// The closed forms against the plans themselves on virtual time, where both can be computed.
+// Compares the closed forms with the plans themselves on virtual time, where both can be computed.
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -18,7 +18,7 @@ const Network kNetworks[] = {
 };
 constexpr std::int64_t kElems[] = {1000, 65536, 450'007};
 
-// Largest error of `predicted` over networks and sizes.
+// Checks the largest error of `predicted` over networks and sizes.
 template <class Predicted>
 void check(const std::string& algorithm, int ranks, double most, const Predicted& predicted, int ranks_a_host = 1) {
   for (const Network& network : kNetworks)
@@ -36,7 +36,7 @@ double closed(const Collective& what, const RankPlacement& placement, const Netw
   return closed_cost(what, placement, network).time_s;
 }
 
-// Drawn alike between the bounds on a scale of logarithms.
+// Draws uniformly between the bounds on a logarithmic scale.
 class Draws {
  public:
   explicit Draws(const char* name) : random_(1, name) {}
@@ -128,7 +128,7 @@ TEST_CASE("messages that leave an over-subscribed switch are slower", "[planner]
     network.hosts_per_switch = 4, network.uplink_bytes_per_s = network.between.bytes_per_s;  // 4:1
     const double tight = simulated_s(what, placement, network), tight_closed = closed(what, placement, network);
     INFO(algorithm);
-    if (algorithm == "ring") {  // one message a round leaves each switch
+    if (algorithm == "ring") {  // each switch sends one message a round
       CHECK(tight == Approx(flat).epsilon(0.02));
       CHECK(tight_closed == flat_closed);
     } else {

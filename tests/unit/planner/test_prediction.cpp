@@ -1,4 +1,4 @@
-// Descriptions are strict, strategies answer sensibly, and what follows from a forecast is what its definitions say.
+// Descriptions are parsed strictly, strategies give sensible answers, and forecasts follow from their definitions.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -105,7 +105,7 @@ TEST_CASE("a described step", "[planner]") {
   const StepModel step = described_step("samples=32,forward_ms=10,backward_ms=20,optimizer_ms=3,jitter=0.1", 64);
   CHECK(step.samples == 32);
   CHECK(step.total_s() == Approx(0.033));
-  CHECK(step.of_samples(16).total_s() == Approx(0.018));  // the optimiser's time stays
+  CHECK(step.of_samples(16).total_s() == Approx(0.018));  // the optimiser's time stays the same
   const StepModel rate = described_step("samples_per_s=100", 50);
   CHECK(rate.forward_s == Approx(0.5 / 3));
   CHECK(rate.total_s() == Approx(0.5));
@@ -143,7 +143,7 @@ TEST_CASE("a step measured in a run's rows", "[planner]") {
   CHECK(step.samples == 16);
   CHECK(step.forward_s == Approx(0.03));
   CHECK(step.optimiser_s == Approx(0.01));
-  CHECK(step.total_s() == Approx(0.11).epsilon(0.02));  // without exchange; what the row leaves over is `other`
+  CHECK(step.total_s() == Approx(0.11).epsilon(0.02));  // without exchange; `other` is what the row leaves over
   CHECK(step.variation.measured_steps() == 20);
   std::ofstream(folder / "metrics.jsonl") << "{\"type\":\"step\",\n";
   CHECK_THROWS_AS(measured_step(run), DataError);

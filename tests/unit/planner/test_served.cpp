@@ -1,4 +1,4 @@
-// Parameter servers: the formulas against the very machines on virtual time.
+// Parameter servers: compares the formulas with the real machines on virtual time.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -25,7 +25,7 @@ struct Scene {
   Config config;
   Workload work = even_work(8'000'000, 4);
   StepModel step;
-  // 1 Gbit/s, hardly any latency, so that bytes and waits decide.
+  // 1 Gbit/s with hardly any latency, so that bytes and waits decide.
   Network network{.inside = {2e-6, 5e9}, .between = {2e-6, 1.18e8}, .add_bytes_per_s = 1e12};
 
   Scene(const std::string& strategy, double compute_s, double jitter = 0) {
@@ -33,7 +33,7 @@ struct Scene {
     step.forward_s = compute_s / 3, step.backward_s = 2 * compute_s / 3;
     step.variation = Variation::lognormal(jitter, 0);
   }
-  // Formula over simulation.
+  // Returns the formula's time over the simulated time.
   double ratio(int replicas) {
     PlanPricer pricer(network, 1);
     const StrategySetting setting{.config = config, .work = work, .step = step, .pricer = pricer};
@@ -49,8 +49,8 @@ struct Scene {
 
 }  // namespace
 
-// Without priorities a card serves in order: 1 %, whatever is drawn. An urgent bucket waits for what has left, a
-// message or 2 ms of them, of which the formula knows the message.
+// Without priorities a card serves in order, and the formula is within 1 % for all draws. An urgent bucket waits for
+// what has already left, one message or 2 ms of messages; the formula counts one message.
 TEST_CASE("servers inside the workers: machines take as long as their formula", "[planner]") {
   for (const char* strategy : {"server", "asynchronous", "stale_synchronous"}) {
     const HashRng random(1, strategy);

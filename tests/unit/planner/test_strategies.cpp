@@ -1,4 +1,4 @@
-// Strategies without servers: their formulas against their machines and plans on virtual time, and against plain draws.
+// Strategies without servers: their formulas against their machines and plans on virtual time, and plain draws.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-// The slowest of k, against draws and against what is known of order statistics.
+// The slowest of k, compared with draws and with known order statistics.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -9,7 +9,7 @@ using namespace echelon;
 
 namespace {
 
-// Mean of the largest of k factors over many draws.
+// Returns the mean of the largest of k factors over many draws.
 double drawn_largest(const Variation& variation, int k, int times) {
   const HashRng random(7, "largest");
   double sum = 0;
@@ -39,7 +39,7 @@ TEST_CASE("the slowest of k replicas is that of draws", "[planner]") {
       const Variation variation = Variation::lognormal(jitter, 0);
       CHECK(variation.largest_of(k) == Approx(drawn_largest(variation, k, 4000)).epsilon(0.01 * (1 + jitter)));
     }
-  // 1 + sigma / sqrt(pi) of two, 1 + 1.03 sigma of four, 3.24 of 1000 for a small sigma (tables of Harter 1961).
+  // For a small sigma: 1 + sigma / sqrt(pi) of two, 1 + 1.03 sigma of four, 3.24 of 1000 (tables of Harter 1961).
   const Variation small = Variation::lognormal(0.001, 0);
   CHECK((small.largest_of(2) - 1) / 0.001 == Approx(0.5642).epsilon(0.02));
   CHECK((small.largest_of(4) - 1) / 0.001 == Approx(1.0294).epsilon(0.02));
@@ -60,12 +60,12 @@ TEST_CASE("a measured step keeps its distribution", "[planner]") {
   const Variation measured = Variation::measured(seconds), true_one = Variation::lognormal(0.1, 0);
   CHECK(measured.jitter() == Approx(0.1).epsilon(0.02));
   for (const int k : {2, 8, 64}) CHECK(measured.largest_of(k) == Approx(true_one.largest_of(k)).epsilon(0.01));
-  CHECK(measured.largest_of(2000) > measured.largest_of(400));  // beyond what was measured
+  CHECK(measured.largest_of(2000) > measured.largest_of(400));  // beyond the measured range
   CHECK(measured.largest_of(2000) == Approx(true_one.largest_of(2000)).epsilon(0.05));
   CHECK(measured.in_place(1, 9) < 1);
   CHECK(measured.in_place(9, 9) == Approx(true_one.in_place(9, 9)).epsilon(0.01));
   CHECK(!Variation::measured({1, 2, 3}).varies());
-  // One step in a hundred takes thrice as long: seldom seen by one, nearly always by 500.
+  // One step in a hundred takes three times as long: one rank seldom sees it, 500 ranks nearly always.
   std::vector<double> hiccups(200, 1.0);
   hiccups[10] = hiccups[150] = 3;
   CHECK(Variation::measured(hiccups).largest_of(500) > 2.5);

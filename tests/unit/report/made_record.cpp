@@ -10,7 +10,7 @@
 namespace echelon::test {
 namespace {
 
-// Normal scores of mean 0 and standard deviation 1 (n - 1 in the denominator), in the order of the stream.
+// Returns normal scores of mean 0 and standard deviation 1 (n - 1 in the denominator), in the order of the stream.
 std::vector<double> scores(int n, const HashRng& stream) {
   std::vector<double> z;
   for (int i = 0; i < n; ++i) z.push_back(student_quantile((i + 0.5) / n, std::numeric_limits<double>::infinity()));

@@ -1,5 +1,5 @@
-// Studies made up repetition by repetition, without a run: the record from which a verdict follows, with a truth that
-// is known because it was put there.
+// Studies made up repetition by repetition, without runs: the record from which a verdict follows, with a truth that is
+// known because the test put it there.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace echelon::test {
 
-// A setting whose repetitions have exactly these means. Their noise is a set of normal scores in an order of its own
-// for each setting and figure, so that the mean of n repetitions is the stated one and its spread the stated noise.
+// A setting whose repetitions have exactly these means. Their noise is a set of normal scores, in an order of its own
+// for each setting and figure, so that n repetitions have the stated mean and the stated spread.
 class Made {
  public:
   explicit Made(int ranks, std::string label = "") : ranks_(ranks), label_(std::move(label)) {}
   Made& rate(double samples_per_s, double noise = 0.01);  // noise: relative
   Made& accuracy(double mean, double noise = 0.002);      // noise: absolute
   Made& loss(double mean, double noise = 0.01);
-  Made& seconds(double to_goal, double noise = 0.01);  // relative
-  Made& reached(int repetitions);                      // of all; the last ones did not
-  Made& diverged(int repetitions);                     // the first ones
-  Made& failed(int repetitions);                       // the first ones
-  Made& repetitions(int n);                            // fewer than the study's
-  Made& samples(double trained);                       // 60,000 where not told
+  Made& seconds(double to_goal, double noise = 0.01);  // noise: relative
+  Made& reached(int repetitions);                      // number that reached the goal; the last ones did not
+  Made& diverged(int repetitions);                     // number of the first ones that did
+  Made& failed(int repetitions);                       // number of the first ones that did
+  Made& repetitions(int n);                            // fewer than the study has
+  Made& samples(double trained);                       // 60,000 where not set
   Made& hosts(int n);
   Made& servers(int n);
   Made& codec(std::string name);
@@ -44,12 +44,12 @@ class Made {
   std::vector<Evaluation> curve_;
 };
 
-struct Asked {  // beside the settings
+struct Asked {  // the study's settings apart from its cells
   GoalConfig goal = {};
   CostConfig cost = {};
   StudyRules rules = {};
   std::vector<ControlRate> controls = {};
-  std::vector<double> machine = {};  // by round: the factor of all rates and, inverted, of all times; none: 1
+  std::vector<double> machine = {};  // by round: factor of all rates, and inverse factor of all times; empty: 1
 };
 
 Evidence made_record(int repetitions, const std::vector<Made>& settings, const Asked& asked = {});

@@ -14,7 +14,7 @@
 
 namespace echelon::test {
 
-// A run of 11 steps of 64 samples: on one rank 8 ms of compute a step, 1 ms of the optimiser and 1 ms else.
+// A run of 11 steps of 64 samples; beside compute and exchange a step has 1 ms of the optimiser and 1 ms of other work.
 inline LabelledRun made(const std::string& label, int ranks, double compute_s, double exchange_s,
                         double accuracy = 0.9) {
   LabelledRun made{.label = label, .run = {}};
@@ -58,7 +58,7 @@ inline std::string all_lines(const StudyVerdict& verdict) {
   return text;
 }
 
-// Five rounds, in which the machine is a little slower or faster, and each run a little apart from that.
+// Repeats the runs in five rounds, in which the machine is a little slower or faster, and each run varies a little.
 inline std::vector<LabelledRun> repeated(const std::vector<LabelledRun>& runs) {
   std::vector<LabelledRun> all;
   for (int round = 1; round <= 5; ++round)
@@ -72,8 +72,8 @@ inline std::vector<LabelledRun> repeated(const std::vector<LabelledRun>& runs) {
   return all;
 }
 
-// Writes evaluations after each epoch, of 10 steps and 100 s where not told otherwise, and of a test half way through
-// the second.
+// Writes an evaluation after each epoch, which has 10 steps and takes 100 s by default, and a test half way through the
+// second epoch.
 inline std::string write_metrics(const TempFolder& folder, const std::string& name, const std::vector<double>& accuracy,
                                  int steps = 10, double seconds = 100) {
   const std::string attempt = folder / (name + "/01");

@@ -1,4 +1,4 @@
-// Rates of steps as they are on real machines, made up.
+// Made-up rates of steps with the noise of real machines.
 #pragma once
 
 #include <cmath>
@@ -11,10 +11,10 @@ namespace echelon::test {
 
 struct Noise {
   double level = 1000;  // samples/s
-  double steps = 0.05;  // standard deviation between steps, relative
+  double steps = 0.05;  // relative standard deviation between steps
   double memory = 0.7;  // autocorrelation at lag 1 (AR(1))
-  double attempts = 0;  // standard deviation between attempts, relative
-  double stalls = 0;    // part of the steps that take five times as long
+  double attempts = 0;  // relative standard deviation between attempts
+  double stalls = 0;    // share of steps that take five times as long
   std::size_t count = 300;
 };
 

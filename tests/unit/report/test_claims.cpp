@@ -40,7 +40,7 @@ ClaimWord word_of(const ClaimTest& test, const std::vector<ClaimCell>& cells,
   return judge_claim(claim_with(test, instrument), cells).word;
 }
 
-// Five seeds of two settings, the second `factor` times the first, with a noise of 1 %.
+// Makes seeds of two settings, the second `factor` times the first, with this relative noise.
 std::vector<ClaimCell> noisy(double factor, double noise, std::uint64_t seeds) {
   std::mt19937_64 random(static_cast<std::uint64_t>(1000 * factor) + seeds);
   std::normal_distribution<double> normal(0, noise);
@@ -145,7 +145,7 @@ TEST_CASE("with noise the interval decides", "[report][claims]") {
 }
 
 TEST_CASE("a wrong assertion is confirmed in at most 5 of 100 studies", "[report][claims]") {
-  // The true ratio is 1: "above 1" and "below 1" are both false or undecided, each confirmed in 2.5 % at most.
+  // The true ratio is 1: "above 1" and "below 1" are both false or undecided; each may be confirmed in 2.5 % at most.
   ClaimTest above = {.kind = TestKind::ratio, .figure = "bytes", .of = {"variant=b"}, .over = {"variant=a"}};
   above.at_least = 1.0;
   int confirmed = 0;
@@ -159,7 +159,7 @@ TEST_CASE("a wrong assertion is confirmed in at most 5 of 100 studies", "[report
         cells.push_back(cell({{"variant", variant}}, seed, std::exp(normal(random))));
     confirmed += word_of(above, cells, Instrument::real) == ClaimWord::confirmed;
   }
-  // 2.5 % of 2,000 is 50, with a standard deviation of 7: six of them either way.
+  // 2.5 % of 2,000 is 50, with a standard deviation of 7; six of them are allowed in either direction.
   CHECK(confirmed > 8);
   CHECK(confirmed < 92);
 }
@@ -209,7 +209,7 @@ TEST_CASE("several assertions are confirmed, refuted or in part", "[report][clai
 }
 
 TEST_CASE("adjusted p by Benjamini and Hochberg", "[report][claims]") {
-  // The example of their paper, table 1: the first four of fifteen are found at 5 %.
+  // The example is from table 1 of their paper: the first four of fifteen are found at 5 %.
   const std::vector<double> p = {0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344,
                                  0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000};
   const std::vector<double> after = adjusted_p(p);

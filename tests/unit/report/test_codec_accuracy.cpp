@@ -1,4 +1,4 @@
-// What a codec costs in accuracy, as reports warn of it.
+// The accuracy that a codec costs, as reports warn of it.
 #include <catch2/catch.hpp>
 
 #include "report/scaling.hpp"
@@ -28,7 +28,7 @@ TEST_CASE("a codec that costs more than a point of accuracy is warned of", "[rep
   write("halves", {0.895, 0.905, 0.945}, halves);  // half a point below
   write("sparse", {0.845, 0.855, 0.89}, sparse);   // 5.5, 5.5 and 6 points below
   write("topk", {0.95, 0.91, 0.84}, topk);         // 2 points below in the mean, above with one seed
-  write("fewer", {0.8888}, fewer, 4);              // beside the same seed on 2 ranks, one pair
+  write("fewer", {0.8888}, fewer, 4);              // compared with the same seed on 2 ranks: one pair
   write_attempt(folder / "batch/01", {.ranks = 2, .global = 128, .accuracy = 0.5, .exchange = sparse});
   write_attempt(folder / "paced/01", {.ranks = 2, .paced = true, .accuracy = 0.1, .exchange = sparse});
   const ScalingReport report = make_scaling(read_runs({folder.path()}));
@@ -38,7 +38,7 @@ TEST_CASE("a codec that costs more than a point of accuracy is warned of", "[rep
   CHECK(report.warnings[0] ==
         "codec threshold (density 0.001, after 188 steps) on 4 ranks has 3.12 points less test accuracy (by 1 pair "
         "of seeds, which show nothing): 88.88 % (1 seed) beside 92.00 % (3 seeds) without a codec after 345 steps");
-  // t(2; 0.975) = 4.303 times 0.289 / sqrt(3) about the mean of 5.667.
+  // The bound is t(2; 0.975) = 4.303 times 0.289 / sqrt(3) about the mean of 5.667.
   CHECK(report.warnings[1] ==
         "codec threshold (density 0.01) on 2 ranks costs 5.67 points of test accuracy (95 % interval 4.95 to 6.38): "
         "86.33 % (3 seeds) beside 92.00 % (3 seeds) without a codec after 345 steps");
@@ -57,7 +57,7 @@ TEST_CASE("a codec is compared with runs on as many ranks where there are any", 
   CHECK(make_scaling(read_runs({folder.path()})).warnings.empty());
   write_attempt(folder / "b/03", {.ranks = 3, .accuracy = 0.93, .seed = 2, .exchange = sparse});
   const auto warnings = make_scaling(read_runs({folder.path()})).warnings;
-  REQUIRE(warnings.size() == 1);  // beside both runs without a codec: 94.5 %
+  REQUIRE(warnings.size() == 1);  // compared with both runs without a codec: 94.5 %
   CHECK(warnings[0].find("on 3 ranks has 1.50 points less") != std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// `echelon compare` on attempts made up: false alarms, regressions found, refusals, files.
+// `echelon compare` on made-up attempts: false alarms, regressions found, refusals, files.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -25,12 +25,12 @@ void write_steps(const std::string& attempt, const std::vector<double>& rates) {
   write_file_whole(attempt + "/metrics.jsonl", rows);
 }
 
-// Attempts of one side, in <folder>/<side>/01 ..
+// Writes the attempts of one side into <folder>/<side>/01 ..
 void write_side(const std::string& folder, int attempts, const Noise& noise, std::uint64_t seed, Written run = {}) {
   for (int i = 0; i < attempts; ++i) {
     const std::string attempt = fmt::format("{}/{:02}", folder, i + 1);
     const std::vector<double> rates = noisy_rates(noise, seed * 100 + static_cast<std::uint64_t>(i));
-    // As a run that makes as many samples in each step, over the time of all: the harmonic mean.
+    // A run makes equally many samples in each step, so its rate over the whole time is the harmonic mean.
     double seconds = 0;
     for (const double rate : rates) seconds += 1 / rate;
     run.rate = static_cast<double>(rates.size()) / seconds;
@@ -40,7 +40,7 @@ void write_side(const std::string& folder, int attempts, const Noise& noise, std
   }
 }
 
-// As a process that read other text.
+// Edits a file as if the process had written other text.
 void replace_in(const std::string& path, const std::string& from, const std::string& to) {
   std::string text = read_file_whole(path);
   const auto at = text.find(from);
@@ -74,7 +74,7 @@ TEST_CASE("20 pairs of equal builds raise no alarm; a build that is 5 % slower i
     alarms += compared(folder).count(Change::worse);
     write_side(folder / "new", 4, slower, 3 + 3 * pair);
     const Comparison comparison = compared(folder);
-    // Stalls of single steps move the rate over wall time by more than the rest of the noise does the median step.
+    // Stalls of single steps move the rate over wall time more than all other noise moves the median step.
     found += figure_of(comparison, "samples_per_s_median_step").verdict == Change::worse;
     CHECK(figure_of(comparison, "samples_per_s_median_step").change == Approx(-0.05).margin(0.025));
   }
@@ -132,7 +132,7 @@ TEST_CASE("counts and memory compare ranges, accuracy its attempts", "[report][c
   CHECK(figure_of(comparison, "test_accuracy").verdict == Change::worse);
   CHECK(figure_of(comparison, "test_accuracy").change == Approx(-0.025));
   CHECK(comparison.count(Change::worse) == 2);
-  // One attempt of NEW that sends as many as BASE: the ranges meet.
+  // One attempt of NEW sends as many as BASE does, so the ranges overlap.
   replace_in(folder / "new/02/summary.json", "\"messages_per_step\":13", "\"messages_per_step\":12");
   replace_in(folder / "base/02/summary.json", "0.975", "0.925");
   comparison = compared(folder);

@@ -1,4 +1,4 @@
-// Records read back as other programs read them: event files by a decoder of their own, MLPerf lines as JSON.
+// Records are read back as other programs read them: event files by a separate decoder, MLPerf lines as JSON.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -40,7 +40,7 @@ MetricsRows three_steps() {
   return rows;
 }
 
-// A decoder of protobuf's wire format: fields by number, of a message that repeats none but `bytes`.
+// Decodes protobuf's wire format: fields by number, for a message that repeats only fields of bytes.
 struct Message {
   std::map<int, double> numbers;                  // varint, fixed64 as double, fixed32 as float
   std::map<int, std::vector<std::string>> texts;  // bytes
@@ -88,7 +88,7 @@ Message decode(std::string_view in) {
   return out;
 }
 
-// Bit by bit, from the definition.
+// Computes the checksum bit by bit, from the definition.
 std::uint32_t slow_crc32c(std::string_view bytes) {
   std::uint32_t crc = 0xffffffffU;
   for (const char byte : bytes)
@@ -117,7 +117,7 @@ std::vector<Message> records_of(std::string_view file) {
   return all;
 }
 
-// Scalars of an event by tag.
+// Returns the scalars of an event by tag.
 std::map<std::string, double> scalars_of(const Message& event) {
   std::map<std::string, double> all;
   const Message summary = decode(event.texts.at(5).at(0));
@@ -150,9 +150,9 @@ TEST_CASE("an event file read back holds the version, then every known number of
     CHECK(scalars.at("step/loss") == Approx(2.5 / i));
     CHECK(scalars.at("time/forward") == 0.25);
     CHECK(scalars.at("time/other") == 0.75);
-    CHECK(scalars.count("step/gradient_norm") == 0);  // not known
+    CHECK(scalars.count("step/gradient_norm") == 0);  // unknown values are left out
   }
-  // In the order of steps.
+  // Records are in the order of steps.
   CHECK(scalars_of(records[3]).at("epoch/train_loss") == 1.875);
   CHECK(scalars_of(records[3]).count("epoch/test_accuracy") == 0);
   CHECK(scalars_of(records[5]).at("epoch/test_accuracy") == 0.5);
@@ -179,7 +179,7 @@ TEST_CASE("MLPerf lines: keys in order, times of provenance and steps, intervals
     if (key == "eval_accuracy") CHECK(row["metadata"]["epoch_num"] == 2);
   }
   for (const auto& [key, count] : open) CHECK(count == 0);
-  CHECK(open.size() == 4);  // init, run, epoch, eval
+  CHECK(open.size() == 4);  // init, run, epoch and eval are open
   CHECK(rows.front()["time_ms"] == 1769860800000);
   CHECK(rows.back()["key"] == "run_stop");
   CHECK(rows.back()["metadata"]["status"] == "success");

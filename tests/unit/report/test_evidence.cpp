@@ -1,4 +1,4 @@
-// A study's evidence: from runs made up with known times.
+// A study's evidence, from runs made up with known times.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -32,7 +32,7 @@ TEST_CASE("the loss budget sums to the whole and names where the time went", "[r
     CHECK(sum == Approx(1));
   }
   const LossBudget& four = find(evidence, "ring", 4).budget;
-  const double whole = 0.003 + 0.002 + 0.002 + 0.001 + 0.1 / 11;  // of a step, start-up spread over them
+  const double whole = 0.003 + 0.002 + 0.002 + 0.001 + 0.1 / 11;  // of a step, with start-up spread over all steps
   CHECK(four.achieved == Approx(0.010 / 4 / whole));
   CHECK(four.micro_batch == Approx((0.003 - 0.002) / whole));
   CHECK(four.exchange == Approx(0.0015 / whole));
@@ -85,7 +85,7 @@ TEST_CASE("the loss budget tells the codec from the exchange, and evaluation and
   const Evidence evidence = make_evidence({made("ring", 1, 0.008, 0), coded}, {}, {});
   const LossBudget& four = find(evidence, "int8", 4).budget;
   const double whole = 0.003 + 0.002 + 0.002 + 0.001 + 0.1 / 11;
-  CHECK(four.codec == Approx(0.0015 / 3 / whole));  // a third of the exchange is coding
+  CHECK(four.codec == Approx(0.0015 / 3 / whole));  // coding is a third of the exchange
   CHECK(four.exchange == Approx(0.0015 * 2 / 3 / whole));
   CHECK(four.evaluation == Approx(0.0004 / whole));
   CHECK(four.checkpoint == Approx(0.0005 / whole));
@@ -100,7 +100,7 @@ TEST_CASE("compute of a rank: rates of the phases beside the peak, FLOP a weight
   run.run.backward_flops = 2e6;
   run.run.peak_flops = 32e9;
   run.run.peak_rss_mb = {80, 91, 70, 60};
-  // 16 samples a rank: 16 MFLOP in 1 ms, 32 MFLOP in 3 ms; 3e6 x 64 / 1000 a weight.
+  // 16 samples per rank: 16 MFLOP in 1 ms, 32 MFLOP in 3 ms; 3e6 x 64 / 1000 per weight.
   const std::string text = compute_table(make_evidence({run}, {}, {})).text();
   INFO(text);
   CHECK_THAT(text, Contains("16.0 (50 %)") && Contains("10.7 (33 %)") && Contains("192,000") && Contains("91"));
@@ -108,10 +108,10 @@ TEST_CASE("compute of a rank: rates of the phases beside the peak, FLOP a weight
 
 TEST_CASE("a strategy that exchanges in every tenth step is judged by all its steps", "[report][study]") {
   LabelledRun averaging = made("averaging", 4, 0.003, 0.010);
-  averaging.run.samples_per_s = {64 / 0.005, 64 / 0.005, 64 / 0.005};  // of the median step
+  averaging.run.samples_per_s = {64 / 0.005, 64 / 0.005, 64 / 0.005};  // by the median step
   const Evidence evidence = make_evidence({made("ring", 1, 0.008, 0), averaging}, {}, {});
   CHECK(find(evidence, "averaging", 4).row.speed_up == Approx(0.010 / 0.015));
-  averaging.run.samples_per_s_overall = kUnknown;  // an older record: by the parts of its time
+  averaging.run.samples_per_s_overall = kUnknown;  // an older record: the rate follows from the parts of its time
   const Evidence older = make_evidence({made("ring", 1, 0.008, 0), averaging}, {}, {});
   CHECK(find(older, "averaging", 4).row.rate.median == Approx(64 / 0.015));
 }

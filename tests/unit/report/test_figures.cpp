@@ -15,7 +15,7 @@ namespace {
 using figures::Is;
 using nlohmann::json;
 
-// Every member set to something that no other has.
+// Sets every member to a value that no other member has.
 template <class Figures>
 Figures filled() {
   Figures f;
@@ -102,7 +102,7 @@ TEST_CASE("figures of ranks are aggregated as the list of figures says", "[repor
     all.insert(all.end(), values.begin(), values.end());
     if (rank == 0) run = own;
   }
-  combine_ranks(run, all, 2);  // the third is a server
+  combine_ranks(run, all, 2);  // the third rank is a server
   CHECK(run.wire_bytes_per_step == 60);
   CHECK(run.formula_bytes_per_step == 60);
   CHECK(run.exchange_hidden_s == 0.5);

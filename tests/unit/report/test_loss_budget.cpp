@@ -1,4 +1,4 @@
-// Budgets have no negative part and sum to the whole, whatever the baseline is.
+// Budgets have no negative part and add up to the whole, for any baseline.
 #include "report/loss_budget.hpp"
 
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 namespace echelon {
 namespace {
 
-// 10 timed steps and the first; times of a step.
+// Makes a row of 10 timed steps after the first; the arguments are seconds per step.
 ScalingRow row_of(int ranks, double compute_s, double exchange_s, double skew_wait_s) {
   ScalingRow row;
   row.attempts = 1;
@@ -49,7 +49,7 @@ TEST_CASE("a study whose least size is 2 ranks has lost nothing there", "[report
 }
 
 TEST_CASE("what took less than its share is set off against the losses", "[report][study]") {
-  // Of a step of 16 ms 10 would do at twice the rate of one rank; compute takes 2 ms less than half of 20.
+  // At twice the rate of one rank, 10 of the step's 16 ms would do; compute takes 2 ms less than half of 20.
   const LossBudget budget = loss_budget(row_of(2, 0.008, 0.008, 0.002), row_of(1, 0.020, 0, kUnknown));
   CHECK(checked_sum(budget) == Approx(1));
   CHECK(budget.achieved == Approx(10.0 / 16));

@@ -1,4 +1,4 @@
-// The test behind `echelon compare`: known distributions, known autocorrelation, and how often it errs.
+// The test behind `echelon compare`: known distributions, known autocorrelation, and its rate of errors.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -26,7 +26,7 @@ TEST_CASE("Student's t has the values of the tables", "[report][compare]") {
 TEST_CASE("blocks grow with autocorrelation and are short for white noise", "[report][compare]") {
   const auto length = [](double memory) { return block_length(noisy_rates({.memory = memory, .count = 4000}, 3)); };
   CHECK(length(0) < 6);
-  // AR(1) of correlation c: G / g(0) = 2 c / (1 - c^2), cubed root of its square times n (Politis, White 2004).
+  // For AR(1) of correlation c: G / g(0) = 2 c / (1 - c^2); (n times its square)^(1/3) (Politis, White 2004).
   CHECK(length(0.7) == Approx(std::cbrt(std::pow(2 * 0.7 / (1 - 0.49), 2) * 4000)).epsilon(0.35));
   CHECK(length(0.95) > 2 * length(0.7));
   CHECK(block_length(std::vector<double>(50, 3.0)) == 1);
@@ -34,7 +34,7 @@ TEST_CASE("blocks grow with autocorrelation and are short for white noise", "[re
 
 TEST_CASE("the bootstrap's standard error is that of a correlated series, not of independent steps",
           "[report][compare]") {
-  // Over many series, the spread of the estimates is what each claims.
+  // Over many series, the spread of the estimates must equal the spread that each claims.
   for (const RateOf what : {RateOf::median_step, RateOf::all_steps}) {
     double sum = 0, squares = 0, claimed = 0;
     constexpr int kSeries = 150;
@@ -44,7 +44,7 @@ TEST_CASE("the bootstrap's standard error is that of a correlated series, not of
     }
     const double variance = (squares - sum * sum / kSeries) / (kSeries - 1);
     CHECK(claimed / kSeries / variance == Approx(1).margin(0.35));
-    CHECK(variance > 3 * 0.05 * 0.05 / 300);  // of independent steps
+    CHECK(variance > 3 * 0.05 * 0.05 / 300);  // the variance of independent steps
   }
 }
 
@@ -70,12 +70,12 @@ TEST_CASE("attempts that differ among themselves widen the interval, those of th
   CHECK(combine_attempts(single, apart).variance == Approx(0.01));
   CHECK(combine_attempts(single, apart).freedom == 2);
   CHECK(combine_attempts(single, single).variance == Approx(1e-6));
-  // Attempts that happen to be alike do not hide the noise of their steps.
+  // Attempts that happen to be equal must not hide the noise of their steps.
   CHECK(combine_attempts({{1, 0.04, 20}, {1, 0.04, 20}}, {}).variance == Approx(0.02));
 }
 
 TEST_CASE("Welch's test: the worked example of unequal variances", "[report][compare]") {
-  // Means 20.82 and 23.71 of 15 and 10 values, s^2 7.75 and 0.96: t = -3.726, freedom 18.7 or so.
+  // 15 values have mean 20.82, 10 have 23.71; s^2 is 7.75 and 0.96: t = -3.726, about 18.7 degrees of freedom.
   const Shift shift = welch_test({20.82, 7.75 / 15, 14}, {23.71, 0.96 / 10, 9}, 0.05);
   const double error = std::sqrt(7.75 / 15 + 0.96 / 10),
                freedom =

@@ -1,4 +1,4 @@
-// The gradient noise scale of drawn gradients whose true one is known, and where it is not known.
+// The gradient noise scale of drawn gradients with a known truth, and cases in which it is unknown.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <vector>
@@ -12,7 +12,7 @@ namespace echelon {
 TEST_CASE("the gradient noise scale is that of the gradients, however many samples replicas have", "[report]") {
   const HashRng random(test::test_seed(), "noise");
   constexpr int kDims = 50, kSteps = 4000;
-  constexpr double kSignal = 0.3, kNoise = 1.5;  // by element: mean and standard deviation of a sample's gradient
+  constexpr double kSignal = 0.3, kNoise = 1.5;  // per element: mean and standard deviation of a sample's gradient
   const double truth = (kNoise * kNoise) / (kSignal * kSignal);
   for (const std::vector<double>& samples : {std::vector<double>{2, 2, 2, 2}, {8, 8}, {1, 3, 12}}) {
     NoiseSums sums;
@@ -36,7 +36,7 @@ TEST_CASE("the gradient noise scale is that of the gradients, however many sampl
       sums.steps += 1;
     }
     CAPTURE(samples.size());
-    // 200,000 draws of each replica: S within 0.5 %, |G|^2 (whose noise is S / 8 or S / 16 a step) within 2 %.
+    // With 200,000 draws per replica, S is within 0.5 % and |G|^2 (whose noise is S / 8 or S / 16 a step) within 2 %.
     CHECK(noise_scale(sums) == Approx(truth).epsilon(0.05));
   }
 }

@@ -1,4 +1,4 @@
-// The oscillation of a loss beside a plain loop over drawn losses, and where it is not known.
+// The oscillation of a loss compared with a plain loop over drawn losses, and cases in which it is unknown.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace echelon {
 namespace {
 
-// As it is defined, window by window.
+// Computes it by definition, window by window.
 double plain(std::vector<double> rows) {
   rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(rows.size() / 2));
   double squares = 0;

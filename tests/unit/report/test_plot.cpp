@@ -1,4 +1,4 @@
-// Figures: whatever is drawn is an SVG of its data, in the page's colours.
+// Plots: every plot is an SVG of its data, in the page's colours.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -16,7 +16,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// The number behind the n-th occurrence.
+// Returns the number after the n-th occurrence of `part`.
 double number_behind(const std::string& text, const std::string& part, std::size_t n) {
   std::size_t at = text.find(part);
   for (; n > 0; --n) at = text.find(part, at + 1);
@@ -39,13 +39,13 @@ TEST_CASE("curves are drawn where their values stand, and tell them", "[report][
       CHECK_THAT(svg, Catch::StartsWith("<svg") && Catch::EndsWith("</svg>") && Contains("currentColor"));
       CHECK_THAT(svg, Contains("<title>ring: speed-up 1.5 at 2 ranks (1.4 to 1.6)</title>"));
       CHECK_THAT(svg, Contains("&lt;b&gt;tree") && !Contains("<b>") && !Contains("black"));
-      CHECK(count_of(svg, "<circle") == 5);               // a value that is not known is not drawn
+      CHECK(count_of(svg, "<circle") == 5);               // an unknown value is not drawn
       CHECK(count_of(svg, "fill-opacity=\".16\"") == 1);  // the band of the line that has one
       CHECK((svg.find("ideal") != std::string::npos) == diagonal);
-      // 1, 2, 4: equal distances where the axis is logarithmic.
+      // 1, 2 and 4 are equally far apart on a logarithmic axis.
       const double first = number_behind(svg, "cx=\"", 0), second = number_behind(svg, "cx=\"", 1),
                    third = number_behind(svg, "cx=\"", 2);
-      CHECK((third - second) / (second - first) == Approx(log2 ? 1 : 2).epsilon(0.01));  // one decimal of a unit
+      CHECK((third - second) / (second - first) == Approx(log2 ? 1 : 2).epsilon(0.01));  // positions have one decimal
       CHECK(number_behind(svg, "cy=\"", 0) > number_behind(svg, "cy=\"", 2));
     }
   const std::string file = svg_file(plot);

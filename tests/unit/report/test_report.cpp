@@ -166,7 +166,7 @@ TEST_CASE("paced runs are marked in every table and report no loss", "[report]")
   TempFolder folder;
   write_attempt(folder / "a/01", {.ranks = 1, .rate = 1000, .paced = true});
   write_attempt(folder / "a/02", {.ranks = 8, .rate = 7000, .paced = true});
-  write_attempt(folder / "b/01", {.ranks = 1, .rate = 500});  // real: never in one study with paced ones
+  write_attempt(folder / "b/01", {.ranks = 1, .rate = 500});  // a real run, which is never in one study with paced ones
   const ScalingReport report = make_scaling(read_runs({folder.path()}));
   REQUIRE(report.studies.size() == 2);
   const Study& study = report.studies[0];
@@ -196,10 +196,10 @@ TEST_CASE("runs of unlike meshes, algorithms and codecs are rows of their own, t
   REQUIRE(report.studies.size() == 2);
   const Study& study = report.studies[0];
   REQUIRE(study.rows.size() == 5);
-  CHECK(report.studies[1].kind == StudyKind::single);  // no weak study of one batch
+  CHECK(report.studies[1].kind == StudyKind::single);  // one batch size makes no weak study
   CHECK(study.rows[1].attempts == 1);
   CHECK(study.rows[1].rate.median == 3000);
-  CHECK(study.rows[3].attempts == 2);  // one mesh by configs of two hashes
+  CHECK(study.rows[3].attempts == 2);  // configs of two hashes have the same mesh
   CHECK(study.rows[3].rate.median == 2050);
   CHECK(study.rows[4].speed_up == Approx(1.5));
   for (const Table& table : {rate_table(study), time_table(study), cost_table(study)}) {
@@ -209,8 +209,8 @@ TEST_CASE("runs of unlike meshes, algorithms and codecs are rows of their own, t
       CHECK(text.find(words) != std::string::npos);
   }
   CHECK(rate_table(study).text().find("00aa00aa + 1") != std::string::npos);
-  CHECK(cost_table(study).text().find("3.00 KiB") != std::string::npos);  // inside replicas
-  CHECK(time_table(study).text().find("75 %") != std::string::npos);      // hidden
+  CHECK(cost_table(study).text().find("3.00 KiB") != std::string::npos);  // traffic inside replicas
+  CHECK(time_table(study).text().find("75 %") != std::string::npos);      // share of the exchange that is hidden
   CHECK(time_table(study).text().find("2.00 ms") != std::string::npos);   // arrival skew
   CHECK(rate_table(report.studies[1]).text().find("bf16") != std::string::npos);
   const std::string csv = write_csv(report, {}), json = write_json(report, {});
@@ -257,7 +257,7 @@ TEST_CASE("the parts of a step's time sum to 100 percent", "[report]") {
     CHECK(percent[1] == Approx(100 * times.forward_s / times.total_s).margin(0.1));
   }
   CHECK(time_percent({}) == TimePercent{});
-  // What no part claims is `other`.
+  // Time that no part claims is `other`.
   CHECK(time_percent({.total_s = 4, .data_wait_s = 1})[9] == 75);
 }
 

@@ -1,4 +1,4 @@
-// The statistics of a verdict beside values that are known from elsewhere: tables, counting by hand.
+// The statistics of a verdict compared with values from tables or counted by hand.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -37,9 +37,9 @@ TEST_CASE("equal bits in every pair are no chance, and one pair shows nothing", 
 
 TEST_CASE("sign flips count the patterns that reach the sum", "[report][verdict]") {
   CHECK(sign_flips_above({1, 2, 3, 4, 5, 6, 7, 8}, 0) == Approx(1.0 / 256));
-  CHECK(sign_flips_above({1, 1, 1, -1}, 0) == Approx(5.0 / 16));  // no or one minus of four
+  CHECK(sign_flips_above({1, 1, 1, -1}, 0) == Approx(5.0 / 16));  // none or one of four is minus
   CHECK(sign_flips_above({1, 2, 3}, 10) == 1);
-  CHECK(sign_flips_above({0.1, 0.2, 0.3}, 0) == Approx(1.0 / 8));  // sums that rounding alone tells apart are equal
+  CHECK(sign_flips_above({0.1, 0.2, 0.3}, 0) == Approx(1.0 / 8));  // sums that differ only by rounding count as equal
   CHECK(sign_flips_above(std::vector<double>(20, 1.0), 0) == Approx(std::pow(2.0, -20)));
   CHECK(sign_flips_above(std::vector<double>(30, 1.0), 0) == Approx(1.0 / 100'001));  // drawn: none of 100,000
 }
@@ -50,7 +50,7 @@ TEST_CASE("the rank sum counts subsets, and repetitions that never reached it co
   CHECK(rank_sum_above({1, 1, 1}, {1, 1, 1}) == 1);
   CHECK(rank_sum_above({1, 2, 3}, {4, 5, 6}) == 1);
   CHECK(rank_sum_above({1, 2, 3, 4, 5}, {kNever, kNever, kNever, kNever, kNever}) == Approx(1.0 / 252));
-  CHECK(rank_sum_above({1, kNever}, {kNever, kNever}) == Approx(0.5));  // the one that reached is in either half
+  CHECK(rank_sum_above({1, kNever}, {kNever, kNever}) == Approx(0.5));  // the one that reached it is in either half
   std::vector<double> many, more;
   for (int i = 0; i < 60; ++i) many.push_back(i), more.push_back(i + 100);
   CHECK(rank_sum_above(more, many) < 1e-10);
@@ -58,7 +58,7 @@ TEST_CASE("the rank sum counts subsets, and repetitions that never reached it co
 }
 
 TEST_CASE("the power of a t test is that of the noncentral t", "[report][verdict]") {
-  // One-sided at 5 %, an effect of one standard deviation: 0.897 with 10 pairs, and 11 are needed for 0.9 (Cohen 1988).
+  // One-sided at 5 % with an effect of one standard deviation: 0.897 with 10 pairs; 0.9 needs 11 (Cohen 1988).
   CHECK(power_of(1, 1, 10, 0.05) == Approx(0.897).margin(0.001));
   CHECK(pairs_to_find(1, 1, 0.05, 2) == 11);
   CHECK(power_of(0, 1, 7, 0.0125) == Approx(0.0125).margin(1e-4));
@@ -78,7 +78,7 @@ TEST_CASE("looks share the error, and Holm what is left of it", "[report][verdic
   CHECK(judged[1].shown);
   CHECK(judged[1].level == Approx(0.05 / 3));
   CHECK_FALSE(judged[0].shown);  // 0.03 > 0.05 / 2
-  CHECK_FALSE(judged[2].shown);  // below 0.05, but behind one that is not shown
+  CHECK_FALSE(judged[2].shown);  // below 0.05, but after one that is not shown
   CHECK(holm({}, 0.05).empty());
 }
 

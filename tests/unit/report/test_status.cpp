@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using test::TempFolder;
 
-// The process_id_text of a child that has ended.
+// Returns the process_id_text of a child that has ended.
 std::string dead_process() {
   const std::string own = process_id_text();
   const pid_t child = ::fork();
@@ -85,7 +85,7 @@ TEST_CASE("a running attempt whose process is gone has died", "[report][status]"
   write_running(folder.path(), status);
   CHECK(read_status(folder.path())->state == "died");
   CHECK(!read_status(folder.path())->exit_code);
-  // On another machine, or in another PID namespace, the number means nothing.
+  // On another machine, or in another PID namespace, the process number means nothing.
   status.provenance.process = status.provenance.process.substr(0, status.provenance.process.find(' ')) + " far away";
   write_running(folder.path(), status);
   CHECK(read_status(folder.path())->state == "running");
@@ -94,11 +94,11 @@ TEST_CASE("a running attempt whose process is gone has died", "[report][status]"
 TEST_CASE("the first verdict stays, in both files", "[report][status]") {
   const TempFolder folder;
   CHECK(conclude(folder.path(), failed("rank 1 hangs")));
-  CHECK_FALSE(conclude(folder.path(), failed("rank 0 hangs")));  // a rank that woke up late
+  CHECK_FALSE(conclude(folder.path(), failed("rank 0 hangs")));  // this rank woke up late
   write_running(folder.path(), {});
   CHECK(read_status(folder.path())->reason == "rank 1 hangs");
   CHECK(json::parse(read_file_whole(folder / "status.json"))["reason"] == "rank 1 hangs");
-  // Whoever looked before the verdict and renames after it: the verdict is what counts.
+  // A rank may have looked before the verdict and rename its file after it: the verdict still counts.
   write_file_whole(folder / "status.json", "{\"state\": \"running\", \"step\": 9}");
   CHECK(read_status(folder.path())->reason == "rank 1 hangs");
 }
@@ -123,7 +123,7 @@ TEST_CASE("of many concurrent verdicts one is kept whole, beside a running statu
 
 TEST_CASE("processes are told apart", "[base]") {
   CHECK_FALSE(is_gone(process_id_text()));
-  CHECK_FALSE(is_gone("1" + process_id_text().substr(process_id_text().find(' '))));  // there, if not ours
+  CHECK_FALSE(is_gone("1" + process_id_text().substr(process_id_text().find(' '))));  // process 1 exists
   CHECK(is_gone(dead_process()));
   CHECK(start_ticks(process_id_text()) > 0);
   CHECK(start_ticks(dead_process()) == 0);

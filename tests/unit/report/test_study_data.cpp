@@ -1,4 +1,4 @@
-// study.json and study.csv, parsed back: their numbers are those of the evidence.
+// study.json and study.csv are parsed back: their numbers must be those of the evidence.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// A number of the file beside that of the evidence: null, or an empty cell, where it is unknown.
+// Compares a number of the file with the evidence: an unknown one is null, or an empty cell.
 void check_number(const json& value, double expected) {
   if (!std::isfinite(expected)) {
     CHECK(value.is_null());
@@ -41,7 +41,7 @@ void check_spread(const json& value, const Spread& expected) {
   check_number(value.at("high"), expected.high);
 }
 
-// The cells of a line as RFC 4180 reads them.
+// Splits a line into cells by RFC 4180.
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells(1);
   bool quoted = false;
@@ -124,7 +124,7 @@ void check_setting(const json& setting, const Evidence& evidence, const Setting&
   check_number(setting["price"], evidence.price(s));
   check_number(setting["exchange_exposed_share"], exposed_share(s.row));
   check_number(setting["exchange_hidden_share"], s.row.hidden_share());
-  check_number(setting["forward_flops_per_s"], 64e6 / 0.005);  // of a rank: its samples and its time are 1/ranks
+  check_number(setting["forward_flops_per_s"], 64e6 / 0.005);  // per rank: its samples and its time are 1/ranks
   check_number(setting["backward_flops_per_s"], 128e6 / 0.015);
   check_number(setting["flops_per_weight_and_step"], 3e6 * 64 / 1000);
   check_number(setting["card_peak_over_mean"], kUnknown);

@@ -1,4 +1,4 @@
-// The page of a study: one file that needs no other, the answer first, text escaped.
+// The page of a study: one file that needs no other, with the answer first and text escaped.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::string page_of(const Evidence& evidence) {
   return study_html(evidence, make_verdict(evidence), test::made_source(), kOrigin);
 }
 
-// Five repetitions; 4 ranks of "ring" win, "rough" is faster and worse, "wild" diverges in three.
+// Makes five repetitions in which 4 ranks of "ring" win, "rough" is faster and worse, and "wild" diverges three times.
 Evidence decided_study() {
   return test::made_record(
       5, {Made(1, "ring").rate(1000).accuracy(0.9), Made(4, "ring").rate(3800).accuracy(0.9),
@@ -37,7 +37,7 @@ std::size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// The values of the attribute, in double quotes.
+// Returns the values of the attribute, which are in double quotes.
 std::vector<std::string> values_of(const std::string& page, const std::string& attribute) {
   std::vector<std::string> values;
   for (std::size_t at = page.find(attribute + "=\""); at != std::string::npos;
@@ -48,7 +48,7 @@ std::vector<std::string> values_of(const std::string& page, const std::string& a
   return values;
 }
 
-// From <body> on, without the script.
+// Returns the page from <body> on, without the script.
 std::string body_of(const std::string& page) {
   const std::size_t start = page.find("</head>");
   return page.substr(start, page.find("<script>") - start);
@@ -76,7 +76,7 @@ TEST_CASE("the page of a study begins with the answer in large type, then what t
     at = page.find(part, at);
   }
   CHECK(count_of(page, "<h1") == 1);
-  // Every sentence of the verdict is there, but for the rows, whose cells are.
+  // The page has every sentence of the verdict, except that of the rows it has the cells.
   for (const std::vector<std::string>* lines : {&verdict.limits, &verdict.caveats})
     for (const std::string& line : *lines) CHECK_THAT(page, Contains("<li>" + escaped_for_markup(line) + "</li>"));
   CHECK_THAT(page, Contains("<tr class=\"chosen\"><th scope=\"row\">ring</th>"));  // the recommended setting
@@ -105,7 +105,7 @@ TEST_CASE("what to do if one wants something: setting, value, gain with its inte
   };
   CHECK(tied_with(4) == "1 rank, ring; 1 rank, ring; 1 rank, ring and 1 rank, ring");
   CHECK(tied_with(24) == "1 rank, ring; 1 rank, ring; 1 rank, ring and 21 other settings");
-  // Too few repetitions: the reason stands where the setting would.
+  // With too few repetitions, the reason stands in place of the setting.
   const Evidence few = test::made_record(1, {Made(1).rate(1000).accuracy(0.9), Made(2).rate(1900).accuracy(0.9)});
   const StudyVerdict open = make_verdict(few);
   REQUIRE_FALSE(open.rows.empty());
@@ -150,11 +150,11 @@ TEST_CASE("the page of a study has all its sections", "[report][study]") {
     at = page.find(heading, at);
     REQUIRE(at != std::string::npos);
   }
-  CHECK(count_of(page, "<table") == count_of(page, "<div class=\"wide\"><table"));  // scrolls inside its own box
+  CHECK(count_of(page, "<table") == count_of(page, "<div class=\"wide\"><table"));  // it scrolls in its own box
   CHECK(count_of(page, "<table") == count_of(page, "</table>"));
   CHECK(count_of(page, "<svg") == 3);
   CHECK_THAT(page, Contains("<li>hosts: n1; n2</li>"));
-  const std::string none = page_of({});  // no run finished
+  const std::string none = page_of({});  // no run has finished
   CHECK_THAT(none, Contains("no run of the study finished") && Contains("Where it comes from") && !Contains("<table "));
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("text on the page of a study is escaped, in Markdown by its own rules"
   ReportSource source = test::made_source();
   source.name = bad;
   const std::string page = study_html(evidence, verdict, source, {bad, "runs: " + bad});
-  CHECK(count_of(page, "<script>") == 1);  // the page's own
+  CHECK(count_of(page, "<script>") == 1);  // only the page's own
   CHECK_THAT(page, Contains("<title>&lt;script&gt;alert(1)&lt;/script&gt;</title>"));
   CHECK_THAT(page, Contains("<th scope=\"row\">ring &lt;a, b&gt; &amp; &quot;c&quot;</th>"));
   for (const char* raw : {"<a, b>", "\"c\"", "\x1b"}) CHECK_THAT(body_of(page), !Contains(raw));
@@ -250,7 +250,7 @@ TEST_CASE("a variant has one colour in all figures of a study", "[report][study]
       INFO(line.name);
       CHECK_THAT(line.name, Catch::StartsWith(same.name));
       CHECK(line.colour == same.colour);
-      CHECK(line.dashed == (line.name != same.name));  // the best single worker: "ring .. on 1 rank"
+      CHECK(line.dashed == (line.name != same.name));  // the best single worker is "ring .. on 1 rank"
     }
   }
 }

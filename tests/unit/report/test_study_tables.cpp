@@ -17,7 +17,7 @@ namespace {
 using Catch::Contains;
 using test::Made;
 
-// The longest line, in characters.
+// Returns the length of the longest line, in characters.
 std::size_t widest(const std::string& text) {
   std::size_t most = 0;
   std::istringstream in(text);
@@ -27,7 +27,7 @@ std::size_t widest(const std::string& text) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// A study of many sizes whose variants have names of any length.
+// Makes a study of many sizes whose variants have names of various lengths.
 Evidence large_study(bool goal) {
   std::vector<Made> settings;
   for (const int ranks : {1, 2, 16, 1024})
@@ -140,7 +140,7 @@ TEST_CASE("updates, gradients and samples that were dropped are a column where a
   CHECK(dropped_text(none) == "-");
   none.gradients_dropped = {0, 0};
   CHECK(dropped_text(none) == "0");
-  // In the tables of `echelon report` too; of repetitions the largest.
+  // The tables of `echelon report` have the figures too, and the largest one over repetitions.
   RunFigures once, twice;
   once.gradients_dropped = {1, 2}, once.samples_dropped = {64, 128};
   twice.gradients_dropped = {0, 4}, twice.samples_dropped = {0, 256};

@@ -1,4 +1,4 @@
-// Traces: spans that travel, the lanes they lie on, the file that Perfetto opens, and the text summary.
+// Traces: spans are sent between ranks, put on lanes, written to the file that Perfetto opens, and summarised as text.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -20,8 +20,8 @@ Span span(SpanKind kind, double begin_s, double end_s, SpanLane lane = SpanLane:
   return {.begin_s = begin_s, .end_s = end_s, .step = 3, .kind = kind, .lane = lane};
 }
 
-// One step of 100 ms: 10 ms data, forward with a layer and a wait of 5 ms in it, backward, a wait, the optimiser, and
-// hooks in which an evaluation waits.
+// Makes one step of 100 ms: 10 ms of data, forward with a layer and a wait of 5 ms inside, backward, a wait, the
+// optimiser, and hooks in which an evaluation waits.
 RankTrace one_step(int rank, double at_s) {
   RankTrace trace;
   trace.rank = rank, trace.host = "h\"1", trace.role = "worker";
@@ -68,7 +68,7 @@ TEST_CASE("the spans of a rank arrive as they were, and are refused cut off", "[
 
 TEST_CASE("what lies outside the window is left out, what reaches into it begins there", "[report][trace]") {
   RankTrace trace = one_step(0, 5);
-  trace.move_times([](double at_s) { return 2 * at_s; });  // 10 to 10.2
+  trace.move_times([](double at_s) { return 2 * at_s; });  // becomes 10 to 10.2
   trace.keep(10.05, 10.15);
   CHECK(trace.spans.size() == 9);
   for (const Span& each : trace.spans) {
@@ -82,7 +82,7 @@ TEST_CASE("spans that overlap take as many lines as are under way at once", "[re
   std::vector<Span> spans;
   for (std::size_t i = 0; i < 300; ++i)
     spans.push_back(span(SpanKind::send, 10 * drawn[i], 10 * drawn[i] + 0.4 * std::abs(drawn[300 + i])));
-  std::size_t most = 0;  // plain: at every begin, how many are under way
+  std::size_t most = 0;  // plain count: at every begin, how many spans are open
   for (const Span& at : spans) {
     std::size_t n = 0;
     for (const Span& other : spans) n += other.begin_s <= at.begin_s && at.begin_s < other.end_s ? 1 : 0;
@@ -113,16 +113,16 @@ TEST_CASE("a step is divided among its parts, the inner span's time being its ow
   REQUIRE(times.steps.size() == 1);
   const auto ms = [&](TracePart part) { return 1e3 * times.steps.at(3)[static_cast<std::size_t>(part)]; };
   CHECK(ms(TracePart::data) == Approx(10));
-  CHECK(ms(TracePart::forward) == Approx(15));  // with the layer's
+  CHECK(ms(TracePart::forward) == Approx(15));  // with the layer's time
   CHECK(ms(TracePart::backward) == Approx(30));
-  CHECK(ms(TracePart::exposed) == Approx(15));  // not the evaluation's
+  CHECK(ms(TracePart::exposed) == Approx(15));  // without the evaluation's wait
   CHECK(ms(TracePart::optimiser) == Approx(8));
   CHECK(ms(TracePart::meeting) == Approx(1));
   CHECK(ms(TracePart::hooks) == Approx(15));
   CHECK(ms(TracePart::other) == Approx(6));
   CHECK(times.total_s() == Approx(0.1));
   CHECK(times.compute_s() == Approx(0.063));
-  CHECK(1e3 * times.hidden_s == Approx(22));  // 40 to 72, less the wait from 60 to 70
+  CHECK(1e3 * times.hidden_s == Approx(22));  // 40 to 72, minus the wait from 60 to 70
 }
 
 TEST_CASE("the text names the slowest rank, the shares and the error of clocks", "[report][trace]") {
@@ -148,7 +148,7 @@ TEST_CASE("the file is the JSON object form of trace events, whole and nested", 
   {
     ChromeTrace file(path, 4.9);
     for (const int rank : {0, 1}) file.add(one_step(rank, 5));
-    CHECK_THROWS(read_file_whole(path));  // appears whole
+    CHECK_THROWS(read_file_whole(path));  // the file appears only when it is complete
     file.close(R"({"steps": "3..3"})");
   }
   const auto json = nlohmann::json::parse(read_file_whole(path));
@@ -168,7 +168,7 @@ TEST_CASE("the file is the JSON object form of trace events, whole and nested", 
     CHECK(event["tid"].is_number_integer());
   }
   CHECK(complete == 30);
-  CHECK(named == 2 * 4);  // compute, two lines of exchange, sends
+  CHECK(named == 2 * 4);  // compute, two lines of exchange, and sends
   for (const auto& event : json["traceEvents"])
     if (event["name"] == "bucket 0") {
       CHECK(event["ts"].get<double>() == Approx(140'000));

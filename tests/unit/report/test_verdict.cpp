@@ -1,4 +1,4 @@
-// A study's verdict: from runs made up with known times.
+// A study's verdict, from runs made up with known times.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -162,7 +162,7 @@ TEST_CASE("a single worker far below its peak is told where to look", "[report][
 
 namespace {
 
-// One worker trained 1,920 samples in 240 s, two ranks 1,024 in 100 s, four ranks on two hosts 1,920 in 120 s.
+// One worker trained 1,920 samples in 240 s, two ranks 1,024 in 100 s, and four ranks on two hosts 1,920 in 120 s.
 std::vector<LabelledRun> unequal(const test::TempFolder& folder) {
   std::vector<LabelledRun> runs = {made("", 1, 0.016, 0), made("", 2, 0.008, 0.001), made("", 4, 0.004, 0.001)};
   runs[0].run.folder = write_metrics(folder, "run-1", {0.5, 0.7, 0.9}, 10, 80);

@@ -1,6 +1,6 @@
-// The verdict held to truth: records whose right answer is stated by hand beside them. A line of the tables is a
-// question of which a person knows the answer; `says` and `never` are parts of the sentences. Here: repetitions, gains,
-// quality, the single worker. The others: test_verdict_findings.cpp.
+// Compares the verdict with the truth: records with their right answer, stated by hand. Each line of the tables is a
+// question to which a person knows the answer; `says` and `never` are parts of the sentences. This file has
+// repetitions, gains, quality and the single worker; test_verdict_findings.cpp has the others.
 #include "tests/unit/report/verdict_case.hpp"
 
 namespace echelon {

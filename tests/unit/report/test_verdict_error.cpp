@@ -1,7 +1,7 @@
-// The verdict held to chance: studies drawn with a known truth, judged at 3, 5, 10 and 20 repetitions until decided.
-// The short forms draw few studies; the long one prints the table of results/verdict.md. A count of n studies with
-// probability p stays within 3.3 standard errors of n p, and more than that in one of 1,000: where a short form is
-// allowed more than the stated error, it is by that much.
+// Compares the verdict with chance: studies are drawn with a known truth and judged at 3, 5, 10 and 20 repetitions
+// until decided. The short forms draw few studies; the long one prints the table of results/verdict.md. A count of n
+// studies with probability p stays within 3.3 standard errors of n p, except in one of 1,000 cases; where a short form
+// may exceed the stated error, it is by that much.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ using test::Verdicts;
 
 double beyond(double p, int studies) { return 3.3 * std::sqrt(p * (1 - p) / studies); }
 
-// Of true gains that are exactly the least gain, of losses that are exactly the margin: any yes is false.
+// True gains are exactly the least gain, or losses exactly the margin: any yes is false.
 struct Null {
   const char* name;
   DrawnStudies drawn;
@@ -39,7 +39,7 @@ std::vector<Null> nulls() {
            {.gain = 2, .shared = 0.8, .metric = true, .loss = 0.02, .metric_noise = 0.02}}};
 }
 
-// Distance of the mean from the threshold in standard deviations of a pair; settings.
+// Distance of the mean from the threshold, in standard deviations of a pair; and the number of settings.
 struct Sought {
   double effect;
   int settings;
@@ -52,7 +52,7 @@ DrawnStudies drawn_of(const Sought& sought) {
   return drawn;
 }
 
-// Found and foretold, at the repetitions that 9 of 10 need, judged once at the level of one look and `settings`.
+// Power as found and as predicted, at the repetitions that 9 of 10 need; one look at the level for `settings`.
 struct Power {
   int pairs;
   double foretold, found;
@@ -110,7 +110,7 @@ void check_coverage(int studies, bool print) {
   }
 }
 
-// What the verdict does where there is something to find, and where its assumptions are stretched.
+// Prints verdicts where there is something to find, and where the assumptions do not quite hold.
 void print_others(int studies) {
   const std::vector<Null> others = {
       {"1 equal setting, least gain 10 %", {}},

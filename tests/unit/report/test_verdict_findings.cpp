@@ -1,5 +1,5 @@
-// The verdict held to truth, as test_verdict_cases.cpp: diverged, failed and censored repetitions, ties, limits,
-// environments and machines.
+// Compares the verdict with the truth, as test_verdict_cases.cpp does: diverged, failed and censored repetitions, ties,
+// limits, environments and machines.
 #include "tests/unit/report/verdict_case.hpp"
 
 namespace echelon {

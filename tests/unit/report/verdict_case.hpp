@@ -1,4 +1,4 @@
-// A record whose right answer a person knows, and how it is held against the verdict.
+// A record whose right answer a person knows, and its comparison with the verdict.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -21,17 +21,17 @@ struct Case {
 
 inline constexpr Answer kYes = Answer::yes, kNo = Answer::no, kUndecided = Answer::undecided;
 
-// One worker at 1,000 samples/s with an accuracy of 0.90, and settings beside it.
+// Makes one worker with 1,000 samples/s and an accuracy of 0.90, and settings beside it.
 inline Made one(const char* label = "") { return Made(1, label).rate(1000).accuracy(0.9); }
 inline Made many(int ranks, double gain, const char* label = "") {
   return Made(ranks, label).rate(1000 * gain).accuracy(0.9);
 }
-// The same with the time to a goal: 100 s on one worker.
+// The same with the time to a goal, which is 100 s for one worker.
 inline Made one_to_goal(const char* label = "") { return one(label).seconds(100); }
 inline Made to_goal(int ranks, double gain, const char* label = "") {
   return many(ranks, gain, label).seconds(100 / gain);
 }
-// Times alone: paced.
+// Paced settings have times only.
 inline Made paced(int ranks, double gain, const char* label = "") {
   return Made(ranks, label).rate(1000 * gain).paced();
 }

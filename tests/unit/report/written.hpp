@@ -1,4 +1,4 @@
-// Attempts made up for tests of reports.
+// Writes made-up attempts for tests of reports.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace echelon::test {
 
-// One attempt as the program leaves it.
+// One attempt as the program leaves it behind.
 struct Written {
   int ranks = 1;
   std::int64_t global = 64;
@@ -25,9 +25,9 @@ struct Written {
   std::string algorithm = "ring", hash = "00aa00aa00aa";
 };
 
-// config.toml, summary.json and status.json of the attempt, in a folder that is made.
+// Writes config.toml, summary.json and status.json of the attempt into a folder, which it makes.
 void write_attempt(const std::string& folder, const Written& run);
-// The report with a heading of its own.
+// Returns the report as Markdown, with its heading.
 std::string markdown_of(const ScalingReport& report);
 
 }  // namespace echelon::test

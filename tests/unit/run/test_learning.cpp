@@ -12,7 +12,7 @@ using Catch::Contains;
 
 constexpr double kTen = 2.302585;  // ln 10
 
-// From `from` to `to` in equal factors, with noise.
+// Makes losses that fall from `from` to `to` by equal factors, with noise.
 std::vector<double> losses(double from, double to, int steps) {
   std::vector<double> noise = test::random_values(static_cast<std::size_t>(steps), "losses");
   for (int i = 0; i < steps; ++i) {
@@ -31,7 +31,7 @@ std::vector<double> then(std::vector<double> first, const std::vector<double>& m
 
 TEST_CASE("a loss that stands where it began is told", "[run][learning]") {
   CHECK_THAT(nothing_learned({.losses = losses(2.6, 2.6, 200), .first = 2.6}), Contains("nothing was learned"));
-  // The first loss of a net is often above that of guessing, to which a dead one returns.
+  // A net's first loss is often above that of guessing, to which a dead net returns.
   CHECK_THAT(nothing_learned({.losses = losses(2.8, kTen, 200), .first = 2.8, .chance = kTen}),
              Contains("guessing among the classes has 2.303"));
   CHECK_THAT(
@@ -46,7 +46,7 @@ TEST_CASE("a loss that falls is not, however slowly it begins", "[run][learning]
   CHECK(nothing_learned({.losses = losses(2.6, 0.4, 200), .first = 2.6, .chance = kTen}).empty());
   CHECK(nothing_learned({.losses = losses(2.3, 2.1, 100), .first = 2.3, .chance = kTen}).empty());
   CHECK(nothing_learned({.losses = losses(2.3, 2.3, 39), .first = 2.3}).empty());   // too few to tell
-  CHECK(nothing_learned({.losses = losses(0.5, 0.5, 100), .first = 2.3}).empty());  // an attempt of a run that learns
+  CHECK(nothing_learned({.losses = losses(0.5, 0.5, 100), .first = 2.3}).empty());  // a resumed run that learns
   CHECK(nothing_learned({}).empty());
 }
 

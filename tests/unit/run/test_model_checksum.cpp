@@ -1,4 +1,4 @@
-// The checksum of a model's weights, cut in several ways.
+// The checksum of a model's weights, split in several ways.
 #include "run/model_checksum.hpp"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ Parameter slice(const char* name, const Shape& whole, const Shape& shape, const 
   return part;
 }
 
-// The checksum of initial weights, which depend on name and place in the whole tensor alone.
+// Returns the checksum of initial weights, which depend only on name and place in the whole tensor.
 std::uint64_t checksum(const std::vector<Parameter>& parameters, bool counts_whole, std::uint64_t seed = 3) {
   const auto device = make_reference_device({});
   ParameterSet set;
@@ -32,7 +32,7 @@ TEST_CASE("one model has one checksum, however it is cut", "[run]") {
   const std::uint64_t whole = checksum({a, b, c}, true);
   CHECK(checksum({c, a, b}, true) == whole);                     // in another order
   CHECK(checksum({a}, true) + checksum({b, c}, true) == whole);  // stages of a pipeline
-  for (std::size_t axis = 0; axis < 3; ++axis) {                 // shards, of which one counts what both hold
+  for (std::size_t axis = 0; axis < 3; ++axis) {                 // shards: one of them counts what both hold
     CAPTURE(axis);
     std::vector<std::int64_t> low = {6, 5, 3}, high = low, at = {0, 0, 0};
     low[axis] = 2, high[axis] -= 2, at[axis] = 2;

@@ -13,9 +13,9 @@ namespace {
 TEST_CASE("hosts that do not see the folder of results are named once, by the first rank", "[run]") {
   const test::TempFolder here, elsewhere;
   std::ofstream(here / "status.json") << "{}";
-  const int blind = GENERATE(0, 1, 2);  // hosts
+  const int blind = GENERATE(0, 1, 2);  // host that does not see the folder
   std::atomic<int> warnings{0}, right{0};
-  test::run_ranks(4, [&](std::unique_ptr<Transport> transport) {  // ranks 0 and 1 on one host
+  test::run_ranks(4, [&](std::unique_ptr<Transport> transport) {  // ranks 0 and 1 share a host
     Engine engine(std::move(transport));
     Group group(engine, 0);
     const int rank = group.rank(), machine = std::max(0, rank - 1);

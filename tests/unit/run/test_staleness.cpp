@@ -1,4 +1,4 @@
-// Counts of staleness from several servers become those of the run.
+// Counts of staleness from several servers are combined into those of the run.
 #include "run/staleness.hpp"
 
 #include <catch2/catch.hpp>
@@ -12,7 +12,7 @@
 namespace echelon {
 namespace {
 
-// What rank r counted of worker w; rank 1 serves nothing.
+// The counts of rank r for worker w; rank 1 serves nothing.
 StalenessTally drawn(int rank, int worker) {
   StalenessTally tally;
   const std::vector<double> values = test::random_values(50, "tally" + std::to_string(10 * rank + worker));

@@ -92,7 +92,7 @@ TEST_CASE("a warm-up of several steps is in no rate and no sum", "[train]") {
   CHECK(statistics.warmup_s() == Approx(300));
   CHECK(statistics.times().total_s == Approx(15));
   CHECK(statistics.exposed_s() == Approx(4 + 5 + 6));
-  CHECK(statistics.codec_s() == Approx(3 * 0.5));  // as the exchange that it is a share of
+  CHECK(statistics.codec_s() == Approx(3 * 0.5));  // counted over the same steps as the exchange
   CHECK(statistics.codec().seconds == Approx(6 * 0.5));
   CHECK(after(4, 4).measured_steps() == 1);
   // A resumed attempt may be shorter than the warm-up.

@@ -1,4 +1,4 @@
-// Which cells count the death of a launch, by what they left.
+// Which cells count the death of a launch, judged by what they left behind.
 #include <catch2/catch.hpp>
 
 #include "study/deaths.hpp"

@@ -1,4 +1,4 @@
-// Successive halving: which trials go on, in whatever order they ran; and a search that goes on from its file.
+// Successive halving: which trials go on, in whatever order they ran; and a search resumed from its file.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -16,13 +16,13 @@ namespace {
 
 using What = Promotion::What;
 
-// The figure of a trial on a rung: better with each rung, and not always in the same order.
+// The figure of a trial on a rung: it improves with each rung, but trials change their order.
 double figure(std::size_t trial, std::size_t rung) {
   if (trial % 7 == 5 && rung == 0) return std::nan("");  // diverges
   return static_cast<double>((trial * 37 + rung * rung * 11) % 101) - 10.0 * static_cast<double>(rung);
 }
 
-// The rungs of each trial once nothing is left, with so many side by side; which ends first is drawn by `seed`.
+// Returns the rungs of each trial in the end, with `side_by_side` trials at a time; `seed` draws which ends first.
 std::vector<TrialRungs> run_all(const HalvingOptions& options, std::size_t rungs, std::size_t planned,
                                 std::size_t side_by_side, unsigned seed) {
   std::mt19937 draws(seed);
@@ -50,7 +50,7 @@ std::vector<TrialRungs> run_all(const HalvingOptions& options, std::size_t rungs
   }
 }
 
-// How far each trial gets by the paper's loop: all on one rung, sort, cut.
+// Returns how far each trial gets in the paper's loop: run all on one rung, sort, cut.
 std::vector<std::size_t> reached_by_loop(std::size_t eta, std::size_t rungs, std::size_t planned) {
   std::vector<std::size_t> reached(planned, 0), members(planned);
   std::iota(members.begin(), members.end(), std::size_t{0});
@@ -122,7 +122,7 @@ TEST_CASE("asynchronous halving never waits while trials are left, and brings th
       CAPTURE(side_by_side, seed, on_rung[1], on_rung[2], on_rung[3]);
       CHECK(on_rung[0] == 0);
       CHECK(on_rung[3] >= 1);
-      // The best of the rungs go on; "wrong" promotions are few (Li et al., section 3.3).
+      // The best of each rung go on, and few promotions are "wrong" (Li et al., section 3.3).
       CHECK(on_rung[2] + on_rung[3] >= 9);
       CHECK(on_rung[2] + on_rung[3] <= 15);
     }
@@ -146,7 +146,7 @@ TEST_CASE("a search goes on from its file with the trials that it had", "[study]
   for (int t = 0; t < 7; ++t) {
     REQUIRE(search.propose(records));
     records.emplace_back();
-    if (t % 2 == 0) {  // the others are under way
+    if (t % 2 == 0) {  // the other trials are still running
       records.back().state = CellState::stopped;
       records.back().rungs = {{.epochs = 2, .figure = 1.0 + t}};
     }
@@ -160,7 +160,7 @@ TEST_CASE("a search goes on from its file with the trials that it had", "[study]
   std::vector<std::string> ids;
   for (const StudyCell& cell : search.cells()) ids.push_back(cell.id);
   std::sort(ids.begin(), ids.end());
-  CHECK(std::adjacent_find(ids.begin(), ids.end()) == ids.end());  // what is under way is not proposed again
+  CHECK(std::adjacent_find(ids.begin(), ids.end()) == ids.end());  // running trials are not proposed again
 
   std::string text = read_file_whole(folder / "s.toml");
   text.replace(text.find("1e-3"), 4, "1e-2");
@@ -200,7 +200,7 @@ TEST_CASE("figures of rungs are kept with the cell, missing ones too", "[study][
   record.rungs.pop_back();
   record.state = CellState::diverged;
   CHECK(std::isnan(trial_rungs(plan, record).figures.back()));
-  record.state = CellState::finished;  // when the run was shorter
+  record.state = CellState::finished;  // finished when the run was shorter
   CHECK(trial_rungs(plan, record).figures == std::vector<double>{-0.5, -0.5, -0.5});
 }
 

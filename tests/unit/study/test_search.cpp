@@ -1,4 +1,4 @@
-// Searches: what a coordinate means, and how soon each method finds the minimum of functions that are known.
+// Searches: the meaning of a coordinate, and how soon each method finds the minimum of known functions.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -34,7 +34,7 @@ double hartmann(const Point& p) {
   return sum;
 }
 
-// Trials until the value is at most `good`; `most` where it takes more.
+// Returns the trials until the value is at most `good`, or `most` where it takes more.
 int trials_to(const std::function<double(const Point&)>& f, std::size_t dimensions, SearchMethod method,
               std::uint64_t seed, double good, int most) {
   const Proposer proposer(method, std::vector<SearchRange>(dimensions), seed);
@@ -104,7 +104,7 @@ TEST_CASE("a grid has every combination once, from end to end", "[study][search]
 }
 
 TEST_CASE("a Gaussian process passes through its points and knows which dimension matters", "[study][search]") {
-  const auto f = [](const Point& p) { return std::sin(6 * p[0]) + 0.02 * p[2]; };  // p[1] does nothing
+  const auto f = [](const Point& p) { return std::sin(6 * p[0]) + 0.02 * p[2]; };  // p[1] has no effect
   std::vector<Point> points;
   std::vector<double> values;
   for (std::uint64_t i = 0; i < 40; ++i) {

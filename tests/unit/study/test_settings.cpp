@@ -1,4 +1,4 @@
-// What the cells of a study differ in: environments, shared cells, order, layers, files, hosts, verbs, proposers.
+// Differences between the cells of a study: environments, shared cells, order, layers, files, hosts, verbs, proposers.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -28,7 +28,7 @@ StudyPlan study_from(const std::string& section, const std::vector<std::string>&
   return load_study(folder / "s.toml", sets);
 }
 
-// Loaded, with its cells, while the file is there.
+// Loads the study, with its cells, while the file exists.
 std::vector<StudyCell> cells_from(const std::string& section, const std::string& more_name = "",
                                   const std::string& more = "") {
   const test::TempFolder folder;
@@ -98,7 +98,7 @@ set = ["parallel.space=2"]
   CHECK(texts_on(cells, 1) == Texts{"one worker"});
   CHECK(texts_on(cells, 2) == Texts{"data", "layers, m = 1", "tensor", "space"});
   CHECK(cells.front().asked == texts_on(cells, 2));
-  // Also where it is the only setting, and as an axis.
+  // The same holds where it is the only setting, and as an axis.
   CHECK(texts_on(cells_from("[study]\nranks = [1]\n[[study.variants]]\nname = \"layers\"\nset = "
                             "[\"parallel.pipeline=2\"]\n"),
                  1) == Texts{"one worker"});
@@ -112,21 +112,21 @@ TEST_CASE("cells that are the same run are run once and shared, others are not",
   const auto ring = cells_from("[study]\nranks = [1, 2]\n" + algorithms);
   CHECK(texts_on(ring, 1) == Texts{""});
   CHECK(texts_on(ring, 2).size() == 2);
-  // Averaging with other periods takes other steps on one rank, too (outer momentum); its all-reduce does not matter.
+  // With another period, averaging takes other steps on one rank too (outer momentum); its all-reduce does not matter.
   const auto averaging = cells_from(
       "[study]\nranks = [1]\n[study.axes]\n\"exchange.strategy\" = [\"averaging\"]\n\"exchange.averaging.period\" = "
       "[2, 8]\n\"exchange.algorithm\" = [\"ring\", \"tree\"]\n");
   CHECK(averaging.size() == 2);
-  // A seed, a batch or a learning rate is another run.
+  // Another seed, batch or learning rate is another run.
   for (const std::string key :
        {"\"seed\" = [1, 2]", "\"batch.global\" = [32, 64]", "\"optimizer.learning_rate\" = [0.1, 0.2]"})
     CHECK(texts_on(cells_from("[study]\nranks = [1]\n[study.axes]\n" + key + "\n"), 1).size() == 2);
-  // Two names of one setting on several ranks.
+  // Two names for one setting give one cell on several ranks.
   const auto twice = cells_from(
       "[study]\nranks = [2]\n[[study.variants]]\nname = \"a\"\nset = [\"batch.global=64\"]\n[[study.variants]]\nname = "
       "\"b\"\n[[study.variants]]\nname = \"c\"\nset = [\"batch.global=32\"]\n");
   CHECK(texts_on(twice, 2) == Texts{"a / b", "c"});
-  // Across environments that change nothing on one rank.
+  // Environments that change nothing on one rank share its cells.
   const auto across = cells_from(
       "[study]\nranks = [1, 2]\n[[study.environments]]\nname = \"ring\"\nset = [\"exchange.algorithm=ring\"]\n"
       "[[study.environments]]\nname = \"tree\"\nset = [\"exchange.algorithm=tree\"]\n");
@@ -178,7 +178,7 @@ TEST_CASE("the control cell of a round is the first setting on the fewest ranks"
     CHECK(cell.environments.front() == "alike");
   }
   CHECK(controls == std::map<int, int>{{1, 1}, {2, 1}, {3, 1}});
-  CHECK_FALSE(cells_from("[study]\nranks = [1]\n").front().control);  // one round has nothing beside it
+  CHECK_FALSE(cells_from("[study]\nranks = [1]\n").front().control);  // a single round has nothing to compare with
 }
 
 TEST_CASE("a round whose control cell is more than 5 % from the median is marked", "[study]") {
@@ -246,7 +246,7 @@ TEST_CASE("hosts and placement are axes", "[study]") {
   const auto cells = cells_from(
       "[study]\nranks = [1, 4]\n[study.axes]\n\"study.hosts\" = [1, 2]\n\"study.placement\" = [\"compact\", "
       "\"spread\"]\n");
-  CHECK(texts_on(cells, 1).size() == 1);  // one rank lies nowhere else
+  CHECK(texts_on(cells, 1).size() == 1);  // one rank has no other place
   REQUIRE(texts_on(cells, 4).size() == 4);
   const StudyCell& last = cells.back();
   CHECK(last.hosts == 2);
@@ -318,7 +318,7 @@ TEST_CASE("--set of a key that the study sets for every cell is refused", "[stud
       "[study]\nranks = [1]\n[[study.variants]]\nname = \"a\"\nset = [\"batch.global=8\"]\n[[study.variants]]\nname = "
       "\"b\"\nset = [\"batch.global=9\", \"seed=3\"]\n";
   CHECK_THROWS_WITH(study_from(variants, {"batch.global=7"}), Contains("every variant sets batch.global"));
-  CHECK_NOTHROW(study_from(variants, {"seed=5"}));  // of one variant alone
+  CHECK_NOTHROW(study_from(variants, {"seed=5"}));  // one variant alone
   CHECK_THROWS_WITH(study_from(axis + "[[study.environments]]\nname = \"a\"\nset = [\"batch.global=8\"]\n"),
                     Contains("is an axis and set by an environment"));
 }

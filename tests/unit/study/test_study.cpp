@@ -1,4 +1,4 @@
-// Studies: what [study] is read as, and which cells and ranks follow from it.
+// Studies: how [study] is read, and which cells and ranks follow from it.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -60,7 +60,7 @@ set = ["exchange.strategy=averaging", "exchange.averaging.period=10"]
   CHECK(study.folder == "results/digits");
   CHECK(study.ranks == std::vector<std::int64_t>{1, 4});
   const std::vector<StudyCell> cells = cells_of(study);
-  REQUIRE(cells.size() == 3 * (6 + 8));  // on one rank overlap changes nothing in synchronous training
+  REQUIRE(cells.size() == 3 * (6 + 8));  // overlap changes nothing in synchronous training on one rank
   std::set<std::string> ids;
   for (const StudyCell& cell : cells) {
     ids.insert(cell.id);
@@ -71,7 +71,7 @@ set = ["exchange.strategy=averaging", "exchange.averaging.period=10"]
     CHECK(has(cell, "name=" + cell.id));
   }
   CHECK(ids.size() == cells.size());
-  for (std::size_t i = 0; i < cells.size(); ++i) {  // rounds by turns
+  for (std::size_t i = 0; i < cells.size(); ++i) {  // rounds alternate
     CHECK(cells[i].repeat == static_cast<int>(i / 14) + 1);
     CHECK(cells[i].ranks == (i % 14 < 6 ? 1 : 4));
   }
@@ -91,9 +91,9 @@ TEST_CASE("the identity of a cell depends on its settings, not on its place in t
   CHECK(id_of("[2]", {}) == id_of("[2]", {"run.progress=lines"}));
   CHECK(id_of("[2]", {}) == id_of("[2]", {"goal.deadline_h=1", "cost.node_hour=2"}));
   CHECK(id_of("[2]", {}) !=
-        id_of("[2]", {"goal.metric=test_accuracy", "goal.target=0.5"}));  // with goal.stop it ends earlier
+        id_of("[2]", {"goal.metric=test_accuracy", "goal.target=0.5"}));  // goal.stop ends it earlier
   CHECK(id_of("[2]", {}) == id_of("[2]\nwarmup_steps = 1", {}));
-  CHECK(id_of("[2]", {}) != id_of("[2]\nwarmup_steps = 5", {}));  // measured otherwise
+  CHECK(id_of("[2]", {}) != id_of("[2]\nwarmup_steps = 5", {}));  // other steps are measured
 }
 
 TEST_CASE("to_target stops runs at the goal, and needs one", "[study]") {

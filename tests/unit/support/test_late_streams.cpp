@@ -1,5 +1,5 @@
-// That the stand-in for a card is late, and in the order of its streams and marks: what finds missing synchronisation
-// elsewhere is itself tested here.
+// The stand-in for a card must be late, and keep the order of its streams and marks: it finds missing synchronisation
+// in other tests, so it is tested here.
 #include "tests/support/late_streams.hpp"
 
 #include <catch2/catch.hpp>
@@ -40,7 +40,7 @@ TEST_CASE("late streams keep their own order and that of marks, in any interleav
   CHECK(ops_first);
 }
 
-// The values that the host finds in its memory, with or without waiting.
+// Tells whether the host ever finds stale values in its memory, with or without waiting.
 bool stale_without_wait(bool waits) {
   bool stale = false;
   for (int round = 0; round < 50; ++round) {

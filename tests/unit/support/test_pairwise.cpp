@@ -21,7 +21,7 @@ std::vector<Axis> axes_of(const std::vector<std::size_t>& sizes) {
 
 using Pairs = std::set<std::vector<std::size_t>>;
 
-// By looking at every row, without the generator's own books.
+// Collects the covered pairs by looking at every row, without the generator's own records.
 Pairs covered(const std::vector<PairwiseRow>& rows) {
   Pairs pairs;
   for (const PairwiseRow& row : rows)
@@ -48,7 +48,7 @@ TEST_CASE("every two values of two axes occur together in a row", "[pairwise]") 
 
 TEST_CASE("pairs that are not allowed are in no row, and all others are", "[pairwise]") {
   const std::vector<Axis> axes = axes_of({6, 4, 3, 3, 2});
-  // A value that excludes two of another axis, and one that needs a value of a third.
+  // One value excludes two values of another axis, and one needs a certain value of a third axis.
   const auto allowed = [](const PairwiseRow& row) {
     return !(row[0] == 5 && row[1] >= 2) && !(row[2] == 2 && row[3] != 1);
   };

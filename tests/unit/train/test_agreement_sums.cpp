@@ -1,4 +1,4 @@
-// Whether checksums of ranks are equal follows from sums alone.
+// Sums alone tell whether the checksums of all ranks are equal.
 #include <array>
 #include <catch2/catch.hpp>
 
@@ -29,8 +29,8 @@ TEST_CASE("sums tell equal checksums from any others", "[train][agreement][large
       CHECK_FALSE(all_alike(checksums));
     }
   }
-  CHECK_FALSE(all_alike({1, 3, 2}));     // of which the mean is one
-  CHECK_FALSE(all_alike({0, 2, 2, 0}));  // likewise of none
+  CHECK_FALSE(all_alike({1, 3, 2}));     // the mean is one of them
+  CHECK_FALSE(all_alike({0, 2, 2, 0}));  // the mean is none of them
 }
 
 }  // namespace echelon

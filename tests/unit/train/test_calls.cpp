@@ -1,5 +1,5 @@
-// Meetings on call, on virtual time: whatever the schedule, all ranks hear the same calls in the same order, each wish
-// is answered, epochs and the end are called once, and no rank's pace depends on another's.
+// Meetings on call, on virtual time: in any schedule all ranks hear the same calls in the same order, each wish is
+// answered, epochs and the end are called once, and no rank's pace depends on another's.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -22,7 +22,7 @@ struct Schedule {
   std::uint64_t seed = 1;
 };
 
-// A replica of weight 2 a step, which attends each meeting at its next step boundary.
+// A replica with a weight of 2 per step, which attends each meeting at its next step boundary.
 struct Rank final : ProtocolHost {
   Rank(const Schedule& of, int at, VirtualWorld& world)
       : schedule(of), rank(at), calls(at, of.ranks, 5), random(of.seed, "calls") {
@@ -64,7 +64,7 @@ struct Rank final : ProtocolHost {
   void on_notified(Token, double now_s) override {
     ECHELON_CHECK_EQ(calls.call().number, static_cast<std::int64_t>(heard.size()) + 1, "a call was missed");
     heard.push_back(calls.call());
-    if (wished_s > 0 && answered_s < 0) answered_s = now_s;  // by a meeting for another reason too
+    if (wished_s > 0 && answered_s < 0) answered_s = now_s;  // a meeting for another reason answers it too
     if (steps < kSteps) return;
     actor->at(now_s, [this] {  // it waits for nothing but calls
       attend();
@@ -90,7 +90,7 @@ int count(const std::vector<MeetingCall>& calls, std::uint32_t reason) {
   return n;
 }
 
-// How many meetings a wish has called.
+// Returns how many meetings a wish caused.
 int run_schedule(const Schedule& schedule) {
   VirtualNetwork network{.between_hosts = {.jitter = 3}};
   network.seed = schedule.seed;
@@ -100,14 +100,14 @@ int run_schedule(const Schedule& schedule) {
   ECHELON_CHECK_EQ(count(first, kMeetingEpoch), kSteps / kStepsAnEpoch);
   ECHELON_CHECK_EQ(count(first, kMeetingEnd), 1);
   ECHELON_CHECK_EQ(first.back().reasons & kMeetingEnd, std::uint32_t{kMeetingEnd});
-  const int called = count(first, kMeetingWish);  // none where an epoch ends just then
+  const int called = count(first, kMeetingWish);  // none if an epoch ends just then
   ECHELON_CHECK_LE(called, schedule.wishes >= 0 ? 1 : 0);
   ECHELON_CHECK_EQ(count(first, kMeetingNotFinite), 0);
   for (const auto& rank : run.ranks()) {
     ECHELON_CHECK_EQ(rank->heard.size(), first.size());
     for (std::size_t i = 0; i < first.size(); ++i)
       ECHELON_CHECK(rank->heard[i].number == first[i].number && rank->heard[i].reasons == first[i].reasons);
-    // Each rank's steps take what they take, however slow another is.
+    // Each rank's steps take their own time, however slow another rank is.
     ECHELON_CHECK(std::abs(rank->done_s - rank->busy_s) < 1e-9, "rank {} waited", rank->rank);
     if (rank->rank == schedule.wishes)
       ECHELON_CHECK(rank->answered_s > 0 && rank->answered_s - rank->wished_s < kSlowStep_s / 4, "the wish took {} s",
@@ -126,7 +126,7 @@ TEST_CASE("meetings on call: the same calls everywhere, and nobody waits", "[tra
     schedule.ranks = 1 + static_cast<int>(i % 17);
     schedule.slow = i % 3 == 0 && schedule.ranks > 1 ? static_cast<int>(i / 3) % schedule.ranks : -1;
     schedule.wishes = i % 2 == 0 ? static_cast<int>(i / 2) % schedule.ranks : -1;
-    // Rank 0 attends at its own next boundary: a wish waits for that, if rank 0 is the slow one, and a meeting before.
+    // Rank 0 attends at its own next boundary, so a wish waits for that and for a meeting before it if rank 0 is slow.
     if (schedule.slow == 0) schedule.wishes = -1;
     CAPTURE(schedule.seed, schedule.ranks, schedule.slow, schedule.wishes);
     REQUIRE_NOTHROW(called += run_schedule(schedule));
@@ -146,7 +146,7 @@ TEST_CASE("a wish that a meeting has answered calls no other", "[train][control]
 }
 
 TEST_CASE("ranks that have finished several epochs at once meet for each of them before the end", "[train][calls]") {
-  struct Nothing final : ProtocolActions {  // one rank sends nothing
+  struct Nothing final : ProtocolActions {  // a single rank sends nothing
     void send(Token, int, int, const void*, std::size_t, int) override { FAIL("a message"); }
     void receive(Token, int, int, void*, std::size_t) override { FAIL("a message"); }
     void arm(Token, double) override {}

@@ -1,4 +1,4 @@
-// Figures of classes against plain loops over random outputs, with ties, labels that do not count, and few classes.
+// Figures of classes compared with plain loops over random outputs: ties, labels that do not count, few classes.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -18,7 +18,7 @@ struct Row {
   std::vector<double> outputs;
 };
 
-// Classes in the order of their outputs, equal ones in the order of classes.
+// Returns the classes in the order of their outputs; equal ones are in the order of classes.
 std::vector<std::int64_t> ranking(const std::vector<double>& outputs) {
   std::vector<std::int64_t> order(outputs.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
@@ -77,7 +77,7 @@ TEST_CASE("figures of classes agree with plain loops, ties included", "[evaluate
   trainer.arenas().touch();
 
   PlainBatch batch = hashed_batch(form_of(graph), 0, n, test_seed());
-  for (double& value : batch.samples) value = std::floor(4 * value) / 4;  // many equal ones, and those below 0
+  for (double& value : batch.samples) value = std::floor(4 * value) / 4;  // many values are equal, some below 0
   for (std::int64_t i = 0; weighted && i + 1 < n; i += 2) batch.weights[static_cast<std::size_t>(i)] = 0;
   (void)trainer.loss(batch);
   std::vector<std::int32_t> labels(batch.labels.begin(), batch.labels.end());

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kSteps = 4;
 
-// A third of the ranks measures nothing, as servers do.
+// Makes a rank's words; a third of the ranks measures nothing, as servers do.
 ControlWords words_of(int rank, int step) {
   const auto values = test::random_values(3, "words " + std::to_string(rank) + " " + std::to_string(step));
   ControlWords words;
@@ -52,7 +52,7 @@ void check_times(const std::vector<RankStep>& times, int k, int step) {
     ECHELON_CHECK_EQ(times[static_cast<std::size_t>(r)].compute_s, words_of(r, step).last.compute_s);
 }
 
-// A rank whose steps take unlike times.
+// A rank whose steps take different times.
 struct Rank final : ProtocolHost {
   Rank(std::uint64_t seed, int at, VirtualWorld& world)
       : rank(at), ranks(world.ranks()), tree(at, ranks, 5, 2), random(seed, "control") {

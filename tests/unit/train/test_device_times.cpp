@@ -6,7 +6,7 @@
 namespace echelon {
 namespace {
 
-// A device whose clock moves by what is enqueued, and whose readings pass when the test lets them.
+// A device whose clock advances by the enqueued work, and whose readings pass when the test permits it.
 struct Behind {
   double clock_s = 0;
   bool passes = true;
@@ -34,7 +34,7 @@ struct Run {
   DeviceTimes times{std::make_unique<BehindTimer>(device)};
 
   void op(double seconds) { device.clock_s += seconds; }
-  // A part of the host's, in which it enqueues an op, another part, and a second op.
+  // Runs a part of the host's step, in which it enqueues an op, another part, and a second op.
   void part(SpanKind kind, double seconds, SpanKind inner = SpanKind::step, double inner_s = 0, double after_s = 0) {
     double host_s = 0;
     const SpanTimer timer(host_s, kind);
@@ -54,7 +54,7 @@ TEST_CASE("what a device behind the host spends on a part of a step is counted a
   run.part(SpanKind::data, 2);
   run.part(SpanKind::forward, 10, SpanKind::exchange_wait, 20, 1);
   run.op(300);                                           // in no part
-  run.part(SpanKind::backward, 40, SpanKind::hooks, 7);  // hooks are no part of the device's: they stay with backward
+  run.part(SpanKind::backward, 40, SpanKind::hooks, 7);  // the device has no part for hooks: they stay with backward
   run.part(SpanKind::split_wait, 3);
   run.part(SpanKind::backward, 0.5);
   run.part(SpanKind::optimiser, 5);
@@ -70,11 +70,11 @@ TEST_CASE("what a device behind the host spends on a part of a step is counted a
   CHECK(first->split_s == Approx(3));
   CHECK(first->optimiser_s == Approx(5));
   CHECK(first->hooks_s == 0);
-  CHECK_FALSE(run.times.take());  // once
+  CHECK_FALSE(run.times.take());  // only once
 
   run.times.begin_step();
   run.part(SpanKind::forward, 4);
-  CHECK_FALSE(run.times.take());  // not over
+  CHECK_FALSE(run.times.take());  // the step is not over
   run.times.end_step();
   const std::optional<StepTimes> second = run.times.take();
   REQUIRE(second);
@@ -120,7 +120,7 @@ TEST_CASE("a trace has the device's parts of its steps, where the host's clock p
   recorder.after_step(0, now_s());
   step(7);
   (void)run.times.take();
-  CHECK(run.device.waits == 0);  // no step waits but the first of the trace
+  CHECK(run.device.waits == 0);  // only the first step of the trace waits
   run.op(1000);
   recorder.after_step(1, now_s());
   const double before_s = now_s(), device_s = run.device.clock_s;
@@ -128,7 +128,7 @@ TEST_CASE("a trace has the device's parts of its steps, where the host's clock p
   const double after_s = now_s();
   CHECK(run.device.waits == 2);
   run.device.passes = false;
-  CHECK_FALSE(run.times.take());  // late
+  CHECK_FALSE(run.times.take());  // the times come late
   recorder.after_step(2, now_s());
   run.op(0.5);
   step(0.02);
@@ -140,7 +140,7 @@ TEST_CASE("a trace has the device's parts of its steps, where the host's clock p
   struct Expected {
     SpanKind kind;
     std::int64_t step;
-    double begin_s, seconds;  // by the device's clock, from the first step of the trace on
+    double begin_s, seconds;  // on the device's clock, from the first traced step on
   };
   const Expected expected[] = {
       {SpanKind::forward, 2, 0, 0.01},          {SpanKind::exchange_wait, 2, 0.01, 0.02},

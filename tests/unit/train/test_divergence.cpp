@@ -9,7 +9,7 @@
 namespace echelon {
 namespace {
 
-// The step after which the run is ended; 0: it is not.
+// Returns the step after which the run is ended, or 0 where it is not.
 int ends_at(const std::vector<double>& losses, double factor = 10, double first_loss = 0, std::int64_t before = 0) {
   Config config;
   config.train.divergence_factor = factor;
@@ -50,22 +50,22 @@ TEST_CASE("spikes, large losses and paced runs do not count as divergence", "[tr
   for (std::size_t i = 10; i < spikes.size(); i += 20)
     for (std::size_t j = 0; j < 19 && i + j < spikes.size(); ++j) spikes[i + j] = 500;
   CHECK(ends_at(spikes) == 0);
-  CHECK(ends_at(then(1e-3, 100, 5)) == 0);                     // a first batch that happened to fit
-  CHECK(ends_at(then(1e6, 100, 2e6)) == 0);                    // squared errors of large numbers
-  CHECK(ends_at(then(std::nan(""), 100, std::nan(""))) == 0);  // paced
+  CHECK(ends_at(then(1e-3, 100, 5)) == 0);                     // the first batch happened to fit
+  CHECK(ends_at(then(1e6, 100, 2e6)) == 0);                    // the losses are squared errors of large numbers
+  CHECK(ends_at(then(std::nan(""), 100, std::nan(""))) == 0);  // a paced run
 }
 
 TEST_CASE("where ranks do not meet in every step each counts its own", "[train][divergence]") {
   Config config;
   RunState state;
   DivergenceHook hook(config, state, false);
-  StepRecord mean;  // of a meeting, in which one replica of many has diverged
+  StepRecord mean;  // of a meeting in which one of many replicas has diverged
   mean.loss = 2.2;
   for (int step = 1; step < 21; ++step) {
     CHECK(hook.diverges({.loss = step == 1 ? 2.3 * 8 : 250 * 8, .weight = 8}, step) == 0);
     hook.step_end(mean);
   }
-  CHECK(hook.diverges({.loss = 0, .weight = 0}, 21) == 0);  // a step without samples
+  CHECK(hook.diverges({.loss = 0, .weight = 0}, 21) == 0);  // the step has no samples
   CHECK(hook.diverges({.loss = 250 * 8, .weight = 8}, 22) == Approx(250));
   CHECK(state.first_loss == Approx(2.3));
   CHECK_THAT(diverged_text(250, 3, config), Catch::Contains("the loss of rank 3 is 250"));

@@ -1,4 +1,4 @@
-// The queue of batches on ranks that are threads: drawn by loaders, saved at a meeting, taken up by others.
+// The queue of batches with ranks as threads: loaders draw them, a meeting saves them, other ranks resume them.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -29,7 +29,7 @@ TEST_CASE("ranks draw until an epoch is over, stop anywhere, and others train wh
   const HashRng random(test::test_seed(), "queue");
   for (std::uint64_t round = 0; round < 20; ++round) {
     std::mutex mutex;
-    std::map<std::int64_t, int> times;  // by epoch * kSamples + id
+    std::map<std::int64_t, int> times;  // keyed by epoch * kSamples + id
     std::vector<OpenSamples> open;
     bool resumed = false;
     for (const bool last : {false, false, true}) {
@@ -77,13 +77,13 @@ TEST_CASE("ranks that train on at once change nothing of what is saved", "[train
     Group group(engine, 0);
     DrawQueue queue(engine, 1, plan, {}, plan.steps_per_epoch(), kEach * kRanks * kRounds);
     for (std::int64_t round = 1; round <= kRounds; ++round) {
-      for (int n = 0; n < kEach; ++n) {  // the second request tells of the first batch
+      for (int n = 0; n < kEach; ++n) {  // the second request reports the first batch
         ECHELON_CHECK(queue.next().has_value());
         queue.trained();
       }
       const std::vector<OpenSamples> open = queue.gather(group);
       if (engine.rank() != 0) continue;
-      const Draw next = queue.plan().at(kEach * kRanks * round);  // all before are trained
+      const Draw next = queue.plan().at(kEach * kRanks * round);  // all batches before it are trained
       ECHELON_CHECK_EQ(open.empty() ? next.epoch : open.front().epoch, next.epoch);
       ECHELON_CHECK_EQ(open.empty() ? 0 : open.front().first, next.batch * kBatch);
     }

@@ -1,5 +1,5 @@
-// The queue of batches on virtual time: whatever the schedule, each number is drawn by one replica, fast ones draw
-// more, what a checkpoint lists as open is what is not trained, and all end.
+// The queue of batches on virtual time: in any schedule each number is drawn by one replica, fast ones draw more, a
+// checkpoint lists as open what is not trained, and all ranks end.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -16,7 +16,7 @@ namespace {
 struct Schedule {
   int ranks = 1;
   int slow = -1;  // this rank's steps take 4 times as long
-  int ahead = 1;  // batches read ahead
+  int ahead = 1;  // number of batches read ahead
   std::int64_t numbers = 0;
   std::uint64_t seed = 1;
 };
@@ -72,7 +72,7 @@ struct Rank final : ProtocolHost {
   DrawMachine machine;
   HashRng random;
   bool reading = false, training = false, over = false;
-  std::vector<std::int64_t> ready, trained;  // the first of `ready` is in training
+  std::vector<std::int64_t> ready, trained;  // the first one of `ready` is in training
   std::vector<double> begun_s;
   double done_s = 0;
   std::optional<test::ProtocolActor> actor;
@@ -102,7 +102,7 @@ void run_schedule(const Schedule& schedule) {
   ECHELON_CHECK_EQ(owner.untrained(trained, held), schedule.numbers);
   ECHELON_CHECK(held.empty(), "{} batches are held", held.size());
   if (schedule.numbers < 40 * schedule.ranks || schedule.slow < 0) return;
-  // The last batches of a slow replica: one in training and those read ahead.
+  // A slow replica ends with one batch in training and those that it read ahead.
   ECHELON_CHECK_LE(last_s - first_s, 4.4 * kStep_s * (schedule.ahead + 2));
   const auto of_slow = static_cast<double>(trained[static_cast<std::size_t>(schedule.slow)]);
   const double fair = static_cast<double>(schedule.numbers) / (4 * schedule.ranks - 3);
@@ -138,7 +138,7 @@ TEST_CASE("a queue of batches: each drawn once, more by fast replicas, and all e
 TEST_CASE("a queue of batches, 10,000 schedules", "[.][soak][draws]") { run_schedules(10000); }
 
 TEST_CASE("what is open at any time is what no replica has trained", "[train][draws]") {
-  // Rank 0 alone, driven by hand: actions are counted, not sent.
+  // Rank 0 alone is driven by hand: its actions are counted, not carried out.
   struct Sink final : ProtocolActions {
     void send(Token, int, int, const void*, std::size_t, int) override { ++sent; }
     void receive(Token, int, int, void*, std::size_t) override {}

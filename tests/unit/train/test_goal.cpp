@@ -1,4 +1,4 @@
-// Goals of a run: when they are met, and what ends a run.
+// Goals of a run: when they count as met, and which ones end a run.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -44,7 +44,7 @@ TEST_CASE("a run ends at its goal where it is told to, and its last epoch is the
   EpochRecord untested{.epoch = 2};
   hook.take(1, 0.7);
   CHECK(hook.ends_run());
-  hook.epoch_end(untested);  // without an evaluation of its own it keeps to the newest
+  hook.epoch_end(untested);  // without an evaluation of its own it keeps the newest one
   CHECK(untested.last);
 }
 

@@ -1,4 +1,4 @@
-// The loop around steps that a test makes up: what it passes on, counts and stops by.
+// The loop around steps that a test makes up: what it passes on, what it counts, and when it stops.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace echelon {
 namespace {
 
-// Steps take as many places as the test says: more than one, and the replica came too late for those between.
+// A step advances by the given number of steps; if that is more than one, the replica was too late for those between.
 struct Jumps final : Stepper {
   std::vector<std::int64_t> lengths;
   std::vector<StepInfo> infos;
@@ -55,7 +55,7 @@ struct Run {
   Jumps jumps;
   Watch watch;
 
-  // 10 steps an epoch, 3 epochs.
+  // Has 10 steps an epoch and 3 epochs.
   explicit Run(const Progress& progress = {}) : control(engine, 1, progress) {
     test::write_shards(folder.path(), {80});
     config = parse_config(
@@ -73,7 +73,7 @@ struct Run {
 
 constexpr double kServes = -1;
 
-// Ranks as threads, each with a replica whose steps take as long as the test says, or a server (kServes).
+// Ranks are threads, each with a replica whose steps take the given time, or a server (kServes).
 struct Paces final : Stepper {
   double step_s = 0;
   int rank = 0;
@@ -81,7 +81,7 @@ struct Paces final : Stepper {
   double done_s = 0;
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override {
     StepResult result;
-    // Loss a sample of rank r at step s: 1 + r + s.
+    // The loss per sample of rank r at step s is 1 + r + s.
     result.losses = {.loss = 2.0 * static_cast<double>(1 + rank + info.step), .correct = 0, .weight = 2};
     on_losses(result.losses);
     if (step_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(step_s));
@@ -100,7 +100,7 @@ struct RankRun {
   Ending ending = Ending::interrupted;
 };
 
-// 10 steps of 3 replicas x 2 samples an epoch, 3 epochs.
+// Trains 3 epochs of 10 steps of 3 replicas x 2 samples.
 std::vector<RankRun> run_three(const Progress& progress, const std::vector<double>& step_s,
                                const std::string& more = "") {
   const test::Folder folder;
@@ -149,7 +149,7 @@ TEST_CASE("the loop joins the step that the strategy names", "[train][loop]") {
   CHECK(step >= 30);
   CHECK(run.state.step == step);
   CHECK(run.watch.finished);
-  REQUIRE(run.watch.epochs.size() == 2);  // the first ended inside the jump over 13 steps
+  REQUIRE(run.watch.epochs.size() == 2);  // the first epoch ended inside the jump over 13 steps
   CHECK(run.watch.epochs[0].epoch == 2);
   CHECK(run.watch.epochs[1].last);
 }
@@ -174,7 +174,7 @@ TEST_CASE("a replica that meets others by period may leave steps out, and counts
     CHECK(record.ends_epoch == (record.step % 10 == 0));
     CHECK(record.steps_left_out == length - 1);
     CHECK(record.dropped_samples == (length == 1 ? 0 : 8 * length));
-    // Losses of gradients that were dropped are in no mean.
+    // Losses of dropped gradients enter no mean.
     if (record.meets) CHECK((i % 4 == 1 ? record.loss == 2 : std::isnan(record.loss)));
   }
   CHECK(run.watch.epochs.size() == 3);
@@ -230,7 +230,7 @@ TEST_CASE("replicas that meet on call wait for nobody between meetings", "[train
     CHECK(run.watch.epochs.back().last);
     CHECK(run.watch.epochs.back().epoch == 3);
   }
-  CHECK(runs[0].paces.done_s < runs[2].paces.done_s - 10 * kSlow_s);  // two epochs of its steps at least
+  CHECK(runs[0].paces.done_s < runs[2].paces.done_s - 10 * kSlow_s);  // by at least two epochs of its steps
   CHECK(losses[0].size() == losses[1].size());
   CHECK(losses[0].size() == losses[2].size());
   for (std::size_t i = 0; i < std::min(losses[0].size(), losses[2].size()); ++i)

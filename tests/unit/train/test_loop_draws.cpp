@@ -1,4 +1,4 @@
-// The loop of replicas that draw their batches: loaders, queue and meetings together, on ranks that are threads.
+// The loop of replicas that draw their batches: loaders, queue and meetings together, with ranks as threads.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <map>
@@ -17,7 +17,7 @@ namespace echelon {
 namespace {
 
 constexpr std::int64_t kSamples = 61;
-using Times = std::map<std::int64_t, int>;  // trained, by epoch * kSamples + sample
+using Times = std::map<std::int64_t, int>;  // times trained, keyed by epoch * kSamples + sample
 
 struct Drawer final : Stepper {
   Drawer(DrawQueue& queue, const RunPlan& plan, int rank, double step_s) : queue_(queue), step_s_(step_s) {
@@ -118,7 +118,7 @@ TEST_CASE("each sample is trained once an epoch by replicas of any speed, which 
   CHECK(std::ssize(times) == 3 * kSamples);
   for (const auto& [sample, count] : times) REQUIRE(count == 1);
   CHECK(steps[0] + steps[1] + steps[2] == 3 * 31);
-  CHECK(steps[1] < 25);  // of 31 each with shards; the fast ones wait for the slow one at meetings
+  CHECK(steps[1] < 25);  // 31 each with shards; fast replicas wait for the slow one at meetings
 }
 
 }  // namespace echelon

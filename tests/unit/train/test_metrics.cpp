@@ -20,7 +20,7 @@ std::vector<json> rows_in(const std::string& path) {
   return rows;
 }
 
-// A step as the loop shows it to hooks: up to step_end its times are without hooks.
+// A step as the loop shows it to hooks: until step_end its times exclude hooks.
 StepRecord step(std::int64_t number) {
   StepRecord record;
   record.step = number;
@@ -51,7 +51,7 @@ TEST_CASE("rows up to a checkpoint are in the file before it is, each once", "[t
   EpochRecord epoch;
   epoch.epoch = 1, epoch.step = 16;
   hook.epoch_end(epoch);
-  const std::int64_t bytes = hook.settle();  // a kill from here on loses nothing up to step 16
+  const std::int64_t bytes = hook.settle();  // a kill after this loses nothing up to step 16
   CHECK(bytes == static_cast<std::int64_t>(std::filesystem::file_size(path)));
   std::vector<json> rows = rows_in(path);
   REQUIRE(rows.size() == 17);
@@ -64,7 +64,7 @@ TEST_CASE("rows up to a checkpoint are in the file before it is, each once", "[t
   hook.run_end(true);
   rows = rows_in(path);
   REQUIRE(rows.size() == 18);
-  // The checkpoint's own time came too late for its step's row: it is counted in the next.
+  // The checkpoint's own time comes too late for its step's row, so the next row counts it.
   CHECK(rows[15]["time"]["hooks"] == 0);
   CHECK(rows[17]["time"]["hooks"] == 0.75);
   CHECK(rows[17]["time"]["total"] == 2.75);

@@ -1,4 +1,4 @@
-// The tree over micro-shards: its shape, its memory, and that it is the same for every cut between replicas.
+// The tree over micro-shards: its shape, its memory, and equality for every split between replicas.
 #include "train/micro_shards.hpp"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ using Values = std::vector<float>;
 
 constexpr std::int64_t kElems = 37;
 
-// Numbers of unlike size, so that every other order of adding gives other bits.
+// Returns numbers of different sizes, so that any other order of adding gives other bits.
 Values leaf(std::int64_t index) {
   const HashRng draws = HashRng(5, "leaf").at(static_cast<std::uint64_t>(index));
   Values values;
@@ -74,7 +74,7 @@ TEST_CASE("micro-shards are added in a balanced binary tree, in log2 arenas besi
         shards.add_losses({.loss = static_cast<double>(i), .correct = 1, .weight = 2});
         all += static_cast<double>(i);
       }
-      shards.complete_gradients({30, kElems});  // as backward passes announce them
+      shards.complete_gradients({30, kElems});  // announced as backward passes do
       shards.complete_gradients({0, 30});
       CHECK(rig.read() == tree(100 * step, leaves));
       CHECK(shards.losses().loss == all);

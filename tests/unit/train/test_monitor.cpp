@@ -1,4 +1,4 @@
-// The monitors of a run on records of steps: plateaus, slow ranks, memory that climbs, and a job that ends too early.
+// The monitors of a run on records of steps: plateaus, slow ranks, growing memory, and a job that ends too early.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <vector>
@@ -35,7 +35,7 @@ struct Bench {
     }
     return *hook_;
   }
-  // A step in which the ranks computed so long, with so much memory each.
+  // Records a step in which the ranks computed for these times and had this memory.
   void step(const std::vector<double>& compute_s, const std::vector<double>& rss_mb = {}) {
     StepRecord record;
     record.step = ++steps;
@@ -70,7 +70,7 @@ TEST_CASE("a rank that computes longer than the others is named once, with host,
   CHECK_FALSE(bench.hook().asks_to_requeue());
   for (int i = 0; i < 5; ++i) bench.step({0.01, 0.011, 0.012});
   for (int i = 0; i < 5; ++i) bench.step({0.01, 0.011, 0.03});
-  CHECK(bench.told.size() == 2);  // it had recovered
+  CHECK(bench.told.size() == 2);  // it had recovered meanwhile
 }
 
 TEST_CASE("one slow step, short steps, other parts of a model and given shares make no rank slow", "[train][monitor]") {
@@ -125,7 +125,7 @@ TEST_CASE("memory of this process that is really taken is seen", "[train][monito
     bench.step({0.01}, {resident_mb()});
   }
   REQUIRE(bench.told.size() == 1);
-  CHECK(taken.size() >= 15);  // more where this process has free memory of other tests
+  CHECK(taken.size() >= 15);  // more than that where this process has free memory from other tests
   CHECK(bench.hook().asks_to_requeue());
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("a loss that no longer falls is told, or finishes the run", "[train][m
   bench.config.monitor.plateau_change = 0.01;
   for (const double loss : {2.0, 1.0, 0.995, 1.1, 0.98, 0.979, 0.975}) bench.evaluation(loss);
   CHECK(bench.told.empty());
-  bench.hook().take(bench.steps, 0.97);  // the same evaluation told twice
+  bench.hook().take(bench.steps, 0.97);  // the same evaluation, told a second time
   CHECK(bench.told.empty());
   bench.evaluation(0.972);
   CHECK(bench.told.size() == (watch == Watch::off ? 0 : 1));

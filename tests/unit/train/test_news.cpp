@@ -15,12 +15,12 @@ constexpr double kInterval_s = 1e-3, kEnd_s = 50e-3;
 
 struct Schedule {
   int ranks = 1;
-  std::vector<char> steps;  // by rank
+  std::vector<char> steps;  // one per rank
   std::vector<double> step_s;
   std::uint64_t seed = 1;
 };
 
-// Listens until the host posts kEnd, as on an engine until it is taken off.
+// Listens until the host posts kEnd, as on an engine until the machine is taken off.
 struct Listening final : Machine {
   static constexpr Token kEnd = 99;
   explicit Listening(StepNews of) : news(std::move(of)) {}
@@ -31,7 +31,7 @@ struct Listening final : Machine {
   StepNews news;
 };
 
-// A rank that steps until kEnd_s, or does not, and looks on until a while later.
+// A rank that steps until kEnd_s, or does not step, and observes until a while later.
 struct Rank final : ProtocolHost {
   Rank(const Schedule& schedule, int at, VirtualWorld& world)
       : rank(at),
@@ -96,7 +96,7 @@ Schedule drawn(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("whoever steps, all ranks hear of it, and of nothing once nobody does", "[train][news]") {
-  // A step of the slow rank, an interval in which news are dropped, and the way up and down the tree.
+  // Allows for a step of the slow rank, an interval in which news are dropped, and the way up and down the tree.
   test::run_schedules(200, [](std::uint64_t seed) { run_schedule(drawn(seed), 6 * kInterval_s); });
 }
 

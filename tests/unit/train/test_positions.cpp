@@ -1,4 +1,4 @@
-// Positions of replicas that step at their own pace: what is left of their shards, dealt anew to any number of others.
+// Positions of replicas that step at their own pace: the rest of their shards is dealt to any number of other replicas.
 #include "train/positions.hpp"
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@ namespace echelon {
 namespace {
 
 constexpr std::int64_t kSamples = 61, kEpochs = 4;
-using Times = std::map<std::int64_t, int>;  // by epoch * kSamples + id
+using Times = std::map<std::int64_t, int>;  // keyed by epoch * kSamples + id
 
 SamplePlan shards(std::vector<std::int64_t> batch, Sharding sharding) {
   SamplePlanRequest request;

@@ -22,10 +22,10 @@ TEST_CASE("a rate leaves the warm-up out, and evaluations and checkpoints betwee
   record.add(step(5, 10));
   record.add(step(2, 10, 3, 1));
   record.add(step(2, 0));         // its gradient came too late
-  record.add(step(2, 10, 7, 8));  // what follows the last step is no time of training
+  record.add(step(2, 10, 7, 8));  // time after the last step does not count as training
   CHECK(record.warm_s(1) == Approx(5));
   CHECK(record.warm_s(2) == Approx(7));
-  CHECK(record.warm_s(4) == Approx(5));  // a warm-up that is no shorter than the attempt
+  CHECK(record.warm_s(4) == Approx(5));  // the warm-up is as long as the attempt, or longer
   CHECK(record.last_s() == Approx(5 + 6 + 2 + 2));
   const RateRecord::Share share = record.between(record.warm_s(1), record.last_s());
   CHECK(share.samples == Approx(20));
@@ -34,7 +34,7 @@ TEST_CASE("a rate leaves the warm-up out, and evaluations and checkpoints betwee
 }
 
 TEST_CASE("of a step across the end of the warm-up its share counts", "[train][rates]") {
-  RateRecord slow;  // beside a rank whose first step ended after 1 s
+  RateRecord slow;  // a rank beside one whose first step ended after 1 s
   slow.add(step(4, 8));
   slow.add(step(4, 8));
   CHECK(slow.between(1, 8).samples == Approx(6 + 8));

@@ -28,7 +28,7 @@ TEST_CASE("a replica at half speed gets half as many samples as the others", "[t
   CHECK(shares_by_speed({16, 16, 16, 16}, {1, 2, 1, 1}, 1, 32) == Batches{19, 9, 18, 18});
   CHECK(shares_by_speed({16, 16}, {1, 2}, 1, 32) == Batches{22, 10});
   CHECK(shares_by_speed({16, 16}, {1, 2}, 4, 32) == Batches{24, 8});
-  CHECK(shares_by_speed({16, 16}, {1, 1.04}, 1, 32) == Batches{16, 16});  // not worth it
+  CHECK(shares_by_speed({16, 16}, {1, 1.04}, 1, 32) == Batches{16, 16});  // too small a gain
   CHECK(shares_by_speed({16, 16}, {1, 1000}, 1, 32) == Batches{31, 1});
   CHECK(shares_by_speed({16, 16}, {1, 1000}, 1, 24) == Batches{24, 8});
 }
@@ -52,7 +52,7 @@ TEST_CASE("shares by speed have the same sum, keep to their limits, and are the 
     for (const std::int64_t batch : after) CHECK((batch % unit == 0 && batch >= unit && batch <= 2 * even));
     if (after == before) continue;
     CHECK(slowest_s(after, rates) < (1 - kLeastGain) * slowest_s(before, rates) + 1e-12);
-    // No unit could move from one replica to another one and make the step shorter.
+    // Moving a unit from one replica to another must not make the step shorter.
     for (std::size_t from = 0; from < k; ++from)
       for (std::size_t to = 0; to < k; ++to) {
         if (from == to || after[from] == unit || after[to] + unit > 2 * even) continue;
