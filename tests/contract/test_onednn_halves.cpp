@@ -43,7 +43,7 @@ void check(Device& device, const OpSpec& spec, double tolerance) {
 
 bool is_weight(const ArgInfo& arg) { return arg.parameter && arg.name.starts_with('w'); }
 
-// What is rounded to bf16 beforehand: nothing, the weights, or all factors of products.
+// The values that are rounded to bf16 beforehand: nothing, the weights, or all factors of products.
 enum class Round : std::uint8_t { none, weights, factors };
 
 bool is_rounded(const ArgInfo& arg, Round round) {

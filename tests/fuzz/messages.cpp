@@ -11,7 +11,7 @@
 namespace echelon::fuzz {
 namespace {
 
-constexpr std::size_t kMostElems = 5000, kMostBytes = 1 << 20;  // of a message; buffers are as long as the longest
+constexpr std::size_t kMostElems = 5000, kMostBytes = 1 << 20;  // message limits; buffers are as long as the longest
 
 struct Head {
   std::uint8_t codec = 0;    // index of the codec's name

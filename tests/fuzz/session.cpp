@@ -35,7 +35,7 @@ constexpr const char* kExplained = "explained";
 
 // Memory shared by the process that tries inputs and the one that watches it.
 struct Board {
-  std::atomic<std::int64_t> index = -1;  // of the input that is being tried
+  std::atomic<std::int64_t> index = -1;  // index of the current input
   std::atomic<double> begun_s = 0, slowest_s = 0;
   std::atomic<std::int64_t> accepted = 0, refused = 0, failed = 0, explained = 0;
 };

@@ -139,7 +139,7 @@ class ShardTarget final : public Target {
   std::string path_;
   bool covered_;
   std::vector<std::string> files_;
-  std::vector<std::uint64_t> digests_;  // of the undamaged files
+  std::vector<std::uint64_t> digests_;  // digests of the undamaged files
 };
 
 std::string only_file_in(const std::string& folder) {

@@ -1,4 +1,4 @@
-// From real runs to tables: the output of `echelon report` for a folder of results.
+// Checks the output of `echelon report` for a folder of real results.
 #include <catch2/catch.hpp>
 #include <filesystem>
 

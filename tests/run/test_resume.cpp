@@ -250,7 +250,7 @@ TEST_CASE("a requeue loop goes on after all newer checkpoints were damaged", "[r
   sets.insert(sets.end(), {"checkpoint.every_steps=10", "train.steps=20"});
   REQUIRE(trial.train(0, sets).code == 0);
   const std::string checkpoints = trial.run() + "/checkpoints/";
-  for (const char* extension : {".h5", ".json"})  // of a later step than the next attempts reach
+  for (const char* extension : {".h5", ".json"})  // a later step than the next attempts reach
     fs::copy_file(checkpoints + "step-00000020" + extension, checkpoints + "step-00900000" + extension);
   for (const char* stem : {"step-00000020", "step-00900000"}) fs::resize_file(checkpoints + stem + ".h5", 1000);
   sets = kLong;

@@ -1,4 +1,4 @@
-// What a run learns, leaves behind and prints.
+// Checks that a run learns, and what it leaves behind and prints.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>

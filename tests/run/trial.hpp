@@ -51,7 +51,7 @@ class Trial {
   int attempts(const std::string& name = "trial") const;
   nlohmann::json summary(const std::string& name = "trial") const;
   nlohmann::json status(const std::string& name = "trial") const;
-  std::vector<nlohmann::json> metrics(const std::string& name = "trial") const;  // of all attempts, in order
+  std::vector<nlohmann::json> metrics(const std::string& name = "trial") const;  // all attempts, in order
   // Includes the rows of checkpoints, which appear once these are written.
   std::vector<nlohmann::json> all_metrics(const std::string& name = "trial") const;
   // Returns files that a killed write left: names with .tmp in them anywhere below the results.

@@ -9,7 +9,7 @@ namespace echelon::test {
 
 struct BadConfig {
   std::string what;                    // describes the fault
-  std::string text;                    // of the config file
+  std::string text;                    // the config file
   std::vector<std::string> fragments;  // parts of the message; "@7:3" stands for "<file>:7:3: "
   std::vector<std::string> sets = {};
   std::vector<std::pair<std::string, std::string>> environment = {};

@@ -25,7 +25,7 @@ class CodecWorld {
   const std::vector<float>& sum_residual(int rank) const { return residual_[static_cast<std::size_t>(rank)]; }
   // Returns, element by element, the part of the sum that all ranks together still owe.
   std::vector<double> residual() const;
-  const std::vector<WireCounters>& counters() const { return counters_; }  // of the last exchange, one per rank
+  const std::vector<WireCounters>& counters() const { return counters_; }  // for the last exchange, one per rank
 
  private:
   std::int64_t elems_;

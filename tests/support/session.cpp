@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kLongestFailure = 2000;
 
 bool skipped_this = false;
-std::string first_failure;          // of the current test
+std::string first_failure;          // in the current test
 std::vector<std::string> skips;     // "gpu: \"name of the test\" reason"
 std::vector<std::string> failures;  // printed again at the end, where the tests' own output does not hide them
 int passed = 0, failed = 0, skipped = 0;

@@ -7,9 +7,9 @@
 
 namespace echelon::test {
 
-// What a machine lacks for a test, as the closing lines of tests/tools/run_tests.sh name it. If ECHELON_TEST_SKIPS
-// lists kinds, a skip of any other kind fails the run. `package`: something that `make test` installs; `build`: the way
-// this program was compiled.
+// Things that a machine may lack for a test, named as in the closing lines of tests/tools/run_tests.sh. If
+// ECHELON_TEST_SKIPS lists kinds, a skip of any other kind fails the run. `package`: something that `make test`
+// installs; `build`: the way this program was compiled.
 enum class Lacks { gpu, processor, data, package, right, memory, build, setting };
 
 // If `present` is false, prints the reason, counts the test case as skipped and returns true.

@@ -17,7 +17,7 @@ import torch
 import torch.nn as nn
 
 STEPS, BATCH, CLASSES = 10, 8, 10
-PLACES, VOCABULARY, FEATURES, UNITS = 7, 11, 12, 20  # of the language models
+PLACES, VOCABULARY, FEATURES, UNITS = 7, 11, 12, 20  # sizes in the language models
 LEARNING_RATE, MOMENTUM = 0.01, 0.9
 SAMPLES, LABELS = 1000, 2000  # streams of step s are SAMPLES + s and LABELS + s; parameter j has stream j
 

@@ -64,7 +64,7 @@ class Importer {
     return open_dataset(place);
   }
 
-  std::string place;  // of the last import
+  std::string place;  // from the last import
 
  private:
   test::Folder folder_;

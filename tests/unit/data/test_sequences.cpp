@@ -225,7 +225,7 @@ TEST_CASE("augmented images: the same for every number of replicas, others every
         }
     REQUIRE(found == 1);
   }
-  REQUIRE(moves.size() > 30);  // of 50 possible moves
+  REQUIRE(moves.size() > 30);  // 50 moves are possible
   int alike = 0;
   for (std::size_t id = 0; id < 48; ++id) alike += one[id] == one[48 + id] ? 1 : 0;
   REQUIRE(alike < 8);

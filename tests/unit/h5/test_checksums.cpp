@@ -172,7 +172,7 @@ TEST_CASE("a damaged chunk size in an old file, whose headers have no checksums,
   H5Pclose(creation);
   H5Sclose(space);
   H5Fclose(file);
-  const std::string sizes("\7\0\0\0\3\0\0\0\11\0\0\0\1\0\0\0", 16);  // of the layout message, with the element's
+  const std::string sizes("\7\0\0\0\3\0\0\0\11\0\0\0\1\0\0\0", 16);  // in the layout message, with the element's
   CHECK(h5::Reader(path).info("rows").shape == Shape{20, 3, 9});
   flip_after(path, sizes, 10, 4);
   CHECK_THAT(refusal<DataError>([&] { (void)h5::Reader(path).info("rows"); }),
@@ -220,7 +220,7 @@ TEST_CASE("a damaged old file of which no shape can be is refused: one value in 
   CHECK(h5::Reader(path).attribute_doubles("mean").size() == 3);
   // A dataspace message has version, axes, flags (with a largest extent), extents.
   std::string shape("\1\1\1\0\0\0\0\0\3\0\0\0\0\0\0\0", 16);
-  flip_after(path, shape, 15, 5);  // so many rows that their bytes are 24 again, modulo 2^64
+  flip_after(path, shape, 15, 5);  // enough rows that their bytes are 24 again, modulo 2^64
   CHECK_THAT(refusal<DataError>([&] { (void)h5::Reader(path).attribute_doubles("mean"); }),
              Contains("attribute 'mean' is damaged: its 2305843009213693955 values"));
   write();

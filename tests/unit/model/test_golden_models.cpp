@@ -19,7 +19,7 @@ namespace {
 
 // The same values as in the script.
 constexpr std::int64_t kBatch = 8, kClasses = 10;
-constexpr std::int64_t kPlaces = 7, kVocabulary = 11, kFeatures = 12, kUnits = 20;  // of the language models
+constexpr std::int64_t kPlaces = 7, kVocabulary = 11, kFeatures = 12, kUnits = 20;  // sizes in the language models
 constexpr double kLearningRate = 0.01;
 constexpr std::uint64_t kSamples = 1000, kLabels = 2000;
 

@@ -106,7 +106,7 @@ TEST_CASE("auto: what does not fit a rank is split though that is slower, and no
   const Graph graph = wide_graph();
   const SplitCosts costs = costs_of(graph, 1e8, kFast);
   Config config = config_of(64);
-  const double whole = footprint_of(config_of(32), graph, {.micro = {32}}).total();  // of one of two replicas
+  const double whole = footprint_of(config_of(32), graph, {.micro = {32}}).total();  // one of two replicas
   config.device.memory_limit_mb = 0.75 * whole / (1 << 20);
   const SplitChoice choice = choose_split(config, graph, one_host(2), {1000, 0}, costs);
   CHECK(choice.parallel.tensor == 2);

@@ -30,7 +30,7 @@ class Made {
   Made& environment(std::string name);
   Made& label(std::string name);
   Made& paced();
-  Made& curve(std::vector<Evaluation> evaluations);  // of every repetition
+  Made& curve(std::vector<Evaluation> evaluations);  // the same for every repetition
 
   Setting setting(int repetitions_of_study) const;
 

@@ -32,7 +32,7 @@ TEST_CASE("the loss budget sums to the whole and names where the time went", "[r
     CHECK(sum == Approx(1));
   }
   const LossBudget& four = find(evidence, "ring", 4).budget;
-  const double whole = 0.003 + 0.002 + 0.002 + 0.001 + 0.1 / 11;  // of a step, with start-up spread over all steps
+  const double whole = 0.003 + 0.002 + 0.002 + 0.001 + 0.1 / 11;  // one step, with start-up spread over all steps
   CHECK(four.achieved == Approx(0.010 / 4 / whole));
   CHECK(four.micro_batch == Approx((0.003 - 0.002) / whole));
   CHECK(four.exchange == Approx(0.0015 / whole));

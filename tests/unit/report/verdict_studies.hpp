@@ -9,7 +9,7 @@ namespace echelon::test {
 struct DrawnStudies {
   int settings = 1;     // settings beside one worker
   double gain = 1.0;    // true speed of every setting, relative to one worker
-  double noise = 0.05;  // of a rate: standard deviation of its logarithm within a pair and setting
+  double noise = 0.05;  // standard deviation of a rate's logarithm within a pair and setting
   double shared = 0.5;  // share of the variance that settings of one round have in common
   double least_gain = 0.10;
   double margin = 0.01;

@@ -59,7 +59,7 @@ TEST_CASE("where ranks do not meet in every step each counts its own", "[train][
   Config config;
   RunState state;
   DivergenceHook hook(config, state, false);
-  StepRecord mean;  // of a meeting in which one of many replicas has diverged
+  StepRecord mean;  // a meeting in which one of many replicas has diverged
   mean.loss = 2.2;
   for (int step = 1; step < 21; ++step) {
     CHECK(hook.diverges({.loss = step == 1 ? 2.3 * 8 : 250 * 8, .weight = 8}, step) == 0);
