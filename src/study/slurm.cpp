@@ -57,7 +57,7 @@ trap 'ask USR1' USR1 USR2
 trap 'ask TERM' TERM
 trap 'ask INT' INT
 trap 'ask HUP' HUP
-[ -z "${early:-}" ] || ask "$early"
+[ -z "$early" ] || ask "$early"
 
 # A signal ends a wait early; the step's own end is what counts.
 again=1
@@ -100,7 +100,7 @@ std::vector<SlurmJob> slurm_jobs(const StudyPlan& study, const std::string& eche
                    heading(study, what, ranks, jobs + what + (elements > 1 ? "-%a.log" : ".log"),
                            array + (gpus ? "#SBATCH --gpus-per-task=1\n" : "") +
                                "#SBATCH --signal=B:USR1@120\n#SBATCH --requeue\n") +
-                       "set -u\n" + enter +
+                       "set -u\nearly=\n" + enter +
                        fmt::format("srun --mpi=\"${{ECHELON_MPI:-pmix}}\" --cpu-bind=none --kill-on-bad-exit=1 "
                                    "${{SLURM_CPUS_PER_TASK:+\"--cpus-per-task=$SLURM_CPUS_PER_TASK\"}} "
                                    "--ntasks={} {} --ranks {} ",
