@@ -60,16 +60,17 @@ Heading heading_of(const std::string& name) {
 
 CsvTable::CsvTable(const std::string& path, Heading heading, std::int64_t first_value) : stream_(path), mode_(heading) {
   std::vector<std::string_view> cells;
-  std::string first;
-  if (next_line(first)) {
-    if (first.starts_with("\xff\xfe") || first.starts_with("\xfe\xff"))
+  if (next_line(text_)) {
+    if (text_.starts_with("\xff\xfe") || text_.starts_with("\xfe\xff"))
       throw DataError(fmt::format("{}: is UTF-16, tables are read as UTF-8: iconv -f utf-16 -t utf-8", path));
-    separator_ = separator_of(first);
-    text_ = first;
+    separator_ = separator_of(text_);
     line_ = 1;
     if (mode_ == Heading::automatic) split(cells);
-    if (mode_ == Heading::present || (mode_ == Heading::automatic && names_columns(cells, first_value)))
-      heading_ = first;
+    if (mode_ == Heading::present || (mode_ == Heading::automatic && names_columns(cells, first_value))) {
+      stream_.rewind();  // as it stands in the file: splitting has joined doubled quotes
+      line_ = 0;
+      next_line(heading_);
+    }
   }
   rewind();
 }

@@ -1,5 +1,5 @@
 // Tables of values (RFC 4180) between commas, or between the semicolons or tabs of a first line that has no comma. A
-// line has at most 64 MiB, and takes up to 9 times its length in memory. Cells may be quoted, a quote inside one is
+// line has at most 64 MiB, and takes up to 10 times its length in memory. Cells may be quoted, a quote inside one is
 // doubled; a line is a row, so quoted cells end on their line. Blanks around cells, empty lines and a byte-order mark
 // are left out.
 #pragma once
