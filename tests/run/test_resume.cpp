@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
 #include "tests/run/compare.hpp"
-#include "tests/support/patience.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -126,17 +125,6 @@ TEST_CASE("TERM, INT and HUP as the conventions have them", "[run][slow]") {
     CHECK_THAT(outcome.out, Catch::EndsWith("\n2\n"));  // the one asked for, and the last one
   }
   CHECK(trial.leftovers().empty());
-}
-
-TEST_CASE("a request that comes while the process starts is kept until the run has begun", "[run]") {
-  for (const double pause_s : {0.06, 0.12, 0.2}) {
-    const std::string pause = fmt::format("{:.2f}", pause_s * test::patience());
-    const test::Trial trial;
-    const test::Outcome outcome = trial.train_and(0, kLong, fmt::format("sleep {}; kill -USR1 $pid; wait $pid", pause));
-    INFO(pause << "\n" << outcome.out << outcome.err);
-    CHECK(outcome.code == kExitRequeue);
-    CHECK(trial.status()["state"] == "stopped");
-  }
 }
 
 TEST_CASE("a job that stands still as a whole for longer than its timeout goes on", "[run][slow]") {
