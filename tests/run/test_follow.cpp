@@ -82,6 +82,26 @@ TEST_CASE("evaluations aside, in line and distributed have equal figures", "[run
   CHECK(again.out.empty());
 }
 
+TEST_CASE("a follower of a run that removes checkpoints while they are read ends with 0 when the run ends",
+          "[run][follow]") {
+  const Trial trial;
+  const Sets sets = {
+      "evaluate.by=aside", "checkpoint.every_steps=1", "checkpoint.every_epochs=0",    "checkpoint.keep=1",
+      "train.epochs=20",   "evaluate.batch=1",         "checkpoint.asynchronous=false"};
+  const Outcome both = trial.train_and(
+      0, sets,
+      "\"$ECHELON_BINARY\" eval results/trial --follow --every 0.01 --patience 30 --threads 1 > follow.txt 2>&1; "
+      "echo follower $?; wait $pid; echo run $?",
+      60);
+  const std::string said = read_file_whole(trial / "follow.txt");
+  INFO(both.out << both.err << said);
+  CHECK_THAT(both.out, Contains("follower 0\n") && Contains("run 0\n"));
+  const std::map<int, json> rows = rows_by_step(trial.run() + "/evaluation.jsonl");
+  CHECK(rows.size() >= 2);             // one was evaluated while it was removed, or left out
+  CHECK(rows.rbegin()->first == 340);  // the last is not
+  CHECK(rows.size() < 340);
+}
+
 TEST_CASE("a follower waits for a run no longer than it is told, and data are needed without it", "[run][follow]") {
   const Trial trial;
   const Outcome none = trial.echelon({"eval", "results/none", "--follow", "--every", "0.05", "--patience", "0.3"});
