@@ -13,9 +13,23 @@
 
 namespace echelon::cli {
 
+namespace {
+
+// A file whose name says the other format would be read as that.
+void require_extension(const std::string& out, bool onnx) {
+  const std::filesystem::path path(out), own = onnx ? ".onnx" : ".safetensors", other = onnx ? ".safetensors" : ".onnx";
+  if (path.extension() != other) return;
+  throw ConfigError(fmt::format("--out {}: --format {} writes {} files; write --out {}, or --format {}", out,
+                                own.string().substr(1), own.string(),
+                                std::filesystem::path(path).replace_extension(own).string(), other.string().substr(1)));
+}
+
+}  // namespace
+
 int run_export(const ExportOptions& options) {
   const bool onnx = is_second("--format", options.format, {"safetensors", "onnx"});
   const bool int8 = is_second("--weights", options.weights, kWeightForms);
+  require_extension(options.out, onnx);
   const SavedModel saved = find_model(options.model);
   const std::string out = options.out.empty()
                               ? std::filesystem::path(saved.checkpoint).stem().string() + "." + options.format

@@ -230,6 +230,22 @@ TEST_CASE("8-bit weights: accuracy within a point, a quarter of the bytes, the s
         dataset<float>(trial / "one.h5", "outputs", DType::f32));
 }
 
+TEST_CASE("a file whose name is that of the other format is refused with the name that fits", "[export]") {
+  const Trial trial;
+  REQUIRE(trial.train(0, {"train.steps=2"}).code == kExitOk);
+  const auto refused = [&](const std::string& format, const std::string& out, const std::string& better) {
+    const Outcome outcome = trial.echelon({"export", "results/trial", "--format", format, "--out", out});
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == kExitConfig);
+    CHECK_THAT(outcome.err, Catch::Contains("--out " + out + ": ") && Catch::Contains("--out " + better));
+    CHECK_FALSE(std::filesystem::exists(trial / out));
+  };
+  refused("onnx", "x.safetensors", "x.onnx");
+  refused("safetensors", "x.v2.onnx", "x.v2.safetensors");
+  for (const auto& [format, out] : {std::pair("onnx", "x.onnx"), {"safetensors", "x.safetensors"}, {"onnx", "model"}})
+    CHECK(trial.echelon({"export", "results/trial", "--format", format, "--out", out}).code == kExitOk);
+}
+
 TEST_CASE("a safetensors file with 8-bit weights holds numbers and scales of every matrix", "[export]") {
   const Trial trial;
   REQUIRE(trial.train(0, {"train.steps=5"}).code == kExitOk);
