@@ -23,20 +23,39 @@ namespace {
 
 constexpr int kVerifyChannel = 0;
 
+enum class State : char { checked = 'c', unchecked = 'u', damaged = 'd', unreadable = 'r' };
+
 struct Line {
   std::string verdict;  // of the table
   std::uint64_t bytes = 0;
-  bool ok = false, checked = false;
+  State state = State::checked;
 
-  std::string packed() const { return fmt::format("{:d} {:d} {} {}\n", ok, checked, bytes, verdict); }
+  std::string packed() const { return fmt::format("{} {} {}\n", static_cast<char>(state), bytes, verdict); }
+};
+
+struct Counts {
+  explicit Counts(const std::vector<Line>& lines) {
+    for (const Line& line : lines) {
+      unchecked += line.state == State::unchecked ? 1 : 0;
+      damaged += line.state == State::damaged ? 1 : 0;
+      unreadable += line.state == State::unreadable ? 1 : 0;
+    }
+  }
+  std::int64_t unchecked = 0, damaged = 0, unreadable = 0;
 };
 
 Line line_of(const ShardVerdict& found) {
-  Line line{.verdict = "ok", .bytes = found.bytes, .ok = found.ok(), .checked = found.unchecked.empty()};
-  if (!found.ok())
+  Line line{.verdict = "ok", .bytes = found.bytes};
+  if (!found.wrong.empty()) {  // a filter that is not installed, for example: nothing says that the bytes are wrong
+    line.state = State::unreadable;
+    line.verdict = "cannot be read: " + found.wrong;
+  } else if (!found.damaged.empty()) {
+    line.state = State::damaged;
     line.verdict = "damaged: " + damage_text(found);
-  else if (!found.unchecked.empty())
+  } else if (!found.unchecked.empty()) {
+    line.state = State::unchecked;
     line.verdict = fmt::format("read; no checksums of {}", fmt::join(found.unchecked, ", "));
+  }
   std::replace(line.verdict.begin(), line.verdict.end(), '\n', ' ');
   return line;
 }
@@ -49,10 +68,9 @@ std::vector<Line> unpacked(const std::string& text) {
     const std::string line = text.substr(at, end - at);
     std::size_t digits = 0;
     Line& next = lines.emplace_back();
-    next.ok = line[0] == '1';
-    next.checked = line[2] == '1';
-    next.bytes = std::stoull(line.substr(4), &digits);
-    next.verdict = line.substr(4 + digits + 1);
+    next.state = static_cast<State>(line[0]);
+    next.bytes = std::stoull(line.substr(2), &digits);
+    next.verdict = line.substr(2 + digits + 1);
     at = end + 1;
   }
   return lines;
@@ -61,17 +79,16 @@ std::vector<Line> unpacked(const std::string& text) {
 void print_table(const std::vector<std::string>& files, const std::vector<Line>& lines, double seconds, int ranks) {
   Table table({"file", "read", "verdict"});
   double bytes = 0;
-  std::int64_t unchecked = 0, damaged = 0;
+  const Counts counts(lines);
   for (std::size_t i = 0; i < files.size(); ++i) {
     bytes += static_cast<double>(lines[i].bytes);
-    damaged += lines[i].ok ? 0 : 1;
-    unchecked += lines[i].ok && !lines[i].checked ? 1 : 0;
     table.row({std::filesystem::path(files[i]).filename().string(), bytes_text(static_cast<double>(lines[i].bytes)),
                lines[i].verdict});
   }
   fmt::print("{}", table.text());
-  fmt::print("{} read by {} in {}, {}/s: {} damaged, {} without checksums\n", bytes_text(bytes), counted(ranks, "rank"),
-             seconds_text(seconds), bytes_text(bytes / seconds), damaged, unchecked);
+  fmt::print("{} read by {} in {}, {}/s: {} damaged, {}{} without checksums\n", bytes_text(bytes),
+             counted(ranks, "rank"), seconds_text(seconds), bytes_text(bytes / seconds), counts.damaged,
+             counts.unreadable > 0 ? fmt::format("{} cannot be read, ", counts.unreadable) : "", counts.unchecked);
 }
 
 }  // namespace
@@ -90,16 +107,19 @@ int run_data_verify(const std::string& location) {
       own += line_of(verify_shard(files[i])).packed();
     const std::vector<std::string> of_ranks = group ? group->gather(own) : std::vector<std::string>{own};
     std::vector<Line> lines(files.size());
-    std::int64_t damaged = 0;
     for (std::size_t r = 0; r < of_ranks.size(); ++r) {
       const std::vector<Line> some = unpacked(of_ranks[r]);
       for (std::size_t i = 0; i < some.size(); ++i) lines[r + i * of_ranks.size()] = some[i];
-      for (const Line& line : some) damaged += line.ok ? 0 : 1;
     }
     if (rank == 0) print_table(files, lines, now_s() - start, ranks);
-    if (damaged > 0)
-      throw CommonError(kExitData, fmt::format("{}: {} of {} damaged", location, damaged,
-                                               counted(static_cast<std::int64_t>(files.size()), "file")));
+    const Counts counts(lines);
+    const std::string all = counted(static_cast<std::int64_t>(files.size()), "file");
+    const std::string unread = fmt::format("{} cannot be read", counts.unreadable);
+    if (counts.damaged > 0)
+      throw CommonError(kExitData, fmt::format("{}: {} of {} damaged{}", location, counts.damaged, all,
+                                               counts.unreadable > 0 ? ", " + unread : ""));
+    if (counts.unreadable > 0)
+      throw CommonError(kExitData, fmt::format("{}: {} of {} cannot be read", location, counts.unreadable, all));
     return static_cast<int>(kExitOk);
   });
 }

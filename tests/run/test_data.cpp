@@ -162,6 +162,33 @@ TEST_CASE("verifying reads every byte, on one rank and on several, and names wha
   }
 }
 
+TEST_CASE("verifying calls a file that this program cannot read so, and not damaged", "[run][data]") {
+  const test::TempFolder folder;
+  REQUIRE(
+      run_data_verb({"synth", "--out", folder / "set", "--samples", "300", "--shape", "3,8,8", "--shards", "3"}).code ==
+      0);
+  const auto change = [&](const char* file, std::streamoff at, int byte) {
+    std::fstream(folder / file, std::ios::in | std::ios::out | std::ios::binary).seekp(at).put(static_cast<char>(byte));
+  };
+  change("set/shard-0001.h5", 8, 9);  // the format of a newer library: version of the superblock
+  for (const int ranks : {0, 2}) {
+    const Outcome outcome = test::run_echelon({"data", "inspect", folder / "set", "--verify"}, {.ranks = ranks});
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.code == 4);
+    CHECK_THAT(outcome.out, Contains("cannot be read: ") && Contains("a newer HDF5 library wrote it") &&
+                                !Contains("damaged: ") && Contains("0 damaged, 1 cannot be read, 0 without checksums"));
+    CHECK_THAT(outcome.err, Contains("1 of 3 files cannot be read"));
+  }
+  // Beside one that is damaged.
+  const auto bytes = static_cast<std::streamoff>(std::filesystem::file_size(folder / "set/shard-0002.h5"));
+  for (int i = 0; i < 16; ++i) change("set/shard-0002.h5", bytes / 2 + i, i);
+  const Outcome both = run_data_verb({"inspect", folder / "set", "--verify"});
+  CHECK(both.code == 4);
+  CHECK_THAT(both.out, Contains("cannot be read: ") && Contains("damaged: 'samples' rows ") &&
+                           Contains("1 damaged, 1 cannot be read, 0 without checksums"));
+  CHECK_THAT(both.err, Contains("1 of 3 files damaged, 1 cannot be read"));
+}
+
 TEST_CASE("a run reads shards without checksums with a warning, and ends where a checksum is wrong", "[run][data]") {
   const test::TempFolder folder;
   const auto train = [&](const std::string& set) {
