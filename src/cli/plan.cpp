@@ -140,7 +140,7 @@ class Planner {
     const double share = strong() ? step_.samples / replicas : step_.samples;
     const auto micro = static_cast<std::int64_t>(share) / config_.batch.accumulation;
     Footprint bytes = programs_of(std::max<std::int64_t>(1, micro));
-    set_strategy_memory(config, replicas, bytes);
+    set_strategy_memory(config, graph_.parameters(), replicas, bytes);
     return bytes;
   }
   double memory_of(const Config& config, int replicas) {

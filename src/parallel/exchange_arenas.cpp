@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "comm/codec/coded_rows.hpp"
 #include "config/traits/codecs.hpp"
 #include "config/traits/strategies.hpp"
 #include "device/device.hpp"
@@ -19,8 +20,11 @@ bool is_coded(const ExchangeConfig& exchange) { return exchange.codec != kNoCode
 bool is_lossy(const ExchangeConfig& exchange) { return codec_of(exchange).lossy; }
 
 // The size of messages of a whole arena.
-double coded(const ExchangeConfig& exchange) {
+double coded(const ExchangeConfig& exchange, const ParameterSet& parameters) {
   if (!is_coded(exchange)) return 1;
+  if (codec_of(exchange).by_rows && parameters.elems() > 0)
+    return static_cast<double>(onebit_bytes(parameters, {0, parameters.elems()})) /
+           static_cast<double>(parameters.elems() * static_cast<std::int64_t>(sizeof(float)));
   const double part = codec_of(exchange).coded;
   return part > 0 ? part : 2 * exchange.density;
 }
@@ -74,10 +78,10 @@ ExchangeArenas of_async_servers(const ExchangeConfig& exchange, int workers, int
 // A synchronous server with a codec (exchange/server/codec.hpp and memory.hpp): residual, master weights, changes and
 // working weights; the messages of a worker and, on a server, those that come from all workers. Top-k sorts all values
 // of a part.
-double of_coded_servers(const ExchangeConfig& exchange, int workers) {
+double of_coded_servers(const ExchangeConfig& exchange, int workers, double coded) {
   const double parts = server_parts(exchange, workers);
   const double sorted = exchange.codec == "topk" ? 2 / parts : 0;
-  const double messages = workers + exchange.server.ranks > 1 ? coded(exchange) * (1 + workers / parts) + sorted : 0;
+  const double messages = workers + exchange.server.ranks > 1 ? coded * (1 + workers / parts) + sorted : 0;
   return (is_lossy(exchange) ? 4 : 0) + messages;
 }
 
@@ -94,7 +98,7 @@ ExchangeArenas of_backup_servers(const Config& config, int workers, int states) 
 // Sums by an all-reduce: the residuals of the values that a replica sends, in the GPU's memory if there is one, and of
 // sums that are encoded again (exchange/allreduce/gradient_codec.hpp); and the messages of plans
 // (comm/collective/plan_memory.hpp) that are not cut into segments.
-ExchangeArenas of_sums(const Config& config, int replicas) {
+ExchangeArenas of_sums(const Config& config, int replicas, double coded) {
   const ExchangeConfig& exchange = config.exchange;
   const CodecRoute route = codec_of(exchange).route;
   const bool on_device = means_gpu(config.device.kind) && replicas > 1;
@@ -109,13 +113,13 @@ ExchangeArenas of_sums(const Config& config, int replicas) {
     messages = 2;
   else if (route == CodecRoute::gather || exchange.algorithm == "naive")
     messages = replicas;
-  arenas.host += messages * coded(exchange);
+  arenas.host += messages * coded;
   return arenas;
 }
 
 }  // namespace
 
-ExchangeArenas exchange_arenas(const Config& config, int replicas) {
+ExchangeArenas exchange_arenas(const Config& config, const ParameterSet& parameters, int replicas) {
   const ExchangeConfig& exchange = config.exchange;
   const StrategyTraits traits = strategy_traits(exchange.strategy);
   const auto states = static_cast<int>(rule_of(config.optimiser).arenas());
@@ -123,13 +127,13 @@ ExchangeArenas exchange_arenas(const Config& config, int replicas) {
   if (traits.reads_table("asynchronous")) {
     if (replicas + exchange.server.ranks > 1) arenas = of_async_servers(exchange, replicas, states);
   } else if (exchange.strategy == "server") {
-    if (is_coded(exchange)) arenas.host = of_coded_servers(exchange, replicas);
+    if (is_coded(exchange)) arenas.host = of_coded_servers(exchange, replicas, coded(exchange, parameters));
   } else if (exchange.strategy == "backup") {
     arenas = of_backup_servers(config, replicas, states);
   } else if (exchange.strategy == "gossip") {
     arenas.host = exchange.gossip.host_arenas(replicas);
   } else if (traits.all_reduces()) {
-    arenas = of_sums(config, replicas);
+    arenas = of_sums(config, replicas, coded(exchange, parameters));
   } else if (exchange.strategy == "strom") {
     arenas.host = exchange.strom.host_arenas(replicas);
   }

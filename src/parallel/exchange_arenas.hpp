@@ -4,6 +4,7 @@
 #pragma once
 
 #include "config/schema.hpp"
+#include "device/parameter.hpp"
 
 namespace echelon::inline parallel {
 
@@ -14,7 +15,7 @@ struct ExchangeArenas {
   double whole = 0;  // in a checkpoint: common data of all replicas in addition to weights, states and `device`
 };
 
-// `replicas` is the number of replicas that train; the optimiser has the config's rule.
-ExchangeArenas exchange_arenas(const Config& config, int replicas);
+// `replicas` is the number of replicas that train; the optimiser has the config's rule; `parameters` are the rank's.
+ExchangeArenas exchange_arenas(const Config& config, const ParameterSet& parameters, int replicas);
 
 }  // namespace echelon::inline parallel

@@ -114,7 +114,7 @@ Footprint footprint(const Config& config, const Holding& holding, Device* counti
                     "larger batch.accumulation needs less",
                     holding.batches.largest()));
   }
-  set_strategy_memory(config, holding.batches.replicas, bytes);
+  set_strategy_memory(config, holding.evaluated.parameters(), holding.batches.replicas, bytes);
   if (config.train.reproducible)  // finished subtrees of micro-shards, train/micro_shards.hpp
     bytes.gradients += arena * std::log2(static_cast<double>(holding.batches.accumulation));
   return bytes;
@@ -128,9 +128,9 @@ int in_flight_of(const Config& config, int stage, const RankBatches& batches) {
 
 }  // namespace
 
-void set_strategy_memory(const Config& config, int replicas, Footprint& bytes) {
+void set_strategy_memory(const Config& config, const ParameterSet& parameters, int replicas, Footprint& bytes) {
   const double arena = bytes.weights;
-  const ExchangeArenas arenas = exchange_arenas(config, replicas);
+  const ExchangeArenas arenas = exchange_arenas(config, parameters, replicas);
   bytes.strategy = arena * arenas.device;
   bytes.host = arena * arenas.host;
   bytes.checkpoint = config.checkpoint.asynchronous ? bytes.saved() + arena * arenas.whole : 0;

@@ -66,7 +66,7 @@ Footprint footprint_of(const Config& config, const Graph& graph, const RankBatch
                        const std::vector<const Graph*>& by_length = {});
 // Sets the memory that exchange.strategy keeps on a rank, including its part on the host, with this many replicas of an
 // unsplit model.
-void set_strategy_memory(const Config& config, int replicas, Footprint& bytes);
+void set_strategy_memory(const Config& config, const ParameterSet& parameters, int replicas, Footprint& bytes);
 // For a rank of a split model: `part` is the part at the coordinates `coord`. `counting` is a counting_device, which
 // can be reused; null: one is opened.
 Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches,

@@ -54,8 +54,8 @@ double messages_s(const StrategySetting& setting, const Load& load, double loads
   return loads * load.servers * pieces * load.link.latency_s / 2;
 }
 
-double per_value(const StrategySetting& setting) {
-  return wire_bytes_of_value(setting.exchange(), setting.work.elem_bytes);
+double wire_s(const StrategySetting& setting, const GradientBucket& gradient, const Link& link) {
+  return static_cast<double>(gradient.elems) * wire_bytes_of_value(setting, gradient) / link.bytes_per_s;
 }
 
 Waits waits_of(const StrategySetting& setting) {
@@ -83,7 +83,7 @@ std::vector<OverlapBucket> served_stages(const StrategySetting& setting, int rep
   std::vector<OverlapBucket> buckets;
   for (const GradientBucket& gradient : setting.work.buckets) {
     const auto elems = static_cast<double>(gradient.elems);
-    const double wire = elems * per_value(setting) / load.link.bytes_per_s, raw = elems * setting.work.elem_bytes;
+    const double wire = wire_s(setting, gradient, load.link), raw = elems * setting.work.elem_bytes;
     const double message = std::min(wire / load.servers, message_bytes(setting) / load.link.bytes_per_s);
     OverlapBucket bucket{.ready = gradient.ready, .needed = gradient.needed, .share = 1, .stages = {}};
     bucket.share = elems / static_cast<double>(setting.work.elems);
@@ -118,7 +118,7 @@ double served_card_s(const StrategySetting& setting, int replicas) {
   const double loads = load.apart ? std::max(load.pushed, load.pulled) : load.pushed + load.pulled;
   double busy_s = 0;
   for (const GradientBucket& gradient : setting.work.buckets) {
-    const double wire = static_cast<double>(gradient.elems) * per_value(setting) / load.link.bytes_per_s;
+    const double wire = wire_s(setting, gradient, load.link);
     busy_s += loads * wire + messages_s(setting, load, loads, wire);
   }
   return busy_s;

@@ -50,11 +50,12 @@ ECHELON_STRATEGIES(X)
 // By the name of exchange.strategy. One replica: the step alone.
 double strategy_step_s(const StrategySetting& setting, int replicas);
 
-// What travels for one value, in bytes: of exchange.codec as its page has it, of topk and threshold by density.
-double wire_bytes_of_value(const ExchangeConfig& exchange, double elem_bytes);
+// What travels for one value of a bucket, in bytes: of exchange.codec as its page has it, of topk and threshold by
+// density, of onebit by the rows of the tensors.
+double wire_bytes_of_value(const StrategySetting& setting, const GradientBucket& bucket);
 
 // The all-reduce that sums the gradients of a bucket, as the config and its codec have it; `auto` is the cheapest.
-Collective gradient_collective(const StrategySetting& setting, int replicas, std::int64_t elems);
+Collective gradient_collective(const StrategySetting& setting, int replicas, const GradientBucket& bucket);
 // Stages of each bucket of the workload under it: the codec's on the processor (card 1), the plan's on the card (0).
 std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int replicas);
 // Seconds of that all-reduce of all buckets at once, `times` times over (averaged optimiser states).

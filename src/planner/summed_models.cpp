@@ -40,21 +40,23 @@ double busy_s(const std::vector<CardTransfer>& transfers) {
 
 }  // namespace
 
-double wire_bytes_of_value(const ExchangeConfig& exchange, double elem_bytes) {
+double wire_bytes_of_value(const StrategySetting& setting, const GradientBucket& bucket) {
+  const ExchangeConfig& exchange = setting.exchange();
   const std::string& codec = exchange.codec;
   if (codec == "fp16" || codec == "bf16") return 2;
   if (codec == "int8") return 1 + 4.0 / 512;
-  if (codec == "onebit") return 1.0 / 8 + 8.0 / 2048;
+  if (codec == "onebit")
+    return bucket.onebit_bytes > 0 ? bucket.onebit_bytes / static_cast<double>(bucket.elems) : 1.0 / 8 + 8.0 / 2048;
   if (codec == "topk") return exchange.density * (exchange.index_coding == "raw" ? 8 : 5.2);
   if (codec == "threshold") return coded_index_bytes(exchange.density);
-  if (codec == "lossless") return 0.88 * elem_bytes;
-  return elem_bytes;
+  if (codec == "lossless") return 0.88 * setting.work.elem_bytes;
+  return setting.work.elem_bytes;
 }
 
-Collective gradient_collective(const StrategySetting& setting, int replicas, std::int64_t elems) {
+Collective gradient_collective(const StrategySetting& setting, int replicas, const GradientBucket& bucket) {
   const ExchangeConfig& exchange = setting.exchange();
-  Collective sum{.algorithm = exchange.algorithm, .elems = elems};
-  sum.elem_bytes = wire_bytes_of_value(exchange, setting.work.elem_bytes);
+  Collective sum{.algorithm = exchange.algorithm, .elems = bucket.elems};
+  sum.elem_bytes = wire_bytes_of_value(setting, bucket);
   sum.segment_elems =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(exchange.segment_kb * 1024 / setting.work.elem_bytes));
   sum.servers = static_cast<int>(std::min<std::int64_t>(exchange.servers, replicas));
@@ -78,7 +80,7 @@ std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int r
   const CodecSpeed& speed = setting.step.codec_speed(exchange.codec);
   std::vector<OverlapBucket> buckets;
   for (const GradientBucket& gradient : setting.work.buckets) {
-    const Collective sum = gradient_collective(setting, replicas, gradient.elems);
+    const Collective sum = gradient_collective(setting, replicas, gradient);
     const CollectiveCost cost = setting.pricer.cost(sum, replicas);
     const double raw = static_cast<double>(gradient.elems) * setting.work.elem_bytes;
     OverlapBucket bucket{.ready = gradient.ready, .needed = gradient.needed, .share = 1, .stages = {}};

@@ -13,8 +13,9 @@ namespace echelon::inline planner {
 
 struct GradientBucket {
   std::int64_t elems = 0;
-  double ready = 1;   // fraction of back-propagation after which the gradient is finished
-  double needed = 0;  // fraction of the forward pass after which the weights are read
+  double ready = 1;         // fraction of back-propagation after which the gradient is finished
+  double needed = 0;        // fraction of the forward pass after which the weights are read
+  double onebit_bytes = 0;  // of a message of onebit, by the rows of the tensors; 0: not known
 };
 
 struct Workload {

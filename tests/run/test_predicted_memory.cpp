@@ -106,6 +106,17 @@ TEST_CASE("check predicts what rank 0 gathers for a checkpoint where replicas di
   }
 }
 
+// Returns the prediction of `check` for one of 3 ranks, and the peak of a rank that writes no checkpoint, in MiB.
+std::pair<double, double> predicted_and_held(const test::Trial& trial, const std::string& name, const test::Sets& own) {
+  const test::Sets sets = test::with(own, {"name=" + name});
+  const test::Outcome plan = trial.check(sets, {"--ranks", "3"}), run = trial.train(3, sets);
+  INFO(name << "\n" << plan.out << plan.err << run.out << run.err);
+  REQUIRE((plan.code == 0 && run.code == 0));
+  const double host = std::max(0.0, amount_mb(plan.out, "in host memory of the exchange"));
+  const std::vector<double> held = trial.summary(name)["peak_rss_mb"];
+  return std::pair{predicted_mb(plan.out) + host, std::max(held[1], held[2])};
+}
+
 // Compares with a run that keeps nothing, on ranks that write no checkpoint.
 TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
   const test::Trial trial(
@@ -114,16 +125,7 @@ TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
       "[train]\nepochs = 0\nsteps = 3\n[device]\nkind = \"onednn\"\nthreads = 1\n");
   trial.make_data(
       {"synth", "--samples", "60", "--shape", "1,28,28", "--classes", "1000", "--shards", "1", "--out", "data/train"});
-  const auto both = [&](const std::string& name, const test::Sets& own) {
-    const test::Sets sets = test::with(own, {"name=" + name});
-    const test::Outcome plan = trial.check(sets, {"--ranks", "3"}), run = trial.train(3, sets);
-    INFO(name << "\n" << plan.out << plan.err << run.out << run.err);
-    REQUIRE((plan.code == 0 && run.code == 0));
-    const double host = std::max(0.0, amount_mb(plan.out, "in host memory of the exchange"));
-    const std::vector<double> held = trial.summary(name)["peak_rss_mb"];
-    return std::pair{predicted_mb(plan.out) + host, std::max(held[1], held[2])};
-  };
-  const auto [plain, plain_held] = both("plain", {});
+  const auto [plain, plain_held] = predicted_and_held(trial, "plain", {});
   const double weights = amount_mb(trial.check({}).out, "weights");
   REQUIRE(weights == Approx(27.2).margin(0.2));
   if (!trial.summary("plain").contains("allocations_per_step")) return;  // a sanitised program keeps freed memory
@@ -142,10 +144,30 @@ TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
       {"backup", {"exchange.strategy=backup"}},
       {"whole-strom", {"exchange.strategy=strom", "exchange.strom.warmup_steps=2"}}};
   for (const auto& [name, own] : ways) {
-    const auto [predicted, held] = both(name, own);
+    const auto [predicted, held] = predicted_and_held(trial, name, own);
     INFO(name << ": predicted " << predicted - plain << ", held " << held - plain_held << ", weights " << weights);
     CHECK(std::abs((predicted - plain) - (held - plain_held)) < 0.3 * weights + 0.05 * predicted);
   }
+}
+
+// Rows of 9 values: 12 bytes each of 36, and not the 1/32 of long rows.
+TEST_CASE("check predicts the messages of onebit by the rows of the tensors", "[run]") {
+  const test::Trial trial(
+      "name = \"trial\"\n[[model.layers]]\ntype = \"conv\"\nchannels = 600000\nkernel = 3\n[[model.layers]]\n"
+      "type = \"flatten\"\n[[model.layers]]\ntype = \"dense\"\nunits = 2\n[data]\ntrain = \"data/train\"\n"
+      "[batch]\nglobal = 3\n[train]\nepochs = 0\nsteps = 3\n[device]\nkind = \"onednn\"\nthreads = 1\n");
+  trial.make_data(
+      {"synth", "--samples", "60", "--shape", "1,3,3", "--classes", "2", "--shards", "1", "--out", "data/train"});
+  // Of several buckets two may take turns with the memory of the largest.
+  const std::string one_bucket = "exchange.bucket_mb=4096";
+  const auto [plain, plain_held] = predicted_and_held(trial, "plain", {one_bucket});
+  const double weights = amount_mb(trial.check({}).out, "weights");
+  REQUIRE(weights == Approx(27.5).margin(0.5));
+  if (!trial.summary("plain").contains("allocations_per_step")) return;  // a sanitised program keeps freed memory
+  const auto [predicted, held] = predicted_and_held(trial, "onebit", {"exchange.codec=onebit", one_bucket});
+  INFO("predicted " << predicted - plain << ", held " << held - plain_held << ", weights " << weights);
+  CHECK(predicted - plain == Approx(weights * (1 + 3 * 0.34)).epsilon(0.03));
+  CHECK(std::abs((predicted - plain) - (held - plain_held)) < 0.3 * weights + 0.05 * predicted);
 }
 
 TEST_CASE("a split chosen under a memory limit leaves room for evaluation", "[run]") {

@@ -11,6 +11,7 @@
 
 #include "base/check.hpp"
 #include "comm/codec/codec.hpp"
+#include "comm/codec/coded_rows.hpp"
 #include "comm/codec/lanes.hpp"
 
 namespace echelon::inline comm {
@@ -40,15 +41,15 @@ class OneBit final : public Codec {
       ECHELON_CHECK(run.elems > 0 && (run.row == 0 || run.elems % run.row == 0), "{} values in rows of {}", run.elems,
                     run.row);
       elems_ += run.elems;
-      bytes_ += run_bytes(run);
+      bytes_ += onebit_bytes(run);
     }
   }
   const CodecInfo& info() const override { return codec_info("onebit"); }
 
   std::size_t most_bytes(std::int64_t elems) const override {
-    if (rows_.empty()) return static_cast<std::size_t>(run_bytes({elems, elems}));
+    if (rows_.empty()) return onebit_bytes({elems, elems});
     ECHELON_CHECK_EQ(elems, elems_, "values of a message whose rows are given");
-    return static_cast<std::size_t>(bytes_);
+    return bytes_;
   }
 
   std::size_t encode(const Encoding& range, std::byte* wire) override {
@@ -77,12 +78,6 @@ class OneBit final : public Codec {
   }
 
  private:
-  static std::int64_t run_bytes(const CodedRun& run) {
-    if (run.row == 0) return run.elems * kSingle;
-    return run.elems / run.row *
-           (run.row / kBlock * block_bytes(kBlock) + (run.row % kBlock > 0 ? block_bytes(run.row % kBlock) : 0));
-  }
-
   // Calls body(block) for each block, in rising order.
   template <class Body>
   void each_block(std::int64_t elems, Body&& body) const {
@@ -160,10 +155,18 @@ class OneBit final : public Codec {
   }
 
   std::vector<CodedRun> rows_;
-  std::int64_t elems_ = 0, bytes_ = 0;
+  std::int64_t elems_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace
+
+std::size_t onebit_bytes(const CodedRun& run) {
+  if (run.row == 0) return static_cast<std::size_t>(run.elems * kSingle);
+  const std::int64_t rest = run.row % kBlock;
+  const std::int64_t row = run.row / kBlock * block_bytes(kBlock) + (rest > 0 ? block_bytes(rest) : 0);
+  return static_cast<std::size_t>(run.elems / run.row * row);
+}
 
 std::unique_ptr<Codec> make_onebit_codec(const CodecOptions& options) { return std::make_unique<OneBit>(options); }
 

@@ -21,9 +21,10 @@ enum class CodecRoute : std::uint8_t {
 struct CodecTraits {
   std::string_view name;
   CodecRoute route = CodecRoute::any;
-  bool lossy = true;   // decoded values may differ from what was encoded; takes f32 alone and keeps residuals
-  double coded = 0.5;  // bytes of a message over those of its values, at most; 0: 2 exchange.density
-  Words reads = {};    // keys of [exchange] that this codec reads and not every codec does
+  bool lossy = true;     // decoded values may differ from what was encoded; takes f32 alone and keeps residuals
+  double coded = 0.5;    // bytes of a message over those of its values, at most; 0: 2 exchange.density
+  bool by_rows = false;  // `coded` is that of one long row: other tensors have more (comm/codec/coded_rows.hpp)
+  Words reads = {};      // keys of [exchange] that this codec reads and not every codec does
 };
 
 // clang-format off
@@ -31,7 +32,7 @@ struct CodecTraits {
   X(fp16, .route = CodecRoute::any)                                                                \
   X(bf16, .route = CodecRoute::any)                                                                \
   X(int8, .route = CodecRoute::direct, .coded = 0.26)                                              \
-  X(onebit, .route = CodecRoute::gather, .coded = 0.04)                                            \
+  X(onebit, .route = CodecRoute::gather, .coded = 0.033, .by_rows = true)                           \
   X(topk, .route = CodecRoute::gather, .coded = 0, .reads = {"density", "index_coding"})           \
   X(threshold, .route = CodecRoute::gather, .coded = 0,                                            \
     .reads = {"density", "tau", "index_coding"})                                                   \

@@ -10,10 +10,10 @@
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
 #include "base/text.hpp"
+#include "comm/codec/coded_rows.hpp"
 #include "device/vector.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
-#include "exchange/coded_rows.hpp"
 #include "exchange/residual_state.hpp"
 
 namespace echelon::inline exchange {

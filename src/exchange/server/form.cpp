@@ -12,8 +12,8 @@
 #include "base/hash_rng.hpp"
 #include "base/spans.hpp"
 #include "base/text.hpp"
+#include "comm/codec/coded_rows.hpp"
 #include "comm/collective/server.hpp"
-#include "exchange/coded_rows.hpp"
 
 namespace echelon::inline exchange {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/hash_rng.hpp"
 #include "comm/codec/codec.hpp"
+#include "comm/codec/coded_rows.hpp"
 #include "exchange/asynchronous/memory.hpp"
 #include "exchange/buckets.hpp"
-#include "exchange/coded_rows.hpp"
 #include "tests/support/async_setting.hpp"
 #include "tests/support/far_device.hpp"
 #include "tests/support/random.hpp"

@@ -51,7 +51,7 @@ TEST_CASE("residuals and messages of sums count as host memory, on a GPU the res
   ExchangeConfig& exchange = config.exchange;
   const auto host = [&](const char* codec, const char* algorithm, int replicas) {
     exchange.codec = codec, exchange.algorithm = algorithm;
-    return exchange_arenas(config, replicas).host;
+    return exchange_arenas(config, {}, replicas).host;
   };
   CHECK(host("none", "ring", 4) == 0);
   CHECK(host("none", "naive", 4) == 4);
@@ -62,38 +62,55 @@ TEST_CASE("residuals and messages of sums count as host memory, on a GPU the res
   CHECK(host("int8", "ring", 4) == 2 + 2 * 0.26);
   CHECK(host("topk", "ring", 4) == 1 + 4 * 2 * exchange.density);
   CHECK(host("lossless", "ring", 4) == 1);
-  CHECK(exchange_arenas(config, 4).whole == 0);
+  CHECK(exchange_arenas(config, {}, 4).whole == 0);
   exchange.reduction = Reduction::adasum;
   CHECK(host("none", "ring", 3) == 1 + 2);
   exchange.reduction = Reduction::sum;
   config.device.kind = "cuda";
   CHECK(host("int8", "ring", 4) == 1 + 2 * 0.26);
-  CHECK(exchange_arenas(config, 4).device == 1);
+  CHECK(exchange_arenas(config, {}, 4).device == 1);
   CHECK(host("int8", "ring", 1) == 2);
-  CHECK(exchange_arenas(config, 1).device == 0);
-  CHECK((exchange_arenas(config, 4).own == 1 && exchange_arenas(config, 4).whole == 1));
+  CHECK(exchange_arenas(config, {}, 1).device == 0);
+  CHECK((exchange_arenas(config, {}, 4).own == 1 && exchange_arenas(config, {}, 4).whole == 1));
+}
+
+TEST_CASE("messages of onebit take what the rows of the tensors make them take", "[parallel]") {
+  Config config;
+  config.device.kind = "onednn";
+  config.exchange.codec = "onebit";
+  ParameterSet set;
+  set.add("long", Shape{10, 4096}, {});
+  const auto long_rows = [](int messages) { return messages * 10.0 * (2 * (8 + 2048 / 8)) / (4 * 40960); };
+  CHECK(exchange_arenas(config, set, 4).host == Approx(1 + long_rows(4)));
+  CHECK(exchange_arenas(config, set, 1).host == 1);
+  set.add("short", Shape{4551, 9}, {});  // 40959 values, 12 bytes a row
+  set.add("bias", Shape{1}, {});
+  const double message = (10.0 * (2 * (8 + 2048 / 8)) + 4551 * 12 + 4) / (4 * 2 * 40960);
+  CHECK(exchange_arenas(config, set, 4).host == Approx(1 + 4 * message));
+  config.exchange.strategy = "server";
+  CHECK(exchange_arenas(config, set, 4).host == Approx(4 + 2 * message));
 }
 
 TEST_CASE("host memory of servers, gossip and Strom's exchange follows parts, neighbours and slots", "[parallel]") {
   Config config;
   ExchangeConfig& exchange = config.exchange;
   exchange.strategy = "server";
-  CHECK(exchange_arenas(config, 4).host == 0);
+  CHECK(exchange_arenas(config, {}, 4).host == 0);
   exchange.codec = "fp16";
-  CHECK(exchange_arenas(config, 4).host == 4 + 0.5 * (1 + 4 / 4.0));
+  CHECK(exchange_arenas(config, {}, 4).host == 4 + 0.5 * (1 + 4 / 4.0));
   exchange.server.ranks = 1;
-  CHECK(exchange_arenas(config, 4).host == 4 + 0.5 * (1 + 4));
+  CHECK(exchange_arenas(config, {}, 4).host == 4 + 0.5 * (1 + 4));
   exchange.codec = "topk";
-  CHECK(exchange_arenas(config, 4).host == Approx(4 + 2 * exchange.density * (1 + 4) + 2));
+  CHECK(exchange_arenas(config, {}, 4).host == Approx(4 + 2 * exchange.density * (1 + 4) + 2));
   exchange = {};
   exchange.strategy = "backup";
   exchange.servers = 2;
   config.optimiser.momentum = 0.9;
-  CHECK(exchange_arenas(config, 4).device == 2 + 3 / 2.0);
-  CHECK(exchange_arenas(config, 4).host == 2 / 2.0);
+  CHECK(exchange_arenas(config, {}, 4).device == 2 + 3 / 2.0);
+  CHECK(exchange_arenas(config, {}, 4).host == 2 / 2.0);
   config.device.kind = "cuda";
-  CHECK(exchange_arenas(config, 4).device == 0);
-  CHECK(exchange_arenas(config, 4).host == 2 + 3 / 2.0 + 1 + 2 / 2.0);
+  CHECK(exchange_arenas(config, {}, 4).device == 0);
+  CHECK(exchange_arenas(config, {}, 4).host == 2 + 3 / 2.0 + 1 + 2 / 2.0);
   config.device.kind = "onednn";
   exchange = {};
   exchange.strategy = "gossip";
@@ -102,17 +119,17 @@ TEST_CASE("host memory of servers, gossip and Strom's exchange follows parts, ne
                                              {GossipTopology::random, 3},
                                              {GossipTopology::complete, 7}}) {
     exchange.gossip.topology = topology;
-    CHECK(exchange_arenas(config, 8).host == neighbours);
-    CHECK(exchange_arenas(config, 2).host == 1);
-    CHECK(exchange_arenas(config, 1).host == 0);
+    CHECK(exchange_arenas(config, {}, 8).host == neighbours);
+    CHECK(exchange_arenas(config, {}, 2).host == 1);
+    CHECK(exchange_arenas(config, {}, 1).host == 0);
   }
   exchange.strategy = "strom";
-  CHECK(exchange_arenas(config, 4).host == Approx(2 + 1 + 2 * 4 * 0.01));
+  CHECK(exchange_arenas(config, {}, 4).host == Approx(2 + 1 + 2 * 4 * 0.01));
   exchange.strom.warmup_steps = 1, exchange.strom.tau = 0.5;
-  CHECK(exchange_arenas(config, 4).host == 2 + 2 * 4);
+  CHECK(exchange_arenas(config, {}, 4).host == 2 + 2 * 4);
   exchange.strom.rounds = StromRounds::asynchronous;
-  CHECK(exchange_arenas(config, 4).host == 2 + 8 * 4);
-  CHECK(exchange_arenas(config, 1).host == 2 + 1);
+  CHECK(exchange_arenas(config, {}, 4).host == 2 + 8 * 4);
+  CHECK(exchange_arenas(config, {}, 1).host == 2 + 1);
 }
 
 TEST_CASE("each rank that writes a part of a checkpoint holds a copy of that part alone", "[parallel]") {

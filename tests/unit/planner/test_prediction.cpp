@@ -7,10 +7,12 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "comm/codec/coded_rows.hpp"
 #include "comm/links/link_matrix.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
 #include "planner/plan_report.hpp"
+#include "planner/strategy_models.hpp"
 #include "tests/support/process.hpp"
 
 using namespace echelon;
@@ -163,6 +165,30 @@ TEST_CASE("buckets are ready from the loss backwards and needed from the input o
   }
   CHECK(work.buckets.back().ready == 1);
   CHECK(work.buckets.back().needed == 0);
+}
+
+TEST_CASE("onebit is priced by the bytes that its messages have", "[planner]") {
+  Scene scene("synchronous");
+  scene.config.exchange.codec = "onebit";
+  scene.config.exchange.bucket_mb = 0.05;
+  const ParameterSet& parameters = scene.graph.parameters();
+  const Workload work = workload_of(scene.config, scene.graph);
+  PlanPricer pricer(scene.network.network, 1);
+  const StrategySetting setting{.config = scene.config, .work = work, .step = scene.step, .pricer = pricer};
+  double bytes = 0;
+  for (const GradientBucket& bucket : work.buckets) {
+    const Collective sum = gradient_collective(setting, 4, bucket);
+    bytes += sum.elem_bytes * static_cast<double>(sum.elems);
+  }
+  CHECK(bytes == Approx(static_cast<double>(onebit_bytes(parameters, {0, parameters.elems()}))));
+  // The time of the whole follows these bytes.
+  const auto allreduce_s = [&](double times) {
+    Workload other = work;
+    for (GradientBucket& bucket : other.buckets) bucket.onebit_bytes *= times;
+    return whole_allreduce_s(
+        {.config = scene.config, .work = other, .step = scene.step, .pricer = pricer, .codec_takes_time = false}, 4, 1);
+  };
+  CHECK(allreduce_s(1e4) == Approx(10 * allreduce_s(1e3)).epsilon(0.01));
 }
 
 TEST_CASE("every strategy: one replica waits for nobody, more for no less, and a fast network for little",

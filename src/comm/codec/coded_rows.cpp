@@ -1,8 +1,8 @@
-#include "exchange/coded_rows.hpp"
+#include "comm/codec/coded_rows.hpp"
 
 #include <algorithm>
 
-namespace echelon::inline exchange {
+namespace echelon::inline comm {
 namespace {
 
 // Counts the tensors that the ranks of one stage hold together as whole: the same on all of them.
@@ -56,4 +56,10 @@ std::vector<CodedRun> coded_rows(const ParameterSet& parameters, ArenaRange rang
   return runs;
 }
 
-}  // namespace echelon::inline exchange
+std::size_t onebit_bytes(const ParameterSet& parameters, ArenaRange range) {
+  std::size_t bytes = 0;
+  for (const CodedRun& run : coded_rows(parameters, range)) bytes += onebit_bytes(run);
+  return bytes;
+}
+
+}  // namespace echelon::inline comm

@@ -1,4 +1,4 @@
-// Which values of the arenas a codec that goes by rows (onebit) encodes together.
+// Which values of the arenas a codec that goes by rows (onebit) encodes together, and the bytes of its messages.
 #pragma once
 
 #include <vector>
@@ -6,7 +6,7 @@
 #include "comm/codec/codec.hpp"
 #include "device/parameter.hpp"
 
-namespace echelon::inline exchange {
+namespace echelon::inline comm {
 
 // Vectors, shorter rows, and smaller tensors that are a smaller part of the parameters travel as they are: that takes
 // little, and coarse steps of a model's first and last layers cost most.
@@ -17,4 +17,9 @@ inline constexpr std::int64_t kLeastCodedTensor = 4096, kLeastCodedPart = 16, kL
 // finds zeros, are rows, which take less room.
 std::vector<CodedRun> coded_rows(const ParameterSet& parameters, ArenaRange range);
 
-}  // namespace echelon::inline exchange
+// Bytes of a message of onebit of these rows, and of one of a range of the arenas: exact. Ranges that meet between two
+// parameters have as many bytes together as the range that both make up.
+std::size_t onebit_bytes(const CodedRun& run);
+std::size_t onebit_bytes(const ParameterSet& parameters, ArenaRange range);
+
+}  // namespace echelon::inline comm
