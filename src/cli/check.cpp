@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/check_launch.hpp"
-#include "cli/exchange_text.hpp"
 #include "cli/memory_text.hpp"
 #include "cli/mesh_text.hpp"
 #include "cli/options.hpp"
@@ -22,6 +21,7 @@
 #include "data/describe.hpp"
 #include "data/loader.hpp"
 #include "device/device.hpp"
+#include "exchange/entry.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
 #include "run/banner.hpp"
@@ -64,7 +64,7 @@ void choose_split_here(Check& check) {
   SplitCosts costs{.node_s = node_flops(inputs.graph, config.device.dtype), .network = {kInside, kBetween}};
   for (double& cost : costs.node_s) cost /= 1e9 * config.device.paced_gflops;
   const SplitChoice choice = choose_split(config, inputs.graph, {check.hosts_of_ranks(), check.host_names()},
-                                          inputs.samples(config.data), costs);
+                                          inputs.samples(config.data), costs, exchange_arenas);
   config.parallel = choice.parallel;
   fmt::print(
       "{}estimated with {} GFLOP/s a rank, 40 Gbit/s inside hosts and 10 between them; the run measures and may choose "
@@ -208,8 +208,11 @@ void print_model(Check& check) {
     line("memory",
          memory_text(check.config, table.memory.emplace_back(plan.memory_of(check.config, plan.part, mesh.coord(0))),
                      &reading));
-  line("exchange",
-       exchange_text(check.config, graph.parameters(), {check.hosts_of_replicas(), check.servers(), plan.replicas}));
+  line("exchange", exchange_text({.config = check.config,
+                                  .parameters = graph.parameters(),
+                                  .hosts = check.hosts_of_replicas(),
+                                  .servers = check.servers(),
+                                  .rows_apart = rows_apart(check.config, plan.replicas)}));
   const std::int64_t of_rank =
       plan.replicas < plan.shards.replicas() ? plan.batch.global : largest(plan.batch.per_replica);
   const std::vector<std::string> tables = sparse_lines(check.config, graph, check.hosts_of_replicas(), of_rank);

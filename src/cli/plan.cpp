@@ -18,6 +18,7 @@
 #include "config/parse.hpp"
 #include "config/traits/algorithms.hpp"
 #include "config/traits/codecs.hpp"
+#include "exchange/entry.hpp"
 #include "model/build.hpp"
 #include "parallel/footprint.hpp"
 #include "planner/plan_report.hpp"
@@ -140,7 +141,7 @@ class Planner {
     const double share = strong() ? step_.samples / replicas : step_.samples;
     const auto micro = static_cast<std::int64_t>(share) / config_.batch.accumulation;
     Footprint bytes = programs_of(std::max<std::int64_t>(1, micro));
-    set_strategy_memory(config, graph_.parameters(), replicas, bytes);
+    set_strategy_memory(config, exchange_arenas(config, graph_.parameters(), replicas), replicas, bytes);
     return bytes;
   }
   double memory_of(const Config& config, int replicas) {

@@ -1,22 +1,8 @@
 #include "exchange/strategy.hpp"
 
-#include "base/error.hpp"
-#include "base/nearest.hpp"
 #include "comm/collective/algorithms.hpp"
-#include "exchange/list.hpp"
 
 namespace echelon::inline exchange {
-
-std::vector<std::string> strategy_names() { return names_in(kStrategies); }
-
-std::unique_ptr<Strategy> make_strategy(const ExchangeConfig& config, const StrategyContext& context) {
-#define X(name, ...) \
-  if (config.strategy == #name) return make_##name(config, context);
-  ECHELON_STRATEGIES(X)
-#undef X
-  throw ConfigError(unknown_name("exchange.strategy", config.strategy, strategy_names()));
-}
-
 namespace {
 
 void broadcast_values(Device& device, void* values, std::int64_t elems, DType dtype, Engine& engine, int channel) {

@@ -22,8 +22,8 @@ constexpr std::size_t kShown = 8;
 class Chooser {
  public:
   Chooser(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
-          const SplitCosts& costs, int device_index)
-      : config_(config), whole_(whole), hosts_(hosts), samples_(samples), costs_(costs) {
+          const SplitCosts& costs, CountArenas exchange, int device_index)
+      : config_(config), whole_(whole), hosts_(hosts), samples_(samples), costs_(costs), exchange_(exchange) {
     try {
       counting_ = counting_device(config.device, device_index);
     } catch (const EnvironmentError&) {  // no such device is here: footprints are estimated
@@ -88,7 +88,7 @@ class Chooser {
     check_combinations(built.config);
     const BatchPlan batch = derive_batch(built.config, mesh.replicas(), samples_.train);
     built.batches = busiest_batches(built.config, plan_batch(built.config, mesh.replicas(), samples_.train),
-                                    mesh.replicas(), samples_.test);
+                                    mesh.replicas(), samples_.test, exchange_);
     built.micro_batch = *std::max_element(batch.micro.begin(), batch.micro.end());
     built.global_batch = batch.global;
     for (int stage = 0; stage < mesh.pipeline(); ++stage)
@@ -200,6 +200,7 @@ class Chooser {
   const RankHosts& hosts_;
   const SampleCounts samples_;
   const SplitCosts& costs_;
+  CountArenas exchange_;
   std::unique_ptr<Device> counting_;  // null: no such device here
   std::vector<SplitCandidate> all_;
 };
@@ -207,8 +208,8 @@ class Chooser {
 }  // namespace
 
 SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
-                         const SplitCosts& costs, int device_index) {
-  return Chooser(config, whole, hosts, samples, costs, device_index).run();
+                         const SplitCosts& costs, CountArenas exchange, int device_index) {
+  return Chooser(config, whole, hosts, samples, costs, exchange, device_index).run();
 }
 
 }  // namespace echelon::inline parallel

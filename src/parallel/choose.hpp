@@ -41,8 +41,8 @@ struct RankHosts {
 
 // A pure function of its arguments, so that all ranks make the same choice. MemoryError, with the nearest candidate, if
 // none stays below the limit; ConfigError if every candidate is refused. `device_index` is the GPU on which memory is
-// counted; it does not affect the choice.
+// counted; it does not affect the choice. `exchange` counts the memory of strategy and codec.
 SplitChoice choose_split(const Config& config, const Graph& whole, const RankHosts& hosts, const SampleCounts& samples,
-                         const SplitCosts& costs, int device_index = 0);
+                         const SplitCosts& costs, CountArenas exchange, int device_index = 0);
 
 }  // namespace echelon::inline parallel

@@ -16,7 +16,6 @@
 #include "model/program.hpp"
 #include "optim/optimiser.hpp"
 #include "parallel/activation_exchange.hpp"
-#include "parallel/exchange_arenas.hpp"
 #include "parallel/pipeline.hpp"
 
 namespace echelon::inline parallel {
@@ -114,7 +113,11 @@ Footprint footprint(const Config& config, const Holding& holding, Device* counti
                     "larger batch.accumulation needs less",
                     holding.batches.largest()));
   }
-  set_strategy_memory(config, holding.evaluated.parameters(), holding.batches.replicas, bytes);
+  const RankBatches& batches = holding.batches;
+  set_strategy_memory(
+      config,
+      batches.exchange ? batches.exchange(config, holding.evaluated.parameters(), batches.replicas) : ExchangeArenas(),
+      batches.replicas, bytes);
   if (config.train.reproducible)  // finished subtrees of micro-shards, train/micro_shards.hpp
     bytes.gradients += arena * std::log2(static_cast<double>(holding.batches.accumulation));
   return bytes;
@@ -128,9 +131,8 @@ int in_flight_of(const Config& config, int stage, const RankBatches& batches) {
 
 }  // namespace
 
-void set_strategy_memory(const Config& config, const ParameterSet& parameters, int replicas, Footprint& bytes) {
+void set_strategy_memory(const Config& config, const ExchangeArenas& arenas, int replicas, Footprint& bytes) {
   const double arena = bytes.weights;
-  const ExchangeArenas arenas = exchange_arenas(config, parameters, replicas);
   bytes.strategy = arena * arenas.device;
   bytes.host = arena * arenas.host;
   bytes.checkpoint = config.checkpoint.asynchronous ? bytes.saved() + arena * arenas.whole : 0;
@@ -141,8 +143,10 @@ std::int64_t RankBatches::largest() const {
   return std::max(*std::max_element(micro.begin(), micro.end()), evaluation);
 }
 
-RankBatches busiest_batches(const Config& config, const BatchPlan& batch, int replicas, std::int64_t test_samples) {
-  RankBatches batches{.micro = batch.micro, .accumulation = batch.accumulation, .replicas = replicas};
+RankBatches busiest_batches(const Config& config, const BatchPlan& batch, int replicas, std::int64_t test_samples,
+                            CountArenas exchange) {
+  RankBatches batches{
+      .micro = batch.micro, .accumulation = batch.accumulation, .replicas = replicas, .exchange = exchange};
   if (batch.micro.size() <= static_cast<std::size_t>(replicas))
     batches.micro = {*std::max_element(batch.micro.begin(), batch.micro.end()) *
                      (config.data.balance == Balance::speed ? kMostShare : 1)};

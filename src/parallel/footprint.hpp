@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/exchange_arenas.hpp"
 #include "config/batch_plan.hpp"
 #include "config/schema.hpp"
 #include "device/device.hpp"
@@ -30,11 +31,13 @@ struct RankBatches {
   std::int64_t accumulation = 1;          // micro-batches of each replica in a step (BatchPlan::accumulation)
   std::int64_t evaluation = 0;            // samples of a batch of test data; 0: no evaluation
   int replicas = 1;                       // number of replicas of the run
+  CountArenas exchange = nullptr;         // counts the memory of strategy and codec; null: nothing is exchanged
 
   std::int64_t largest() const;
 };
 // The batches of the rank with the largest micro-batch. `test_samples` 0: there is no test data.
-RankBatches busiest_batches(const Config& config, const BatchPlan& batch, int replicas, std::int64_t test_samples);
+RankBatches busiest_batches(const Config& config, const BatchPlan& batch, int replicas, std::int64_t test_samples,
+                            CountArenas exchange);
 
 // Bytes of memory of one rank.
 struct Footprint {
@@ -48,7 +51,7 @@ struct Footprint {
   double checkpoint = 0;        // the copy of checkpoint.asynchronous, and what replicas have for themselves, of all of
                                 // them, in host memory: on rank 0, of split models on each rank of the first replica
                                 // that writes its part; not in total()
-  double host = 0;              // memory that strategy and codec keep on the host (exchange_arenas.hpp); not in total()
+  double host = 0;         // memory that strategy and codec keep on the host (comm/exchange_arenas.hpp); not in total()
   bool estimated = false;  // no such device is here: activations are twice the values (once in evaluation), scratch and
                            // packed are unknown
 
@@ -66,7 +69,7 @@ Footprint footprint_of(const Config& config, const Graph& graph, const RankBatch
                        const std::vector<const Graph*>& by_length = {});
 // Sets the memory that exchange.strategy keeps on a rank, including its part on the host, with this many replicas of an
 // unsplit model.
-void set_strategy_memory(const Config& config, const ParameterSet& parameters, int replicas, Footprint& bytes);
+void set_strategy_memory(const Config& config, const ExchangeArenas& arenas, int replicas, Footprint& bytes);
 // For a rank of a split model: `part` is the part at the coordinates `coord`. `counting` is a counting_device, which
 // can be reused; null: one is opened.
 Footprint footprint_of(const Config& config, const Part& part, const MeshCoord& coord, const RankBatches& batches,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "exchange/entry.hpp"
 #include "model/build.hpp"
 #include "optim/rules.hpp"
 #include "parallel/choose.hpp"
@@ -49,8 +50,9 @@ std::vector<MeshForecast> mesh_forecasts(const MeshRequest& request, int ranks) 
   config.batch.global = std::llround(request.step.samples * (request.strong ? 1 : ranks));
   const double limit = config.device.memory_limit_mb * 1024 * 1024;
   config.device.memory_limit_mb = 0;  // those above it are shown too
-  const SplitChoice choice = choose_split(config, request.graph, hosts_of(ranks, request.network.ranks_per_host),
-                                          {.train = config.batch.global, .test = 0}, costs_of(request));
+  const SplitChoice choice =
+      choose_split(config, request.graph, hosts_of(ranks, request.network.ranks_per_host),
+                   {.train = config.batch.global, .test = 0}, costs_of(request), exchange_arenas);
   std::vector<MeshForecast> meshes;
   bool found = false;
   for (const SplitCandidate& candidate : choice.candidates) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.hpp"
+#include "exchange/entry.hpp"
 
 namespace echelon::inline planner {
 namespace {
@@ -73,17 +74,6 @@ int knee_of(const std::vector<ForecastRow>& rows) {
   return knee;
 }
 
-std::string title_of(const ExchangeConfig& exchange) {
-  std::string title = exchange.strategy;
-  const StrategyTraits traits = strategy_traits(exchange.strategy);
-  if (exchange.strategy == "averaging") title += fmt::format(" every {}", exchange.averaging.period);
-  if (exchange.strategy == "elastic") title += fmt::format(" every {}", exchange.elastic.period);
-  if (traits.all_reduces() && exchange.strategy != "gossip") title += ", " + exchange.algorithm;
-  if (exchange.strategy == "stale_synchronous") title += fmt::format(" within {}", exchange.stale_synchronous.bound);
-  if (exchange.codec != "none") title += ", " + exchange.codec;
-  return title;
-}
-
 int whole_number(const std::string& text, const std::string& all) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -111,14 +101,14 @@ int model_group(const ParallelConfig& parallel) {
 ForecastRow forecast_row(const ForecastRequest& request, int replicas) {
   Case one(request, replicas);
   ForecastRow row{.replicas = replicas, .ranks = replicas * one.group()};
-  if (strategy_traits(request.config.exchange.strategy).reads_table("server"))
-    row.ranks += static_cast<int>(request.config.exchange.server.ranks);
+  const ExchangeConfig& exchange = request.config.exchange;
+  if (strategy_traits(exchange.strategy).reads_table("server")) row.ranks += static_cast<int>(exchange.server.ranks);
   row.hosts = (row.ranks + request.network.ranks_per_host - 1) / request.network.ranks_per_host;
   row.step_s = one.step_s({});
   row.simulated = one.simulated();
   row.error = one.error();
   row.compute_s = one.step().total_s();
-  const bool coded = request.config.exchange.codec != "none" || request.config.exchange.strategy == "strom";
+  const bool coded = is_coded(exchange) || strategy_entry(exchange.strategy).always_codes;
   row.codec_s = coded ? std::max(0.0, row.step_s - one.step_s({.codec = false})) : 0;
   row.skew_s = one.step().variation.varies() ? std::max(0.0, row.step_s - one.step_s({.widened = 0})) : 0;
   row.exchange_s = std::max(0.0, row.step_s - row.compute_s - row.codec_s - row.skew_s);
@@ -139,7 +129,7 @@ ForecastRow forecast_row(const ForecastRequest& request, int replicas) {
 }
 
 Forecast forecast(const ForecastRequest& request) {
-  Forecast all{.title = title_of(request.config.exchange), .rows = {}};
+  Forecast all{.title = strategy_title(request.config.exchange), .rows = {}};
   for (const int replicas : request.replicas) all.rows.push_back(forecast_row(request, replicas));
   all.knee = knee_of(all.rows);
   all.most_at_90 = most_with(all.rows, 0.9), all.most_at_50 = most_with(all.rows, 0.5);

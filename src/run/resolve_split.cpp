@@ -14,6 +14,7 @@
 #include "config/roles.hpp"
 #include "config/traits/strategies.hpp"
 #include "device/peak_rate.hpp"
+#include "exchange/entry.hpp"
 #include "job/agree.hpp"
 #include "parallel/choose.hpp"
 #include "parallel/measured_costs.hpp"
@@ -103,7 +104,7 @@ ResolvedSplit resolve_split(const Config& config, const RunInputs& inputs, const
   all_or_none(group, [&] {
     const Transport& transport = world.transport();
     choice = choose_split(config, inputs.graph, {transport.hosts(), transport.host_names()},
-                          inputs.samples(config.data), costs, device_options.index);
+                          inputs.samples(config.data), costs, exchange_arenas, device_options.index);
   });
   return {.parallel = choice.parallel,
           .node_s = choice.parallel.costs == "measured" ? std::move(costs.node_s) : std::vector<double>(),

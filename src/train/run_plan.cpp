@@ -11,6 +11,7 @@
 #include "config/traits/algorithms.hpp"
 #include "config/traits/strategies.hpp"
 #include "data/class_mix.hpp"
+#include "exchange/entry.hpp"
 #include "model/build.hpp"
 #include "train/class_counter.hpp"
 
@@ -150,7 +151,8 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
   check_shared_memory(config, mesh);
   const SampleCounts samples = inputs.samples(config.data);
   BatchPlan batch = plan_batch(config, mesh.replicas(), samples.train);
-  RankBatches rank_batches = busiest_batches(config, batch, mesh.replicas(), samples.test);
+  RankBatches rank_batches =
+      busiest_batches(config, batch, mesh.replicas(), samples.test, exchange_arenas);
   SamplePlanRequest request = plan_request(inputs.train, config.data, batch.per_replica, config.seed);
   request.warmup = {.replicas = config.exchange.warmup_replicas,
                     .steps = config.exchange.warmup_steps,

@@ -26,9 +26,6 @@ struct AsynchronousKeys {
   double delay_compensation = 0;
   double compensation_decay = 0;
 
-  static constexpr int arenas(bool) { return 0; }  // as NoKeys
-  constexpr int own_arenas(int optimiser) const { return states == AsyncStates::worker ? optimiser : 0; }
-
   template <class Section>
   static void describe(Section& section) {
     section.key("soft", &AsynchronousKeys::soft, section.range(1, 1e6),

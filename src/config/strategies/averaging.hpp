@@ -18,9 +18,6 @@ struct AveragingKeys {
   double outer_rate = 1;
 
   constexpr bool outer() const { return outer_momentum > 0 || outer_rate != 1; }
-  // As NoKeys: the weights of the last averaging, the outer momentum.
-  constexpr int arenas(bool coded) const { return (outer() || coded ? 1 : 0) + (outer() ? 1 : 0); }
-  constexpr int own_arenas(int optimiser) const { return states == AveragedStates::local ? optimiser : 0; }
 
   template <class Section>
   static void describe(Section& section) {

@@ -18,9 +18,6 @@ struct BackupKeys {
     return replicas >= 0 ? replicas : std::max<std::int64_t>(1, workers / 10);
   }
 
-  static constexpr int arenas(bool) { return 0; }  // as NoKeys: what a server keeps is parallel/exchange_arenas.hpp's
-  static constexpr int own_arenas(int) { return 0; }
-
   template <class Section>
   static void describe(Section& section) {
     section.key("replicas", &BackupKeys::replicas, section.range(-1, 65535),

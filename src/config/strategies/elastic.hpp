@@ -11,9 +11,6 @@ struct ElasticKeys {
   std::int64_t period = 10;
   double pull = 0.9;
 
-  static constexpr int arenas(bool) { return 2; }  // as NoKeys: the centre, the deviation from it
-  static constexpr int own_arenas(int states) { return states + 1; }
-
   template <class Section>
   static void describe(Section& section) {
     section.key("period", &ElasticKeys::period, section.range(1, 1e9),

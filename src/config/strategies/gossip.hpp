@@ -1,7 +1,6 @@
 // [exchange.gossip]: the keys of strategy "gossip" (exchange/gossip/gossip.cpp).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "config/strategies/keys.hpp"
@@ -21,23 +20,6 @@ struct GossipKeys {
 
   // Whether the graph of this topology has links that go one way only, which symmetric mixing cannot use.
   bool one_way() const { return topology == GossipTopology::exponential || topology == GossipTopology::random; }
-
-  // As NoKeys: the deviation from the mean, weights on their way.
-  constexpr int arenas(bool) const {
-    return order == MixingOrder::mix_before || topology == GossipTopology::random ? 2 : 1;
-  }
-  static constexpr int own_arenas(int states) { return states + 1; }
-  // Of host memory: the weights that arrive in a round. Of random ones more than three are rare.
-  constexpr int host_arenas(int replicas) const {
-    const int others = replicas - 1;
-    switch (topology) {
-      case GossipTopology::complete: return others;
-      case GossipTopology::random: return std::min(others, 3);
-      case GossipTopology::ring: return std::min(others, 2);
-      case GossipTopology::exponential: return std::min(others, 1);
-    }
-    return 0;
-  }
 
   template <class Section>
   static void describe(Section& section) {

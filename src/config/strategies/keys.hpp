@@ -9,10 +9,6 @@ namespace echelon::inline config {
 
 // For a strategy without keys of its own.
 struct NoKeys {
-  // Arenas that the strategy keeps on the device beside weights, gradients and optimiser states; `coded`: with a codec.
-  static constexpr int arenas(bool) { return 0; }
-  // Arenas of a checkpoint that differ between replicas, residuals of codecs aside; `states`: of the optimiser's rule.
-  static constexpr int own_arenas(int /*states*/) { return 0; }
   template <class Section>
   static void describe(Section&) {}
 };

@@ -14,9 +14,6 @@ struct ServerKeys {
   std::int64_t ranks = 0;
   ServerPartition partition = ServerPartition::ranges;
 
-  static constexpr int arenas(bool) { return 0; }  // as NoKeys
-  static constexpr int own_arenas(int) { return 0; }
-
   template <class Section>
   static void describe(Section& section) {
     section.neutral_key(

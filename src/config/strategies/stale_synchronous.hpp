@@ -11,9 +11,6 @@ namespace echelon::inline config {
 struct StaleSynchronousKeys {
   std::int64_t bound = 3;
 
-  static constexpr int arenas(bool) { return 0; }     // as NoKeys
-  static constexpr int own_arenas(int) { return 0; }  // those of [exchange.asynchronous]
-
   template <class Section>
   static void describe(Section& section) {
     section.key("bound", &StaleSynchronousKeys::bound, section.range(0, 1e9),

@@ -22,15 +22,6 @@ struct StromKeys {
   StromIndices indices = StromIndices::entropy;
   std::int64_t warmup_steps = 0;
 
-  static constexpr int arenas(bool) { return 0; }  // as NoKeys: what the strategy keeps lies in host memory
-  static constexpr int own_arenas(int states) { return states + 1; }  // the residual
-  // Of host memory: weights before the step, the residual, entries while tau adapts, and the slots of messages
-  // (exchange/strom/protocol.hpp), of whole updates or of few entries.
-  constexpr double host_arenas(int replicas) const {
-    const double slots = replicas == 1 ? 1 : strom_slots(rounds == StromRounds::asynchronous) * replicas;
-    return 2 + (tau > 0 ? 0 : 1) + slots * (warmup_steps > 0 ? 1 : density);
-  }
-
   template <class Section>
   static void describe(Section& section) {
     section.key("rounds", &StromKeys::rounds, section.words({"synchronous", "asynchronous"}),

@@ -28,7 +28,7 @@
 #include "exchange/allreduce/row_exchange.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
-#include "exchange/list.hpp"
+#include "exchange/entry.hpp"
 #include "exchange/step_account.hpp"
 
 namespace echelon::inline exchange {

@@ -33,7 +33,7 @@
 #include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
-#include "exchange/list.hpp"
+#include "exchange/entry.hpp"
 #include "exchange/living.hpp"
 #include "exchange/server/partition.hpp"
 

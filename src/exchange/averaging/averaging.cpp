@@ -28,7 +28,7 @@
 #include "base/spans.hpp"
 #include "base/text.hpp"
 #include "exchange/averaging/local_steps.hpp"
-#include "exchange/list.hpp"
+#include "exchange/entry.hpp"
 #include "exchange/living.hpp"
 #include "exchange/residual_state.hpp"
 

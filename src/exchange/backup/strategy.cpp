@@ -32,7 +32,7 @@
 #include "exchange/allreduce_request.hpp"
 #include "exchange/backup/memory.hpp"
 #include "exchange/backup/traffic.hpp"
-#include "exchange/list.hpp"
+#include "exchange/entry.hpp"
 #include "exchange/living.hpp"
 #include "exchange/server/gather.hpp"
 #include "exchange/server/partition.hpp"

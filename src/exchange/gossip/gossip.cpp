@@ -28,8 +28,8 @@
 #include "base/spans.hpp"
 #include "base/text.hpp"
 #include "exchange/averaging/local_steps.hpp"
+#include "exchange/entry.hpp"
 #include "exchange/gossip/neighbour_sums.hpp"
-#include "exchange/list.hpp"
 #include "exchange/living.hpp"
 
 namespace echelon::inline exchange {

@@ -27,7 +27,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
-#include "exchange/list.hpp"
+#include "exchange/entry.hpp"
 
 namespace echelon::inline exchange {
 

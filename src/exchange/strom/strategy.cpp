@@ -34,7 +34,7 @@
 #include "exchange/averaging/arena_pass.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/codec_tally.hpp"
-#include "exchange/list.hpp"
+#include "exchange/entry.hpp"
 #include "exchange/living.hpp"
 #include "exchange/local_scaling.hpp"
 #include "exchange/step_account.hpp"

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
+#include "exchange/entry.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
 #include "parallel/footprint.hpp"
@@ -48,12 +49,14 @@ constexpr Link kFast{.latency_s = 1e-7, .bytes_per_s = 1e12}, kSlow{.latency_s =
 
 TEST_CASE("auto: replicas where links cost nothing, the split of least bytes where they are slow", "[parallel]") {
   const Graph graph = wide_graph();
-  const SplitChoice fast = choose_split(config_of(64), graph, one_host(4), {1000, 0}, costs_of(graph, 1e8, kFast));
+  const SplitChoice fast =
+      choose_split(config_of(64), graph, one_host(4), {1000, 0}, costs_of(graph, 1e8, kFast), exchange_arenas);
   CHECK(fast.parallel.split == "given");
   CHECK(fast.parallel.pipeline * fast.parallel.tensor * fast.parallel.space == 1);
   CHECK_THAT(fast.report, Contains("auto: data 4, the fastest with no memory limit"));
   // The weights take 1 MiB; a step has 64 samples of 1,034 units.
-  const SplitChoice slow = choose_split(config_of(64), graph, one_host(4), {1000, 0}, costs_of(graph, 1e12, kSlow));
+  const SplitChoice slow =
+      choose_split(config_of(64), graph, one_host(4), {1000, 0}, costs_of(graph, 1e12, kSlow), exchange_arenas);
   CHECK(slow.parallel.tensor == 4);
   for (const SplitCandidate& candidate : slow.candidates)
     if (candidate.refused.empty()) CHECK(candidate.samples_per_s <= 1.03 * slow.candidates.front().samples_per_s);
@@ -93,7 +96,7 @@ TEST_CASE("auto: four models over four ranks, each with the split that its bytes
            Row{"wide, many weights: units of layers", wide, 64, 1, 1e12, kSlow, 1, 1, 4, 1},
        }) {
     const SplitChoice choice = choose_split(config_of(row.batch, row.accumulation), row.graph, one_host(4), {1000, 0},
-                                            costs_of(row.graph, row.flops_per_s, row.link));
+                                            costs_of(row.graph, row.flops_per_s, row.link), exchange_arenas);
     INFO(row.what << "\n" << choice.report);
     CHECK(4 / (choice.parallel.pipeline * choice.parallel.tensor * choice.parallel.space) == row.data);
     CHECK(choice.parallel.pipeline == row.pipeline);
@@ -108,15 +111,15 @@ TEST_CASE("auto: what does not fit a rank is split though that is slower, and no
   Config config = config_of(64);
   const double whole = footprint_of(config_of(32), graph, {.micro = {32}}).total();  // one of two replicas
   config.device.memory_limit_mb = 0.75 * whole / (1 << 20);
-  const SplitChoice choice = choose_split(config, graph, one_host(2), {1000, 0}, costs);
+  const SplitChoice choice = choose_split(config, graph, one_host(2), {1000, 0}, costs, exchange_arenas);
   CHECK(choice.parallel.tensor == 2);
   CHECK_THAT(choice.report, Contains("too large") && Contains("of what stays below"));
   for (const SplitCandidate& candidate : choice.candidates)
     if (candidate.parallel.tensor == 2) CHECK(candidate.memory <= 0.75 * whole);
 
   config.device.memory_limit_mb = 0.25 * whole / (1 << 20);
-  CHECK_THROWS_AS(choose_split(config, graph, one_host(2), {1000, 0}, costs), MemoryError);
-  CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {1000, 0}, costs),
+  CHECK_THROWS_AS(choose_split(config, graph, one_host(2), {1000, 0}, costs, exchange_arenas), MemoryError);
+  CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {1000, 0}, costs, exchange_arenas),
                     Contains("data 1 x tensor 2 comes nearest"));
 }
 
@@ -127,18 +130,19 @@ TEST_CASE("auto: without a limit the card's memory is one, and what cannot even 
   Config config = config_of(64);
   const double whole = footprint_of(config_of(32), graph, {.micro = {32}}).total();
   costs.card_bytes = 0.75 * whole;
-  const SplitChoice choice = choose_split(config, graph, one_host(2), {1000, 0}, costs);
+  const SplitChoice choice = choose_split(config, graph, one_host(2), {1000, 0}, costs, exchange_arenas);
   CHECK(choice.parallel.tensor == 2);
   CHECK_THAT(choice.report, Contains("too large") && Contains("of what stays below"));
   costs.card_bytes = 0.25 * whole;
-  CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {1000, 0}, costs),
+  CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {1000, 0}, costs, exchange_arenas),
                     Contains("of a card") && Contains("comes nearest"));
 
   config = config_of(std::int64_t{1} << 40);  // activations alone take 4 PiB
   config.device.kind = "reference";
   costs.card_bytes = 0;
-  CHECK_THROWS_AS(choose_split(config, graph, one_host(2), {std::int64_t{1} << 41, 0}, costs), MemoryError);
-  CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {std::int64_t{1} << 41, 0}, costs),
+  CHECK_THROWS_AS(choose_split(config, graph, one_host(2), {std::int64_t{1} << 41, 0}, costs, exchange_arenas),
+                  MemoryError);
+  CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {std::int64_t{1} << 41, 0}, costs, exchange_arenas),
                     Contains("no split stays below what can be addressed"));
 }
 
@@ -146,15 +150,16 @@ TEST_CASE("auto: groups lie on one host, and what config or batch forbid is left
   const Graph graph = wide_graph();
   const SplitCosts costs = costs_of(graph, 1e12, kSlow);
   const RankHosts two{{0, 0, 1, 1}, {"a", "b"}};
-  for (const SplitCandidate& candidate : choose_split(config_of(64), graph, two, {1000, 0}, costs).candidates)
+  for (const SplitCandidate& candidate :
+       choose_split(config_of(64), graph, two, {1000, 0}, costs, exchange_arenas).candidates)
     CHECK(candidate.parallel.pipeline * candidate.parallel.tensor * candidate.parallel.space <= 2);
   Config across = config_of(64);
   across.parallel.allow_across_nodes = true;
-  const SplitChoice over = choose_split(across, graph, two, {1000, 0}, costs);
+  const SplitChoice over = choose_split(across, graph, two, {1000, 0}, costs, exchange_arenas);
   CHECK(over.parallel.tensor == 4);
   CHECK(over.parallel.allow_across_nodes);
   // 6 samples divide over 1, 2, 3 or 6 replicas.
-  const SplitChoice odd = choose_split(config_of(6), graph, one_host(4), {1000, 0}, costs);
+  const SplitChoice odd = choose_split(config_of(6), graph, one_host(4), {1000, 0}, costs, exchange_arenas);
   CHECK_THAT(odd.report, Contains("not data 4: batch.global = 6"));
 }
 

@@ -1,8 +1,8 @@
 // Predicted memory of a run's strategy.
 #include <catch2/catch.hpp>
 
+#include "exchange/entry.hpp"
 #include "model/build.hpp"
-#include "parallel/exchange_arenas.hpp"
 #include "parallel/footprint.hpp"
 #include "parallel/split.hpp"
 
@@ -20,7 +20,7 @@ Footprint footprint_with(AsynchronousKeys keys, int server_ranks, std::int64_t s
   LayerConfig flatten, dense;
   flatten.type = "flatten", dense.type = "dense", dense.units = 16;
   const Graph graph = build_layers({flatten, dense}, labelled(Shape{1, 4, 4}, 16));
-  return footprint_of(config, graph, {.micro = {4}, .replicas = 4});
+  return footprint_of(config, graph, {.micro = {4}, .replicas = 4, .exchange = exchange_arenas});
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "config/schema.hpp"
 #include "device/parameter.hpp"
 
-namespace echelon::inline parallel {
+namespace echelon::inline comm {
 
 struct ExchangeArenas {
   double device = 0;  // in the device's memory
@@ -15,7 +15,8 @@ struct ExchangeArenas {
   double whole = 0;  // in a checkpoint: common data of all replicas in addition to weights, states and `device`
 };
 
-// `replicas` is the number of replicas that train; the optimiser has the config's rule; `parameters` are the rank's.
-ExchangeArenas exchange_arenas(const Config& config, const ParameterSet& parameters, int replicas);
+// A function such as exchange_arenas of exchange/entry.hpp, which rooms beside exchange/ are given. `replicas` is the
+// number of replicas that train; the optimiser has the config's rule; `parameters` are the rank's.
+using CountArenas = ExchangeArenas (*)(const Config& config, const ParameterSet& parameters, int replicas);
 
-}  // namespace echelon::inline parallel
+}  // namespace echelon::inline comm

@@ -1,0 +1,42 @@
+#include <fmt/format.h>
+
+#include "exchange/allreduce/sums_entry.hpp"
+
+namespace echelon::inline exchange {
+namespace {
+
+// The weights of the last averaging, the outer momentum.
+ExchangeArenas averaging_arenas(const Config& config, const ParameterSet& parameters, int replicas) {
+  const AveragingKeys& keys = config.exchange.averaging;
+  ExchangeArenas arenas = sums_arenas(config, parameters, replicas);
+  arenas.device += (keys.outer() || is_coded(config.exchange) ? 1 : 0) + (keys.outer() ? 1 : 0);
+  arenas.own = keys.states == AveragedStates::local ? state_arenas(config) : 0;
+  return arenas;
+}
+
+// The centre, the deviation from it.
+ExchangeArenas elastic_arenas(const Config& config, const ParameterSet& parameters, int replicas) {
+  ExchangeArenas arenas = sums_arenas(config, parameters, replicas);
+  arenas.device += 2;
+  arenas.own = state_arenas(config) + 1;
+  return arenas;
+}
+
+std::string title(std::int64_t period, const ExchangeConfig& config) {
+  return fmt::format(" every {}{}", period, sums_title(config));
+}
+
+}  // namespace
+
+const StrategyEntry averaging_entry{
+    .make = make_averaging,
+    .arenas = averaging_arenas,
+    .step_text = [](const StepExchange& exchange) { return sums_text(exchange, exchange.exchange().averaging.period); },
+    .title = [](const ExchangeConfig& config) { return title(config.averaging.period, config); }};
+const StrategyEntry elastic_entry{
+    .make = make_elastic,
+    .arenas = elastic_arenas,
+    .step_text = [](const StepExchange& exchange) { return sums_text(exchange, exchange.exchange().elastic.period); },
+    .title = [](const ExchangeConfig& config) { return title(config.elastic.period, config); }};
+
+}  // namespace echelon::inline exchange

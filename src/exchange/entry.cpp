@@ -1,0 +1,90 @@
+#include "exchange/entry.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "base/text.hpp"
+#include "comm/codec/coded_rows.hpp"
+#include "config/traits/algorithms.hpp"
+#include "config/traits/codecs.hpp"
+#include "optim/rules.hpp"
+
+namespace echelon::inline exchange {
+namespace {
+
+const CodecTraits& codec_of(const ExchangeConfig& config) {
+  const CodecTraits* codec = find_traits(kCodecs, config.codec);
+  return codec ? *codec : kNoCodec;
+}
+
+}  // namespace
+
+const StrategyEntry& strategy_entry(std::string_view name) {
+#define X(strategy, ...) \
+  if (name == #strategy) return strategy##_entry;
+  ECHELON_STRATEGIES(X)
+#undef X
+  throw ConfigError(unknown_name("exchange.strategy", std::string(name), strategy_names()));
+}
+
+std::vector<std::string> strategy_names() { return names_in(kStrategies); }
+
+std::unique_ptr<Strategy> make_strategy(const ExchangeConfig& config, const StrategyContext& context) {
+  return strategy_entry(config.strategy).make(config, context);
+}
+
+ExchangeArenas exchange_arenas(const Config& config, const ParameterSet& parameters, int replicas) {
+  ExchangeArenas arenas = strategy_entry(config.exchange.strategy).arenas(config, parameters, replicas);
+  if (!is_lossy(config.exchange)) return arenas;
+  arenas.own += 1;   // the residual, which rank 0 gathers from all replicas
+  arenas.whole = 1;  // residuals of sums, or the servers' weights
+  return arenas;
+}
+
+std::string exchange_text(const StepExchange& exchange) {
+  const ExchangeConfig& config = exchange.exchange();
+  if (exchange.ranks() == 1) return "none: one replica";
+  if (algorithm_traits(config.algorithm).measured)
+    return fmt::format("{}; algorithm, segments and buckets are measured and chosen when the run starts",
+                       config.strategy);
+  return strategy_entry(config.strategy).step_text(exchange);
+}
+
+std::string strategy_title(const ExchangeConfig& config) {
+  return config.strategy + strategy_entry(config.strategy).title(config) +
+         (is_coded(config) ? ", " + config.codec : "");
+}
+
+bool is_coded(const ExchangeConfig& config) { return config.codec != kNoCodec.name; }
+bool is_lossy(const ExchangeConfig& config) { return codec_of(config).lossy; }
+
+double coded_share(const ExchangeConfig& config, const ParameterSet& parameters) {
+  if (!is_coded(config)) return 1;
+  if (codec_of(config).by_rows && parameters.elems() > 0)
+    return static_cast<double>(onebit_bytes(parameters, {0, parameters.elems()})) /
+           static_cast<double>(parameters.elems() * static_cast<std::int64_t>(sizeof(float)));
+  const double part = codec_of(config).coded;
+  return part > 0 ? part : 2 * config.density;
+}
+
+int state_arenas(const Config& config) { return static_cast<int>(rule_of(config.optimiser).arenas()); }
+
+std::string step_line(const StepExchange& exchange, const std::string& way, std::size_t buckets, double bytes,
+                      std::int64_t period) {
+  const ExchangeConfig& config = exchange.exchange();
+  std::string text = fmt::format("{}, {}{} in {}: {} {} over all ranks", config.strategy, way,
+                                 is_coded(config) ? " coded as " + config.codec : "",
+                                 counted(static_cast<std::int64_t>(buckets), "bucket"),
+                                 std::isfinite(bytes) ? bytes_text(bytes) : "bytes that depend on the values",
+                                 period == 1 ? "a step" : fmt::format("every {}", counted(period, "step")));
+  if (!is_coded(config)) return text;
+  if (!config.error_feedback) text += "; without error feedback";
+  if (config.codec_warmup_steps > 0)
+    text += fmt::format("; uncoded before step {}", count_text(config.codec_warmup_steps));
+  return text;
+}
+
+}  // namespace echelon::inline exchange

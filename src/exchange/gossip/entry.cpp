@@ -1,0 +1,57 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "comm/collective/neighbours.hpp"
+#include "exchange/allreduce/sums_entry.hpp"
+#include "exchange/allreduce_request.hpp"
+#include "exchange/gossip/topology.hpp"
+
+namespace echelon::inline exchange {
+namespace {
+
+// On the host the weights that arrive in a round. Of random ones more than three are rare.
+int arriving(GossipTopology topology, int others) {
+  switch (topology) {
+    case GossipTopology::complete: return others;
+    case GossipTopology::random: return std::min(others, 3);
+    case GossipTopology::ring: return std::min(others, 2);
+    case GossipTopology::exponential: return std::min(others, 1);
+  }
+  return 0;
+}
+
+// On the device the deviation from the mean, and weights on their way.
+ExchangeArenas gossip_arenas(const Config& config, const ParameterSet&, int replicas) {
+  const GossipKeys& keys = config.exchange.gossip;
+  const bool aside = keys.order == MixingOrder::mix_before || keys.topology == GossipTopology::random;
+  return {.device = aside ? 2.0 : 1.0,
+          .host = static_cast<double>(arriving(keys.topology, replicas - 1)),
+          .own = state_arenas(config) + 1.0};
+}
+
+std::string gossip_text(const StepExchange& exchange) {
+  const GossipKeys& keys = exchange.exchange().gossip;
+  const auto elem = static_cast<double>(size_of(exchange.dtype()));
+  const GossipGraph graph(keys, exchange.ranks(), 0);
+  const std::vector<SummedBucket> buckets = summed_buckets(exchange);
+  Price sum;
+  for (const auto& [bucket, request] : buckets) {
+    const Price price = price_neighbour_sum(graph.links(), bucket.elems(), neighbour_message_elems(elem));
+    sum.messages += price.messages;
+    sum.payload_elems += price.payload_elems;
+  }
+  return fmt::format(
+      "gossip, weights to {} of {} replicas in {}: {} a step over all ranks, {} messages; every {} {} all-reduce",
+      graph.links() / exchange.ranks(), exchange.ranks() - 1,
+      counted(static_cast<std::int64_t>(buckets.size()), "bucket"),
+      bytes_text(static_cast<double>(sum.payload_elems) * elem), count_text(sum.messages),
+      counted(keys.consensus_every, "step"), algorithm_text(exchange.exchange(), exchange.ranks()));
+}
+
+}  // namespace
+
+const StrategyEntry gossip_entry{.make = make_gossip, .arenas = gossip_arenas, .step_text = gossip_text};
+
+}  // namespace echelon::inline exchange
