@@ -151,8 +151,7 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
   check_shared_memory(config, mesh);
   const SampleCounts samples = inputs.samples(config.data);
   BatchPlan batch = plan_batch(config, mesh.replicas(), samples.train);
-  RankBatches rank_batches =
-      busiest_batches(config, batch, mesh.replicas(), samples.test, exchange_arenas);
+  RankBatches rank_batches = busiest_batches(config, batch, mesh.replicas(), samples.test, exchange_arenas);
   SamplePlanRequest request = plan_request(inputs.train, config.data, batch.per_replica, config.seed);
   request.warmup = {.replicas = config.exchange.warmup_replicas,
                     .steps = config.exchange.warmup_steps,
