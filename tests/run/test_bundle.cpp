@@ -101,7 +101,8 @@ TEST_CASE("make install puts a working executable under any prefix", "[install]"
   const Outcome info = run_process({.argv = {folder / "usr/bin/echelon", "info"}, .cwd = folder.path(), .env = {}});
   CHECK(info.code == 0);
   for (const char* file :
-       {"share/echelon/configs/smoke/digits.toml", "share/echelon/slurm/train.sbatch", "share/doc/echelon/LICENSE",
+       {"share/echelon/configs/smoke/digits.toml", "share/echelon/slurm/train.sbatch",
+        "share/echelon/results/RECORDS.md", "share/doc/echelon/README.md", "share/doc/echelon/LICENSE",
         "share/man/man1/echelon.1.gz", "share/bash-completion/completions/echelon"})
     CHECK(fs::exists(fs::path(folder / "usr") / file));
   // Without tables of lines.

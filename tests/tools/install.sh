@@ -4,7 +4,9 @@
 #
 #   PREFIX/bin/echelon                   PREFIX/lib/libechelon_cuda.so (where it was built; the executable looks in ../lib)
 #   PREFIX/share/man/man1/echelon.1.gz   PREFIX/share/bash-completion/completions/echelon
-#   PREFIX/share/echelon/{configs,slurm,data}        PREFIX/share/doc/echelon/{README.md,LICENSE}
+#   PREFIX/share/echelon/        the manual with its links and all examples: README.md, configs, slurm, data, pages and
+#                                pictures of results; links to the source code become plain text
+#   PREFIX/share/doc/echelon/    LICENSE, and README.md, which is a link to the one above
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=$1
@@ -28,5 +30,18 @@ done
 mkdir -p "$prefix/share/man/man1" "$prefix/share/bash-completion/completions"
 "$out/bin/echelon" manual | gzip -9n > "$prefix/share/man/man1/echelon.1.gz"
 "$out/bin/echelon" completion bash > "$prefix/share/bash-completion/completions/echelon"
-for file in README.md LICENSE; do install -D -m 644 "$file" "$prefix/share/doc/echelon/$file"; done
-echo "installed $prefix/bin/echelon; examples in $prefix/share/echelon"
+# The pages of results/ that its README names, and what they show; tables that a user's own reports wrote stay here.
+named() { (cd results && grep -ohE '\]\([A-Za-z0-9_]+\.(md|svg|html)' "$@" | cut -c3- | sort -u); }
+mapfile -t pages < <(named README.md)
+mapfile -t shown < <(named README.md $(printf '%s\n' "${pages[@]}" | grep '\.md$'))
+for file in README.md "${shown[@]}" scaling_paced.svg; do
+  install -D -m 644 "results/$file" "$prefix/share/echelon/results/$file"
+done
+for file in README.md CHANGELOG.md CITATION.cff LICENSE cuda/README.md; do
+  install -D -m 644 "$file" "$prefix/share/echelon/$file"
+done
+find "$prefix/share/echelon" -name '*.md' -exec \
+  sed -i -E 's/\[([^]]*)\]\((\.\.\/)*(src|tests|\.github)\/[^)]*\)/\1/g' {} +
+install -D -m 644 LICENSE "$prefix/share/doc/echelon/LICENSE"
+ln -sfn ../../echelon/README.md "$prefix/share/doc/echelon/README.md"
+echo "installed $prefix/bin/echelon; examples and manual in $prefix/share/echelon"
