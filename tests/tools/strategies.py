@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints tables of results/strategies.md as markdown: accuracy, time, traffic and staleness of every strategy.
+"""Prints tables of results/strategies.md, strategies_nets.md and staleness.md as markdown: accuracy, time, traffic and
+staleness of every strategy.
 
   strategies.py ECHELON TABLE [--seeds 1 2 3] [--set KEY=VALUE ...]
   TABLE: lenet | resnet20 | charlstm    every strategy after equal samples, 8 replicas (configs/scaling/strategies_TABLE.toml)
