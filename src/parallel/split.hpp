@@ -13,8 +13,8 @@
 namespace echelon::inline parallel {
 
 // Replaces parallel.recurrent_from = -1 by a number: 64 units on the host's cores, above which splitting a recurrent
-// layer pays (results/splits.md), 512 with allow_across_nodes, 0 (never) on GPUs, whose states would pass through the
-// host at every step. Does nothing unless tensor > 1 or split = "auto".
+// layer pays (results/splits_units.md), 512 with allow_across_nodes, 0 (never) on GPUs, whose states would pass through
+// the host at every step. Does nothing unless tensor > 1 or split = "auto".
 void resolve_recurrent_from(Config& config);
 
 // Resets the keys of [parallel] that have no effect with this pipeline, tensor and space to their defaults.
