@@ -40,10 +40,11 @@ bool sums_in_memory(const ExchangeConfig& config) {
 }
 
 std::string algorithm_text(const ExchangeConfig& config, int ranks) {
-  if (config.algorithm == "server" && config.servers > 0)
-    return fmt::format("server (on {} of {} ranks)", servers_of(config, ranks), ranks);
-  if (config.algorithm == "hierarchical")
-    return fmt::format("hierarchical ({} inside hosts, {} between)", config.inner, config.outer);
+  const AlgorithmTraits traits = algorithm_traits(config.algorithm);
+  if (traits.reads.contains("servers") && config.servers > 0)
+    return fmt::format("{} (on {} of {} ranks)", config.algorithm, servers_of(config, ranks), ranks);
+  if (traits.nests)
+    return fmt::format("{} ({} inside hosts, {} between)", config.algorithm, config.inner, config.outer);
   return config.algorithm;
 }
 

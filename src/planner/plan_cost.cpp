@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/nearest.hpp"
 #include "comm/collective/builder.hpp"
 #include "config/traits/algorithms.hpp"
 
@@ -33,22 +34,15 @@ class Formula {
         network_(network),
         segment_(static_cast<double>(collective.segment_elems > 0 ? collective.segment_elems : kDefaultSegment)) {}
 
-  CollectiveCost cost(const std::string& algorithm) const {
-    if (algorithm == "ring") return ring();
-    if (algorithm == "halving_doubling") return folded(true);
-    if (algorithm == "butterfly") return folded(false);
-    if (algorithm == "naive") return naive();
-    if (algorithm == "direct") return served(k_, true);
-    if (algorithm == "server") return served(what_.servers > 0 ? what_.servers : k_, false);
-    if (algorithm == "tree") return tree();
-    if (algorithm == "binomial") return binomial();
-    if (algorithm == "hierarchical") return hierarchical();
-    if (algorithm_traits(algorithm).in_memory) return in_memory();
+  CollectiveCost halving_doubling() const { return folded(true); }
+  CollectiveCost butterfly() const { return folded(false); }
+  CollectiveCost direct() const { return served(k_, true); }
+  CollectiveCost server() const { return served(what_.servers > 0 ? what_.servers : k_, false); }
+  CollectiveCost library() const {
     const CollectiveCost one = ring(), other = folded(true);
     return one.time_s < other.time_s ? one : other;
   }
 
- private:
   double n() const { return static_cast<double>(what_.elems); }
   double bytes(double elems) const { return elems * what_.elem_bytes; }
   double add_s(double elems) const { return bytes(elems) / network_.add_bytes_per_s; }
@@ -163,7 +157,7 @@ class Formula {
     const double height = std::bit_width(static_cast<unsigned>(k_)) - 1;
     const double messages = k_ < 4 ? k_ - 1 : 3;
     const double full = std::log2(static_cast<double>(k_ + 1)) - 1;  // levels whose parents have two children
-    const double first = (height + full) * c * 1.0 + height * (2 * c + 2 * o(inside) + a);
+    const double first = (height + full) * c + height * (2 * c + 2 * o(inside) + a);
     return {.time_s = first + (s - 1) * std::max(messages * c, 2 * a), .busy_s = s * messages * c};
   }
 
@@ -187,9 +181,11 @@ class Formula {
   }
 
   CollectiveCost hierarchical() const {
-    if (hosts_ == 1 || g_ == 1) return cost(hosts_ == 1 ? what_.inner : what_.outer);
+    if (hosts_ == 1 || g_ == 1)
+      return allreduce_model(hosts_ == 1 ? what_.inner : what_.outer)
+          .closed(what_, {.ranks = k_, .ranks_a_host = g_}, network_);
     Collective part = what_;
-    const bool whole = what_.inner == "tree" || what_.inner == "binomial";
+    const bool whole = allreduce_model(what_.inner).gathers_whole;
     part.elems = std::max<std::int64_t>(1, whole ? what_.elems : what_.elems / g_);
     part.algorithm = what_.outer;
     const CollectiveCost inner = closed_cost({.algorithm = what_.inner,
@@ -198,18 +194,59 @@ class Formula {
                                               .segment_elems = what_.segment_elems},
                                              {.ranks = g_, .ranks_a_host = g_}, network_);
     Network shared = network_;  // parts of all ranks of a host pass its card at the same time
-    if (!whole) shared.between.bytes_per_s /= g_, shared.between.latency_s *= 1;
+    if (!whole) shared.between.bytes_per_s /= g_;
     const CollectiveCost outer = closed_cost(part, {.ranks = hosts_, .ranks_a_host = 1}, shared);
     return {.time_s = inner.time_s + outer.time_s, .busy_s = outer.busy_s};
   }
 
+ private:
   const Collective& what_;
   int k_, g_, hosts_;
   const Network& network_;
   double segment_;
 };
 
+template <CollectiveCost (Formula::*form)() const>
+CollectiveCost closed(const Collective& collective, const RankPlacement& placement, const Network& network) {
+  return (Formula(collective, placement, network).*form)();
+}
+
+using Correction = AllreduceModel::Correction;
+double to_all(double k) { return 2 * k * k; }
+
+// clang-format off
+constexpr AllreduceModel kModels[] = {
+    {.name = "naive", .closed = closed<&Formula::naive>, .error = {kExactForm, 0.15}, .exact = true, .sends_whole = true,
+     .buffers = [](double k) { return k * k; }, .messages = to_all},
+    {.name = "ring", .closed = closed<&Formula::ring>, .error = {kExactForm, 0.02}, .exact = true, .automatic = true,
+     .messages = to_all},
+    {.name = "halving_doubling", .closed = closed<&Formula::halving_doubling>, .error = {kExactForm, 0.05, 0.15},
+     .correction = Correction::buffer, .automatic = true},
+    {.name = "butterfly", .closed = closed<&Formula::butterfly>, .error = {kExactForm, 0.05, 0.15},
+     .correction = Correction::buffer, .exact = true, .automatic = true, .sends_whole = true,
+     .buffers = [](double k) { return k * std::log2(k); }},
+    {.name = "binomial", .closed = closed<&Formula::binomial>, .error = {0.15, 0.15}, .correction = Correction::levels,
+     .automatic = true, .gathers_whole = true},
+    {.name = "tree", .closed = closed<&Formula::tree>, .error = {0.06, 0.06}, .correction = Correction::levels,
+     .automatic = true, .sends_whole = true, .gathers_whole = true},
+    {.name = "server", .closed = closed<&Formula::server>, .error = {0.5, 0.5}, .automatic = true, .messages = to_all},
+    {.name = "shared", .closed = closed<&Formula::in_memory>},
+    {.name = "hierarchical", .closed = closed<&Formula::hierarchical>, .error = {0.15, 0.15}, .automatic = true,
+     .messages = to_all},
+    {.name = "mpi", .closed = closed<&Formula::library>},
+    {.name = "nccl", .closed = closed<&Formula::library>},
+    {.name = "direct", .closed = closed<&Formula::direct>, .error = {kExactForm, 0.15}, .exact = true,
+     .messages = to_all, .plan = make_direct_allreduce, .hops = 2}};
+// clang-format on
+
 }  // namespace
+
+std::span<const AllreduceModel> allreduce_models() { return kModels; }
+
+const AllreduceModel& allreduce_model(std::string_view name) {
+  if (const AllreduceModel* model = find_traits(kModels, name)) return *model;
+  throw ConfigError(unknown_name("all-reduce", name, names_in(kModels)));
+}
 
 std::vector<int> RankPlacement::hosts_of_ranks() const {
   std::vector<int> hosts;
@@ -221,7 +258,7 @@ CollectiveCost closed_cost(const Collective& collective, const RankPlacement& pl
   ECHELON_CHECK(placement.ranks >= 1 && placement.ranks_a_host >= 1, "{} ranks, {} a host", placement.ranks,
                 placement.ranks_a_host);
   if (placement.ranks == 1 || collective.elems == 0) return {};
-  CollectiveCost cost = Formula(collective, placement, network).cost(collective.algorithm);
+  CollectiveCost cost = allreduce_model(collective.algorithm).closed(collective, placement, network);
   cost.busy_s = std::min(cost.busy_s, cost.time_s);
   return cost;
 }

@@ -25,9 +25,14 @@
 // Gropp, IJHPCA 19 (2005); Patarasu, Yuan, JPDC 69 (2009).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 
+#include "comm/collective/algorithms.hpp"
 #include "comm/collective/plan_time.hpp"
 
 namespace echelon::inline planner {
@@ -55,8 +60,40 @@ struct CollectiveCost {
   double busy_s = 0;  // of the busiest card: what is lost to other collectives meanwhile; at most time_s
 };
 
+// How far a closed form, corrected as plan_pricer.hpp says, may be from the plans, as a fraction.
+struct FormError {
+  double alone = 0, shared = 0;  // one rank a host, several
+  double odd = 0;                // ranks that are no power of two; 0: as others
+};
+
+// What is known of an all-reduce beside its plan. The table has one of each word of exchange.algorithm but auto, and
+// "direct".
+struct AllreduceModel {
+  enum class Correction : std::uint8_t { part, buffer, levels };  // plan_pricer.hpp
+
+  std::string_view name;
+  CollectiveCost (*closed)(const Collective& collective, const RankPlacement& placement, const Network& network);
+  FormError error = {};
+  Correction correction = Correction::part;
+  bool exact = false;          // the closed form needs no correction where its error is kExactForm
+  bool automatic = false;      // exchange.algorithm = "auto" may choose it
+  bool sends_whole = false;    // messages are cut from the buffer, else from even parts of the ranks
+  bool gathers_whole = false;  // between its halves one rank has the whole buffer
+  // Of all ranks together, for k of them: buffers that are sent, and messages without segments.
+  double (*buffers)(double k) = [](double k) { return 2 * k; };
+  double (*messages)(double k) = [](double k) { return 2 * k * std::log2(k); };
+  // Null: make_allreduce and price_allreduce by its name.
+  std::shared_ptr<const Plan> (*plan)(const AllreduceRequest& request) = nullptr;
+  int hops = 0;
+};
+inline constexpr double kExactForm = 0.01;
+
+std::span<const AllreduceModel> allreduce_models();
+// ConfigError with the nearest name for an unknown one.
+const AllreduceModel& allreduce_model(std::string_view name);
+
 // O(log ranks). One rank or no elements: zeros. ConfigError for `shared` on several hosts. Messages are at least of one
-// element.
+// element. Unknown algorithms as allreduce_model.
 CollectiveCost closed_cost(const Collective& collective, const RankPlacement& placement, const Network& network);
 
 }  // namespace echelon::inline planner

@@ -11,7 +11,7 @@ namespace echelon::inline planner {
 namespace {
 
 constexpr int kFew = 32, kFewOdd = 24;
-constexpr double kExact = 0.01, kLibrary = 0.2;
+constexpr double kUnknownPlan = 0.2;
 
 // Of messages, whose times are modelled.
 bool has_plan(const Collective& what) {
@@ -20,7 +20,8 @@ bool has_plan(const Collective& what) {
 }
 
 std::shared_ptr<const Plan> plan_of(const Collective& what, const AllreduceRequest& request) {
-  return what.algorithm == "direct" ? make_direct_allreduce(request) : make_allreduce(what.algorithm, request);
+  const AllreduceModel& model = allreduce_model(what.algorithm);
+  return model.plan ? model.plan(request) : make_allreduce(model.name, request);
 }
 
 // To one of four sizes a doubling, so that buckets of like sizes share a simulation.
@@ -49,31 +50,21 @@ double plan_steps(const Collective& what, const RankPlacement& placement) {
   if (!has_plan(what)) return std::numeric_limits<double>::infinity();
   const double k = placement.ranks, n = static_cast<double>(what.elems);
   const double segment = static_cast<double>(what.segment_elems > 0 ? what.segment_elems : kDefaultSegment);
-  const double rounds = what.algorithm == "butterfly" ? k * levels(placement.ranks)
-                        : what.algorithm == "naive"   ? k * k
-                                                      : 2 * k;
-  const double messages = what.algorithm == "naive" || what.algorithm == "ring" || what.algorithm == "direct" ||
-                                  what.algorithm == "server" || what.algorithm == "hierarchical"
-                              ? 2 * k * k
-                              : 2 * k * levels(placement.ranks);
-  return 2.5 * std::max(messages, rounds * n / segment);
+  const AllreduceModel& model = allreduce_model(what.algorithm);
+  return 2.5 * std::max(model.messages(k), model.buffers(k) * n / segment);
 }
 
 double model_error(const Collective& what, const RankPlacement& placement) {
-  if (!has_plan(what)) return kLibrary;
-  const std::string& name = what.algorithm;
-  const bool shared = placement.ranks_a_host > 1, odd = !std::has_single_bit(static_cast<unsigned>(placement.ranks));
-  if (name == "ring") return shared ? 0.02 : kExact;
-  if (name == "naive" || name == "direct") return shared ? 0.15 : kExact;
-  if (name == "halving_doubling" || name == "butterfly") return odd ? 0.15 : shared ? 0.05 : kExact;
-  if (name == "tree") return 0.06;
-  return name == "server" ? 0.5 : 0.15;
+  if (!has_plan(what)) return kUnknownPlan;
+  const FormError& error = allreduce_model(what.algorithm).error;
+  if (error.odd > 0 && !std::has_single_bit(static_cast<unsigned>(placement.ranks))) return error.odd;
+  return placement.ranks_a_host > 1 ? error.shared : error.alone;
 }
 
 bool PlanPricer::may_simulate(const Collective& what, int ranks) {
   const RankPlacement placement{.ranks = ranks, .ranks_a_host = ranks_a_host_};
   const double steps = plan_steps(what, placement);
-  const double most = model_error(what, placement) <= kExact ? kMostSteps : kMostUnsure;
+  const double most = model_error(what, placement) <= kExactForm ? kMostSteps : kMostUnsure;
   if (steps > std::min(most, steps_left_)) return false;
   steps_left_ -= steps;
   return true;
@@ -91,18 +82,18 @@ double PlanPricer::simulated(const Collective& what, int ranks) {
 }
 
 double PlanPricer::corrected_s(const Collective& what, int ranks, double closed) {
-  const bool exact = what.algorithm == "ring" || what.algorithm == "naive" || what.algorithm == "direct" ||
-                     what.algorithm == "butterfly";
-  if (!has_plan(what) || (exact && model_error(what, {.ranks = ranks, .ranks_a_host = ranks_a_host_}) <= kExact))
-    return closed;
+  using Correction = AllreduceModel::Correction;
+  const AllreduceModel& model = allreduce_model(what.algorithm);
+  const bool exact = model.exact && model_error(what, {.ranks = ranks, .ranks_a_host = ranks_a_host_}) <= kExactForm;
+  if (!has_plan(what) || exact) return closed;
   const bool odd = !std::has_single_bit(static_cast<unsigned>(ranks));
   const int few = std::min(ranks, std::max(odd ? kFewOdd : kFew, 4 * ranks_a_host_));
-  if (what.algorithm == "tree" || what.algorithm == "binomial") {
+  if (model.correction == Correction::levels) {
     const auto error = [&](int k) { return simulated(what, k) - closed_s(what, k); };
     const double at_few = error(few), slope = at_few - error(few / 2);
     return std::max(closed / 2, closed + at_few + (levels(ranks) - levels(few)) * slope);
   }
-  if (what.algorithm == "halving_doubling" || what.algorithm == "butterfly")
+  if (model.correction == Correction::buffer)
     return std::max(closed / 2, closed + simulated(what, few) - closed_s(what, few));
   Collective part = what;
   part.elems = rounded(std::max<std::int64_t>(1, what.elems * few / ranks));

@@ -4,13 +4,26 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.hpp"
 #include "comm/protocol/driver.hpp"
 #include "planner/pace.hpp"
 #include "planner/strategy_models.hpp"
+#include "planner/virtual_backup.hpp"
 #include "planner/virtual_served.hpp"
 
 namespace echelon::inline planner {
 namespace {
+
+// What strategies with servers differ in.
+struct ServedModel {
+  std::string_view name;
+  double (*formula_s)(const StrategySetting& setting, int replicas);
+  double (*simulated_s)(const StrategySetting& setting, int replicas);
+  bool cuts_parts = false;  // into messages of segment_kb; else the driver cuts what it sends into frames
+  bool drops = false;       // gradients that come too late
+};
+
+const ServedModel& model_of(const StrategySetting& setting);
 
 // How the traffic of a step lies on cards, in multiples of the whole gradient: of the busiest card, one way.
 struct Load {
@@ -41,9 +54,9 @@ Load load_of(const StrategySetting& setting, int replicas, bool alone) {
   return load;
 }
 
-// Bytes of a message on the card: strategy "server" cuts parts into pieces, the driver what others send into frames.
+// On the card.
 double message_bytes(const StrategySetting& setting) {
-  return setting.exchange().strategy == "server" ? setting.exchange().segment_kb * 1024 : kFrameBytes;
+  return model_of(setting).cuts_parts ? setting.exchange().segment_kb * 1024 : kFrameBytes;
 }
 
 // Seconds that the messages of `wire_s` seconds of values cost the card beside their bytes: each holds a part of one
@@ -172,22 +185,18 @@ namespace {
 // Urgent buckets wait for messages that have left, which few long messages make much of.
 double served_error(const StrategySetting& setting) {
   const ExchangeConfig& exchange = setting.exchange();
-  if (exchange.strategy == "backup" || exchange.server.ranks > 0 || exchange.servers > 0) return 0.3;
+  if (model_of(setting).drops || exchange.server.ranks > 0 || exchange.servers > 0) return 0.3;
   return exchange.priority && setting.work.buckets.size() > 1 ? 0.15 : 0.02;
 }
 
 double served_s(const StrategySetting& setting, int replicas) {
   if (can_simulate_served(setting, replicas)) return simulated_served_s(setting, replicas);
   setting.pricer.note_formula(served_error(setting));
-  if (setting.exchange().strategy == "backup") return many_backups_s(setting, replicas);
+  if (model_of(setting).drops) return many_backups_s(setting, replicas);
   if (setting.exchange().server.ranks > 0 && setting.exchange().codec == "none" && setting.pricer.ranks_a_host() == 1)
     return few_dedicated_s(setting, replicas);
   return served_formula_s(setting, replicas);
 }
-
-}  // namespace
-
-namespace {
 
 // A late replica drops its gradient and joins the step that is open: a step is as long as that of the slowest that it
 // needs.
@@ -204,14 +213,34 @@ double backup_formula_s(const StrategySetting& setting, int replicas) {
   return seconds(setting.step.variation.in_place(needed, replicas));
 }
 
+double free_formula_s(const StrategySetting& setting, int replicas) {
+  return setting.over_slowest(1, [&](double factor) { return own_pace_s(setting, replicas, factor); });
+}
+
+double bounded_formula_s(const StrategySetting& setting, int replicas) {
+  return free_formula_s(setting, replicas) *
+         bounded_pace(setting.step.variation, replicas, setting.exchange().stale_synchronous.bound);
+}
+
+constexpr ServedModel kServed[] = {
+    {.name = "server", .formula_s = synchronous_served_s, .simulated_s = simulated_server_s, .cuts_parts = true},
+    {.name = "backup", .formula_s = backup_formula_s, .simulated_s = simulated_backup_s, .drops = true},
+    {.name = "asynchronous", .formula_s = free_formula_s, .simulated_s = simulated_async_s},
+    {.name = "stale_synchronous", .formula_s = bounded_formula_s, .simulated_s = simulated_async_s}};
+
+const ServedModel& model_of(const StrategySetting& setting) {
+  const ServedModel* model = find_traits(kServed, setting.exchange().strategy);
+  ECHELON_CHECK(model, "strategy {} has no servers", setting.exchange().strategy);
+  return *model;
+}
+
 }  // namespace
 
 double served_formula_s(const StrategySetting& setting, int replicas) {
-  if (setting.exchange().strategy == "backup") return backup_formula_s(setting, replicas);
-  if (setting.exchange().strategy == "server") return synchronous_served_s(setting, replicas);
-  const double free_s = setting.over_slowest(1, [&](double factor) { return own_pace_s(setting, replicas, factor); });
-  if (setting.exchange().strategy == "asynchronous") return free_s;
-  return free_s * bounded_pace(setting.step.variation, replicas, setting.exchange().stale_synchronous.bound);
+  return model_of(setting).formula_s(setting, replicas);
+}
+double simulated_served_s(const StrategySetting& setting, int replicas) {
+  return model_of(setting).simulated_s(setting, replicas);
 }
 
 double backup_step_s(const StrategySetting& setting, int replicas) { return served_s(setting, replicas); }

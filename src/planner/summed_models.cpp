@@ -20,14 +20,13 @@ CodecRoute route_of(const std::string& codec) {
 
 int hops_of(const Collective& sum, int replicas) {
   if (algorithm_traits(sum.algorithm).library) return 0;  // not known
-  if (sum.algorithm == "direct") return 2;
+  if (const int hops = allreduce_model(sum.algorithm).hops; hops > 0) return hops;
   return price_allreduce(sum.algorithm, request_of(sum, replicas)).steps;
 }
 
 // Bytes of a message: of an even part of the ranks, or of the whole, cut into segments.
 double piece_bytes(const Collective& sum, int replicas) {
-  const bool whole = sum.algorithm == "tree" || sum.algorithm == "naive" || sum.algorithm == "butterfly";
-  const double part = static_cast<double>(sum.elems) / (whole ? 1 : replicas);
+  const double part = static_cast<double>(sum.elems) / (allreduce_model(sum.algorithm).sends_whole ? 1 : replicas);
   const double segments = sum.segment_elems > 0 ? std::ceil(part / static_cast<double>(sum.segment_elems)) : 1;
   return part / std::max(1.0, segments) * sum.elem_bytes;
 }
@@ -66,9 +65,9 @@ Collective gradient_collective(const StrategySetting& setting, int replicas, con
   if (!algorithm_traits(sum.algorithm).measured) return sum;
   double best_s = std::numeric_limits<double>::infinity();
   Collective best = sum;
-  for (const AlgorithmTraits& known : kAlgorithms) {
-    if (known.measured || known.library || known.in_memory || known.name == "naive") continue;
-    sum.algorithm = known.name;
+  for (const AllreduceModel& model : allreduce_models()) {
+    if (!model.automatic) continue;
+    sum.algorithm = model.name;
     if (const double time_s = setting.pricer.cost(sum, replicas).time_s; time_s < best_s) best_s = time_s, best = sum;
   }
   return best;

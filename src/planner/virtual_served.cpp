@@ -8,7 +8,6 @@
 
 #include "exchange/asynchronous/protocol.hpp"
 #include "exchange/server/protocol.hpp"
-#include "planner/virtual_backup.hpp"
 #include "planner/virtual_traffic.hpp"
 
 namespace echelon::inline planner {
@@ -89,7 +88,7 @@ class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
                          .recorded = {}});
     AsyncRules rules;
     rules.soft = setting.exchange().asynchronous.soft;
-    if (setting.exchange().strategy == "stale_synchronous") rules.bound = setting.exchange().stale_synchronous.bound;
+    rules.bound = async_bound(setting.exchange());
     protocol_.emplace(rank, traffic.workers, rules, std::move(buckets), *this);
     actor.emplace(
         world.transport(rank), *protocol_, *this, [this] { return ended_; }, ProtocolActor::kSends,
@@ -155,9 +154,7 @@ class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
 
 bool can_simulate_served(const StrategySetting& setting, int replicas) {
   const ExchangeConfig& exchange = setting.exchange();
-  const bool served = exchange.strategy == "server" || exchange.strategy == "backup" ||
-                      exchange.strategy == "asynchronous" || exchange.strategy == "stale_synchronous";
-  if (!served || exchange.codec != "none" || setting.config.optimiser.clip_norm > 0) return false;
+  if (exchange.codec != "none" || setting.config.optimiser.clip_norm > 0) return false;
   if (exchange.server.partition != ServerPartition::ranges) return false;
   const double servers = exchange.server.ranks > 0 ? static_cast<double>(exchange.server.ranks)
                          : exchange.servers > 0    ? static_cast<double>(exchange.servers)
@@ -168,10 +165,12 @@ bool can_simulate_served(const StrategySetting& setting, int replicas) {
   return 2 * steps * replicas * servers * std::max(buckets, whole) <= kMostMessages;
 }
 
-double simulated_served_s(const StrategySetting& setting, int replicas) {
-  if (setting.exchange().strategy == "backup") return simulated_backup_s(setting, replicas);
-  return setting.exchange().strategy == "server" ? run_virtual<ServerRank>(setting, replicas)
-                                                 : run_virtual<AsyncServedRank>(setting, replicas);
+double simulated_server_s(const StrategySetting& setting, int replicas) {
+  return run_virtual<ServerRank>(setting, replicas);
+}
+
+double simulated_async_s(const StrategySetting& setting, int replicas) {
+  return run_virtual<AsyncServedRank>(setting, replicas);
 }
 
 }  // namespace echelon::inline planner

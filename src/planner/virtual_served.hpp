@@ -14,7 +14,10 @@ namespace echelon::inline planner {
 
 // Uncoded, not clipped, and few enough messages for half a second.
 bool can_simulate_served(const StrategySetting& setting, int replicas);
-// Mean seconds from step to step over all workers, after the first steps; those of replicas vary as drawn.
+// Mean seconds from step to step over all workers, after the first steps; those of replicas vary as drawn. Of the
+// strategy of the setting; of strategy server; of asynchronous and stale_synchronous.
 double simulated_served_s(const StrategySetting& setting, int replicas);
+double simulated_server_s(const StrategySetting& setting, int replicas);
+double simulated_async_s(const StrategySetting& setting, int replicas);
 
 }  // namespace echelon::inline planner

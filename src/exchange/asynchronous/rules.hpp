@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "base/check.hpp"
+#include "config/schema.hpp"
 
 namespace echelon::inline exchange {
 
@@ -45,5 +46,11 @@ struct AsyncRules {
     ECHELON_CHECK_GE(bound.value_or(0), 0, "bound in clocks");
   }
 };
+
+// Of the strategies with such servers, the one that has a bound.
+inline std::optional<std::int64_t> async_bound(const ExchangeConfig& config) {
+  if (!strategy_traits(config.strategy).reads_table("stale_synchronous")) return std::nullopt;
+  return config.stale_synchronous.bound;
+}
 
 }  // namespace echelon::inline exchange

@@ -55,10 +55,10 @@ AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext
     : name_(name),
       coded_(coded_text(config)),
       keys_(config.asynchronous),
+      bound_(async_bound(config)),
       context_(context),
       account_(context.optimiser),
       pass_(context.arenas) {
-  if (name == "stale_synchronous") bound_ = config.stale_synchronous.bound;
   context.arenas.track_rows(alone() && coded_.empty());
   AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
   request.rank = context.engine.rank();
