@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "device/vector.hpp"
-
 namespace echelon::inline exchange {
 namespace {
 
@@ -60,15 +58,6 @@ void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<
   tensor.other_k = other_k;
   tensor.absent_is_zero = true;
   visitor.tensor(tensor);
-}
-
-void release_residual(Device& device, void* values, float* residual, std::int64_t elems) {
-  if (elems == 0) return;
-  std::vector<float> sum(static_cast<std::size_t>(elems));
-  device.to_host(sum.data(), values, sum.size() * sizeof(float));
-  host_vector_ops().add(DType::f32, sum.data(), residual, sum.size());
-  device.to_device(values, sum.data(), sum.size() * sizeof(float));
-  host_vector_ops().fill(DType::f32, residual, 0, sum.size());
 }
 
 void visit_taus(StateVisitor& visitor, std::string_view name, const std::vector<Codec*>& codecs,

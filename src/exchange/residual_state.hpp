@@ -31,9 +31,6 @@ void visit_whole(StateVisitor& visitor, std::string_view prefix, const Parameter
 void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPosition place,
                       OtherK other_k = OtherK::sum_and_divide);
 
-// Of a residual that is not sent from here: values of a device += residual; residual = 0.
-void release_residual(Device& device, void* values, float* residual, std::int64_t elems);
-
 // The thresholds that codecs remember (Codec::tau), as `visit_by_replica`; for another number of ranks they begin anew.
 // Null: a codec that other ranks have in this place.
 void visit_taus(StateVisitor& visitor, std::string_view name, const std::vector<Codec*>& codecs, ReplicaPosition place);

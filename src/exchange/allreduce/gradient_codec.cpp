@@ -3,23 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
-#include "base/hash_rng.hpp"
 #include "base/text.hpp"
 #include "comm/codec/coded_rows.hpp"
-#include "device/vector.hpp"
 #include "exchange/allreduce_request.hpp"
-#include "exchange/buckets.hpp"
-#include "exchange/residual_state.hpp"
 
 namespace echelon::inline exchange {
 namespace {
-
-std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 void check_together(const ExchangeConfig& config, const StrategyContext& context) {
   const CodecInfo& info = codec_info(config.codec);
@@ -46,6 +39,12 @@ std::string exact_algorithm(const ExchangeConfig& config, const ParameterSet& pa
   return whole ? config.algorithm : "naive";
 }
 
+// The device that encodes, and has the residual; null: the host does.
+Device* encoder_of(const StrategyContext& context) {
+  Device& device = context.arenas.device();
+  return context.engine.size() > 1 && !device.on_host() ? &device : nullptr;
+}
+
 }  // namespace
 
 GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext& context, AllreduceRequest request,
@@ -53,34 +52,24 @@ GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext
     : name_(config.codec),
       algorithm_(config.algorithm),
       context_(context),
-      buckets_(std::move(buckets)),
-      feedback_(config.error_feedback),
-      warmup_steps_(config.codec_warmup_steps),
-      step_(buckets_.size()),
+      feedback_(config, context.arenas.parameters(), std::move(buckets), context.seed, encoder_of(context)),
       exact_(context, exact_algorithm(config, context.arenas.parameters()), request, channel,
              context.engine.size() > 1 && lossy()),
-      tally_(buckets_.size()),
       formula_bytes_(exact_.formula_bytes()) {
   if (on()) check_together(config, context);
-  Device& device = context.arenas.device();
-  const std::size_t elems = index(context.arenas.elems());
-  if (lossy() && ranks() > 1 && !device.on_host())
-    device_residual_ = device.allocate(elems * sizeof(float), "codec residual");
-  else if (lossy())
-    residual_.resize(elems);
-  if (lossy() && codec_info(name_).route == CodecRoute::direct) sum_residual_.resize(elems);
-  tau_.resize(buckets_.size());
-  for (const ArenaRange& range : buckets_) {
+  if (lossy() && codec_info(name_).route == CodecRoute::direct) sum_residual_ = Residual(context.arenas.elems());
+  tau_.resize(feedback_.buckets().size());
+  for (const ArenaRange& range : feedback_.buckets()) {
     request.elems = range.elems();
     plans_.push_back(make_plan(request));
-    if (warmup_steps_ > 0) warmup_plans_.push_back(make_allreduce(algorithm_, request));
+    if (feedback_.warmup_steps() > 0) warmup_plans_.push_back(make_allreduce(algorithm_, request));
     if (on())
       add_form(config, range, request);
     else
       formula_bytes_ += static_cast<double>(price_allreduce(algorithm_, request).payload_elems) *
                         static_cast<double>(size_of(context.arenas.dtype()));
   }
-  if (warmup_steps_ > 0) formula_bytes_ = std::numeric_limits<double>::quiet_NaN();
+  formula_bytes_ = feedback_.formula_bytes(formula_bytes_);
 }
 
 std::shared_ptr<const Plan> GradientCodec::make_plan(const AllreduceRequest& request) const {
@@ -98,19 +87,17 @@ void GradientCodec::add_form(const ExchangeConfig& config, ArenaRange range, con
                                   .rows = coded_rows(context_.arenas.parameters(), range)});
   formula_bytes_ += coded_bytes(*codec, algorithm_, request);
   const ElemRange own = even_part(range.elems(), request.ranks, request.rank);
-  std::span<float> residual, sum_residual;
-  if (!residual_.empty()) residual = std::span(residual_).subspan(index(range.begin), index(range.elems()));
-  if (!sum_residual_.empty())
-    sum_residual = std::span(sum_residual_).subspan(index(range.begin + own.begin), index(own.elems()));
-  if (device_residual_.data()) {
-    auto* of_bucket = static_cast<float*>(device_residual_.data()) + range.begin;
+  const std::span<float> sum_residual = sum_residual_.on_host({range.begin + own.begin, range.begin + own.end});
+  if (feedback_.residual().on_device()) {
+    auto* of_bucket = reinterpret_cast<float*>(feedback_.residual().at(range.begin));
     device_forms_.push_back(
         DeviceBucket::make(context_.arenas.device(), std::move(codec), request, of_bucket, sum_residual));
     ECHELON_CHECK(device_forms_.back(), "device {} does not encode as {}", context_.arenas.device().name(), name_);
     forms_.push_back(device_forms_.back());
     return;
   }
-  forms_.push_back(std::make_shared<CodedBucket>(std::move(codec), range.elems(), residual, sum_residual, own.begin));
+  forms_.push_back(std::make_shared<CodedBucket>(std::move(codec), range.elems(), feedback_.residual().on_host(range),
+                                                 sum_residual, own.begin));
 }
 
 std::shared_ptr<WireForm> GradientCodec::form(std::size_t b) const {
@@ -119,15 +106,13 @@ std::shared_ptr<WireForm> GradientCodec::form(std::size_t b) const {
 
 void GradientCodec::before(std::size_t b, std::int64_t step) {
   if (!on()) return;
-  step_[b] = step;
-  if (ranks() == 1) return add_pending_residuals(b);
+  feedback_.begin_step(b, step);
+  if (ranks() == 1) return release_residuals(b);
   if (warms_up(b)) return;
-  const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
-  const HashRng random = HashRng(context_.seed, "codec").at(word(step)).at(word(context_.engine.rank()));
-  forms_[b]->begin_step(random.at(bucket_key(context_.arenas.parameters(), buckets_[b])).key());
-  exact_.take(buckets_[b]);
-  if (!feedback_) return drop_residuals(b);
-  clear_residual_of_statistics(buckets_[b]);
+  forms_[b]->begin_step(feedback_.key(b, step, context_.engine.rank()));
+  exact_.take(feedback_.bucket(b));
+  if (feedback_.drops()) return drop_residuals(b);
+  clear_residual_of_statistics(feedback_.bucket(b));
 }
 
 // What a codec decodes at their indices (1 bit has no zero) is discarded and not saved.
@@ -136,86 +121,65 @@ void GradientCodec::clear_residual_of_statistics(ArenaRange bucket) {
   for (const Parameter& parameter : context_.arenas.parameters().all()) {
     if (parameter.kind != ParameterKind::statistic || parameter.begin < bucket.begin || parameter.end() > bucket.end)
       continue;
-    clear_residual({parameter.begin, parameter.end()});
+    feedback_.residual().clear({parameter.begin, parameter.end()});
   }
 }
 
-void GradientCodec::clear_residual(ArenaRange range) {
-  if (device_residual_.data())
-    context_.arenas.device().zero(static_cast<float*>(device_residual_.data()) + range.begin,
-                                  index(range.elems()) * sizeof(float));
-  else
-    std::fill_n(residual_.begin() + range.begin, range.elems(), 0.0f);
-}
-
 void GradientCodec::drop_residuals(std::size_t b) {
-  if (!lossy()) return;
-  clear_residual(buckets_[b]);
-  if (!sum_residual_.empty()) std::fill_n(sum_residual_.begin() + buckets_[b].begin, buckets_[b].elems(), 0.0f);
+  feedback_.residual().clear(feedback_.bucket(b));
+  sum_residual_.clear(feedback_.bucket(b));
 }
 
 std::shared_ptr<const Event> GradientCodec::fetch(std::size_t b, Staging& staging) {
   if (DeviceBucket* bucket = on_device(b))
-    return bucket->encode_gradients(static_cast<const float*>(context_.arenas.gradients_at(buckets_[b].begin)));
-  return staging.fetch(buckets_[b]);
+    return bucket->encode_gradients(static_cast<const float*>(context_.arenas.gradients_at(feedback_.bucket(b).begin)));
+  return staging.fetch(feedback_.bucket(b));
 }
 
 void GradientCodec::store(std::size_t b, Staging& staging) {
-  if (!on_device(b)) staging.store(buckets_[b]);
+  if (!on_device(b)) staging.store(feedback_.bucket(b));
 }
 
 WireCounters GradientCodec::after(std::size_t b, Staging& staging) {
   if (!on() || warms_up(b)) return {};
   const CodedBucket& form = *forms_[b];
-  const auto n = static_cast<double>(buckets_[b].elems());
-  tally_.add({.bytes_before = form.bytes_before(),
-              .bytes_after = form.bytes_after(),
-              .values = n,
-              .density = n * form.codec().density(),
-              .tau = n * form.codec().tau(),
-              .seconds = form.seconds()});
-  tally_.set_residual(b, residual_squares(b));
-  if (!on_device(b)) return exact_.put(buckets_[b], staging.at(buckets_[b].begin));
-  on_device(b)->decode_gradients(static_cast<float*>(context_.arenas.gradients_at(buckets_[b].begin)));
-  return exact_.put(buckets_[b], nullptr);
+  const auto n = static_cast<double>(feedback_.bucket(b).elems());
+  feedback_.tally().add({.bytes_before = form.bytes_before(),
+                         .bytes_after = form.bytes_after(),
+                         .values = n,
+                         .density = n * form.codec().density(),
+                         .tau = n * form.codec().tau(),
+                         .seconds = form.seconds()});
+  feedback_.tally().set_residual(b, residual_squares(b));
+  if (!on_device(b)) return exact_.put(feedback_.bucket(b), staging.at(feedback_.bucket(b).begin));
+  on_device(b)->decode_gradients(static_cast<float*>(context_.arenas.gradients_at(feedback_.bucket(b).begin)));
+  return exact_.put(feedback_.bucket(b), nullptr);
 }
 
-double GradientCodec::residual_squares(std::size_t b) const {
+double GradientCodec::residual_squares(std::size_t b) {
+  const ArenaRange range = feedback_.bucket(b);
+  const ElemRange own = even_part(range.elems(), ranks(), context_.engine.rank());
   double squares = on_device(b) ? on_device(b)->residual_norms().squares : 0;
-  const auto add = [&](const std::vector<float>& residual, std::int64_t begin, std::int64_t elems) {
-    if (!residual.empty()) squares += host_vector_ops().sum_squares(DType::f32, residual.data() + begin, index(elems));
-  };
-  const ElemRange own = even_part(buckets_[b].elems(), ranks(), context_.engine.rank());
-  add(residual_, buckets_[b].begin, buckets_[b].elems());
-  add(sum_residual_, buckets_[b].begin + own.begin, own.elems());
-  return squares;
+  squares += feedback_.residual().squares(range);
+  return squares + sum_residual_.squares({range.begin + own.begin, range.begin + own.end});
 }
 
 // A single replica adds its whole residual, including that of earlier replicas.
-void GradientCodec::add_pending_residuals(std::size_t b) {
-  if (pending_residuals_ == 0) return;
-  --pending_residuals_;
-  Device& device = context_.arenas.device();
-  const ArenaRange range = buckets_[b];
-  const auto n = index(range.elems());
-  for (std::vector<float>* residual : {&residual_, &sum_residual_}) {
-    if (residual->empty()) continue;
-    float* values = residual->data() + range.begin;
-    std::vector<float> sum(n);
-    device.to_host(sum.data(), context_.arenas.gradients_at(range.begin), n * sizeof(float));
-    host_vector_ops().add(DType::f32, sum.data(), values, n);
-    device.to_device(context_.arenas.gradients_at(range.begin), sum.data(), n * sizeof(float));
-    host_vector_ops().fill(DType::f32, values, 0, n);
-  }
+void GradientCodec::release_residuals(std::size_t b) {
+  if (!feedback_.take_loaded(b)) return;
+  const ArenaRange range = feedback_.bucket(b);
+  for (Residual* residual : {&feedback_.residual(), &sum_residual_})
+    residual->release(context_.arenas.device(), context_.arenas.gradients_at(range.begin), range);
 }
 
 void GradientCodec::gather_state() {
   if (sum_residual_.empty() || ranks() == 1) return;
-  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+  for (std::size_t b = 0; b < feedback_.buckets().size(); ++b) {
     std::vector<std::int64_t> parts;
-    for (int rank = 0; rank < ranks(); ++rank) parts.push_back(even_part(buckets_[b].elems(), ranks(), rank).elems());
+    for (int rank = 0; rank < ranks(); ++rank)
+      parts.push_back(even_part(feedback_.bucket(b).elems(), ranks(), rank).elems());
     context_.engine.run({.plan = make_allgather_blocks(context_.engine.rank(), parts),
-                         .data = sum_residual_.data() + buckets_[b].begin,
+                         .data = sum_residual_.at(feedback_.bucket(b).begin),
                          .dtype = DType::f32,
                          .channel = context_.first_channel + static_cast<int>(b),
                          .after = nullptr});
@@ -225,21 +189,15 @@ void GradientCodec::gather_state() {
 void GradientCodec::visit_state(StateVisitor& visitor) {
   if (!lossy()) return;
   const ReplicaPosition place{context_.engine.rank(), ranks()};
-  Device& device = context_.arenas.device();
-  std::vector<float> fetched(device_residual_.bytes() / sizeof(float));
-  if (!fetched.empty()) device.to_host(fetched.data(), device_residual_.data(), device_residual_.bytes());
-  visit_residual(visitor, "residual", context_.arenas.parameters(), fetched.empty() ? residual_.data() : fetched.data(),
-                 place);
-  if (!fetched.empty() && visitor.loading())
-    device.to_device(device_residual_.data(), fetched.data(), device_residual_.bytes());
-  if (!sum_residual_.empty()) visit_whole(visitor, "owed_sums", context_.arenas.parameters(), sum_residual_.data());
+  feedback_.visit_state(visitor, place);
+  const ParameterSet& parameters = context_.arenas.parameters();
+  const ArenaRange all{0, parameters.elems()};
+  if (!sum_residual_.empty()) visit_whole(visitor, "owed_sums", parameters, sum_residual_.on_host(all).data());
   for (std::size_t b = 0; b < forms_.size(); ++b) tau_[b] = forms_[b]->codec().tau();
   visit_by_replica(visitor, "codec_tau" + context_.part, tau_, place);
   if (visitor.loading())
     for (std::size_t b = 0; b < forms_.size(); ++b) forms_[b]->codec().set_tau(tau_[b]);
-  if (visitor.loading() && !feedback_)
-    for (std::size_t b = 0; b < buckets_.size(); ++b) drop_residuals(b);
-  if (visitor.loading() && ranks() == 1) pending_residuals_ = buckets_.size();
+  if (visitor.loading() && feedback_.drops()) sum_residual_.clear(all);
 }
 
 std::string GradientCodec::describe(std::string_view algorithm) const {
@@ -253,9 +211,9 @@ std::string GradientCodec::describe(std::string_view algorithm) const {
       break;
     case CodecRoute::gather: coded = "all-gather of messages coded as " + name_; break;
   }
-  if (lossy() && !feedback_) coded += " without error feedback";
-  if (warmup_steps_ == 0) return coded;
-  return fmt::format("{} before step {}, then {}", plain, count_text(warmup_steps_), coded);
+  if (feedback_.drops()) coded += " without error feedback";
+  if (feedback_.warmup_steps() == 0) return coded;
+  return fmt::format("{} before step {}, then {}", plain, count_text(feedback_.warmup_steps()), coded);
 }
 
 }  // namespace echelon::inline exchange

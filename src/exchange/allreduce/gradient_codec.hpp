@@ -17,7 +17,7 @@
 #include "comm/codec/device_bucket.hpp"
 #include "comm/collective/algorithms.hpp"
 #include "exchange/allreduce/exact_part.hpp"
-#include "exchange/codec_tally.hpp"
+#include "exchange/kit/error_feedback.hpp"
 #include "exchange/staging.hpp"
 #include "exchange/strategy.hpp"
 
@@ -30,7 +30,7 @@ class GradientCodec {
   GradientCodec(const ExchangeConfig& config, const StrategyContext& context, AllreduceRequest request,
                 std::vector<ArenaRange> buckets, int channel);
 
-  bool on() const { return name_ != "none"; }
+  bool on() const { return feedback_.on(); }
 
   // Of bucket b, once `before` was told its step: its plan, what its messages look like (null: as they are), and the
   // bytes that all ranks together send by formula, NaN where that depends on the values or on the step.
@@ -46,7 +46,7 @@ class GradientCodec {
   WireCounters after(std::size_t b, Staging& staging);
   void store(std::size_t b, Staging& staging);
   // Of this replica and the buckets that are done since the last call.
-  CodecRecord record() { return tally_.take(lossy()); }
+  CodecRecord record() { return feedback_.record(); }
 
   // Residuals of sums, from the owners of parts to all ranks.
   void gather_state();
@@ -57,35 +57,27 @@ class GradientCodec {
  private:
   std::shared_ptr<const Plan> make_plan(const AllreduceRequest& request) const;
   void add_form(const ExchangeConfig& config, ArenaRange range, const AllreduceRequest& request);
-  bool warms_up(std::size_t b) const { return on() && step_[b] < warmup_steps_; }
-  bool lossy() const { return on() && codec_info(name_).lossy; }
+  bool warms_up(std::size_t b) const { return on() && !feedback_.codes(b); }
+  bool lossy() const { return feedback_.lossy(); }
   int ranks() const { return context_.engine.size(); }
-  void add_pending_residuals(std::size_t b);
-  void clear_residual(ArenaRange range);
+  void release_residuals(std::size_t b);
   void drop_residuals(std::size_t b);  // of what this rank sends, and of its sums
   void clear_residual_of_statistics(ArenaRange bucket);
   // Null where bucket b travels by the host's memory.
   DeviceBucket* on_device(std::size_t b) const {
     return device_forms_.empty() || warms_up(b) ? nullptr : device_forms_[b].get();
   }
-  double residual_squares(std::size_t b) const;
+  double residual_squares(std::size_t b);
 
   std::string name_, algorithm_;
   StrategyContext context_;
-  std::vector<ArenaRange> buckets_;
+  ErrorFeedback feedback_;
   std::vector<std::shared_ptr<const Plan>> plans_, warmup_plans_;
   std::vector<std::shared_ptr<CodedBucket>> forms_;          // empty where off
   std::vector<std::shared_ptr<DeviceBucket>> device_forms_;  // the same, where the device encodes; else empty
-  bool feedback_;
-  std::int64_t warmup_steps_;
-  std::vector<std::int64_t> step_;  // by bucket: that it was submitted in
   ExactPart exact_;
-  Memory device_residual_;           // of the arena: residual of this replica. Empty where nothing is lost,
-  std::vector<float> residual_;      // and one of the two
-  std::vector<float> sum_residual_;  // of the arena, in the parts that this rank owns: residual of its sums
-  std::vector<double> tau_;          // by bucket
-  CodecTally tally_;
-  std::size_t pending_residuals_ = 0;  // one replica: buckets whose residual came from a checkpoint
+  Residual sum_residual_;    // of this rank's sums, in the parts that it owns
+  std::vector<double> tau_;  // by bucket
   double formula_bytes_ = 0;
 };
 

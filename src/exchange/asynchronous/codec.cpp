@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <string>
 
-#include "base/hash_rng.hpp"
 #include "device/vector.hpp"
-#include "exchange/buckets.hpp"
 #include "exchange/residual_state.hpp"
 
 namespace echelon::inline exchange {
@@ -24,22 +21,13 @@ void flip(std::byte* to, const std::byte* bits, std::size_t bytes) {
 }  // namespace
 
 AsyncCodec::AsyncCodec(const ExchangeConfig& config, const ParameterSet& parameters, Layout layout)
-    : lossy_(codec_info(config.codec).lossy),
-      feedback_(config.error_feedback),
-      warmup_steps_(config.codec_warmup_steps),
-      parameters_(parameters),
-      layout_(std::move(layout)),
-      runs_(parameters),
-      tally_(layout_.buckets.size()) {
-  if (lossy_) residual_.resize(index(parameters.elems()));
+    : layout_(std::move(layout)), feedback_(config, parameters, layout_.buckets, layout_.seed), runs_(parameters) {
   for (int b = 0; b < static_cast<int>(layout_.buckets.size()); ++b) {
     const ArenaRange bucket = layout_.buckets[index(b)];
     const auto make = [&](const Parts& of, std::span<float> residual, bool pull) {
       return ServerForm::make(config, parameters, layout_.dtype, bucket, of, residual, pull);
     };
-    std::span<float> residual;
-    if (lossy_) residual = std::span(residual_).subspan(index(bucket.begin), index(bucket.elems()));
-    pushes_.push_back({.form = make(layout_.parts[index(b)], residual, false)});
+    pushes_.push_back({.form = make(layout_.parts[index(b)], feedback_.residual().on_host(bucket), false)});
     const ElemRange own = part(b, layout_.rank);
     for (int w = 0; w < layout_.workers && !own.empty(); ++w) answers_[{b, w}] = make({own}, {}, true);
   }
@@ -55,17 +43,7 @@ std::size_t AsyncCodec::most_bytes(int b, int server) const {
 }
 
 double AsyncCodec::formula_bytes(int b, const AllreduceRequest& request) const {
-  if (warmup_steps_ > 0) return std::numeric_limits<double>::quiet_NaN();
-  return coded_server_bytes(*pushes_[index(b)].form, request);
-}
-
-std::uint64_t AsyncCodec::key(const char* way, std::int64_t step, int worker, int b) const {
-  const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
-  return HashRng(layout_.seed, way)
-      .at(word(step))
-      .at(word(worker))
-      .at(bucket_key(parameters_, layout_.buckets[index(b)]))
-      .key();
+  return feedback_.formula_bytes(coded_server_bytes(*pushes_[index(b)].form, request));
 }
 
 // Of values of the arenas' dtype; valid until the next call.
@@ -76,47 +54,46 @@ std::byte* AsyncCodec::scratch(ElemRange range) {
 
 void AsyncCodec::count(ServerForm& form) {
   const std::lock_guard lock(mutex_);
-  tally_.add(form.take_encoded());
+  feedback_.tally().add(form.take_encoded());
 }
 
 void AsyncCodec::before_push(std::size_t b, std::int64_t step, bool counts) {
-  pushes_[b].step = step;
+  feedback_.begin_step(b, step);
   pushes_[b].counts = counts;
 }
 
 void AsyncCodec::settled(std::size_t b) {
-  if (!lossy_) return;
-  const ArenaRange range = layout_.buckets[b];
-  const double squares = host_vector_ops().sum_squares(DType::f32, residual_at(range), index(range.elems()));
+  if (!lossy()) return;
+  const double squares = feedback_.residual().squares(layout_.buckets[b]);
   const std::lock_guard lock(mutex_);
-  tally_.set_residual(b, squares);
+  feedback_.tally().set_residual(b, squares);
 }
 
 std::size_t AsyncCodec::push(int b, int server, void* values, std::byte* wire) {
   const Push& push = pushes_[index(b)];
   const ArenaRange range = place(b, server);
+  const std::span<float> residual = feedback_.residual().on_host(range);
   std::vector<float> before;
-  if (lossy_ && !push.counts) before.assign(residual_at(range), residual_at(range) + range.elems());
-  if (lossy_ && !feedback_) std::fill_n(residual_at(range), range.elems(), 0.0f);
-  push.form->begin_step(key("codec", push.step, layout_.rank, b));
+  if (!push.counts) before.assign(residual.begin(), residual.end());
+  if (feedback_.drops()) feedback_.residual().clear(range);
+  push.form->begin_step(feedback_.key(index(b), step_of(b), layout_.rank));
   const std::size_t bytes = push.form->encode(values, part(b, server), false, wire);
-  std::copy(before.begin(), before.end(), residual_.begin() + range.begin);
+  std::copy(before.begin(), before.end(), residual.begin());
   count(*push.form);
   return bytes;
 }
 
 void AsyncCodec::keep_to_itself(int b, void* values) {
-  Push& push = pushes_[index(b)];
-  if (push.kept_own || !push.counts) return;
-  push.kept_own = true;
+  if (!pushes_[index(b)].counts || !feedback_.take_loaded(index(b))) return;
   const ArenaRange range = place(b, layout_.rank);
-  host_vector_ops().add(DType::f32, values, residual_at(range), index(range.elems()));
-  host_vector_ops().fill(DType::f32, residual_at(range), 0, index(range.elems()));
+  const std::span<float> residual = feedback_.residual().on_host(range);
+  host_vector_ops().add(DType::f32, values, residual.data(), residual.size());
+  feedback_.residual().clear(range);
 }
 
 // Running statistics are in a message as they are, where a codec is lossy.
 void AsyncCodec::put_difference(ArenaRange range, std::byte* values, const std::byte* copy) const {
-  if (!lossy_) return flip(values, copy, index(range.elems()) * size_of(layout_.dtype));
+  if (!lossy()) return flip(values, copy, index(range.elems()) * size_of(layout_.dtype));
   runs_.each(range, [&](ArenaRange run, bool statistic) {
     const std::size_t at = index(run.begin - range.begin) * sizeof(float);
     if (!statistic) host_vector_ops().axpy(DType::f32, values + at, -1, copy + at, index(run.elems()));
@@ -125,7 +102,7 @@ void AsyncCodec::put_difference(ArenaRange range, std::byte* values, const std::
 
 void AsyncCodec::follow(ArenaRange range, void* weights, const std::byte* change) const {
   auto* to = static_cast<std::byte*>(weights);
-  if (!lossy_) return flip(to, change, index(range.elems()) * size_of(layout_.dtype));
+  if (!lossy()) return flip(to, change, index(range.elems()) * size_of(layout_.dtype));
   runs_.each(range, [&](ArenaRange run, bool statistic) {
     const std::size_t at = index(run.begin - range.begin) * sizeof(float), n = index(run.elems());
     statistic ? host_vector_ops().copy(DType::f32, to + at, change + at, n)
@@ -151,7 +128,7 @@ std::size_t AsyncCodec::answer(int b, int worker, std::int64_t step, const void*
   std::memcpy(values, weights, index(own.elems()) * size_of(layout_.dtype));
   put_difference(range, values, static_cast<const std::byte*>(copy));
   ServerForm& form = *answers_.at({b, worker});
-  form.begin_step(key("codec of answers", step, worker, b));
+  form.begin_step(feedback_.key(index(b), step, worker, "codec of answers"));
   const std::size_t bytes = form.encode(values, own, true, wire);
   follow(range, copy, values);
   count(form);
@@ -159,18 +136,17 @@ std::size_t AsyncCodec::answer(int b, int worker, std::int64_t step, const void*
 }
 
 void AsyncCodec::release(std::size_t b, Device& device, void* values) {
-  if (std::exchange(pushes_[b].kept_own, true)) return;
-  release_residual(device, values, residual_at(layout_.buckets[b]), layout_.buckets[b].elems());
+  if (feedback_.take_loaded(b)) feedback_.residual().release(device, values, layout_.buckets[b]);
 }
 
 CodecRecord AsyncCodec::record() {
   const std::lock_guard lock(mutex_);
-  return tally_.take(lossy_);
+  return feedback_.record();
 }
 
 void AsyncCodec::visit_state(StateVisitor& visitor) {
-  if (!lossy_) return;
-  visit_residual(visitor, "residual", parameters_, residual_.data(), {layout_.rank, layout_.workers});
+  if (!lossy()) return;
+  feedback_.visit_state(visitor, {layout_.rank, layout_.workers});
   std::vector<Codec*> codecs;
   for (int b = 0; b < static_cast<int>(layout_.buckets.size()); ++b) {
     for (ServerForm::Part& part : pushes_[index(b)].form->parts()) codecs.push_back(part.codec.get());
@@ -180,8 +156,6 @@ void AsyncCodec::visit_state(StateVisitor& visitor) {
     }
   }
   visit_taus(visitor, "codec_tau" + layout_.part, codecs, {layout_.rank, layout_.ranks});
-  if (visitor.loading() && !feedback_) std::fill(residual_.begin(), residual_.end(), 0.0f);
-  for (Push& push : pushes_) push.kept_own = push.kept_own && !visitor.loading();
 }
 
 }  // namespace echelon::inline exchange

@@ -30,8 +30,8 @@
 #include <utility>
 #include <vector>
 
-#include "exchange/codec_tally.hpp"
 #include "exchange/kind_runs.hpp"
+#include "exchange/kit/error_feedback.hpp"
 #include "exchange/server/form.hpp"
 #include "exchange/strategy.hpp"
 
@@ -52,7 +52,7 @@ class AsyncCodec {
   // exchange.codec is not "none". ConfigError where codec and dtype do not go together. The parameters outlive this.
   AsyncCodec(const ExchangeConfig& config, const ParameterSet& parameters, Layout layout);
 
-  bool lossy() const { return lossy_; }
+  bool lossy() const { return feedback_.lossy(); }
   // Of the longest payload of a server's part of bucket b.
   std::size_t most_bytes(int b, int server) const;
   // Bytes of the payloads of a step of all ranks, of `request`: bucket b's server; NaN where that depends on the values
@@ -65,8 +65,8 @@ class AsyncCodec {
   void settled(std::size_t b);
 
   // The thread that drives the machine. At a worker, of its update of a server's part of b, on the host:
-  std::int64_t step_of(int b) const { return pushes_[static_cast<std::size_t>(b)].step; }
-  bool codes(int b) const { return step_of(b) >= warmup_steps_; }
+  std::int64_t step_of(int b) const { return feedback_.step_of(static_cast<std::size_t>(b)); }
+  bool codes(int b) const { return feedback_.codes(static_cast<std::size_t>(b)); }
   std::size_t push(int b, int server, void* values, std::byte* wire);
   // Of its own part, which is not coded.
   void keep_to_itself(int b, void* values);
@@ -87,34 +87,26 @@ class AsyncCodec {
  private:
   struct Push {
     std::unique_ptr<ServerForm> form;
-    std::int64_t step = 0;
     bool counts = true;
-    bool kept_own = true;  // nothing is left in the residual of the part that this rank serves
   };
 
   ElemRange part(int b, int server) const {
     return layout_.parts[static_cast<std::size_t>(b)][static_cast<std::size_t>(server)];
   }
   ArenaRange place(int b, int server) const;
-  float* residual_at(ArenaRange range) { return residual_.data() + range.begin; }
-  std::uint64_t key(const char* way, std::int64_t step, int worker, int b) const;
   // Into values: what leads from `copy` to them.
   void put_difference(ArenaRange range, std::byte* values, const std::byte* copy) const;
   void follow(ArenaRange range, void* weights, const std::byte* change) const;
   std::byte* scratch(ElemRange range);
   void count(ServerForm& form);
 
-  bool lossy_, feedback_;
-  std::int64_t warmup_steps_;
-  const ParameterSet& parameters_;
   Layout layout_;
+  ErrorFeedback feedback_;
   KindRuns runs_;
-  std::vector<float> residual_;                                         // of the arena; empty where nothing is lost
   std::vector<Push> pushes_;                                            // by bucket
   std::map<std::pair<int, int>, std::unique_ptr<ServerForm>> answers_;  // by bucket and worker; of the own parts
   std::vector<std::byte> scratch_;
   std::mutex mutex_;  // of the tally
-  CodecTally tally_;
 };
 
 }  // namespace echelon::inline exchange

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/kit/error_feedback.hpp"
 #include "exchange/server/form.hpp"
 #include "exchange/server/partition.hpp"
 #include "exchange/strategy.hpp"
@@ -35,10 +36,10 @@ class ServerCodec {
   ServerCodec(const ExchangeConfig& config, const StrategyContext& context,
               const std::vector<PartitionedBucket>& buckets);
 
-  bool on() const { return name_ != "none"; }
+  bool on() const { return feedback_.on(); }
   // Of bucket b, once `before_push` was told its step: messages are coded, by the forms below; and what is
   // pulled is a change, found at `changes_at`, else the weights themselves.
-  bool codes(std::size_t b) const { return on() && step_[b] >= warmup_steps_; }
+  bool codes(std::size_t b) const { return feedback_.codes(b); }
   bool sends_changes(std::size_t b) const { return lossy() && ranks() > 1 && codes(b); }
   void* changes_at(std::int64_t elem) { return changes_.data() + elem; }
 
@@ -57,7 +58,7 @@ class ServerCodec {
   // Of the arena, each server's part up to date; null where there are none.
   float* master() { return ranks() > 1 && master_begun_ ? master_.data() : nullptr; }
   // Of this rank and the buckets that are finished since the last call.
-  CodecRecord record() { return tally_.take(lossy()); }
+  CodecRecord record() { return feedback_.record(); }
   void visit_state(StateVisitor& visitor);
 
  private:
@@ -65,7 +66,7 @@ class ServerCodec {
     std::unique_ptr<ServerForm> push, pull;
   };
 
-  bool lossy() const { return on() && codec_info(name_).lossy; }
+  bool lossy() const { return feedback_.lossy(); }
   int ranks() const { return context_.engine.size(); }
   bool works() const { return context_.engine.rank() < workers_; }
   std::unique_ptr<ServerForm> make_form(const ExchangeConfig& config, ArenaRange bucket, const Parts& parts, bool push);
@@ -77,21 +78,15 @@ class ServerCodec {
   void read(float* to, ArenaRange range) const;  // weights of the device
   void write(const float* from, ArenaRange range) const;
 
-  std::string name_;
   StrategyContext context_;
   int workers_;  // the first ranks; the others are servers alone
-  std::vector<ArenaRange> buckets_, own_;
-  bool feedback_;
-  std::int64_t warmup_steps_;
-  std::vector<std::int64_t> step_;  // by bucket: that it was pushed in
+  ErrorFeedback feedback_;
+  std::vector<ArenaRange> own_;
   std::vector<Forms> forms_;
   // Of the arena; empty where nothing is lost. The last: working weights, around an update and a pull.
-  std::vector<float> residual_, master_, changes_, working_;
+  std::vector<float> master_, changes_, working_;
   bool master_begun_ = false;
-  std::size_t pending_residuals_ = 0,
-              pending_masters_ =
-                  0;  // buckets whose residuals, and (one replica) whose master weights a checkpoint brought
-  CodecTally tally_;
+  std::size_t pending_masters_ = 0;  // one replica: buckets whose master weights a checkpoint brought
   double formula_bytes_ = 0;
 };
 

@@ -35,6 +35,7 @@
 #include "exchange/buckets.hpp"
 #include "exchange/codec_tally.hpp"
 #include "exchange/entry.hpp"
+#include "exchange/kit/residual.hpp"
 #include "exchange/living.hpp"
 #include "exchange/local_scaling.hpp"
 #include "exchange/step_account.hpp"
@@ -55,7 +56,7 @@ class Strom final : public Strategy {
         gradient_({0, context.arenas.elems()}),
         runs_(weights_in(context.arenas.parameters(), {0, context.arenas.elems()})),
         weights_(bytes_of(context.arenas.elems())),
-        residual_(bytes_of(context.arenas.elems())),
+        residual_(context.arenas.elems(), context.arenas.dtype()),
         statistics_(context, "naive", {.rank = context.engine.rank(), .ranks = replicas()}, context.first_channel,
                     replicas() > 1) {
     context.arenas.track_rows(false);
@@ -136,7 +137,7 @@ class Strom final : public Strategy {
   }
   void visit_state(StateVisitor& visitor) override {
     const ReplicaPosition place{context_.engine.rank(), replicas()};
-    visit_residual(visitor, "strategy/residual", context_.arenas.parameters(), residual_.data(), place, dtype());
+    residual_.visit(visitor, "strategy/residual", context_.arenas.parameters(), place);
     for (std::size_t b = 0; b < buckets_.size(); ++b) tau_[b] = buckets_[b].coder.tau();
     visit_by_replica(visitor, "strategy_tau" + context_.part, tau_, place);
     pass_.visit_local_states(visitor, context_.optimiser, place);
@@ -178,9 +179,7 @@ class Strom final : public Strategy {
   StromFormat format() const {
     return {.dtype = dtype(), .entropy = entropy(), .tau = keys_.tau, .density = keys_.density};
   }
-  std::size_t bytes_of(std::int64_t elems) const {
-    return static_cast<std::size_t>(elems) * size_of(context_.arenas.dtype());
-  }
+  std::size_t bytes_of(std::int64_t elems) const { return static_cast<std::size_t>(elems) * size_of(dtype()); }
 
   void begin() {
     if (!begun_) fetch(weights_.data());
@@ -219,7 +218,7 @@ class Strom final : public Strategy {
     const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
     const StromCoder::Update update{.changed = changed(),
                                     .weights = weights_.data(),
-                                    .residual = residual_.data(),
+                                    .residual = residual_.at(0),
                                     .scale = info.weight > 0 ? info.local_weight / info.weight : 0};
     for (std::size_t b = 0; b < buckets_.size(); ++b) send_update(b, update, info.step < keys_.warmup_steps);
   }
@@ -266,7 +265,7 @@ class Strom final : public Strategy {
     living.broadcast(weights_.data() + bytes_of(range.begin), bytes_of(range.elems()),
                      static_cast<int>(newest - rounds.begin()));
     if (static_cast<double>(bucket.rounds) == *newest && !bucket.own.empty())
-      add_message(bucket.own, entropy(), residual_.data() + bytes_of(range.begin), dtype(), range.elems());
+      add_message(bucket.own, entropy(), residual_.at(range.begin), dtype(), range.elems());
     bucket.own = {};
     bucket.rounds = static_cast<std::int64_t>(*newest);
   }
@@ -326,11 +325,12 @@ class Strom final : public Strategy {
   StrategyContext context_;
   StepAccount account_;
   ArenaPass pass_;
-  ReadyCount gradient_;                        // of the whole arena
-  std::vector<ArenaRange> runs_;               // what is no running statistic
-  std::vector<std::byte> weights_, residual_;  // of the whole arena; weights without own updates that were not sent
-  Memory changed_;                             // the host's copy of the arena; empty on host devices
-  std::vector<std::byte> alone_;               // the message of one replica
+  ReadyCount gradient_;             // of the whole arena
+  std::vector<ArenaRange> runs_;    // what is no running statistic
+  std::vector<std::byte> weights_;  // of the whole arena, without own updates that were not sent
+  Residual residual_;
+  Memory changed_;                // the host's copy of the arena; empty on host devices
+  std::vector<std::byte> alone_;  // the message of one replica
   ExactPart statistics_;
   std::vector<Bucket> buckets_;  // from the arena's end
   std::vector<double> tau_;      // by bucket
