@@ -1,6 +1,6 @@
-// The answer of runs that no study planned: of each experiment that ran on several numbers of ranks, the headline of
-// the verdict (verdict.hpp). Runs of one exchange, codec, mesh and number of ranks are the repetitions of a setting, in
-// the order of their seeds; the goal and the costs are those of their config.
+// Answers for runs that no study planned. For each experiment that ran on several numbers of ranks, the answer is the
+// headline of the verdict (verdict.hpp). Runs with the same exchange, codec, mesh and number of ranks count as the
+// repetitions of one setting, in the order of their seeds. The goal and the costs come from their config.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace echelon::inline report {
 
-// Sentences; each begins with the model where there are several experiments. Reads metrics.jsonl and wire.json of the
-// runs.
+// Returns sentences. With several experiments, each sentence begins with the model. Reads metrics.jsonl and wire.json
+// of the runs.
 std::vector<std::string> answers_of(const std::vector<RunRecord>& counted);
 
 }  // namespace echelon::inline report

@@ -1,8 +1,8 @@
-// Evaluations of a run's checkpoints by another job (cli/follow.cpp), in a file of their own in the run's folder:
+// Evaluations of a run's checkpoints by another job (cli/follow.cpp). They have a file of their own in its folder:
 //
 //   <run>/evaluation.jsonl   {"type":"aside","epoch":1,"step":17,"test_loss":..,"seconds":..,"checkpoint":"<hash>"}
 //
-// in the order of steps, one row a step; the file is replaced whole with each row.
+// The file has one row per step, in the order of steps. Each new row replaces the whole file.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ namespace echelon::inline report {
 
 struct AsideEvaluation {
   EpochFigures figures;
-  std::string checkpoint;  // hash of its manifest: a run that began anew writes other checkpoints of the same steps
+  std::string checkpoint;  // hash of its manifest, because a run that starts anew rewrites the same steps
 };
 
-// Empty where there is no file. DataError for one that is no such file.
+// Returns no entries where the file does not exist. Throws DataError for a malformed file.
 std::vector<AsideEvaluation> read_aside(const std::string& run);
-// Adds one, in place of an earlier one of its step. EnvironmentError.
+// Adds an evaluation, or replaces the one of the same step. Throws EnvironmentError.
 void add_aside(const std::string& run, const AsideEvaluation& evaluation);
 
 }  // namespace echelon::inline report

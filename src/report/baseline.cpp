@@ -9,12 +9,12 @@ namespace {
 
 using Candidates = std::vector<const Setting*>;
 
-// Strategies of one replica do the same work: rates this close differ by chance, and the plainest name is taken.
+// Strategies of one replica do the same work. Rates this close differ by chance, so the plainest setting is taken.
 constexpr double kAlike = 0.01;
 
 double share(int count, const Setting& s) { return static_cast<double>(count) / std::max(1, s.tried()); }
 
-// Those for which `value` is greatest.
+// Keeps the candidates for which `value` is greatest.
 template <class Value>
 Candidates greatest(const Candidates& from, const Value& value) {
   double most = -std::numeric_limits<double>::infinity();
@@ -33,7 +33,7 @@ Measure final_metric(const Evidence& evidence) {
           .value = [&evidence](const Setting&, const Repetition& r) { return evidence.final_figure(r); }};
 }
 
-// Not reached: later than all.
+// Negated median time to the goal. Repetitions that did not reach it count as infinitely late.
 double soonest(const Setting& s) {
   std::vector<double> seconds;
   for (const Repetition& r : s.repetitions)
@@ -41,7 +41,7 @@ double soonest(const Setting& s) {
   return -median(seconds);
 }
 
-// Those that learn as well as the best.
+// Keeps the candidates that learn as well as the best one.
 Candidates that_learn(const Evidence& evidence, const Candidates& from) {
   const Measure metric = final_metric(evidence);
   const Setting* best = nullptr;

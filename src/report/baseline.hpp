@@ -1,11 +1,12 @@
-// The single worker that everything is compared with: the best that learns, not the fastest.
+// Chooses the baseline: the single worker that learns best, not the fastest one. Every setting is compared with it.
 //
-//   1. settings on one rank with a finished repetition; where there are none, those on the fewest ranks
-//   2. with a goal that one of them reached: those that reached it in the largest share of their repetitions, of these
-//      the one with the least time to it (the median, not reached counting as later than all)
-//   3. else: those with the least share of failed and diverged repetitions, of these those whose final metric is, over
-//      pairs of repetitions, not worse than the best one's by more than the margin; of these the one with the most
-//      samples/s
+//   1. The candidates are the settings on one rank that have a finished repetition; without any, those on the fewest
+//      ranks that have one.
+//   2. If a candidate reached the goal: keep those that reached it in the largest share of their repetitions, then the
+//      one with the least median time to it (a repetition that did not reach it counts as infinitely late).
+//   3. Otherwise keep those with the smallest share of failed and diverged repetitions, then those whose final metric
+//      is within the margin of the best one's, over pairs of repetitions; of these, the one with the most samples/s.
+//      Rates within 1 % count as equal: then the plainest setting is chosen.
 #pragma once
 
 #include "report/contest.hpp"
@@ -13,15 +14,15 @@
 
 namespace echelon::inline report {
 
-// Index of evidence.settings; -1: nothing finished in the environment.
+// Returns an index into evidence.settings, or -1 if no run finished in the environment.
 int choose_baseline(const Evidence& evidence, const std::string& environment);
 
-// How much worse than that of `base` a metric may be to count as equal: study.margin of its mean, or its standard
-// deviation over repetitions, whichever is greater. Unknown where it is not known.
+// How much worse than the metric of `base` another metric may be and still count as equal: the larger of study.margin
+// times its mean and its standard deviation over repetitions. Unknown where the metric is not known.
 struct Margin {
   double value = kUnknown;
-  bool of_seeds = false;  // the standard deviation
-  double error = 0;       // of that, as it was estimated: sd / sqrt(2 (n - 1))
+  bool of_seeds = false;  // `value` is the standard deviation over seeds
+  double error = 0;       // standard error of that standard deviation: sd / sqrt(2 (n - 1))
 };
 Margin margin_of(const Evidence& evidence, const Setting& base, const Measure& metric);
 

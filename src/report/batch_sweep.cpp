@@ -11,7 +11,7 @@ namespace echelon::inline report {
 namespace {
 
 constexpr double kUsefulWithin = 2;
-constexpr const char* kTuned = "as tuned";  // of every rule
+constexpr const char* kTuned = "as tuned";  // a row that belongs to every rule
 
 BatchSweepRow row_of(const BatchSweepCell& cell, const GoalConfig& goal) {
   BatchSweepRow row{.cell = cell, .run = {}, .reach = {}};

@@ -1,6 +1,6 @@
-// Runs of one experiment at several batch sizes: samples/s, and samples until the goal is reached (after Shallue et
-// al.: Measuring the effects of data parallelism on neural network training, JMLR 2019), for one or more rules that
-// scale the learning rate with the batch.
+// Runs of one experiment at several batch sizes: the rate in samples/s, and the samples needed to reach the goal (after
+// Shallue et al.: Measuring the effects of data parallelism on neural network training, JMLR 2019). Covers one or more
+// rules that scale the learning rate with the batch.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 namespace echelon::inline report {
 
 struct BatchSweepCell {
-  std::int64_t batch = 0;    // samples a step, as asked for
-  std::string rule = {};     // of the learning rate; "": the config's
-  std::string attempt = {};  // the newest one of the run; "": it has not finished
-  std::string state = {};    // why it has not: "diverged"
+  std::int64_t batch = 0;    // samples per step, as requested
+  std::string rule = {};     // rule for the learning rate; "": the config's own
+  std::string attempt = {};  // newest attempt of the run; "": the run has not finished
+  std::string state = {};    // why the run has not finished: "diverged"
 };
 
 struct BatchSweepRow {
   BatchSweepCell cell;
   std::optional<RunRecord> run;
-  double best = kUnknown;  // the goal's figure, over all evaluations
-  Reach reach;             // of the goal
+  double best = kUnknown;  // best value of the goal's metric over all evaluations
+  Reach reach;             // when the goal was reached
   bool reached() const { return reach.samples == reach.samples; }
 };
 
-// The first contiguous range of batch sizes of one rule whose samples to the goal are at most twice the fewest of all
-// rows; 0: no row reached it.
+// The first contiguous range of batch sizes, under one rule, that need at most twice as many samples to the goal as the
+// best row of the sweep. `from` and `to` are 0 where no row reached the goal.
 struct UsefulRange {
   std::string rule;
   std::int64_t from = 0, to = 0;
@@ -38,14 +38,14 @@ struct UsefulRange {
 
 struct BatchSweep {
   GoalConfig goal;
-  std::vector<BatchSweepRow> rows;  // as given: by batch
-  std::vector<UsefulRange> useful;  // by rule
+  std::vector<BatchSweepRow> rows;  // as given, in the order of batch sizes
+  std::vector<UsefulRange> useful;  // one per rule
 };
 
-// `goal`: of a metric. DataError where a record cannot be read.
+// `goal` must name a metric. Throws DataError if a record cannot be read.
 BatchSweep make_batch_sweep(const std::vector<BatchSweepCell>& cells, const GoalConfig& goal);
 
 std::string batch_sweep_text(const BatchSweep& sweep);      // for the terminal
-std::string batch_sweep_markdown(const BatchSweep& sweep);  // the same, with the commands and commits of the runs
+std::string batch_sweep_markdown(const BatchSweep& sweep);  // the same, with the runs' commands and commits
 
 }  // namespace echelon::inline report

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kTolerated = 0.01;
 
-// By seed; of several runs with one seed their mean.
+// Accuracies by seed; several runs with one seed are averaged.
 struct Accuracies {
   std::map<std::uint64_t, std::vector<double>> by_seed;
   void add(const RunRecord& run) { by_seed[run.provenance.seed].push_back(run.test_accuracy); }
@@ -44,10 +44,10 @@ std::vector<double> losses(const Accuracies& coded, const Accuracies& without) {
   return lost;
 }
 
-// "costs 5.50 points of test accuracy (95 % interval 4.10 to 6.90)"; "" where nothing is worth a warning.
+// "costs 5.50 points of test accuracy (95 % interval 4.10 to 6.90)"; "" if no warning is needed.
 std::string cost_text(const Accuracies& coded, const Accuracies& without) {
   const std::vector<double> pairs = losses(coded, without);
-  if (std::ssize(pairs) < kLeastTimings) {  // that name no winner name no loser
+  if (std::ssize(pairs) < kLeastTimings) {  // too few to name a winner, so too few to name a loser
     const double lost = without.mean() - coded.mean();
     if (lost <= kTolerated + 1e-9) return {};
     return fmt::format("has {:.2f} points less test accuracy (by {} of seeds, which show nothing)", 100 * lost,

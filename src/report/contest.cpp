@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kWorst = -std::numeric_limits<double>::infinity();
 
-// Infinite values are known.
+// The median; infinite values count as known.
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;

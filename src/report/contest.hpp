@@ -1,4 +1,4 @@
-// One setting against another on one measure, pair by pair of equal repetitions. Pure functions.
+// Compares two settings by one measure, over pairs of repetitions of the same round. Pure functions.
 #pragma once
 
 #include <functional>
@@ -11,21 +11,21 @@
 
 namespace echelon::inline report {
 
-// What settings are compared by. `value` of a finished repetition: unknown where it was not measured, infinite where it
-// was not reached.
+// The quantity by which settings are compared. `value` takes a finished repetition and returns unknown if the quantity
+// was not measured, infinity if the goal was not reached.
 struct Measure {
   std::string name;   // "samples/s"
-  bool ratio = true;  // compared by the logarithms of ratios; else by differences
+  bool ratio = true;  // compared by the logarithm of the ratio; otherwise by the difference
   bool more_is_better = true;
   Tested tested = Tested::timing;
   std::function<double(const Setting&, const Repetition&)> value;
 };
 
-// The value of a repetition so that larger is better, logarithms of ratios; minus infinity for a diverged one.
+// Returns the repetition's value so that larger is better, as a logarithm for ratios; minus infinity if it diverged.
 double oriented(const Measure& measure, const Setting& setting, const Repetition& repetition);
-// Mean of these over all repetitions that have one; their median where one of them is minus infinity.
+// Returns the mean of `oriented` over all repetitions that have a value; their median if one is minus infinity.
 double typical(const Measure& measure, const Setting& setting);
-// How much better is a threshold: 1.1 as it is compared.
+// Converts a threshold for "better by how much" to the compared scale: log 1.1 for the ratio 1.1.
 double as_compared(const Measure& measure, double threshold);
 
 class Contest {
@@ -35,15 +35,15 @@ class Contest {
   int pairs() const { return static_cast<int>(a_.size()); }
   bool enough() const { return pairs() >= least_repetitions(measure_.tested); }
   bool censored() const { return censored_; }
-  // p of "a is better than b by more than the threshold", which is as it is compared: log 1.1, or a difference; and of
-  // "by less". 1 where there are too few pairs.
+  // Return p of "a is better than b by more than the threshold" and of "by less than the threshold". The threshold is
+  // on the compared scale: log 1.1, or a difference. 1 where there are too few pairs.
   double better(double threshold, double threshold_error = 0) const;
   double worse(double threshold, double threshold_error = 0) const;
-  double flips(double threshold) const;  // of `better`, by sign flips; unknown where there are too few pairs
-  // How many times, or by how much, a is better. Of a censored contest the ratio or difference of medians, without an
-  // interval.
+  double flips(double threshold) const;  // p of `better` by sign flips; unknown with too few pairs
+  // Returns by what factor, or by how much, a is better. For a censored contest it is the ratio or difference of the
+  // medians, without an interval.
   Effect effect() const;
-  // Unknown where there is no spread to tell from.
+  // Unknown where there are too few pairs to estimate the spread.
   double sd() const { return censored_ || pairs() < 2 ? kUnknown : t_.sd; }
   double mean() const { return t_.mean; }
   const char* method() const { return censored_ ? "rank sum" : "paired t"; }

@@ -14,17 +14,17 @@ namespace {
 
 using Cells = std::vector<const LabelledRun*>;
 
-// Of an attempt that trained the whole run.
+// Seconds of an attempt that trained the whole run.
 double seconds_of(const RunRecord& run) { return run.time_split_s.total_s + start_up_s(run, 0); }
 
-// Over all steps: of a strategy that exchanges in every tenth step the median step is one that does not.
+// The rate over all steps. For a strategy that exchanges every tenth step, the median step has no exchange.
 double overall_rate(const RunRecord& run) {
   if (!std::isnan(run.samples_per_s_overall)) return run.samples_per_s_overall;
   const double seconds = run.time_split_s.training_s(), steps = static_cast<double>(run.timed_steps + 1);
   return seconds > 0 ? steps * static_cast<double>(run.global_batch) / seconds : run.samples_per_s.median;
 }
 
-// Evenly, counted from the last one.
+// Thins the curve evenly, counting from the last point.
 std::vector<Evaluation> thinned(const std::vector<Evaluation>& curve) {
   const std::size_t each = (curve.size() + kCurvePoints - 1) / kCurvePoints;
   std::vector<Evaluation> kept;
@@ -89,7 +89,7 @@ Setting setting_of(const Cells& cells, const GoalConfig& goal) {
   return setting;
 }
 
-// Repetitions without a round of their own take the next that is free.
+// Gives repetitions without a round the next free one.
 void number_rounds(std::vector<Repetition>& repetitions) {
   std::vector<int> taken;
   for (Repetition& r : repetitions) {

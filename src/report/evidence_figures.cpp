@@ -13,8 +13,8 @@ double figure_of(const GoalConfig& goal, double test_loss, double test_accuracy)
   return std::isnan(test_accuracy) ? test_loss : test_accuracy;
 }
 
-// `value` of the evaluations where `axis` is `where`; evaluations without that value are passed over. A run that has
-// ended keeps its figures as time goes on, and has none of more samples.
+// Interpolates `value` where `axis` equals `where`; passes over evaluations without that value. A finished run keeps
+// its figures as time goes on, but has none for more samples.
 double interpolated(const std::vector<Evaluation>& curve, double Evaluation::*axis, double where,
                     const std::function<double(const Evaluation&)>& value) {
   const Evaluation* before = nullptr;
@@ -31,7 +31,7 @@ double interpolated(const std::vector<Evaluation>& curve, double Evaluation::*ax
   return before == nullptr || axis != &Evaluation::seconds ? kUnknown : value(*before);
 }
 
-// Over the finished repetitions.
+// Median and range over the finished repetitions.
 template <class Value>
 Spread spread_of(const Setting& setting, const Value& value) {
   std::vector<double> values;

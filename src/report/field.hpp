@@ -1,4 +1,4 @@
-// The settings of one environment as the verdict compares them: by what, at which point, against which single worker.
+// The settings of one environment as the verdict compares them: the measures, the point of comparison, the baseline.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 namespace echelon::inline report {
 
 struct Field {
-  // The environment has a baseline.
+  // The environment must have a baseline.
   Field(const Evidence& evidence, const std::string& environment);
 
   const Evidence& evidence;
   std::string environment;
   std::vector<const Setting*> members;
   const Setting* base = nullptr;
-  bool by_time = false;       // a setting reached the goal: speed is the time to it
+  bool by_time = false;       // some setting reached the goal: speed is the time to it
   bool has_metric = false;    // the metric of `base` is known at the point of comparison
-  bool equal_runs = false;    // all repetitions trained equally many samples
-  double samples = kUnknown;  // where metrics and costs are compared
-  double seconds = kUnknown;  // where metrics are compared in equal times
+  bool equal_runs = false;    // all repetitions trained the same number of samples
+  double samples = kUnknown;  // samples after which metrics and costs are compared
+  double seconds = kUnknown;  // seconds after which metrics are compared at equal time
   Measure speed, rate, metric, metric_in_time, cost, samples_to_goal;
   Margin margin;
 

@@ -14,7 +14,7 @@ namespace {
 
 using figures::Is;
 
-// The value at `index` of each rank, put together.
+// Combines the values at `index` of all ranks.
 double over_ranks(OverRanks how, const std::vector<double>& all, std::size_t ranks, std::size_t index, int workers) {
   const std::size_t stride = all.size() / ranks;
   double sum = 0, most = kUnknown, mean = 0;
@@ -181,7 +181,7 @@ double combined(OverRuns how, const std::vector<double>& values) {
 RunFigures combine_runs(const std::vector<const RunFigures*>& runs) {
   RunFigures out = *runs.front();
   if (runs.size() == 1) return out;
-  // Members in the order of the list, run after run.
+  // [run][member], members in the order of the list
   std::vector<std::vector<double>> numbers;
   std::vector<StepTimes> times;
   for (const RunFigures* run : runs) {

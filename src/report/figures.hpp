@@ -1,12 +1,12 @@
-// The figures of a step, an epoch and a run, each described once.
+// The figures of a step, an epoch and a run. Each is described once.
 //
-//   metrics.jsonl   a StepFigures a step, an EpochFigures an epoch
+//   metrics.jsonl   one StepFigures per step, one EpochFigures per epoch
 //   summary.json    the RunFigures of an attempt
 //
-// `each(figures, visit)` (figures_list.hpp) calls visit(Figure, member) for every member, in the order of the file:
-// training fills the structs; files, sums over ranks, rows of reports and `echelon report --figures` follow from the
-// list. To add a figure: a member, its line in `each`, and the code that fills it. Meanings and units are in that list
-// alone.
+// `each(figures, visit)` (figures_list.hpp) calls visit(Figure, member) for every member, in the order of the file.
+// Training fills the structs; files, sums over ranks, rows of reports and `echelon report --figures` are derived from
+// the list. To add a figure, add a member, its line in `each`, and the code that fills it. Meanings and units are given
+// in that list only.
 #pragma once
 
 #include <array>
@@ -19,18 +19,18 @@
 
 namespace echelon::inline report {
 
-// A figure that was not measured; null in files.
+// The value of a figure that was not measured; null in files.
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// How the values of several ranks are combined: equal on all; sum; mean over the ranks that train; maximum; a list by
-// rank; the value of rank 0.
+// How the values of several ranks are combined: same (equal on all ranks), sum, mean over the ranks that train,
+// maximum, a list by rank, or the value of rank 0.
 enum class OverRanks : std::uint8_t { same, sum, mean, largest, list, rank0 };
-// How the values of several steps are combined: there is one value; sum over the attempt; mean; median and quartiles
-// without the first step; the newest value.
+// How the values of several steps are combined: none (there is one value), sum over the attempt, mean, median and
+// quartiles without the first step, or the newest value.
 enum class OverSteps : std::uint8_t { none, sum, mean, quartiles, newest };
-// How repetitions of a run are combined to a row of a report: the value of the first; median; maximum; sum.
+// How the repetitions of a run are combined into a row of a report: value of the first, median, maximum or sum.
 enum class OverRuns : std::uint8_t { first, median, largest, sum };
-// How a file represents an unknown figure: as null, or without the field.
+// How a file represents an unknown figure: as null, or by leaving the field out.
 enum class Unknown : std::uint8_t { null, left_out };
 
 struct Figure {
@@ -46,21 +46,21 @@ struct Figure {
 struct Quartiles {
   double median = kUnknown, p25 = kUnknown, p75 = kUnknown;
 };
-// Of values in any order, by linear interpolation between order statistics (quantile q at index q (n-1)); zeros for no
-// values. O(n log n).
+// Quartiles of values in any order, by linear interpolation between order statistics (quantile q is at index q (n-1));
+// zeros for an empty list. O(n log n).
 Quartiles quartiles_of(std::vector<double> values);
 
-// Where the time of a step, or of several, went. The parts and `other_s` add up to `total_s`.
+// Where the time of one or more steps went. The parts and `other_s` add up to `total_s`.
 struct StepTimes {
   double total_s = 0;
   double data_wait_s = 0;  // waiting for the loader and copying to the device
   double forward_s = 0;
   double backward_s = 0;
   double split_s = 0;     // waiting for the other ranks of the same replica
-  double exchange_s = 0;  // compute thread blocked, the step's control sum included
+  double exchange_s = 0;  // time the compute thread was blocked, the step's control sum included
   double optimiser_s = 0;
   double evaluation_s = 0;
-  double checkpoint_s = 0;  // the wait for the exchange's end included
+  double checkpoint_s = 0;  // includes the wait for the end of the exchange
   double hooks_s = 0;       // records, comparison of replicas, meetings
   double other_s() const;   // max(0, total_s - sum of the parts)
   double after_step_s() const { return evaluation_s + checkpoint_s + hooks_s; }
@@ -81,40 +81,40 @@ inline constexpr std::array<TimePart, 9> kClaimedTimes = {{{"data", &StepTimes::
                                                            {"hooks", &StepTimes::hooks_s}}};
 inline constexpr std::size_t kTimeParts = kClaimedTimes.size() + 1;  // and "other"
 const char* time_part_name(std::size_t part);
-// Parts that most runs have none of: tables leave them out where they are zero.
+// Whether most runs have no time in this part; tables leave such parts out where they are zero.
 bool is_seldom(std::size_t part);
 StepTimes& operator+=(StepTimes& sum, const StepTimes& more);
-// By part in percent, rounded to tenths that sum to exactly 100 (largest-remainder method); zeros where nothing was
+// The parts in percent, rounded to tenths that sum to exactly 100 (largest-remainder method); zeros if nothing was
 // measured.
 using TimePercent = std::array<double, kTimeParts>;
 TimePercent time_percent(const StepTimes& times);
-// Shares of a whole in the same way.
+// The same for any parts of a whole.
 std::vector<double> percent_parts(const std::vector<double>& parts);
 
-// data x pipeline x tensor x space ranks.
+// The mesh of data x pipeline x tensor x space ranks.
 struct MeshShape {
   int data = 1, pipeline = 1, tensor = 1, space = 1;
   int parts() const { return pipeline * tensor * space; }
 };
 
-// By rank.
+// Lists with one entry per rank.
 struct RankTimes {
   std::vector<double> compute, exposed, exchange;  // s
   std::vector<double> wire_bytes;
 };
 
-// Figures of a codec; unknown where nothing was encoded.
+// Figures of a codec; unknown if nothing was encoded.
 struct CodecFigures {
-  double bytes_before = kUnknown;  // of all values that were encoded
-  double bytes_after = kUnknown;   // of their messages
+  double bytes_before = kUnknown;  // size of all values that were encoded
+  double bytes_after = kUnknown;   // size of the encoded messages
   double seconds = kUnknown;
-  double residual_norm = kUnknown, density = kUnknown, tau = kUnknown;  // of lossy ones
+  double residual_norm = kUnknown, density = kUnknown, tau = kUnknown;  // lossy codecs only
 };
 
-// Of asynchronous updates, by worker.
+// Figures of asynchronous updates, by worker.
 struct StalenessFigures {
   std::vector<double> applied, dropped;  // parts of updates
-  std::vector<double> mean, largest;     // versions, of those that were applied
+  std::vector<double> mean, largest;     // versions, over the parts that were applied
   std::vector<double> waited_s;          // for the slowest worker, on the part of the model that was held longest
 };
 
@@ -147,12 +147,12 @@ struct CheckpointFigures {
 
 struct RunFigures {
   std::string name, config_hash, state;
-  int ranks = 0;  // that train
+  int ranks = 0;  // ranks that train
   MeshShape mesh;
   int servers = 0, hosts = 0;
   std::string device, device_text;
   bool paced = false;
-  std::string shaped;  // "1 Gbit/s, 50 us, 2 ranks a host"; "": messages passed as they came
+  std::string shaped;  // "1 Gbit/s, 50 us, 2 ranks a host"; "": messages were not delayed
   std::string dtype;
   int threads = 0;
   std::string model;
@@ -185,14 +185,14 @@ struct RunFigures {
   std::vector<double> test_recall, test_precision;
   std::vector<double> card_peak, card_mean;
   std::vector<double> peak_rss_mb, device_peak_mb, activations_spared_mb;
-  double cpu_s = kUnknown;  // over all ranks
+  double cpu_s = kUnknown;  // sum over ranks
   double start_to_first_step_s = kUnknown, warmup_steps = kUnknown, warmup_s = kUnknown;
   std::string weights_checksum;
   std::optional<Quartiles> tokens_per_s;
   std::string loss_unit;
   double test_perplexity = kUnknown;
   std::optional<CodecFigures> coded;
-  // Whether ops computed, then slept (device.pace_ms).
+  // Whether ops computed and then slept (device.pace_ms).
   bool computes_at_pace() const { return !pace_s.empty() && pace_s.front() > 0; }
   std::vector<double> pace_s = {kUnknown}, pace_over_steps = {kUnknown}, pace_worst = {kUnknown};
   double updates_applied = kUnknown, updates_dropped = kUnknown, staleness_mean = kUnknown,
@@ -205,23 +205,23 @@ struct RunFigures {
   double best_figure = kUnknown;
   std::vector<std::string> damaged_checkpoints;
   std::vector<std::string> findings;
-  // Whether a step is one of all ranks, so that its time says something of the run.
+  // Whether all ranks take each step together, so that the time of a step characterises the run.
   bool steps_together() const { return !std::isnan(samples_per_s.p25); }
 };
 
-// The values of one rank that must be combined over ranks (OverRanks other than same and rank0), in the order of
-// `each`, so that they can be all-gathered. `own`: the figures of one rank, lists with one entry.
+// Returns one rank's values that must be combined over ranks (OverRanks other than same and rank0), in the order of
+// `each`, ready for an all-gather. `own` holds the figures of one rank, with lists of one entry.
 std::vector<double> values_of_rank(const RunFigures& own);
-// Combines the values_of_rank of all ranks, concatenated by rank, into `run`; the first `workers` ranks train.
+// Combines the values_of_rank of all ranks, concatenated in rank order, into `run`. The first `workers` ranks train.
 void combine_ranks(RunFigures& run, const std::vector<double>& by_rank, int workers);
-// Repetitions of one run (at least one) combined by OverRuns; of lists their maximum, of quartiles their median.
+// Combines repetitions of one run (at least one) by OverRuns: lists by their maximum, quartiles by their median.
 RunFigures combine_runs(const std::vector<const RunFigures*>& runs);
 
-// All figures as a Markdown table: name, unit, how ranks, steps and repetitions are combined, meaning.
+// Returns all figures as a Markdown table: name, unit, how ranks, steps and repetitions are combined, meaning.
 std::string figures_markdown();
 
-// Largest known entry; unknown where there is none.
+// Returns the largest known entry; unknown if there is none.
 double largest(const std::vector<double>& values);
-double median(std::vector<double> values);  // of those that are known; unknown where none is
+double median(std::vector<double> values);  // over the known values; unknown if there are none
 
 }  // namespace echelon::inline report

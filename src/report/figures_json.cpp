@@ -40,7 +40,7 @@ ordered_json value_json(const RankTimes& ranks) {
 ordered_json value_json(const CodecFigures& codec) {
   ordered_json out = {{"bytes_before", codec.bytes_before}, {"bytes_after", codec.bytes_after}};
   if (!std::isnan(codec.seconds)) out["seconds"] = codec.seconds;
-  if (!std::isnan(codec.density)) {  // a lossy one; the norm of what it left over may have overflowed
+  if (!std::isnan(codec.density)) {  // a lossy codec; its residual norm may have overflowed
     out["residual_norm"] = value_json(codec.residual_norm);
     out["density"] = codec.density;
   }
@@ -149,7 +149,7 @@ void take_figures(const json& from, EpochFigures& to) { read(from, to); }
 void take_figures(const json& from, RunFigures& to) {
   read(from, to);
   constexpr std::int64_t kOfCnn =
-      421642;  // what versions before 2026-11-29 called lenet, on (1, 28, 28) and 10 classes
+      421642;  // the model that versions before 2026-11-29 called lenet, on (1, 28, 28) and 10 classes
   if (to.model == "lenet" && to.parameters == kOfCnn) to.model = "cnn_32_64";
 }
 

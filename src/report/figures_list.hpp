@@ -1,4 +1,4 @@
-// The list of report/figures.hpp: names, units, how values of ranks, steps and repetitions are combined, meanings.
+// The list of figures (report/figures.hpp): names, units, how ranks, steps and repetitions are combined, meanings.
 #pragma once
 
 #include <type_traits>

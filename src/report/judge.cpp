@@ -10,13 +10,13 @@
 namespace echelon::inline report {
 namespace {
 
-// A standard deviation of few seeds is more often too small than too large: where that would call a setting worse, its
-// error counts half as much again. Without it 6.4 % of settings at the margin were called worse in 20 repetitions.
+// A standard deviation of few seeds is more often too small than too large. So its error counts half as much again
+// before a setting is called worse. Otherwise 6.4 % of settings at the margin were called worse in 20 repetitions.
 constexpr double kSkew = 1.5;
 
 double share(int count, const Setting& s) { return static_cast<double>(count) / std::max(1, s.tried()); }
 
-// A p of one test as an error of the whole study: looks shared out.
+// Scales the p of one test to an error of the whole study, with the looks shared out.
 double over_looks(double p, Tested tested) { return std::fmin(1, p / look_level(tested) * kStudyError); }
 
 bool at_look(double p, Tested tested) { return p <= look_level(tested); }
@@ -146,7 +146,7 @@ bool Judge::as_fast_as_one(const Rival& s) const {
          at_look(s.speed.better(-field_.log_gain()), Tested::timing);
 }
 
-// The repetitions of one setting that would show it to win, or to lose, at the level that all settings share.
+// The repetitions with which one setting would be shown to win (or to lose) at the level that all settings share.
 int Judge::needed_for(const Rival& s, bool to_win) const {
   const double share = to_win ? static_cast<double>(rivals_.size()) : 1;
   const auto pairs_for = [&](const Contest& contest, double threshold, Tested tested, bool above) {

@@ -1,5 +1,5 @@
-// Which settings of an environment are shown to be faster than its single worker at equal quality, and which of these
-// is recommended: the rules of verdict.hpp. No words.
+// Decides which settings of an environment are shown to be faster than its single worker at equal quality, and which of
+// these is recommended, by the rules of verdict.hpp. It writes no words.
 #pragma once
 
 #include <optional>
@@ -10,28 +10,28 @@
 
 namespace echelon::inline report {
 
-// A setting of more ranks beside the single worker.
+// A setting on more ranks, compared with the single worker.
 struct Rival {
   const Setting* setting = nullptr;
   Contest speed;
-  std::optional<Contest> quality = {};  // of the metric, where that decides: without a goal that was reached
+  std::optional<Contest> quality = {};  // by the metric, if that decides: no goal was reached
   bool diverges = false;                // in a larger share of its repetitions than the single worker
-  bool misses_goal = false;             // in a repetition, where some setting reached it
+  bool misses_goal = false;             // in some repetition, although some setting reached it
   bool winner = false;                  // shown to be faster by more than the least gain, at equal quality
-  bool slower = false;                  // shown to gain less than that
-  // It diverges; or it misses the goal, which one worker reached in every repetition or in more; or its metric is shown
-  // to be worse by more than the margin.
+  bool slower = false;                  // shown to gain less than the least gain
+  // It diverges; or it misses the goal, which one worker reached in every repetition or more often; or its metric is
+  // shown to be worse by more than the margin.
   bool worse = false;
-  bool not_worse = false;  // shown; with a goal: it was reached
-  bool faster = false;     // shown, whatever its quality
+  bool not_worse = false;  // shown to be of equal quality; with a goal, it was reached
+  bool faster = false;     // shown to be faster, whatever its quality
   bool compared() const { return speed.pairs() > 0 || diverges; }
 };
 
-// A group of settings among which none is told apart from the best.
+// The best of a group, with those that are not shown to be worse than it.
 struct Champion {
   const Setting* best = nullptr;          // by the mean
-  const Setting* chosen = nullptr;        // of the tie, by cost, ranks, simplicity
-  std::vector<const Setting*> ties = {};  // the others
+  const Setting* chosen = nullptr;        // the choice among the tie, by cost, ranks, simplicity
+  std::vector<const Setting*> ties = {};  // the other settings of the tie
 };
 
 class Judge {
@@ -41,18 +41,18 @@ class Judge {
   const Field& field() const { return field_; }
   const std::vector<Rival>& rivals() const { return rivals_; }
   Answer answer() const;
-  // Of the winners; those that keep all limits of [goal], where some do.
+  // The best winner. If some winners keep all limits of [goal], only those are considered.
   std::optional<Champion> recommended() const;
-  // More repetitions that would find the effect seen with kPower; 0: they are not known.
+  // How many more repetitions would find the observed effect with probability kPower; 0: not known.
   int needed() const;
-  int pairs() const;  // the least of those compared
+  int pairs() const;  // smallest number of pairs of any compared setting
   std::vector<TestRecord> tests() const;
 
-  // The best of the candidates on this measure, with those that it is not shown to beat by more than the threshold
-  // (1.1 times, or a difference); none where fewer than two candidates are known or too few repetitions were run.
+  // Returns the best of the candidates by this measure, and those that it is not shown to beat by more than the
+  // threshold (1.1 times, or a difference). None if no candidate is known with enough repetitions.
   std::optional<Champion> champion(const Measure& measure, const std::vector<const Setting*>& candidates,
                                    double threshold) const;
-  // Settings that may be recommended by their quality, the single worker included.
+  // Settings whose quality allows them to be recommended, the single worker included.
   std::vector<const Setting*> of_equal_quality() const;
   bool as_fast_as_one(const Rival& rival) const;  // equivalent within the least gain (TOST)
 
@@ -65,7 +65,7 @@ class Judge {
   std::vector<Judged> judged_;
 };
 
-// [goal]'s limits beside the target: cost, deadline, efficiency, samples.
+// Whether the setting keeps the limits of [goal] other than the target: cost, deadline, efficiency, samples.
 bool keeps_limits(const Field& field, const Setting& setting);
 
 }  // namespace echelon::inline report

@@ -6,7 +6,7 @@
 namespace echelon::inline report {
 namespace {
 
-// Of a rank, on average, for a sample of the whole run: rank-seconds without the number of ranks.
+// Mean seconds of a rank per sample of the whole run; times the number of ranks they are rank-seconds.
 struct SampleSeconds {
   double compute, exchange, skew, codec, input, optimiser, split, evaluation, checkpoint, hooks, other, start_up;
   explicit SampleSeconds(const ScalingRow& row) {
@@ -22,7 +22,7 @@ struct SampleSeconds {
     other = t.other_s() / n;
     start_up = start_up_s(row, t.total_s / steps) * row.attempts / n;
     const double waits = std::isnan(row.skew_wait_s) ? 0 : std::min(row.skew_wait_s * steps, t.exchange_s);
-    const double busy_s = row.exchange_exposed_s + row.exchange_hidden_s;  // unknown, or 0: nothing was coded
+    const double busy_s = row.exchange_exposed_s + row.exchange_hidden_s;  // unknown or 0: nothing was coded
     const double coding = row.codec_s > 0 ? std::min(1.0, row.codec_s / std::max(busy_s, row.codec_s)) : 0;
     skew = waits / n;
     codec = coding * (t.exchange_s - waits) / n;

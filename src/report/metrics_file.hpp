@@ -11,13 +11,13 @@ namespace echelon::inline report {
 struct MetricsRows {
   std::vector<StepFigures> steps;
   std::vector<EpochFigures> epochs;
-  std::vector<EpochFigures> tests;      // evaluations of all replicas between epochs, and those of another job
-  std::vector<EpochFigures> snapshots;  // of the first replica alone
+  std::vector<EpochFigures> tests;      // evaluations between epochs, and those by another job
+  std::vector<EpochFigures> snapshots;  // evaluations of the first replica alone
 };
 
-// In the order of the file; then evaluations by another job (aside.hpp) of the steps that are in it. Lines that a
-// killed run left incomplete and rows of other types are skipped. EnvironmentError where there is no such file,
-// DataError for a field of another type.
+// Rows are in the order of the file, followed by evaluations by another job (aside.hpp) of steps that are in it. Skips
+// rows of other types and lines that a killed run left incomplete. Throws EnvironmentError if the file does not exist,
+// DataError if a field has the wrong type.
 MetricsRows read_metrics(const std::string& attempt);
 
 }  // namespace echelon::inline report

@@ -53,7 +53,7 @@ std::string codec_text(const ExchangeConfig& exchange) {
   return exchange.codec + (more.empty() ? "" : more + ")");
 }
 
-// Only splits by more than 1, and what else changes how they run.
+// Names only splits by more than 1, and other settings that change how they run.
 std::string mesh_text(const MeshShape& mesh, const ParallelConfig& parallel) {
   std::string text = fmt::format("data {}", mesh.data);
   if (mesh.pipeline > 1) text += fmt::format(" x pipeline {} ({})", mesh.pipeline, parallel.schedule);
@@ -63,8 +63,8 @@ std::string mesh_text(const MeshShape& mesh, const ParallelConfig& parallel) {
   return text;
 }
 
-// `group`: hash of the config without the keys that a scaling study varies; `experiment`: without those of [exchange]
-// too.
+// `group`: hash of the config without the keys that a scaling study varies. `experiment`: the hash without those of
+// [exchange] as well.
 void take_config(const std::string& path, RunRecord& run) {
   const std::string place = fmt::format("{} {}", run.device,
                                         run.paced                ? "paced"
@@ -103,7 +103,7 @@ void collect(const fs::path& folder, std::set<std::string>& found, int depth) {
     if (entry.is_directory() && entry.path().filename() != "checkpoints") collect(entry.path(), found, depth - 1);
 }
 
-// Relative to the working directory where the path is below it.
+// Makes the path relative to the working directory if it is below it.
 std::string shown(const std::string& path) {
   const std::string relative = fs::path(path).lexically_relative(fs::current_path()).string();
   return relative.empty() || relative.starts_with("..") ? path : relative;
@@ -113,7 +113,7 @@ std::string shown(const std::string& path) {
 
 namespace {
 
-// Figures of the newest evaluation by another job, where the run itself made none.
+// Takes the newest evaluation by another job if the run itself made none.
 void take_aside(const std::string& folder, RunRecord& run) {
   if (!std::isnan(run.test_loss) || !run.has_summary) return;
   for (const AsideEvaluation& aside : read_aside(fs::path(folder).parent_path().string())) {
@@ -162,7 +162,7 @@ std::string why_uncounted(const RunRecord& run) {
 
 namespace {
 
-// The attempts of a JSON report, where it names them: from the working directory, or beside the report.
+// The attempts that a JSON report names, relative to the working directory or beside the report.
 std::set<std::string> attempts_of_report(const std::string& path) {
   std::set<std::string> attempts;
   std::vector<std::string> missing;

@@ -1,4 +1,4 @@
-// study.json read back: verdict and page can be made again from the file alone, and every test be repeated.
+// Reads study.json back. The file alone is enough to make verdict and page again and to repeat every test.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@ namespace echelon::inline report {
 
 struct StudyFile {
   Evidence evidence;
-  ReportSource source;  // of the study that wrote it
+  ReportSource source;  // the study that wrote the file
 };
 
-// Whether the file is a study's; false for other JSON and for what cannot be read.
+// Returns whether the file is a study's; false for other JSON and for a file that cannot be read.
 bool is_study(const std::string& path);
-// DataError with the path where the file cannot be read or is of another version.
+// Throws DataError, with the path, if the file cannot be read or has another version.
 StudyFile read_study(const std::string& path);
 
 }  // namespace echelon::inline report

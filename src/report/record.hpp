@@ -1,8 +1,8 @@
 // The record of an attempt, read from its folder (results/<name>/run-<hash>/01).
 //
-//   config.toml    the effective config: which runs belong together
-//   summary.json   measured figures (report/figures.hpp); written at the end, so an attempt that died has none
-//   status.json    state, exit code and reason (report/status.hpp)
+//   config.toml   the effective config; decides which runs belong together
+//   summary.json  measured figures (report/figures.hpp); written at the end, so an attempt that died has none
+//   status.json   state, exit code and reason (report/status.hpp)
 #pragma once
 
 #include <memory>
@@ -16,29 +16,29 @@
 
 namespace echelon::inline report {
 
-struct RunRecord : RunFigures {  // figures are filled where has_summary
+struct RunRecord : RunFigures {  // the figures are filled if has_summary
   std::string folder;
-  std::string group;  // equal for runs that differ in ranks, mesh, batch, seed, name and restart-neutral keys alone
-  std::string experiment;  // equal for runs that differ in ranks, mesh, seed and exchange keys alone, of one batch
-  std::string reason;      // of status.json
+  std::string group;       // equal for runs that differ only in ranks, mesh, batch, seed, name and restart-neutral keys
+  std::string experiment;  // equal for runs with one batch that differ only in ranks, mesh, seed and exchange keys
+  std::string reason;      // from status.json
   bool has_summary = false;
   std::string codec_text = "none";  // "threshold (density 0.001, after 188 steps)"
   std::string mesh_text;            // "data 2 x pipeline 2 (1f1b)"
   Provenance provenance;
-  std::shared_ptr<const Config> config;  // effective; null where there is no config.toml
+  std::shared_ptr<const Config> config;  // effective config; null without a config.toml
 };
 
-// Every attempt in and below the folders (attempts, runs or parents of runs, to 6 levels), each once, in order of path;
-// of a JSON report (a file) the attempts that it names, by its paths from the working directory or from its own folder.
-// ConfigError for a folder that does not exist or contains no attempt, DataError for a record that cannot be read, with
-// its path. Reads files only.
+// Returns every attempt in and below the folders (attempts, runs or parents of runs, up to 6 levels deep), each once,
+// in the order of paths. For a JSON report (a file), returns the attempts that it names, with paths relative to the
+// working directory or to the report's folder. Throws ConfigError for a folder that does not exist or contains no
+// attempt, and DataError, with the path, for a record that cannot be read. Only reads files.
 std::vector<RunRecord> read_runs(const std::vector<std::string>& folders);
 
-// One attempt folder. DataError where status.json or summary.json is incomplete or of another version; ConfigError
-// where config.toml is not valid. Missing files leave defaults.
+// Reads one attempt folder. Throws DataError if status.json or summary.json is incomplete or of another version,
+// ConfigError if config.toml is not valid. Missing files leave the defaults.
 RunRecord read_run(const std::string& folder);
 
-// Why the figures of an attempt do not count in reports; "" where they do: it finished, and steps were timed.
+// Returns why the figures of an attempt do not count in reports; "" if they do (it finished, and steps were timed).
 std::string why_uncounted(const RunRecord& run);
 
 }  // namespace echelon::inline report

@@ -20,7 +20,7 @@ namespace {
 
 using Runs = std::vector<const RunRecord*>;
 
-// Whose messages a library sends that counts none.
+// Whether a library sends the run's messages without counting them.
 bool by_library(const RunFigures& run) { return algorithm_traits(run.algorithm).library && run.ranks > 1; }
 
 template <class Get>
@@ -40,7 +40,7 @@ std::string batches_text(const RunRecord& run) {
   return out;
 }
 
-// The batch of each replica, where it is the same for all; else 0.
+// The batch of each replica if it is the same for all; else 0.
 std::int64_t even_batch(const RunRecord& run) {
   const auto& list = run.batch_per_replica;
   const bool even = !list.empty() && std::all_of(list.begin(), list.end(), [&](auto b) { return b == list.front(); });
@@ -55,7 +55,7 @@ std::string hash_text(const Runs& runs) {
   return hashes.size() == 1 ? first : fmt::format("{} + {}", first, hashes.size() - 1);
 }
 
-// By what rows differ, in their order.
+// The keys by which rows differ, in their sort order.
 using Cell =
     std::tuple<int, int, int, int, std::string, std::string, std::string, std::string, std::string, std::string>;
 Cell cell_of(const RunRecord& run) {
@@ -69,7 +69,7 @@ std::string list_text(const std::set<std::string>& words, const char* between = 
   return out;
 }
 
-// What all rows have in common; what they differ in is a column of the tables.
+// The facts that all rows share. Those in which they differ are columns of the tables.
 std::string facts_of(const Runs& runs) {
   const RunRecord& run = *runs.front();
   std::set<std::string> exchanges, codecs;
@@ -85,7 +85,7 @@ std::string facts_of(const Runs& runs) {
   return facts;
 }
 
-// Notes on how to read the rows.
+// Adds notes on how to read the rows.
 void add_notes(Study& study, const Runs& runs) {
   if (study.paced)
     study.notes.emplace_back(
@@ -143,7 +143,7 @@ void add_notes(Study& study, const Runs& runs) {
                           "): the speed-up is not that of the ranks alone; set device.threads.");
 }
 
-// " (paced)", " (shaped)", " (paced, shaped)"; "" of a run that is neither.
+// " (paced)", " (shaped)", " (paced, shaped)"; "" for a run that is neither.
 std::string marks_of(const RunRecord& run) {
   if (run.shaped.empty()) return run.paced ? " (paced)" : "";
   return run.paced ? " (paced, shaped)" : " (shaped)";
@@ -181,7 +181,7 @@ int rank_counts(const Runs& runs) {
   return static_cast<int>(counts.size());
 }
 
-// Studies of one group of runs; runs that are in none go to `alone`.
+// Splits one group of runs into studies; runs that are in no study go to `alone`.
 void split_group(const Runs& runs, std::vector<Study>& studies, Runs& alone) {
   std::map<std::int64_t, Runs> by_global, by_even;
   for (const RunRecord* run : runs) {
@@ -195,7 +195,7 @@ void split_group(const Runs& runs, std::vector<Study>& studies, Runs& alone) {
     placed.insert(part.begin(), part.end());
   };
   for (const auto& [batch, part] : by_global) add(StudyKind::strong, part);
-  for (const auto& [batch, part] : by_even)  // ranks that only split the model leave the global batch as it is
+  for (const auto& [batch, part] : by_even)  // ranks that only split the model do not change the global batch
     if (std::any_of(part.begin(), part.end(),
                     [&first = *part[0]](auto* run) { return run->global_batch != first.global_batch; }))
       add(StudyKind::weak, part);

@@ -55,7 +55,7 @@ Status status_of(const json& from) {
   return status;
 }
 
-// Content of a file of JSON; "" where it does not exist or is not completely written.
+// Returns the content of a JSON file; "" if it does not exist or is not completely written.
 std::string text_in(const std::string& path) {
   try {
     std::string text = read_file_whole(path);
@@ -66,12 +66,12 @@ std::string text_in(const std::string& path) {
 }
 std::string verdict_text(const std::string& attempt) { return text_in(verdict_path(attempt)); }
 
-// Creates the file with this content. False where there is one.
+// Creates the file with this content. Returns false if it exists.
 bool write_new(const std::string& path, const std::string& content) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0 && errno == EEXIST) return false;
   if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
-  // Where the disk is full the file stays empty: its existence marks the first caller, and status.json is tried next.
+  // On a full disk the file stays empty. Its existence still marks the first caller, and status.json is tried next.
   if (write_some(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size())) sync_descriptor(fd);
   ::close(fd);
   return true;
@@ -108,7 +108,7 @@ Provenance provenance_of(const json& from) {
 void write_running(const std::string& attempt, const Status& status) {
   if (std::filesystem::exists(verdict_path(attempt))) return;
   write_file_whole(status_path(attempt), text_of(status));
-  // A verdict that was reached meanwhile; one that is not whole yet will be followed by its own status.json.
+  // A verdict may have been reached meanwhile. One that is not whole yet will be followed by its own status.json.
   settle_status(attempt);
 }
 

@@ -1,12 +1,12 @@
-// What a study's file says about how its verdict is reached.
+// The rules that a study's file sets for its verdict.
 #pragma once
 
 namespace echelon::inline report {
 
 // [study] margin and least_gain.
 struct StudyRules {
-  double margin = 0.01;      // of the metric: how much worse still counts as equal quality
-  double least_gain = 0.10;  // a gain in time, rate or cost below this is none
+  double margin = 0.01;      // how much worse the metric may be and still count as equal, relative
+  double least_gain = 0.10;  // smaller gains in time, rate or cost count as none
 };
 
 }  // namespace echelon::inline report

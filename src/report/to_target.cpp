@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Attempts of the run, up to this one.
+// The attempts of the run up to and including this one.
 std::vector<std::string> attempts_up_to(const std::string& attempt) {
   std::vector<std::string> all;
   if (attempt.empty()) return all;
@@ -35,7 +35,7 @@ Evaluation evaluation_of(const EpochFigures& figures, double samples_a_step, dou
           .test_accuracy = figures.test_accuracy};
 }
 
-// An evaluation within an epoch has no time of its own, and takes it by its step.
+// An evaluation within an epoch has no time of its own; its time follows from its step.
 void add_attempt(const std::string& attempt, double samples_a_step, std::vector<Evaluation>& all) {
   const MetricsRows rows = read_metrics(attempt);
   double step = all.empty() ? 0 : all.back().step, seconds = all.empty() ? 0 : all.back().seconds;

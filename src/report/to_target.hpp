@@ -1,5 +1,5 @@
-// When a run reached a target: from the evaluations in metrics.jsonl of its attempts, which together have every step
-// once. Between two evaluations the figure is interpolated linearly.
+// Computes when a run reached a target, from the evaluations in metrics.jsonl of its attempts, which together contain
+// every step once. Between two evaluations the figure is interpolated linearly.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 namespace echelon::inline report {
 
 struct Evaluation {
-  double step = 0, samples = 0;  // updates done, samples that all replicas have trained
-  double seconds = 0;            // since the start of the run: start-up, training and evaluations
+  double step = 0, samples = 0;  // updates done; samples that all replicas have trained
+  double seconds = 0;            // since the start of the run, with start-up, training and evaluations
   double test_loss = kUnknown, test_accuracy = kUnknown;
 };
 
-// Of all attempts of the run whose newest attempt `run` is, oldest first; snapshots of one replica left out. DataError
-// with the path where a row cannot be read; incomplete lines of a killed run are skipped.
+// Returns the evaluations of all attempts, oldest first, of the run whose newest attempt is `run`; leaves out snapshots
+// of one replica. Throws DataError, with the path, if a row cannot be read; skips incomplete lines of a killed run.
 std::vector<Evaluation> evaluations_of(const RunRecord& run);
 
 struct Reach {

@@ -62,7 +62,7 @@ std::vector<Limit> limits_of_goal(const Field& field) {
   return all;
 }
 
-// One setting must keep all limits: the recommended one, else one worker, else the fastest that does.
+// One setting must keep all limits: the recommended one, else one worker, else the fastest that keeps them.
 void goals(const Field& field, const EnvironmentVerdict& answer, StudyVerdict& verdict) {
   const std::vector<Limit> limits = limits_of_goal(field);
   if (limits.empty()) return;
@@ -88,7 +88,7 @@ void append(std::vector<T>& to, std::vector<T> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-// Sentences of several environments name theirs.
+// Prefixes the sentences with the environment if there are several.
 std::vector<std::string> of_environment(std::vector<std::string> sentences, const std::string& environment) {
   if (!environment.empty())
     for (std::string& sentence : sentences) sentence = environment + ": " + sentence;

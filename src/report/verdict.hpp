@@ -1,30 +1,31 @@
-// The answer of a study: should this training be distributed, over how many ranks, and how? Every word of it follows
+// The answer of a study: should this training be distributed, over how many ranks, and how? The whole answer follows
 // from the evidence by the rules below; nothing else is read.
 //
-// The unit is a repetition (seed). Settings of one environment are compared, in pairs of equal repetitions: times and
-// rates by the logarithms of their ratios, metrics by their differences (contest.hpp).
+// The unit is a repetition (seed). Settings of one environment are compared over pairs of repetitions of the same
+// round: times and rates by the logarithms of their ratios, metrics by their differences (contest.hpp).
 //
-//   single worker   of the settings on one rank: with a goal, that which reached it most often, then soonest; else the
-//                   fastest of those whose final metric is not worse than the best one's; of rates within 1 % the
-//                   plainest setting's (baseline.hpp)
-//   equal quality   with a goal that some setting reached: it was reached in every repetition; else the metric is shown
-//                   to be not worse than the single worker's by more than the margin: study.margin of it, or the single
-//                   worker's own standard deviation over seeds, whichever is greater. A setting that diverges in a
-//                   larger share of its repetitions than the single worker is not of equal quality.
-//   faster          the gain is shown to be more than study.least_gain. No: it is shown to be less, for every setting
-//                   of equal quality, or quality is shown to be worse. Else: not decided
-//   shown           p, one-sided, is at most the level: 5 % over all settings compared (Holm) and all looks (looks.hpp)
-//   tie             settings of equal quality of which the fastest is not shown to be faster by more than the least
-//                   gain; the cheapest of them is recommended, then that of the fewest ranks, then the simplest
+//   single worker   the baseline, chosen from the settings on one rank. With a goal: the one that reached it most
+//                   often, then soonest. Otherwise: the fastest of those whose final metric is not worse than the best
+//                   one's. Among rates within 1 %, the plainest setting (baseline.hpp).
+//   equal quality   With a goal that some setting reached: the setting reached it in every repetition. Otherwise: the
+//                   metric is shown to be not worse than the single worker's by more than the margin, which is the
+//                   larger of study.margin times the metric and the single worker's standard deviation over seeds. A
+//                   setting that diverges in a larger share of its repetitions than the single worker fails this.
+//   faster          Yes: the gain is shown to be more than study.least_gain. No: for every setting, the gain is shown
+//                   to be less, or quality is shown to be worse. Otherwise: not decided.
+//   shown           The one-sided p is at most the level: 5 % over all compared settings (Holm) and looks (looks.hpp).
+//   tie             Settings of equal quality that the fastest is not shown to beat by more than the least gain. Among
+//                   those within that gain of the lowest cost, the one on the fewest ranks is recommended, then
+//                   the plainest.
 //
-// A diverged repetition is worse than every finite result, and one that did not reach the goal later than every one
-// that did. Fewer than three repetitions name no winner.
+// A diverged repetition is worse than every finite result, and a repetition that did not reach the goal is later than
+// every one that did. With fewer than three repetitions no winner is named.
 //
-// Figures and costs are compared after equal samples: those of whole runs where all are equally long, else where the
-// first setting ends, between two evaluations by linear interpolation; and at equal times: at the deadline where one is
-// given, else likewise. A setting that ends before most others are evaluated does not count as the first. A run that
-// has ended keeps the figure of its last evaluation as time goes on. Nothing is compared that fewer than two settings
-// have.
+// Figures and costs are compared after equal samples: after the whole run if all are equally long, else where the first
+// setting ends, with linear interpolation between evaluations. They are also compared at equal times: at the deadline
+// if one is given, else where the first setting ends. A setting that ends before most others are evaluated does not
+// count as the first. A finished run keeps the figure of its last evaluation as time goes on. A figure that fewer than
+// two settings have is not compared.
 #pragma once
 
 #include <string>
@@ -34,21 +35,21 @@
 
 namespace echelon::inline report {
 
-inline constexpr double kBusyFloor = 0.7;  // share of a single worker's step that it computes: below, mend it first
-// Share of the measured peak at which it computes: below, its layers are worth a look. A rule of thumb for models whose
-// time goes into large matrix products; memory traffic bounds small ones.
+inline constexpr double kBusyFloor = 0.7;  // share of its step that one worker computes; below, improve that first
+// Share of the measured peak that the single worker should reach; below this, its layers are worth a look. A rule of
+// thumb for models that spend their time in large matrix products; memory bandwidth bounds small ones.
 inline constexpr double kPeakFloor = 0.5;
-inline constexpr double kPaceMissed = 0.05;  // share of a rank's steps that took more than 1.05 of device.pace_ms
+inline constexpr double kPaceMissed = 0.05;  // share of a rank's steps that took more than 1.05 x device.pace_ms
 
 // "averaging, H = 10 on 4 ranks".
 std::string name_of(const Setting& setting);
 
 StudyVerdict make_verdict(const Evidence& evidence);
 
-// Whether more repetitions are not needed for the answer: yes or no in every environment.
+// Returns whether the answer is yes or no in every environment, so that no more repetitions are needed.
 bool decided(const Evidence& evidence);
 
-// All sentences of the verdict in the order in which they are read: headline, rows, limits, caveats.
+// Returns all sentences of the verdict in reading order: headline, rows, limits, caveats.
 std::vector<std::string> sentences_of(const StudyVerdict& verdict);
 
 }  // namespace echelon::inline report

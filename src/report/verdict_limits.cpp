@@ -1,4 +1,4 @@
-// What limits the speed, and what to keep in mind when reading the answer.
+// Sentences about what limits the speed, and caveats to keep in mind when reading the answer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,14 +15,14 @@ namespace {
 
 constexpr double kFlipsDoubt = 0.05;
 
-// Unknown where the peak was not measured, or means nothing.
+// Unknown if the peak was not measured or is meaningless.
 double share_of_peak(const ScalingRow& row) {
   const StepTimes& t = row.time_split_s;
   if (!(row.peak_flops > 0) || row.paced || row.computes_at_pace()) return kUnknown;
   return row.flops_per_s(row.forward_flops + row.backward_flops, t.forward_s + t.backward_s) / row.peak_flops;
 }
 
-// Whether the single worker should be mended first.
+// Whether the single worker should be improved first.
 void single_worker(const Field& field, std::vector<std::string>& out) {
   const ScalingRow& row = field.base->row;
   if (field.base->ranks() != 1 || !row.has_split) return;
@@ -44,7 +44,7 @@ void single_worker(const Field& field, std::vector<std::string>& out) {
         of_peak < kPeakFloor ? "; memory traffic bounds small models): see `echelon bench step`" : ")"));
 }
 
-// Of each size the fastest that is not worse; the first size that does not bring the least gain over the one before.
+// For each size the fastest setting that is not worse; names the first size that gains too little over the one before.
 void sizes(const Judge& judge, std::vector<std::string>& out) {
   const Field& field = judge.field();
   std::map<int, const Setting*> by_ranks = {{field.base->ranks(), field.base}};
@@ -75,7 +75,7 @@ void sizes(const Judge& judge, std::vector<std::string>& out) {
                               100 * whole.value * field.base->ranks() / before->ranks()));
 }
 
-// Findings of the runs themselves: a slow link, nothing learned.
+// Findings of the runs themselves: a slow link, or nothing was learned.
 void findings(const Field& field, std::vector<std::string>& out) {
   for (const Setting* s : field.members)
     for (const std::string& finding : s->row.findings) out.push_back(fmt::format("{}: {}.", said(*s), finding));
@@ -180,7 +180,7 @@ void shaped(const Field& field, std::vector<std::string>& out) {
                               fmt::join(networks, "; ")));
 }
 
-// The t test takes differences to be normal; where that carries the answer, sign flips would not follow.
+// The t test assumes normal differences. Warns if the answer depends on that and sign flips would not give it.
 void flips(const Judge& judge, std::vector<std::string>& out) {
   for (const Rival& s : judge.rivals()) {
     if (!s.winner) continue;

@@ -1,4 +1,4 @@
-// "If you want .. then ..": every row by the same tests, one worker included.
+// Rows "If you want .. then ..". The same tests make every row, and one worker is among the candidates.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class Rows {
 
   std::vector<GoalRow> all() {
     const std::vector<const Setting*> good = judge_.of_equal_quality();
-    constexpr double kAny = 1;  // times: what is shown to be better at all wins, and the rest is a tie
+    constexpr double kAny = 1;  // ratio: any shown gain wins, and the rest is a tie
     const bool decides = !field_.by_time && field_.has_metric;
     const std::string equal = field_.has_metric && !field_.by_time ? " at equal " + field_.metric_name() : "";
     if (field_.by_time)
@@ -53,7 +53,7 @@ class Rows {
     return all;
   }
 
-  // In every repetition.
+  // Keeps the settings that meet the deadline in every repetition.
   std::vector<const Setting*> in_time(std::vector<const Setting*> from) const {
     std::erase_if(from, [&](const Setting* s) {
       return !std::all_of(s->repetitions.begin(), s->repetitions.end(), [&](const Repetition& r) {
@@ -106,7 +106,7 @@ class Rows {
     const int least = least_repetitions(measure.tested);
     const bool one_alone = members().size() < 2;
     const std::optional<Champion> champion = judge_.champion(measure, among, threshold);
-    if (one_alone) return;  // nothing to choose from
+    if (one_alone) return;  // there is no choice
     const bool quality_waits = of_quality && waiting(among);
     if (!champion || quality_waits) {
       const bool few = most_finished() < (quality_waits ? kLeastFigures : least);
@@ -131,7 +131,7 @@ class Rows {
     for (const Setting* s : field_.members) most = std::max(most, s->finished());
     return most;
   }
-  // Quality decides who may be chosen, and has too few repetitions.
+  // Whether quality decides who may be chosen but has too few repetitions.
   bool waiting(const std::vector<const Setting*>& among) const {
     return among.size() < members().size() && most_finished() < kLeastFigures;
   }

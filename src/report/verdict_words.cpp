@@ -11,14 +11,14 @@
 namespace echelon::inline report {
 namespace {
 
-constexpr std::size_t kNamed = 3;  // of a longer list of settings
+constexpr std::size_t kNamed = 3;  // settings named from a longer list
 
-// "at 1.03x its cost": the inverse of how many times cheaper.
+// Inverts "times cheaper" to a cost: "at 1.03x its cost".
 Effect as_cost(const Effect& cheaper) {
   return {.value = 1 / cheaper.value, .low = 1 / cheaper.high, .high = 1 / cheaper.low, .pairs = cheaper.pairs};
 }
 
-// The setting of which most is to be expected: the fastest by the mean that is not worse.
+// The most promising setting: the one with the fastest mean that is not worse.
 const Rival* most_promising(const Judge& judge) {
   const Rival* held = nullptr;
   const auto value = [](const Rival& s) { return s.speed.effect().value > 0 ? s.speed.effect().value : 0; };

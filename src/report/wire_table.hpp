@@ -1,4 +1,4 @@
-// The wire matrix of an attempt (run/wire_matrix.hpp), read back, as a table.
+// Reads back the wire matrix of an attempt (run/wire_matrix.hpp) and formats it as a table.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace echelon::inline report {
 
-inline constexpr std::size_t kWireTableRanks = 16;  // at most, of a table that is still read
+inline constexpr std::size_t kWireTableRanks = 16;  // most ranks of a readable table
 
-using WireBytes = std::vector<std::vector<double>>;  // bytes a step, [from][to]
+using WireBytes = std::vector<std::vector<double>>;  // bytes per step, [from][to]
 
-// Of an attempt's folder; empty where there is no wire.json. DataError where it is damaged.
+// Reads it from an attempt's folder; empty if there is no wire.json. Throws DataError if the file is damaged.
 WireBytes read_wire(const std::string& attempt);
 
-// MB a step from each rank (rows) to each other one (columns), with sums of both; all messages are counted. Empty for
-// no or more than kWireTableRanks ranks.
+// Returns MB per step from each rank (rows) to each other rank (columns), with sums of both; all messages count. Empty
+// for no ranks or more than kWireTableRanks.
 Table wire_table(const WireBytes& bytes);
 
 // "All ranks sent 24.1 MB a step, of that 23.6 MB for gradients and weights; by formula 23.6 MB."; "" without bytes.

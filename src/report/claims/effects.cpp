@@ -17,10 +17,10 @@ using Keys = std::map<std::string, std::string>;
 using Seeds = std::map<std::uint64_t, const ClaimCell*>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kRounding = 1e-9;  // of equal figures, by which regions are wider: sums are rounded in double
+constexpr double kRounding = 1e-9;  // widens the regions for equal figures, because sums are rounded in double
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
 
-// Ends the making of a test's effects; its text becomes SeededEffects::problem.
+// Aborts the computation of a test's effects; its text becomes SeededEffects::problem.
 struct Problem {
   std::string text;
 };
@@ -100,7 +100,7 @@ class Maker {
   }
   double figure(const ClaimCell& cell) const { return value(cell, test_.figure); }
 
-  // The claimed region of a ratio's logarithm, or of a difference.
+  // Sets the claimed region of a ratio's logarithm or of a difference.
   void set_region(SeededEffect& effect, bool logarithms) const {
     const auto scale = [&](double v) { return logarithms ? std::log(v) : v; };
     const double expect = test_.kind == TestKind::equivalent ? 1.0 : test_.expect;
@@ -133,7 +133,7 @@ class Maker {
     return made;
   }
 
-  // Figures of two settings by seed, where both ran it.
+  // Figures of two settings by seed, for the seeds that both ran.
   std::vector<std::pair<double, double>> pairs(const Seeds& a, const Seeds& b) const {
     std::vector<std::pair<double, double>> found;
     for (const auto& [seed, cell] : a)
@@ -182,7 +182,7 @@ class Maker {
     return made;
   }
 
-  // Settings that agree in all keys but the axis, along its numeric values.
+  // Groups settings that agree in all keys but the axis, and takes their slope along its numeric values.
   std::vector<SeededEffect> trend() const {
     std::map<Keys, std::map<double, const Seeds*>> lines;
     for (const auto& [keys, seeds] : settings_) {
@@ -199,7 +199,7 @@ class Maker {
     return made;
   }
 
-  // By seed, least squares of the figure, in parts of its mean, on 0, 1, 2 .. along the axis.
+  // For each seed, the least-squares slope of the figure (relative to its mean) over 0, 1, 2 .. along the axis.
   SeededEffect slope(const Keys& keys, const std::map<double, const Seeds*>& line) const {
     const auto n = static_cast<double>(line.size());
     if (line.size() < 2) throw Problem{fmt::format("'{}' has one value only", test_.axis)};
@@ -237,7 +237,7 @@ class Maker {
     return *found;
   }
 
-  // Both remedies together beside the better one of each alone.
+  // Compares both remedies together with the better one of each alone.
   std::vector<SeededEffect> interaction() const {
     const bool higher = test_.better == "higher";
     SeededEffect effect{.what = fmt::format("{} beside the better of its parts", fmt::join(test_.of, ", "))};
@@ -260,7 +260,7 @@ class Maker {
     return {effect};
   }
 
-  // The part of all settings for which the condition holds; "best" and "worst" are those of the figure, by seed.
+  // The fraction of all settings for which the condition holds; "best" and "worst" are over the figure, per seed.
   std::vector<SeededEffect> share() const {
     std::map<std::uint64_t, std::vector<const ClaimCell*>> by_seed;
     for (const auto& [keys, seeds] : settings_)

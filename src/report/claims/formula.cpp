@@ -29,7 +29,7 @@ constexpr Function kFunctions[] = {
     {"max", 2, [](double a, double b) { return std::isnan(a) || std::isnan(b) ? a + b : std::max(a, b); }},
 };
 
-constexpr int kDeepest = 64;  // brackets, signs and powers within one another
+constexpr int kDeepest = 64;  // nesting limit of brackets, signs and powers
 
 class Reader {
  public:

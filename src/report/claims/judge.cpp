@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kSignificance = 0.05, kPower = 0.9;
 
-// How far inside its region an effect lies, in units of the region's margin where that is finite: negative outside.
+// How far inside its region an effect lies, in units of the region's margin if that is finite; negative outside.
 double depth_of(const ClaimEffect& e) { return std::min(e.value - e.region_low, e.region_high - e.value); }
 
 ClaimWord by_interval(double low, double high, double region_low, double region_high) {
@@ -21,8 +21,8 @@ ClaimWord by_interval(double low, double high, double region_low, double region_
   return high < region_low || low > region_high ? ClaimWord::refuted : ClaimWord::not_decided;
 }
 
-// The probability of an effect at least this deep inside the region, were the true one at its nearer border: the larger
-// p of two one-sided tests.
+// Returns the probability of an effect at least this deep inside the region if the true effect were at the nearer
+// border: the larger p of two one-sided tests.
 double p_of(double value, double error, double freedom, double region_low, double region_high) {
   const auto above = [&](double border) { return 1 - student_below((value - border) / error, freedom); };
   const auto below = [&](double border) { return student_below((value - border) / error, freedom); };
@@ -50,7 +50,7 @@ ClaimEffect judged(const SeededEffect& from, bool exact) {
     e.p = holds ? 0 : 1;
     return e;
   }
-  if (from.values.size() < 2) {  // one run says nothing about the next
+  if (from.values.size() < 2) {  // one run does not predict the next
     e.low = -std::numeric_limits<double>::infinity();
     e.high = std::numeric_limits<double>::infinity();
     e.would_find = e.high;
@@ -71,7 +71,7 @@ ClaimEffect judged(const SeededEffect& from, bool exact) {
   return e;
 }
 
-// All confirmed, one refuted, else not decided.
+// Confirmed if all are, refuted if one is, else not decided.
 ClaimWord together(const std::vector<ClaimEffect>& effects) {
   const auto has = [&](ClaimWord word) {
     return std::any_of(effects.begin(), effects.end(), [&](const ClaimEffect& e) { return e.word == word; });

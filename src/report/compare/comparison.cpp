@@ -18,7 +18,7 @@ namespace {
 
 using Attempts = std::vector<const RunRecord*>;
 
-// Figures of summary.json, beside those of throughput.
+// Figures of summary.json other than throughput.
 struct Plain {
   const char* name;
   FigureGroup group;
@@ -40,7 +40,7 @@ constexpr Plain kPlain[] = {
 
 bool more_is_better(FigureGroup group) { return group == FigureGroup::throughput || group == FigureGroup::accuracy; }
 
-// A figure of the list by its name: the value, of lists the largest; its unit.
+// Returns the value of a figure of the list by its name (for lists the largest entry) and sets its unit.
 double value_of(const RunFigures& run, const std::string& name, std::string& unit) {
   double out = kUnknown;
   each(run, [&]<class T>(const Figure& figure, T& value) {
@@ -87,7 +87,7 @@ class Comparer {
   double tolerance(FigureGroup group) const { return settings_.tolerance[static_cast<std::size_t>(group)]; }
   bool wanted(FigureGroup group) const { return settings_.wanted[static_cast<std::size_t>(group)]; }
 
-  // Ops of paced runs compute nothing; a loss counts where the figure before it in the list is not known.
+  // Ops of paced runs compute nothing. A loss counts only if the figure before it in the list is unknown.
   bool meaningless(const Plain& plain) const {
     if (plain.group == FigureGroup::counts || plain.group == FigureGroup::memory) return false;
     const RunRecord &base = pair_.base.first(), &fresh = pair_.fresh.first();
@@ -117,7 +117,7 @@ class Comparer {
         std::vector<Estimate> all;
         for (std::size_t i = 0; i < rates.size(); ++i) {
           all.push_back(log_rate(rates[i], what));
-          // Rows tell how much the rate varies; what it is, of all replicas and their waits, the summary has.
+          // The rows give the variance of the rate. Its value, over all replicas and their waits, is in the summary.
           if (what == RateOf::all_steps) all.back().value = std::log(attempts[i]->samples_per_s.median);
         }
         return all;
@@ -129,7 +129,7 @@ class Comparer {
     return out;
   }
 
-  // By Welch's test over attempts; `logs`: the estimates are logarithms.
+  // Judges by Welch's test over attempts. `logs`: the estimates are logarithms.
   void judge(ComparedFigure& figure, const std::vector<Estimate>& before, const std::vector<Estimate>& after,
              bool logs) const {
     const Estimate base = combine_attempts(before, after), fresh = combine_attempts(after, before);
@@ -155,7 +155,7 @@ class Comparer {
       figure.verdict = (figure.change > 0) == more_is_better(figure.group) ? Change::better : Change::worse;
   }
 
-  // Counts and memory: the least of one side against the largest of the other.
+  // Counts and memory: compares the smallest value of one side with the largest of the other.
   void judge_ranges(ComparedFigure& figure, const std::vector<double>& before, const std::vector<double>& after) const {
     const auto [base_least, base_most] = std::minmax_element(before.begin(), before.end());
     const auto [fresh_least, fresh_most] = std::minmax_element(after.begin(), after.end());
@@ -204,7 +204,7 @@ class Comparer {
   const CompareSettings& settings_;
 };
 
-// Attempts that count; the others are named.
+// Returns the attempts that count and names the others in `notes`.
 Attempts counted_of(const std::vector<RunRecord>& runs, const char* side, std::vector<std::string>& notes) {
   Attempts out;
   for (const RunRecord& run : runs) {

@@ -22,7 +22,7 @@ namespace {
 
 using Attempts = std::vector<const RunRecord*>;
 
-// What decides about figures beside the config.
+// A property other than the config that affects the figures.
 struct Fact {
   const char* name;
   std::string (*text)(const RunRecord& run);
@@ -39,7 +39,7 @@ const std::array<Fact, 9> kFacts = {{
     {"shaped", [](const RunRecord& run) { return run.shaped; }},
 }};
 
-// Without effect on what is compared, or the difference between repetitions.
+// Whether the key has no effect on what is compared, or is what tells repetitions apart.
 bool ignored(const std::string& key) {
   return key == "name" || key == "seed" || key.starts_with("run.") || key.starts_with("checkpoint.");
 }

@@ -1,4 +1,4 @@
-// Attempts sorted into experiments, and experiments of two sides into pairs.
+// Groups attempts into experiments and pairs the experiments of two sides.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace echelon::inline report {
 
-// Attempts whose keys and facts are equal, the seed, the name, [run] and [checkpoint] aside.
+// Attempts whose keys and facts are equal, not counting the seed, the name, [run] and [checkpoint].
 struct Experiment {
   Config config;
   std::vector<const RunRecord*> attempts;
@@ -18,17 +18,17 @@ struct Experiment {
 
 struct ExperimentPair {
   Experiment base, fresh;
-  std::vector<std::string> allowed;  // their differences: "threads: 1, then 2"
+  std::vector<std::string> allowed;  // the differences between the two: "threads: 1, then 2"
 };
 
 struct PairedExperiments {
   std::vector<ExperimentPair> pairs;    // in the order of `base`
-  std::vector<std::string> unanswered;  // titles of experiments of `fresh` alone
+  std::vector<std::string> unanswered;  // titles of experiments that only `fresh` has
 };
 
-// `base` and `fresh`: attempts that count, which outlive the result. Every experiment of `base` needs a counterpart;
-// ConfigError with the differences from the nearest one otherwise, or for a name in `allowed` that is neither a key, a
-// section nor a fact. DataError where an attempt has no config.toml.
+// `base` and `fresh` are the attempts that count; they must outlive the result. Every experiment of `base` needs a
+// counterpart: otherwise throws ConfigError with the differences from the nearest one. Throws ConfigError too for a
+// name in `allowed` that is neither a key, a section nor a fact, and DataError if an attempt has no config.toml.
 PairedExperiments pair_experiments(const std::vector<const RunRecord*>& base,
                                    const std::vector<const RunRecord*>& fresh, const std::vector<std::string>& allowed);
 

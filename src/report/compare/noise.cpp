@@ -12,7 +12,7 @@
 namespace echelon::inline report {
 namespace {
 
-constexpr int kResamples = 400;  // a standard error within 3.5 %
+constexpr int kResamples = 400;  // gives a standard error within 3.5 %
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double mean_of(const std::vector<double>& values) {
@@ -33,7 +33,7 @@ double log_of(std::vector<double>& rates, RateOf what) {
   return -std::log(time / static_cast<double>(rates.size()));
 }
 
-// What a step adds to the error of the figure, up to a factor: its sign about the median, or its time.
+// The contribution of each step to the error of the figure, up to a factor: its sign about the median, or its time.
 std::vector<double> influence(const std::vector<double>& rates, RateOf what) {
   std::vector<double> sorted = rates, out;
   const double middle = median_in(sorted);
@@ -54,7 +54,7 @@ std::vector<double> autocovariances(const std::vector<double>& series, std::size
   return out;
 }
 
-// The first lag behind which a row of `run` correlations is insignificant, at least 1.
+// The first lag after which `run` consecutive correlations are insignificant; at least 1.
 std::size_t last_correlated(const std::vector<double>& covariances, std::size_t run, double n) {
   const double bound = 2 * std::sqrt(std::log10(n) / n) * covariances[0];
   std::size_t quiet = 0, last = 0;
@@ -66,7 +66,7 @@ std::size_t last_correlated(const std::vector<double>& covariances, std::size_t 
   return std::max<std::size_t>(last, 1);
 }
 
-// Circular blocks of geometric length, mean `block`, from uniform starts.
+// Circular blocks of geometric length with mean `block`, from uniform starts.
 void resample(const std::vector<double>& from, double block, const HashRng& rng, std::vector<double>& to) {
   const std::size_t n = from.size();
   std::uint64_t draw = 0;
@@ -81,7 +81,7 @@ void resample(const std::vector<double>& from, double block, const HashRng& rng,
   }
 }
 
-// Variance between attempts; none of a single one.
+// Variance between attempts; none for a single attempt.
 std::optional<double> between(const std::vector<Estimate>& attempts) {
   if (attempts.size() < 2) return {};
   std::vector<double> values;

@@ -76,7 +76,7 @@ void add_scalar(std::string& summary, const std::string& tag, double value) {
   put_text(summary, 1, one);
 }
 
-// Every known number of a row but its position.
+// Adds every known number of a row except its position.
 template <class Figures>
 std::string scalars(const Figures& row, const std::string& prefix, bool with_rates = true) {
   std::string summary;
@@ -109,8 +109,8 @@ std::string tensorboard_events(const RunRecord& run, const MetricsRows& rows) {
   put_double(head, 1, timeline.start_s());
   put_text(head, 3, "brain.Event:2");
   put_record(out, head);
-  std::multimap<std::int64_t, std::string> summaries;  // by step: one that goes back is a restart to TensorBoard
-  // Where replicas take steps of their own, a row is of one of them, whose rate is not the run's.
+  std::multimap<std::int64_t, std::string> summaries;  // by step: TensorBoard takes a step that goes back for a restart
+  // If replicas take steps of their own, a row is that of one replica, whose rate is not the run's.
   for (const StepFigures& step : rows.steps) summaries.emplace(step.step, scalars(step, "step/", run.steps_together()));
   for (const EpochFigures& epoch : rows.epochs) summaries.emplace(epoch.step, scalars(epoch, "epoch/"));
   for (const auto* tests : {&rows.tests, &rows.snapshots})

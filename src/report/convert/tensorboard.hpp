@@ -1,7 +1,7 @@
-// Records of a run as event files of TensorBoard.
+// Writes the records of a run as event files of TensorBoard.
 //
-// An event file is a row of TFRecords (length, masked CRC-32C of the length, data, masked CRC-32C of the data), each a
-// protobuf message tensorflow.Event with one Summary of scalars (tensorflow/core/util/event.proto,
+// An event file is a sequence of TFRecords (length, masked CRC-32C of the length, data, masked CRC-32C of the data).
+// Each holds a protobuf message tensorflow.Event with one Summary of scalars (tensorflow/core/util/event.proto,
 // tensorflow/core/framework/summary.proto, tensorflow/core/lib/io/record_writer.cc).
 #pragma once
 
@@ -15,13 +15,14 @@
 
 namespace echelon::inline report {
 
-// The rows of an attempt: tags "step/loss", .. (known numbers of a step; rates where ranks step together), "time/..",
-// (seconds of its parts), "epoch/train_loss", "epoch/test_accuracy", "test/test_loss", .., "run/samples_per_s"; the
-// horizontal axis is the step, the wall time that of provenance with the times of the steps added (0 where unknown).
+// Converts the rows of an attempt. Tags: "step/loss", .. (known numbers of a step; rates if ranks step together),
+// "time/..", (seconds of its parts), "epoch/train_loss", "epoch/test_accuracy", "test/test_loss", ..,
+// "run/samples_per_s". The horizontal axis is the step. The wall time is that of provenance plus the times of the steps
+// (0 where unknown).
 std::string tensorboard_events(const RunRecord& run, const MetricsRows& rows);
 
-// Writes <folder>/<name>/<run>/<attempt>/events.out.tfevents.<start>.echelon for every attempt with metrics.jsonl,
-// whole or not at all, and returns the paths. Throws EnvironmentError, DataError as read_metrics.
+// Writes <folder>/<name>/<run>/<attempt>/events.out.tfevents.<start>.echelon for every attempt that has metrics.jsonl,
+// each file whole or not at all, and returns the paths. Throws EnvironmentError, and DataError as read_metrics does.
 std::vector<std::string> write_tensorboard(const std::vector<RunRecord>& runs, const std::string& folder);
 
 }  // namespace echelon::inline report

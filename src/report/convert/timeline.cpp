@@ -6,7 +6,7 @@
 namespace echelon::inline report {
 namespace {
 
-// Of "2026-01-31T12:34:56Z"; 0 of other text.
+// Seconds since 1970 of "2026-01-31T12:34:56Z"; 0 for other text.
 double seconds_of(const std::string& utc) {
   std::tm parts{};
   return strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts) == nullptr ? 0 : static_cast<double>(timegm(&parts));

@@ -1,4 +1,4 @@
-// When things happened in an attempt, from the time it was started and the times of its steps.
+// Wall-clock times within an attempt, computed from its start time and the times of its steps.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@ namespace echelon::inline report {
 class Timeline {
  public:
   Timeline(const RunRecord& run, const MetricsRows& rows);
-  double start_s() const { return start_s_; }  // of the process, since 1970, UTC; 0: not known
+  double start_s() const { return start_s_; }  // start of the process, seconds since 1970 UTC; 0: not known
   double first_step_s() const { return first_s_; }
-  double at_step(std::int64_t step) const;  // its end; between recorded steps that of the one before
+  double at_step(std::int64_t step) const;  // end of the step; between recorded steps, end of the one before
   double end_s() const;
 
  private:

@@ -16,9 +16,9 @@ namespace {
 
 constexpr int kExactPairs = 20;
 constexpr std::uint64_t kDraws = 100'000;
-constexpr std::size_t kExactRanks = 50;  // a side
+constexpr std::size_t kExactRanks = 50;  // per side
 
-// Of the interval's ends: a study asks for a few sizes again and again, and a quantile takes 100 incomplete betas.
+// Quantile for an interval's ends, cached: a study asks for few sizes many times, and each takes 100 incomplete betas.
 double interval_quantile(int freedom) {
   thread_local std::map<int, double> known;
   const auto [at, fresh] = known.try_emplace(freedom, 0.0);
@@ -26,7 +26,7 @@ double interval_quantile(int freedom) {
   return at->second;
 }
 
-// Sums of equal patterns differ by rounding alone.
+// Sums of equal patterns differ only by rounding.
 double enough(double sum, double scale) { return sum - 1e-9 * scale; }
 
 double exact_flips(const std::vector<double>& d, double seen) {
@@ -35,7 +35,7 @@ double exact_flips(const std::vector<double>& d, double seen) {
   std::vector<double> sign(d.size(), 1);
   std::uint64_t hits = 0;
   const std::uint64_t patterns = std::uint64_t{1} << n;
-  for (std::uint64_t i = 1; i <= patterns; ++i) {  // in Gray's order: one sign changes from pattern to pattern
+  for (std::uint64_t i = 1; i <= patterns; ++i) {  // Gray code order: patterns differ in one sign
     hits += sum >= seen ? 1 : 0;
     if (i == patterns) break;
     const auto k = static_cast<std::size_t>(__builtin_ctzll(i));

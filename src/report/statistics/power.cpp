@@ -12,8 +12,8 @@ double normal_below(double z) { return std::erfc(-z / std::sqrt(2)) / 2; }
 
 }  // namespace
 
-// P(T > t) with T = (Z + shift) / (S / sd), where the spread S^2 / sd^2 is chi square over its freedom. By the midpoint
-// rule over s = S / sd, whose density is 2 (f/2)^(f/2) / Gamma(f/2) s^(f-1) exp(-f s^2 / 2).
+// P(T > t) for T = (Z + shift) / (S / sd), where S^2 / sd^2 is chi square over its degrees of freedom f. Midpoint rule
+// over s = S / sd, whose density is 2 (f/2)^(f/2) / Gamma(f/2) s^(f-1) exp(-f s^2 / 2).
 double power_of(double effect, double sd, int n, double level) {
   if (!(sd > 0)) return effect > 0 ? 1 : 0;
   const double freedom = n - 1, shift = effect / sd * std::sqrt(static_cast<double>(n));

@@ -16,7 +16,7 @@
 namespace echelon::inline report {
 namespace {
 
-constexpr int kLinesOfALane = 1000;  // numbers of threads of one lane
+constexpr int kLinesOfALane = 1000;  // thread ids per lane
 
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -1,15 +1,16 @@
-// Spans as a file that Perfetto (ui.perfetto.dev) and chrome://tracing open: the JSON object form of the Trace Event
-// Format (Google, "Trace Event Format", 2016). A process is a rank, a thread one of its lanes:
+// Writes spans as a file that Perfetto (ui.perfetto.dev) and chrome://tracing open: the JSON object form of the Trace
+// Event Format (Google, "Trace Event Format", 2016). A process stands for a rank, a thread for one of its lanes:
 //
-//   compute       the compute thread: steps, in them data, forward and backward with their layers, waits, the
-//   optimiser,
-//                 meetings, hooks
-//   engine        what the thread that drives messages computes: codecs, sums, a server's updates
-//   exchange      a bucket from its first message to its last, with bytes and what of it was exposed
-//   sends, receives   messages under way, by peer
+//   compute       the compute thread: steps, and in them data, forward and backward with their layers, waits, the
+//                 optimiser, meetings, hooks
+//   device        the device's steps by its own clock, if it runs behind the host
+//   engine        computation on the thread that drives messages: codecs, sums, updates of a server
+//   helpers       computation of collectives on helper threads
+//   exchange      a bucket from its first message to its last, with its bytes and its exposed time
+//   sends, receives   messages in flight, by peer
 //
-// Spans of one thread lie one after another or one within another; lanes whose spans overlap take several threads
-// ("sends 2"). Times are microseconds since `origin_s`, with three decimals.
+// Spans of one thread follow one another or are nested. Lanes whose spans overlap take several threads ("sends 2").
+// Times are microseconds since `origin_s`, with three decimals.
 #pragma once
 
 #include <cstdio>
@@ -21,13 +22,13 @@ namespace echelon::inline report {
 
 class ChromeTrace {
  public:
-  // Writes beside `path` until `close`. EnvironmentError where that cannot be.
+  // Writes to a temporary file beside `path` until `close`. Throws EnvironmentError if it cannot be written.
   ChromeTrace(const std::string& path, double origin_s);
   ~ChromeTrace();
   ChromeTrace(const ChromeTrace&) = delete;
 
   void add(const RankTrace& rank);
-  // The file appears. `facts`, JSON, becomes "otherData".
+  // Renames the file to `path`. `facts`, JSON, becomes "otherData".
   void close(const std::string& facts);
 
  private:

@@ -32,7 +32,7 @@ bool is_there(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-// Until all parts are there but those of lost ranks.
+// Waits until the parts of all ranks that are not lost are there.
 void wait_for_parts(const std::string& attempt, const BrokenRun& run) {
   const double until_s = now_s() + run.patience_s;
   for (std::size_t rank = 0; rank < run.hosts.size(); ++rank) {
@@ -45,7 +45,7 @@ struct Window {
   double begin_s = std::numeric_limits<double>::infinity(), end_s = -begin_s;
 };
 
-// From the first span of a rank that does steps to the last one: the step in which the run broke counts too.
+// From the first to the last span of ranks that do steps, so that the step in which the run broke counts too.
 Window window_of(const std::vector<RankTrace>& ranks) {
   Window of_steps, of_all;
   const auto add = [](Window& window, const Span& span) {

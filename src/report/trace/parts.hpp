@@ -1,10 +1,10 @@
-// The trace of a run that ends by an error. No meeting comes any more at which spans could be gathered, so every rank
-// that is left writes its own into the attempt's folder, and one of them makes trace.json and trace.txt of those that
-// are there:
+// The trace of a run that ends with an error. There is no further meeting at which spans could be gathered, so every
+// surviving rank writes its own part into the attempt's folder, and one of them makes trace.json and trace.txt from the
+// parts that are there:
 //
-//   trace-0003.part    RankTrace::pack, its times on rank 0's clock; removed once it is in the trace
+//   trace-0003.part    RankTrace::pack, with times on rank 0's clock; removed once it is in the trace
 //
-// Files are all that is used: the ranks of a run that breaks may not be able to send each other anything.
+// Only files are used, because the ranks of a failing run may be unable to exchange messages.
 #pragma once
 
 #include <string>
@@ -15,19 +15,20 @@
 namespace echelon::inline report {
 
 struct BrokenRun {
-  std::string steps;               // of the trace: "10..20"
-  std::string why;                 // the run ended
-  std::vector<std::string> hosts;  // by rank
+  std::string steps;               // steps of the trace: "10..20"
+  std::string why;                 // why the run ended
+  std::vector<std::string> hosts;  // one per rank
   std::vector<int> lost;           // ranks that are known to be gone
-  double patience_s = 2;           // for parts of the others
+  double patience_s = 2;           // how long to wait for the parts of other ranks
 };
 
-// Throws EnvironmentError where it cannot be written.
+// Throws EnvironmentError if the part cannot be written.
 void write_trace_part(const std::string& attempt, const RankTrace& rank);
-// Until that part was taken into the trace, at most so long: a rank that leaves first may take the others with it.
+// Waits, for at most `patience_s`, until the rank's part has been taken into the trace. A rank that exits earlier may
+// take the others down with it.
 void wait_for_join(const std::string& attempt, int rank, double patience_s);
-// One thread of one process, blocking for up to patience_s. Returns a line for the log; "" where nothing was recorded,
-// and there are no files then. Throws EnvironmentError, DataError.
+// For one thread of one process; blocks for up to run.patience_s. Returns a line for the log, or "" if nothing was
+// recorded; then no files are written. Throws EnvironmentError, DataError.
 std::string join_trace_parts(const std::string& attempt, const BrokenRun& run);
 
 }  // namespace echelon::inline report

@@ -14,7 +14,7 @@ namespace {
 struct Packed {
   double begin_s, end_s;
   std::int64_t step, bytes;
-  std::int32_t peer, index, name;  // name: -1 for that of its kind
+  std::int32_t peer, index, name;  // name: -1 for the name of its kind
   SpanKind kind;
   SpanLane lane;
   std::uint8_t zeros[2];

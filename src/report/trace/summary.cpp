@@ -11,11 +11,11 @@
 namespace echelon::inline report {
 namespace {
 
-constexpr std::size_t kMostRows = 64;  // of the table of ranks in the log; trace.txt has all
+constexpr std::size_t kMostRows = 64;  // rows of the table of ranks in the log; trace.txt has all of them
 
 std::size_t index(TracePart part) { return static_cast<std::size_t>(part); }
 
-// `outer`: of the span around it.
+// `outer`: part of the enclosing span.
 TracePart part_of(SpanKind kind, TracePart outer) {
   if (outer == TracePart::hooks || outer == TracePart::meeting) return outer;
   switch (kind) {
@@ -74,7 +74,7 @@ std::string ranks_table(const std::vector<TraceTimes>& ranks, std::size_t most) 
   return out.text();
 }
 
-// Of every step: how long it took, and whom the others waited for.
+// For each step, how long it took and which rank the others waited for.
 std::string steps_table(const std::vector<TraceTimes>& ranks) {
   struct Row {
     double longest_s = 0, most_s = 0, least_s = 1e300, exposed_s = 0;

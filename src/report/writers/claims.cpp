@@ -28,7 +28,7 @@ const std::string& instrument_of(const Claim& claim) {
   return kInstruments[static_cast<std::size_t>(claim.instrument)];
 }
 
-// The test that decides a claim: of those with its word (of several words, the first that is not confirmed).
+// The test that decides a claim: the first with the claim's word; if words differ, the first that is not confirmed.
 const TestVerdict* decisive(const ClaimVerdict& verdict) {
   const auto first = [&](auto wanted) {
     const auto at = std::find_if(verdict.tests.begin(), verdict.tests.end(),
@@ -44,13 +44,13 @@ std::string effect_text(const ClaimEffect& effect) {
   return std::isnan(effect.expected) ? measured : fmt::format("{} of {}", measured, number_text(effect.expected));
 }
 
-// Of the effect, in percent of a ratio: +-0 % of an exact one.
+// The interval of the effect, in percent for a ratio; +-0 % for an exact one.
 std::string interval_text(const ClaimEffect& effect) {
   if (std::isinf(effect.low) || std::isinf(effect.high)) return "not known";
   return fmt::format("{:.3g} to {:.3g}", effect.low, effect.high);
 }
 
-// Adjusted by all tests with noise on the page.
+// P-values adjusted over all tests with noise on the page.
 std::map<const ClaimEffect*, double> adjusted(const std::vector<JudgedClaim>& claims) {
   std::vector<const ClaimEffect*> effects;
   std::vector<double> p;
@@ -94,7 +94,7 @@ Table rows_of(const std::vector<JudgedClaim>& claims) {
   return table;
 }
 
-// A paragraph, or an item of a list, of pages.
+// Wraps a paragraph or a list item of a page.
 std::string folded(const std::string& text, const std::string& first = "", const std::string& others = "") {
   constexpr std::size_t kColumns = 120;
   return folded_text(escaped_for_markdown(text), kColumns, first, others);

@@ -1,5 +1,5 @@
-// The page of `echelon report --claims`: one row a claim, the tests behind it, a forest plot. Made from the records
-// alone, so that equal records give equal bytes.
+// The page of `echelon report --claims`: one row per claim, the tests behind it, and a forest plot. It is made from the
+// records alone, so that equal records give equal bytes.
 #pragma once
 
 #include <string>
@@ -17,15 +17,15 @@ struct JudgedClaim {
 
 std::vector<JudgedClaim> judge_claims(const std::vector<ClaimRecord>& records);
 
-// "5 claims: 4 confirmed, 1 refuted": the words that occur.
+// "5 claims: 4 confirmed, 1 refuted": only the words that occur.
 std::string claims_headline(const std::vector<JudgedClaim>& claims);
 std::string claims_text(const std::vector<JudgedClaim>& claims);  // for a terminal
-// `plot`: path of the forest plot beside the page.
+// `plot`: path of the forest plot, relative to the page.
 std::string claims_markdown(const std::vector<JudgedClaim>& claims, const std::string& plot);
-// Effects of every claim with their intervals on one axis, in units of the claim's least effect of interest.
+// Draws every claim's effects and intervals on one axis, in units of the claim's smallest effect of interest.
 std::string forest_svg(const std::vector<JudgedClaim>& claims);
 
-// Writes <folder>/<name>.md, .svg; returns the paths.
+// Writes <folder>/<name>.md and .svg and returns the paths.
 std::vector<std::string> write_claims(const std::vector<JudgedClaim>& claims, const std::string& folder,
                                       const std::string& name);
 

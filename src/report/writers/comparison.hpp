@@ -1,4 +1,4 @@
-// A comparison as text and as files. Pure functions.
+// Writes a comparison as text and as files. Pure functions.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace echelon::inline report {
 
-// A table for each experiment, notes, and a sentence for each figure that is worse.
+// Returns a table per experiment, notes, and a sentence per figure that got worse.
 std::string comparison_text(const Comparison& comparison);
 
 // {"format": "echelon-comparison", "version": 1, "worse": 1, "better": 0, "significance": .., "tolerance": {group: ..},
@@ -15,8 +15,8 @@ std::string comparison_text(const Comparison& comparison);
 // "change", "low", "high", "p", "verdict", "note"}]}], "notes": [..]}; unknown numbers are null.
 std::string comparison_json(const Comparison& comparison);
 
-// JUnit XML as GitLab, GitHub actions and Jenkins read it: a test suite for each experiment, a test case for each
-// figure; worse is a failure, unknown is skipped. Characters that XML 1.0 forbids are written as "?".
+// Returns JUnit XML as GitLab, GitHub Actions and Jenkins read it: one test suite per experiment, one test case per
+// figure. Worse is a failure, unknown is skipped. Characters that XML 1.0 forbids are written as "?".
 std::string comparison_junit(const Comparison& comparison);
 
 // "samples_per_s is 5.1 % lower: 35,120 before, 33,400 now (99 % interval -5.9 to -4.3 %, p = 1e-09; tolerance 3 %)"

@@ -8,7 +8,7 @@
 namespace echelon::inline report {
 namespace {
 
-// Text of an attribute.
+// The text as a quoted attribute.
 std::string quoted(const std::string& text) { return "\"" + escaped_for_markup(text) + "\""; }
 
 }  // namespace

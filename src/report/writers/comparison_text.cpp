@@ -27,7 +27,7 @@ std::string value_text(const ComparedFigure& figure, double value) {
   return count_text(static_cast<std::int64_t>(value)) + (figure.unit == "bytes" ? " B" : "");
 }
 
-// With its sign, but for the unit.
+// The change with its sign, without the unit.
 std::string plain_percent(double change) {
   if (change != 0 && std::fabs(change) < 5e-5) return fmt::format("{:+.1e}", 100 * change);
   return fmt::format("{:+.2f}", 100 * change);
@@ -47,7 +47,7 @@ std::string interval_text(const ComparedFigure& figure) {
   return fmt::format("{} to {}", plain_percent(figure.low), plain_percent(figure.high));
 }
 
-// A change for the worse that exceeds the tolerance would not be seen.
+// Whether the interval still includes a change for the worse beyond the tolerance.
 bool hides_worse(const ComparedFigure& figure, const CompareSettings& settings) {
   const bool falls = figure.group == FigureGroup::throughput || figure.group == FigureGroup::accuracy;
   return (falls ? -figure.low : figure.high) > tolerance_of(figure, settings);
@@ -68,7 +68,7 @@ std::string level_text(const CompareSettings& settings) {
   return fmt::format("{:g} %", 100 * (1 - settings.significance));
 }
 
-// With the columns of the test where there was one.
+// Includes the columns of the test if there was one.
 Table table_of(const ComparedRuns& runs, const CompareSettings& settings) {
   const bool tested = std::any_of(runs.figures.begin(), runs.figures.end(),
                                   [](const ComparedFigure& figure) { return !std::isnan(figure.p); });

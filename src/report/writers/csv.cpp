@@ -1,4 +1,4 @@
-// One line a row of a study, numbers unrounded, for spreadsheets and plots.
+// One line per row of a study, numbers unrounded, for spreadsheets and plots.
 #include <fmt/format.h>
 
 #include <cmath>

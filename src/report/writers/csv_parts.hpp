@@ -1,4 +1,4 @@
-// What the CSV files of reports have in common.
+// Shared by the writers of CSV reports.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace echelon::inline report {
 
-std::string number_cell(double value);  // ten significant digits; "" where it is unknown or infinite
-// Heading and cell of each figure of the row that is a single value, in the order of the list of figures; of lists the
-// largest.
+std::string number_cell(double value);  // ten significant digits; "" if unknown or infinite
+// Returns heading and cell of each single-valued figure of the row, in the order of the list of figures; for lists the
+// largest entry.
 std::vector<std::pair<std::string, std::string>> row_cells(const ScalingRow& row);
 
 }  // namespace echelon::inline report

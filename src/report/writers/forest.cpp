@@ -1,4 +1,4 @@
-// The forest plot of claims.hpp: a line a claim, its effect and interval on one axis.
+// The forest plot of claims.hpp: one line per claim, with its effect and interval on a common axis.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +11,9 @@ namespace echelon::inline report {
 namespace {
 
 constexpr double kRow = 26, kTop = 64, kLeft = 430, kWide = 480, kRight = 120;  // pixels
-constexpr double kMost = 6;  // units of the least effect of interest that the axis reaches on each side
+constexpr double kMost = 6;  // reach of the axis to each side, in units of the smallest effect of interest
 
-// Of Okabe and Ito, distinct to the colour-blind.
+// Colours of Okabe and Ito, distinct to the colour-blind.
 const char* colour_of(ClaimWord word) {
   switch (word) {
     case ClaimWord::confirmed: return "#0072b2";
@@ -29,7 +29,7 @@ double x_of(double units) { return kLeft + kWide * (std::clamp(units, -kMost, kM
 std::string shortened(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text;
   std::size_t end = most;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // whole UTF-8 characters
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // keep UTF-8 characters whole
   return text.substr(0, end) + "..";
 }
 
@@ -48,7 +48,7 @@ std::string drawn(const Line& line, double y) {
   if (line.effect == nullptr) return out;
   const double unit = claim.margin > 0 ? claim.margin : 1;
   const ClaimEffect& e = *line.effect;
-  // Where the claim names a value, effects are shown beside it.
+  // If the claim names a value, effects are shown next to it.
   const bool named = std::isfinite(e.region_low) && std::isfinite(e.region_high);
   const double centre = named ? (e.region_low + e.region_high) / 2 : 0;
   const auto units = [&](double effect) { return (effect - centre) / unit; };

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostTexts = 16;
 constexpr int kMargin = 110, kAbove = 80;
 
-// From a dark to a light blue, at `part` in [0, 1]; readable in grey.
+// A colour between dark and light blue, at `part` in [0, 1]; readable in grey.
 std::string colour(double part) {
   const auto mix = [&](int dark, int light) { return static_cast<int>(std::lround(dark + part * (light - dark))); };
   return fmt::format("#{:02x}{:02x}{:02x}", mix(8, 222), mix(48, 235), mix(107, 247));
@@ -57,7 +57,7 @@ class Drawing {
                        escaped_for_markup(text));
   }
 
-  // Large matrices have labels at intervals, so that they do not overlap.
+  // Large matrices are labelled at intervals, so that the labels do not overlap.
   std::string headings(std::size_t i) const {
     if (i % static_cast<std::size_t>(1 + 14 / cell_) != 0) return {};
     const int middle = static_cast<int>(i) * cell_ + cell_ / 2;
@@ -97,7 +97,7 @@ class Drawing {
   const HeatMap& map_;
   std::size_t n_;
   bool any_ = false;
-  std::size_t least_ = 0, most_ = 0;  // of the values
+  std::size_t least_ = 0, most_ = 0;  // indices of the smallest and largest value
   int cell_ = 3;
 };
 

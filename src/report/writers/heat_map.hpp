@@ -1,4 +1,4 @@
-// A square matrix as a figure.
+// Draws a square matrix as a heat map.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@ namespace echelon::inline report {
 
 struct HeatMap {
   std::string title, rows, columns;  // headings: "from", "to"
-  std::vector<std::string> labels;   // of rows and columns
+  std::vector<std::string> labels;   // labels of both rows and columns
   std::vector<double> values;        // [row * labels + column], > 0; NaN: left blank; 0: crossed out
-  std::vector<std::string> texts;    // of cells, shown for up to 16 labels and on pointing at a cell
+  std::vector<std::string> texts;    // texts of the cells, shown for up to 16 labels and when the pointer is on a cell
 };
 
-// An SVG file of its own, for light and dark pages and for print: the darker the cell, the smaller the value, on a
-// logarithmic scale from the smallest to the largest. The smallest and the largest value are in the legend.
+// Returns a standalone SVG file for light and dark pages and for print. The darker the cell, the smaller its value, on
+// a logarithmic scale from the smallest value to the largest; the legend shows both.
 std::string heat_map_svg(const HeatMap& map);
 
 }  // namespace echelon::inline report

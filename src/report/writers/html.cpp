@@ -28,7 +28,7 @@ std::string details_html(const std::string& summary, const std::string& content)
   return fmt::format("<details><summary>{}</summary>\n{}</details>\n", shown(summary), content);
 }
 
-// Scrolls inside its own box; the first column stays. `chosen`: a row that stands out.
+// A table that scrolls inside its own box while the first column stays. `chosen`: the highlighted row.
 std::string table_html(const Table& table, std::ptrdiff_t chosen = -1) {
   const std::vector<bool> right = table.right_set();
   const auto mark = [&](std::size_t column) { return right[column] ? " class=\"r\"" : ""; };
@@ -60,7 +60,7 @@ std::string answer_html(const StudyVerdict& verdict) {
   return out + "</section>\n";
 }
 
-// Cards on a phone, so each cell says there what it is.
+// On a phone the rows are cards, so each cell carries its heading.
 std::string wants_html(const Evidence& evidence, const StudyVerdict& verdict) {
   const Table table = wants_table(evidence, verdict);
   if (table.empty()) return {};
@@ -69,7 +69,7 @@ std::string wants_html(const Evidence& evidence, const StudyVerdict& verdict) {
   out += "</tr></thead><tbody>\n";
   for (const std::vector<std::string>& row : table.rows()) {
     out += fmt::format("<tr><th scope=\"row\">{}</th>", shown(row[0]));
-    if (verdict.rows[static_cast<std::size_t>(&row - table.rows().data())].setting < 0) {  // the reason
+    if (verdict.rows[static_cast<std::size_t>(&row - table.rows().data())].setting < 0) {  // the row gives the reason
       out += fmt::format("<td class=\"open\" colspan=\"{}\">{}</td></tr>\n", row.size() - 1, shown(row[1]));
       continue;
     }
@@ -182,7 +182,7 @@ std::string tables_html(const Evidence& evidence, const StudyVerdict& verdict) {
   return out;
 }
 
-// The folders of the runs, which may be hundreds, closed and left out in print.
+// Lists the folders of the runs, possibly hundreds, collapsed on the page and left out in print.
 std::string origin_html(const std::vector<std::string>& origin) {
   const std::string runs = std::string(kOriginRuns) + ": ";
   std::vector<std::string> lines, folders;
@@ -200,7 +200,7 @@ std::string origin_html(const std::vector<std::string>& origin) {
          (folders.empty() ? "" : details_html("Folders of the runs", list_html(folders))) + "</footer>\n";
 }
 
-// The frame with its {{..}} filled in, once each: what is filled in is not looked at again.
+// Fills in the {{..}} of the frame in one pass: inserted text is not searched again.
 std::string framed(const std::vector<std::pair<std::string, std::string>>& parts) {
   std::string frame = kPageFrame, out;
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// A study as one self-contained HTML file: the answer first, then figures and tables; light, dark, phone and print.
+// A study as one self-contained HTML file: answer first, then figures and tables; for light, dark, phone and print.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace echelon::inline report {
 
-// `origin`: lines on builds, hosts, devices, commands and dates (origin_lines).
+// `origin`: lines about builds, hosts, devices, commands and dates (origin_lines).
 std::string study_html(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source,
                        const std::vector<std::string>& origin);
 

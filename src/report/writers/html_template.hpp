@@ -1,4 +1,4 @@
-// The page of a study as a person sees it: style, script and frame. html.cpp fills the {{..}} in.
+// The template of a study's HTML page: style, script and frame. html.cpp fills in the {{..}}.
 #pragma once
 
 namespace echelon::inline report {
@@ -121,7 +121,7 @@ summary { cursor: pointer; } details { font-size: .86rem; margin: .8rem 0; }
 </style>
 )";
 
-// Without it everything is there: tables in the order of the study, values of points as titles.
+// The page is complete without the script: tables keep the study's order, and points show their values as titles.
 inline constexpr const char* kPageScript = R"(<script>
 for (const figure of document.querySelectorAll("figure.plot")) {
   const svg = figure.querySelector("svg"), tip = document.createElement("div");

@@ -13,7 +13,7 @@
 namespace echelon::inline report {
 namespace {
 
-// After Okabe and Ito (2008) where they are readable on white and on black.
+// Okabe and Ito (2008), where readable on white and on black.
 constexpr std::array<const char*, kPlotColours> kColours = {"#0072b2", "#e08e00", "#009e73", "#cc79a7", "#56b4e9",
                                                             "#d55e00", "#8a8f98", "#8f6fd1", "#a89a00", "#8a6242",
                                                             "#e0507a", "#5f8a3c", "#4fb3b3"};
@@ -21,11 +21,11 @@ constexpr std::array<const char*, kPlotColours> kColours = {"#0072b2", "#e08e00"
 constexpr double kWidth = 560, kHeight = 300;
 constexpr double kLeft = 52, kRight = 14, kTop = 24, kBottom = 40;  // around the axes
 
-// One axis: its range, and where on the page a value stands.
+// One axis: its range, and the position of a value on the page.
 struct Axis {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
   bool log2 = false;
-  double from = 0, to = 1;  // on the page
+  double from = 0, to = 1;  // pixels on the page
 
   void take(double value) {
     if (!std::isfinite(value) || (log2 && !(value > 0))) return;
@@ -37,15 +37,15 @@ struct Axis {
   }
   bool holds(double value) const { return std::isfinite(value) && (!log2 || value > 0); }
 
-  // A little wider than what it holds; never of no width.
+  // Makes the axis a little wider than its values, and never of zero width.
   void widen(double part) {
     const double bottom = scaled(low), top = scaled(high), more = top > bottom ? part * (top - bottom) : 0.5;
-    const bool from_zero = !log2 && low >= 0 && low <= 0.25 * high;  // an axis that begins near 0 begins there
+    const bool from_zero = !log2 && low >= 0 && low <= 0.25 * high;  // an axis that starts near 0 is made to start at 0
     low = log2 ? std::exp2(bottom - more) : from_zero ? 0 : bottom - more;
     high = log2 ? std::exp2(top + more) : top + more;
   }
 
-  // Of 1, 2 or 5 times a power of ten apart, five or so; powers of two.
+  // Ticks 1, 2 or 5 times a power of ten apart, about five of them; powers of two on a log2 axis.
   std::vector<double> ticks() const {
     std::vector<double> all;
     if (log2) {
@@ -122,7 +122,7 @@ std::string line_svg(const LinePlot& plot, std::size_t index, const Axis& x, con
   return out + points + "</g>\n";
 }
 
-// What stands inside of <svg>; "" where there is no point.
+// The content of <svg>; "" if there is no point.
 std::string body(const LinePlot& plot) {
   Axis x{.log2 = plot.log2_x, .from = kLeft, .to = kWidth - kRight};
   Axis y{.log2 = plot.log2_y, .from = kHeight - kBottom, .to = kTop};

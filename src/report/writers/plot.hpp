@@ -1,5 +1,5 @@
-// Curves as SVG, by hand: axes and text in the colour of the page around them (currentColor), so that one figure is
-// readable in light, dark and print. Each point tells its values where the pointer rests on it.
+// Writes curves as SVG without a library. Axes and text use the colour of the page around them (currentColor), so that
+// a figure is readable in light, dark and print. Each point shows its values when the pointer rests on it.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace echelon::inline report {
 
-constexpr std::size_t kPlotColours = 13;  // lines and parts beyond repeat the first ones
+constexpr std::size_t kPlotColours = 13;  // further lines and parts reuse the colours from the first
 
 struct PlotPoint {
   double x = 0, y = 0, low = 0, high = 0;  // low = high = y: no band
@@ -17,7 +17,7 @@ struct PlotPoint {
 struct PlotLine {
   std::string name;
   std::vector<PlotPoint> points;
-  std::optional<std::size_t> colour = {};  // index of the palette, modulo kPlotColours; else the line's place
+  std::optional<std::size_t> colour = {};  // palette index, modulo kPlotColours; default: the line's position
   bool dashed = false;
 };
 struct LinePlot {
@@ -28,14 +28,14 @@ struct LinePlot {
   bool diagonal = false;  // y = x, as "ideal"
 };
 
-// Distinguishable on white and on black, also without red or green.
+// Colours are distinguishable on white and on black, also without red or green.
 const char* plot_colour(std::size_t index);
-// The line's index in the palette.
+// Returns the line's index in the palette.
 std::size_t colour_of(const LinePlot& plot, std::size_t line);
 
-// Axes, bands and lines; line i is the group with data-line="i". "" where there is nothing to draw.
+// Draws axes, bands and lines; line i is the group with data-line="i". Returns "" if there is nothing to draw.
 std::string curves_svg(const LinePlot& plot);
-// The same as a file of its own, with title and legend, for light and dark pages.
+// The same as a standalone file with title and legend, for light and dark pages.
 std::string svg_file(const LinePlot& plot);
 
 }  // namespace echelon::inline report

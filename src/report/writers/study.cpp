@@ -18,10 +18,10 @@ std::string range_text(const Spread& spread, const std::function<std::string(dou
   return fmt::format("{} ({} to {})", text(spread.median), text(spread.low), text(spread.high));
 }
 
-// With one decimal, of a value in percent; no "-0.0".
+// A percentage with one decimal, never "-0.0".
 std::string tenths(double percent) { return fmt::format("{:.1f}", std::fabs(percent) < 0.05 ? 0.0 : percent); }
 
-// Three significant digits, zeros at the end too.
+// Three significant digits, with trailing zeros.
 std::string amount_text(double amount) { return amount < 1 ? fmt::format("{:#.3g}", amount) : rate_text(amount); }
 
 std::string figure_heading(const Evidence& evidence) {
@@ -93,7 +93,7 @@ Table wants_table(const Evidence& evidence, const StudyVerdict& verdict) {
     const bool named = row.setting >= 0;
     std::vector<const Setting*> ties;
     for (const int tie : row.ties) ties.push_back(&evidence.settings[static_cast<std::size_t>(tie)]);
-    // Without a winner the sentence goes on with the reason.
+    // Without a winner, the sentence continues with the reason.
     const std::string reason = row.text.starts_with(row.want + ": ") ? row.text.substr(row.want.size() + 2) : row.text;
     table.row({where + row.want, named ? setting(row.setting) : reason, row.value.empty() ? "-" : row.value,
                gain_cell(row.effect), ties.empty() ? "-" : said(ties)});

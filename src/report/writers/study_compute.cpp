@@ -1,4 +1,4 @@
-// What a rank computes, how far that is from its device's peak, and what memory it takes.
+// How much a rank computes, how that compares with the peak of its device, and how much memory it takes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ bool has_shaped(const Evidence& evidence) {
                      [](const Setting& s) { return !s.row.shaped.empty(); });
 }
 
-// One rank sends nothing. An environment has a network of its own, which the page names beneath its answer.
+// One rank sends nothing. An environment has its own network, which the page names below its answer.
 std::string network_cell(const Evidence& evidence, const Setting& s) {
   if (s.ranks() == 1) return "-";
   const bool named = evidence.environments.size() > 1 && !s.row.shaped.empty();

@@ -12,7 +12,7 @@
 namespace echelon::inline report {
 namespace {
 
-// The row as pairs of heading and cell; each heading once.
+// The row as pairs of heading and cell. Each heading occurs once.
 std::vector<std::pair<std::string, std::string>> setting_cells(const Evidence& evidence, const Setting& s,
                                                                const StudyVerdict& verdict) {
   std::vector<std::pair<std::string, std::string>> cells;

@@ -109,7 +109,7 @@ ordered_json verdict_json(const StudyVerdict& verdict) {
           {"tests", list_json(verdict.tests, test_json)}};
 }
 
-// Steps, samples, .. as lists of one length: less than half the file.
+// Writes steps, samples, .. as lists of equal length, which halves the size of the file.
 ordered_json curve_json(const std::vector<Evaluation>& curve) {
   ordered_json out = ordered_json::object();
   for (const CurveNumber& number : kCurveNumbers) {

@@ -1,4 +1,4 @@
-// The numbers of study.json and study.csv by name: each stands here once, for writing and for reading.
+// The numbers of study.json and study.csv by name. Each is listed once, for writing and for reading.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ inline constexpr std::array<CurveNumber, 5> kCurveNumbers = {{{"step", &Evaluati
                                                               {"test_loss", &Evaluation::test_loss},
                                                               {"test_accuracy", &Evaluation::test_accuracy}}};
 
-// The single numbers that only a setting of a study has.
+// The single numbers that settings have only in a study.
 template <class Add>
 void each_number(const Evidence& evidence, const Setting& s, const Add& add) {
   const RankCompute compute = compute_of(s.row);
@@ -69,7 +69,7 @@ void each_spread(const Setting& s, const Add& add) {
   add("seconds_to_target", s.seconds);
 }
 
-// "micro_batch", "start_up": as keys.
+// The part's name as a key: "micro_batch", "start_up".
 inline std::string key_of(const BudgetPart& part) { return replaced(part.name, "-", "_"); }
 
 }  // namespace echelon::inline report

@@ -22,7 +22,7 @@ std::string line_name(const Evidence& evidence, const Setting& s) {
   return what_of(s) + (evidence.environments.size() > 1 ? fmt::format(" ({})", s.environment) : "");
 }
 
-// One colour a variant in all figures: its place among the variants.
+// The colour of a variant in all figures: its index among the variants.
 std::size_t colour_of(const Evidence& evidence, const Setting& setting) {
   std::vector<std::string> names;
   for (const Setting& s : evidence.settings)
@@ -31,7 +31,7 @@ std::size_t colour_of(const Evidence& evidence, const Setting& setting) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), line_name(evidence, setting)) - names.begin());
 }
 
-// Those with curves: the largest size and the best single worker.
+// The settings whose curves are shown: the largest size and the best single worker.
 std::vector<const Setting*> settings_of_curves(const Evidence& evidence) {
   std::vector<const Setting*> shown;
   for (const Setting& s : evidence.settings)
@@ -39,13 +39,13 @@ std::vector<const Setting*> settings_of_curves(const Evidence& evidence) {
   return shown;
 }
 
-// A point of the curve of all repetitions: the median of the figure with the least and the greatest.
+// A point of the combined curve of all repetitions: median of the figure, with the least and the greatest.
 struct CurvePoint {
   double samples = kUnknown, seconds = kUnknown;
   Spread figure;
 };
 
-// Where the first finished repetition was evaluated.
+// The curve at the points where the first finished repetition was evaluated.
 std::vector<CurvePoint> curve_of(const Evidence& evidence, const Setting& s, double Evaluation::*axis) {
   std::vector<CurvePoint> points;
   const auto first =
@@ -81,7 +81,7 @@ GainPlot gain_plot(const Evidence& evidence, const StudyVerdict& verdict) {
                    [](const GainRow& a, const GainRow& b) { return a.effect.value > b.effect.value; });
   if (plot.rows.size() > kMostRows) plot.rows.resize(kMostRows);
   if (plot.rows.empty()) return plot;
-  double low = 1, high = 1;  // an interval of few repetitions may reach far: the axis ends at 4 times the points
+  double low = 1, high = 1;  // intervals of few repetitions may be wide: the axis ends at 4 times the points
   for (const GainRow& row : plot.rows) low = std::fmin(low, row.effect.value), high = std::fmax(high, row.effect.value);
   double wide_low = low, wide_high = high;
   for (const GainRow& row : plot.rows)

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kTerminal = 120, kPage = 118;
 
-// A section of the terminal's text; "" where it has no lines.
+// A section of the terminal's text; "" if it has no lines.
 std::string section(const char* heading, const std::vector<std::string>& lines) {
   std::string out;
   for (const std::string& line : lines) out += folded_text(line, kTerminal, "* ", "  ");

@@ -29,7 +29,7 @@ std::string accuracy_text(const Spread& spread) {
 
 std::string memory_text(double mb) { return or_dash(mb, bytes_text(mb * 1024 * 1024)); }
 
-// True where the study's rows are not all alike.
+// Whether the rows of the study differ in this value.
 template <class Get>
 bool differ(const Study& study, const Get& get) {
   return std::any_of(study.rows.begin(), study.rows.end(),
@@ -51,7 +51,7 @@ std::string ranks_text(const ScalingRow& row) {
                           : counted(row.ranks, "worker") + " + " + counted(row.servers, "server");
 }
 
-// Every table begins with what its rows are, paced and shaped ones marked.
+// The first columns of every table: what the row is, with marks for paced and shaped runs.
 std::vector<Column> identity(const Study& study) {
   std::vector<Column> columns;
   if (study.kind == StudyKind::single) columns.push_back({"run", [](const ScalingRow& row) { return row.name; }});
