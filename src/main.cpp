@@ -1,4 +1,4 @@
-// Exceptions become exit codes here, and nothing else happens.
+// Turns exceptions into exit codes, and does nothing else.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -26,13 +26,13 @@ int fail(int code, const std::string& text) {
 
 int main(int argc, char** argv) {
   try {
-    echelon::hold_signals();  // until the verb has handlers for them, or is known to have none
+    echelon::hold_signals();  // until the verb installs handlers for them, or is known to have none
     echelon::explain_crashes();
     echelon::guard_standard_streams();
     echelon::h5::initialise();
     return echelon::cli::main_of_cli(argc, argv);
   } catch (const std::exception& error) {
-    if (std::ferror(stdout) != 0)  // fmt::print throws where standard output is full
+    if (std::ferror(stdout) != 0)  // fmt::print throws if standard output is full
       if (const auto* system = dynamic_cast<const std::system_error*>(&error))
         return fail(echelon::kExitEnvironment, "standard output cannot be written: " + system->code().message());
     const echelon::Failure failure = echelon::failure_of(error);

@@ -1,4 +1,4 @@
-// What `bench allreduce` measures, between the ranks of an engine: of a launch of its own, or of a cell of a study.
+// The measurement of `bench allreduce` between the ranks of an engine: those of its own launch, or of a study's cell.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ namespace echelon::cli {
 
 struct AllreduceRow {
   std::int64_t bytes = 0;
-  std::string algorithm;  // "" : the library's blocking call
+  std::string algorithm;  // "": the library's blocking call
   double p50_s = 0, p99_s = 0;
-  // Of one sum, over all ranks: counted at the transport; 0 for the library's. Links in the longest chain of dependent
-  // messages where no part is cut into segments, found from the plans; 0: the plans are too long to look.
+  // For one sum, over all ranks, counted at the transport; 0 for the library's call. `steps`: links in the longest
+  // chain of dependent messages, from the plans, with no part cut into segments; 0 if the plans are too long to search.
   double wire_bytes = 0, messages = 0;
   int steps = 0;
 };
 
-// What a link has to carry at least.
+// The bytes that a link has to carry at least.
 inline double bus_bytes(std::int64_t bytes, int ranks) {
   return 2.0 * (ranks - 1) / ranks * static_cast<double>(bytes);
 }
 
-// All ranks; every sum is checked. `world`: whose blocking call is measured too; null: none. `tell`, on rank 0, gets
-// the rows of a size once they are known; `left_out` what was not measured, and why. ConfigError on every rank alike.
+// All ranks; checks every sum. `world`: the library whose blocking call is measured too; null: none. On rank 0 `tell`
+// gets the rows of each size once known; `left_out`: what was not measured, and why. ConfigError on all ranks.
 std::vector<AllreduceRow> measure_allreduce(const BenchAllreduceOptions& options, Engine& engine, MpiWorld* world,
                                             const std::function<void(const std::vector<AllreduceRow>&)>& tell = {},
                                             std::vector<std::string>* left_out = nullptr);

@@ -1,4 +1,4 @@
-// The command line, by CLI11 and in the files args*.cpp alone: finds the verb, fills its options, calls it.
+// The command line, parsed with CLI11, which only the files args*.cpp use. Finds the verb, fills its options, calls it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -22,14 +22,14 @@
 namespace echelon::cli {
 namespace {
 
-// The sub-command of this name, or null.
+// Returns the sub-command of this name, or null.
 CLI::App* sub_of(const CLI::App& app, const std::string& name) {
   for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
     if (sub->check_name(name)) return const_cast<CLI::App*>(sub);
   return nullptr;
 }
 
-// Verbs that only hold others.
+// A verb that only groups other verbs.
 struct Family {
   const char* name;
   const char* help;
@@ -77,7 +77,7 @@ struct Parser {
     throw std::logic_error("a verb of an unknown family: " + name);
   }
 
-  // The deepest App that the words name; an unknown verb is an error with the nearest known one.
+  // Returns the deepest App that the words name. An unknown verb is an error that names the nearest known one.
   CLI::App* choose(std::span<char* const> words) {
     CLI::App* at = &app;
     for (const std::string word : words) {
@@ -95,7 +95,7 @@ struct Parser {
   }
 };
 
-// CLI11's own text, with the nearest flag for one that it does not know.
+// CLI11's own text. For an unknown flag it adds the nearest known one.
 std::string text_of(const CLI::ParseError& error, const CLI::App& at, std::span<char* const> words) {
   std::string verb = at.get_name();
   for (const CLI::App* up = at.get_parent(); up != nullptr; up = up->get_parent()) verb = up->get_name() + " " + verb;
@@ -127,7 +127,7 @@ int main_of_cli(int argc, char** argv) {
   try {
     parser.app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
-    std::ostringstream text;             // std::cout would go past stdout
+    std::ostringstream text;             // std::cout would bypass stdout
     const int code = parser.app.exit(asked, text, text);
     std::fputs(text.str().c_str(), stdout);
     finish_standard_output();
@@ -139,9 +139,9 @@ int main_of_cli(int argc, char** argv) {
   for (const auto& [app, run, takes_signals] : parser.verbs) {
     if (!app->parsed()) continue;
     if (!takes_signals) release_signals();
-    max_isa();  // a name that is none is refused before any work
+    max_isa();  // an invalid name is refused before any work
     const int code = run();
-    // What a verb prints is its result; train keeps its own in files.
+    // The output of a verb is its result; train keeps its result in files.
     if (code == kExitOk && app->get_name() != "train") finish_standard_output();
     return code;
   }

@@ -32,7 +32,7 @@ Run declare_bench_update(CLI::App& app) {
 
 namespace {
 
-// As [network] has them.
+// The same settings as in [network].
 void add_network(CLI::App& app, NetworkConfig& network) {
   auto* rate = app.add_option("--shaped", network.rate,
                               "slow messages down to cards of this rate, 1gbit, as network.rate does for runs");

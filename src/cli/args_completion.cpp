@@ -1,5 +1,5 @@
-// echelon completion: a script for bash that completes verbs, options, files, the keys of --set and the words that a
-// key may have. Made from the parser and the table of keys, for this build.
+// echelon completion: prints a bash script that completes verbs, options, files, the keys of --set and the words that a
+// key may have. It is generated from the parser and the table of keys of this build.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What the files that declare verbs share (args_verbs.cpp, args_bench.cpp, ..).
+// Shared by the files that declare verbs (args_verbs.cpp, args_bench.cpp, ..).
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ inline void add_sets(CLI::App& app, std::vector<std::string>& sets) {
       ->type_name("KEY=VALUE");
 }
 
-// A number from `low` to `high`; CLI::Range lets NaN pass.
+// Accepts a number from `low` to `high`. CLI::Range would let NaN pass.
 inline CLI::Validator number_in(double low, double high) {
   return CLI::Validator(
       [low, high](const std::string& text) {
@@ -32,7 +32,7 @@ inline CLI::Validator number_in(double low, double high) {
       "NUMBER");
 }
 
-// Each verb's options live as long as its runner.
+// Allocates a verb's options, which live as long as its runner.
 template <class Options>
 std::shared_ptr<Options> held() {
   return std::make_shared<Options>();
@@ -47,7 +47,7 @@ Run declare_predict(CLI::App& app);
 Run declare_eval(CLI::App& app);
 Run declare_export(CLI::App& app);
 
-// Verbs that read runs or foretell them.
+// Verbs that read runs or predict them.
 Run declare_report(CLI::App& app);
 Run declare_compare(CLI::App& app);
 Run declare_plan(CLI::App& app);

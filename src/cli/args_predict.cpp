@@ -20,7 +20,7 @@ CLI::Option* add_inference(CLI::App& app, PredictOptions& o) {
   return data;
 }
 
-// --beam and what belongs to it; returns --beam.
+// Adds --beam and the options that need it; returns --beam.
 CLI::Option* add_beam(CLI::App& app, PredictOptions& o, const char* help) {
   CLI::Option* const beam = app.add_option("--beam", o.beam, help)->check(CLI::Range(1, 1024));
   app.add_option("--length-penalty", o.length_penalty, "of beams: the best log p / length^A; 0: no normalisation")

@@ -1,4 +1,4 @@
-// The options of the verbs that read runs or foretell them: report, compare, plan, sweep micro.
+// The options of the verbs that read runs or predict them: report, compare, plan, sweep micro.
 #include "cli/args_declare.hpp"
 #include "cli/options.hpp"
 

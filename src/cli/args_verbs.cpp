@@ -101,7 +101,7 @@ Run declare_check(CLI::App& app) {
   return [o] { return run_check(*o); };
 }
 
-// What import and synth have in common.
+// Options that import and synth share.
 template <class Options>
 void add_shards(CLI::App& app, Options& o) {
   app.add_option("--out", o.out, "folder to write; must be new or empty")->required();

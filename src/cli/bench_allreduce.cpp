@@ -1,10 +1,10 @@
-// echelon bench allreduce: every algorithm checked, then timed, between the ranks of this launch.
+// echelon bench allreduce: checks every algorithm, then times it, between the ranks of this launch.
 //
-// A plan runs on the engine as in training, driven by the thread that waits for it. A time is the longest of any rank,
-// after a barrier; algorithms take turns in every iteration, so that other load affects all of them. Rows are printed
-// size by size as they come, the smallest size first. Bus bandwidth
-// is 2(k-1)/k G / t: what a link would have to carry at least (nccl-tests' definition), so that it can be set beside
-// the link's rate for every k.
+// A plan runs on the engine as in training, driven by the thread that waits for it. A time is the maximum over
+// ranks, after a barrier; algorithms take turns in every iteration, so that other load affects all of them. Rows
+// are printed size by size as they come, smallest size first. Bus bandwidth is 2(k-1)/k G / t: the rate that a
+// link would have to carry at least (nccl-tests' definition). It can be compared with the link's rate for every
+// k.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,15 +30,15 @@ namespace echelon::cli {
 namespace {
 
 constexpr int kControl = 0, kData = 1;                      // channels
-constexpr std::int64_t kMostNaive = std::int64_t{1} << 30;  // bytes of memory a rank
+constexpr std::int64_t kMostNaive = std::int64_t{1} << 30;  // bytes of memory per rank
 
 struct Settings {
   std::vector<std::string> algorithms;
-  bool all = false;                 // asked for: what does not fit is left out, with a line
+  bool all = false;                 // all were asked for: an algorithm that does not fit is left out, with a line
   std::vector<std::int64_t> sizes;  // bytes
   DType dtype = DType::f32;
   ExchangeConfig exchange;
-  double rate = 0;  // bytes a second; 0: not given
+  double rate = 0;  // bytes per second; 0: not given
 };
 
 Settings settings_of(const BenchAllreduceOptions& options) {
@@ -78,7 +78,7 @@ Settings settings_of(const BenchAllreduceOptions& options) {
 
 using Row = AllreduceRow;
 
-// Takes out what does not fit the ranks; why, a line each.
+// Removes the algorithms that do not fit the ranks; returns one line with the reason for each.
 std::vector<std::string> leave_out(Settings& settings, const Transport& transport) {
   std::vector<std::string> left_out;
   if (!settings.all) return left_out;
@@ -101,7 +101,7 @@ class AllreduceBench {
   AllreduceBench(MpiWorld* world, Engine& engine, const Settings& settings)
       : world_(world), engine_(engine), control_(engine, kControl), settings_(settings) {}
 
-  // One row for each algorithm that runs at this size, the library's blocking call last, where it can be compared.
+  // Returns one row per algorithm that runs at this size, then the library's blocking call if it can be compared.
   std::vector<Row> run(std::int64_t bytes, int warmup, int iterations) {
     begin_size(bytes);
     std::vector<std::vector<double>> times(names_.size());
@@ -131,7 +131,7 @@ class AllreduceBench {
     return rows;
   }
 
-  // Of the sizes so far.
+  // For the sizes so far.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:
@@ -165,7 +165,7 @@ class AllreduceBench {
                    .after = nullptr});
   }
 
-  // Bytes and messages of one sum, over all ranks.
+  // Returns bytes and messages of one sum, over all ranks.
   std::pair<double, double> counted_traffic(std::size_t a) {
     control_.barrier();
     const WireCounters before = engine_.transport().counters();
@@ -177,7 +177,7 @@ class AllreduceBench {
     return {sums[0], sums[1]};
   }
 
-  // Whole numbers whose sum every order gives exactly.
+  // Fills in whole numbers, whose sum is exact in every order.
   template <class T>
   std::size_t wrong_sums(std::size_t a) {
     const auto factor = [](int rank) { return rank % 7 + 1; };
@@ -226,7 +226,7 @@ class AllreduceBench {
   const Settings& settings_;
   std::vector<std::string> names_, left_out_;
   std::vector<std::shared_ptr<const Plan>> plans_;
-  std::vector<std::pair<double, double>> traffic_;  // by name: bytes, messages
+  std::vector<std::pair<double, double>> traffic_;  // [algorithm]: bytes, messages
   std::vector<std::byte> data_;
   std::int64_t elems_ = 0;
 };
@@ -259,7 +259,7 @@ std::vector<std::string> cells(const Row& row, const Row* library, const Setting
   return texts;
 }
 
-// The rows of one size, under headings as wide as those of any size.
+// Prints the rows of one size under headings whose width is the same for every size.
 void print(const std::vector<Row>& rows, const Settings& settings, int ranks, bool with_headings) {
   std::vector<std::string> header = {fmt::format("{:>10}", "size"),
                                      fmt::format("{:16}", "algorithm"),
@@ -330,7 +330,7 @@ int run_bench_allreduce(const BenchAllreduceOptions& options) {
   MpiWorld world;
   try {
     run_in(world, options);
-  } catch (const ConfigError& error) {  // every rank finds the same
+  } catch (const ConfigError& error) {  // all ranks throw the same
     if (world.rank() == 0) std::fprintf(stderr, "echelon: error: %s\n", error.what());
     return error.code();
   } catch (const Error& error) {

@@ -1,5 +1,5 @@
-// echelon bench codec: how fast each codec encodes, decodes and adds on one core, beside copying the same values, and
-// beside reading and writing values and residuals once, which is the least that encoding with error feedback does.
+// echelon bench codec: measures how fast each codec encodes, decodes and adds on one core. Compares it with copying the
+// same values, and with one read and write of values and residuals, the least that encoding with error feedback does.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using Values = std::vector<float>;
 
-// As gradients are: most of them small, some a hundred times larger.
+// Values distributed like gradients: most of them small, some a hundred times larger.
 Values gradients(std::size_t n) {
   const HashRng random(1, "bench codec");
   Values values(n);
@@ -30,7 +30,7 @@ Values gradients(std::size_t n) {
   return values;
 }
 
-// Least seconds of `rounds` calls of body(), each after prepare().
+// Returns the minimum seconds of `rounds` calls of body(), each after prepare().
 template <class Prepare, class Body>
 double least_seconds(int rounds, Prepare&& prepare, Body&& body) {
   double least = INFINITY;
@@ -64,7 +64,7 @@ struct Bench {
     return fmt::format("{:.2f}", static_cast<double>(fresh.size() * sizeof(float)) / seconds / 1e9);
   }
 
-  // Decoded values must equal those that the encoder left in `values`; so must decode_add to zeros.
+  // Checks that decoded values equal those that the encoder left in `values`, and that decode_add to zeros does too.
   void verify(Codec& codec, const std::vector<std::byte>& wire, std::size_t bytes, std::int64_t n) {
     const auto same = [&] { return std::memcmp(into.data(), encoded.data(), encoded.size() * sizeof(float)) == 0; };
     codec.decode(wire.data(), bytes, into.data(), n);
@@ -101,7 +101,7 @@ struct Bench {
     table.row({name, fmt::format("{:.4f}", part), rate(encode_s), rate(decode_s), rate(add_s)});
   }
 
-  // Strategy strom: weights before and after a step, residual; entries added to weights.
+  // Strategy strom: encodes a step from its weights before and after and the residual; adds entries to weights.
   void strom_row(bool entropy) {
     const auto n = static_cast<std::int64_t>(fresh.size());
     StromCoder coder({.entropy = entropy, .tau = options.tau, .density = options.density}, {0, n}, {{0, n}});

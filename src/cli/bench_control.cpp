@@ -1,5 +1,5 @@
-// echelon bench control: what one rank pays for control words, news, beats, agreement, sums of evaluations and plans
-// when a run has k ranks. One process, no launcher: the ranks' machines and plans run on virtual time.
+// echelon bench control: the cost per rank of control words, news, beats, agreement, sums of evaluations and plans in a
+// run with k ranks. One process, no launcher: the ranks' machines and plans run on virtual time.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@
 namespace echelon::cli {
 namespace {
 
-constexpr int kRanksOfHost = 8;  // of `hierarchical`
+constexpr int kRanksOfHost = 8;  // for `hierarchical`
 constexpr int kMostRanks = 1 << 16;
 
 std::string both(const BusiestAndMean& of, const std::function<std::string(double)>& text) {
@@ -45,7 +45,7 @@ Table table_of(const std::vector<ControlCost>& costs) {
   return table;
 }
 
-// Objects of a rank whose tables have an entry for each rank.
+// Sizes of a rank's objects that have an entry for each rank.
 Table tables_by_rank(int ranks) {
   VirtualWorld world(ranks, {});
   Meter engine, part, executor;

@@ -1,4 +1,4 @@
-// echelon bench network: all pairs of ranks measured, faults named, the matrix stored for a planner.
+// echelon bench network: measures all pairs of ranks, names faults, and stores the matrix for a planner.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace echelon::cli {
 namespace {
 
-// What is wrong with the options, "" where nothing is.
+// Returns the error in the options, "" if there is none.
 std::string fault_of(const BenchNetworkOptions& options) {
   if (!(options.seconds > 0 && options.seconds <= 10))
     return fmt::format("--seconds {}: a time above 0 and up to 10", options.seconds);
@@ -32,7 +32,7 @@ std::string fault_of(const BenchNetworkOptions& options) {
   return "";
 }
 
-// Every rank finds the same.
+// Throws on every rank alike.
 void check(const BenchNetworkOptions& options, int ranks) {
   if (ranks < 2)
     throw CommonError(kExitConfig,
@@ -46,7 +46,7 @@ void check(const BenchNetworkOptions& options, int ranks) {
   }
 }
 
-// What the user asked Open MPI for; mpirun passes --mca on by the environment.
+// The Open MPI components that the user asked for; mpirun passes --mca on in the environment.
 std::string components_text() {
   std::string out;
   for (const char* name : {"pml", "btl", "btl_tcp_if_include", "btl_tcp_if_exclude", "mtl"})
@@ -55,7 +55,7 @@ std::string components_text() {
   return out.empty() ? "" : fmt::format("Open MPI was asked for {}\n", out);
 }
 
-// On rank 0. Exit code.
+// Runs on rank 0; returns the exit code.
 int print(AllPairs& all, const BenchNetworkOptions& options) {
   all.links.date = now_utc_text();
   const LinkFaults faults = find_link_faults(all.links, all.silent);
@@ -71,14 +71,14 @@ int print(AllPairs& all, const BenchNetworkOptions& options) {
   return faults.blocked.empty() ? kExitOk : kExitUnmet;
 }
 
-// `limit`: of what comes before links are measured.
+// `limit`: guards the steps before links are measured.
 int run_in(MpiWorld& world, const BenchNetworkOptions& options, std::optional<SetUpLimit>& limit) {
   check(options, world.size());
   const std::unique_ptr<Transport> transport = with_network(world.transport(), options.network);
   limit.reset();
   AllPairs all = measure_all_pairs(*transport, {options.seconds, options.limit_s, interface_here(*transport)});
   const int code = transport->rank() == 0 ? print(all, options) : kExitOk;
-  // A blocked link would hold up the end of MPI too.
+  // A blocked link would hang MPI_Finalize too.
   if (transport->rank() == 0 && !all.complete) MpiWorld::abort(code == kExitOk ? kExitUnmet : code);
   return code;
 }
@@ -89,7 +89,7 @@ int run_bench_network(const BenchNetworkOptions& options) {
   prepare_process();
   std::optional<SetUpLimit> limit;
   MpiWorld world([&](int rank) {
-    // A limit that is refused limits nothing.
+    // Invalid options set no limit.
     if (fault_of(options).empty()) limit.emplace(rank, 2 * options.limit_s);
   });
   return ending_world(world, [&] { return run_in(world, options, limit); });

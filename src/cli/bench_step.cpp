@@ -1,4 +1,4 @@
-// echelon bench step: how long a training step of one rank takes, and where the time goes.
+// echelon bench step: measures how long a training step of one rank takes, and where the time goes.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -21,7 +21,7 @@ double peak_resident_bytes() { return peak_memory_mb() * (1 << 20); }
 
 std::string percent(double part, double whole) { return fmt::format("{:.1f} %", 100 * part / whole); }
 
-// GFLOP/s where an op is arithmetic; moving memory has no rate worth comparing.
+// Whether the op does arithmetic, so that GFLOP/s are meaningful; a rate for moving memory is not worth comparing.
 bool is_arithmetic(const OpSpec& spec) {
   return std::holds_alternative<ConvDims>(spec.dims) || std::holds_alternative<DenseDims>(spec.dims) ||
          std::holds_alternative<RnnDims>(spec.dims);
@@ -32,7 +32,7 @@ std::vector<std::string> rate_cells(double work, double seconds, double peak) {
   return {fmt::format("{:.0f}", work / seconds / 1e9), percent(work / seconds, peak)};
 }
 
-// One row a layer and direction, in the order of the step.
+// One row per layer and direction, in the order of the step.
 std::string layer_table(const std::vector<OpReport>& ops, double update_s, double total_s, double peak) {
   struct Part {
     std::string node;
@@ -75,7 +75,7 @@ std::string op_table(const std::vector<OpReport>& ops, double total_s, double pe
   return table.text();
 }
 
-// {"<spec text>": seconds, ..}: what the paced device sleeps.
+// Writes {"<spec text>": seconds, ..}: the times that the paced device sleeps.
 void write_table(const std::string& path, const std::vector<OpReport>& ops) {
   std::map<std::string, double> seconds;
   for (const OpReport& op : ops) seconds[op.spec.text()] = op.seconds;
@@ -119,7 +119,7 @@ void add_ops(const std::vector<OpReport>& ops, double peak, nlohmann::ordered_js
   }
 }
 
-// One line. With --ops also the rate of a large product and every op by itself: "of_peak" where it is arithmetic.
+// One line. --ops adds the rate of a large product and every op by itself, with "of_peak" if it does arithmetic.
 nlohmann::ordered_json step_json(StepBench& bench, const Config& config, const BenchStepOptions& options,
                                  const BenchTimes& times, std::int64_t batch) {
   nlohmann::ordered_json json = {{"model", config.model.zoo.empty() ? config.name : config.model.zoo},
@@ -144,7 +144,7 @@ nlohmann::ordered_json step_json(StepBench& bench, const Config& config, const B
   return json;
 }
 
-// The same steps on one thread, and what both times say of many.
+// Runs the same steps on one thread and prints what both times imply for many threads.
 void print_serial_share(const Config& config, const BenchStepOptions& options, const BenchTimes& times,
                         std::int64_t batch) {
   constexpr int kMany = 32;

@@ -1,5 +1,5 @@
-// echelon bench update: how long each optimiser rule takes for one pass over a model's parameters, and what a server of
-// an asynchronous run does with an update.
+// echelon bench update: measures how long each optimiser rule takes for one pass over a model's parameters, and how
+// fast a server of an asynchronous run applies an update.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace echelon::cli {
 namespace {
 
-// Median seconds of an update of everything, its norms and clipping included.
+// Median seconds of an update of all parameters, norms and clipping included.
 double update_seconds(const OptimiserConfig& config, Arenas& arenas, int rounds) {
   Optimiser optimiser(config, arenas);
   const ArenaRange all{0, arenas.elems()};
@@ -47,7 +47,7 @@ int run_bench_update(const BenchUpdateOptions& options) {
   Arenas arenas(*device, graph.parameters(), wide_of(config.device.dtype));
   arenas.initialise(config.seed);
 
-  // Weights, read and written, the gradient, read, and what the rule keeps, read and written.
+  // Weights and the rule's state are read and written, the gradient is read.
   const auto bytes_of = [&](const RuleInfo& rule) {
     return static_cast<double>(3 + 2 * rule.arenas()) * static_cast<double>(arenas.elems()) *
            static_cast<double>(size_of(arenas.dtype()));

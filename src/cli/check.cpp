@@ -1,4 +1,4 @@
-// echelon check: what a run would do, worked out without MPI and without starting it. Refuses what train would refuse.
+// echelon check: works out what a run would do, without MPI and without starting it. Refuses what train would refuse.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ std::string data_text(const std::string& location, const Dataset& data) {
                      counted(static_cast<std::int64_t>(data.shards.size()), "file"));
 }
 
-// parallel.split = "auto" by counted FLOPs and links that are taken for granted; the run measures both.
+// Resolves parallel.split = "auto" by counted FLOPs and assumed links; the run measures both.
 void choose_split_here(Check& check) {
   Config& config = check.config;
   if (config.parallel.split != "auto") return;
@@ -72,7 +72,7 @@ void choose_split_here(Check& check) {
       choice.report, config.device.paced_gflops);
 }
 
-// Data that are not on this machine are a warning; damaged data are an error.
+// Returns whether the data are here. Data that are not on this machine give a warning; damaged data are an error.
 bool is_here(Check& check, const std::string& location, std::string_view key) {
   std::error_code error;
   if (is_pattern(location) || std::filesystem::exists(location, error) || error) return true;
@@ -97,7 +97,7 @@ void open_data(Check& check) {
                               : data_text(data.test, open_dataset(data.test, data)));
 }
 
-// The plan that each rank of the launch makes; without data the batch alone.
+// Makes the plan that each rank of the launch makes; without data only the batch.
 BatchPlan make_plan(Check& check) {
   const Config& config = check.config;
   check.mesh = mesh_of_workers(config, check.roles(), check.hosts_of_ranks(), check.host_names());
@@ -161,7 +161,7 @@ void print_shards(Check& check) {
   if (const ClassMix mix = class_mix(*data.label_sample, &plan); mix.known) line("classes", mix_text(mix));
 }
 
-// From which checkpoint the run would go on.
+// Prints the checkpoint from which the run would continue.
 void print_start(const Check& check) {
   const Decision start = foresee_start(check.config, *check.plan);
   if (const std::string frozen = frozen_text(check.plan->graph.parameters()); !frozen.empty()) line("frozen", frozen);
@@ -181,7 +181,7 @@ void print_device(Check& check) {
   }
 }
 
-// The busiest rank's reading, with that of the evaluation, which comes beside it.
+// Memory for reading on the busiest rank, with that of the evaluation, which exists at the same time.
 ReadMemory reading_of(const Config& config, const RunPlan& plan) {
   const auto buffer = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
   ReadMemory reading =
@@ -194,7 +194,7 @@ ReadMemory reading_of(const Config& config, const RunPlan& plan) {
           .batches = reading.batches + test.batches};
 }
 
-// Throws where what it printed does not fit the ranks or the hosts.
+// Throws, after printing, if the model does not fit the ranks or the hosts.
 void print_model(Check& check) {
   const RunPlan& plan = *check.plan;
   const Graph& graph = plan.graph;
@@ -252,7 +252,7 @@ void print_plan(Check& check) {
   warn_of_run(check);
   try {
     if (check.plan) print_model(check);
-  } catch (const MemoryError&) {  // of a plan that is printed whole
+  } catch (const MemoryError&) {  // thrown for a plan that is printed in full
     print_warnings(check);
     throw;
   }

@@ -1,4 +1,4 @@
-// The launch that `echelon check` plans for: ranks, hosts, and what follows from them.
+// The launch that `echelon check` plans for: ranks, hosts, and everything derived from them.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,16 @@
 
 namespace echelon::cli {
 
-// The launch of the options, with the plan that `train` would make for it. Built without MPI, in one process.
+// The launch that the options describe, with the plan that `train` would make for it. Built in one process without MPI.
 struct Check {
   Config config;
-  int ranks = 1;                    // of the launch, servers included
-  int hosts = 1;                    // of [network] where messages are slowed down
-  int machines = 1;                 // whose memory and cores ranks share
-  std::optional<RunInputs> inputs;  // none where the training data are not on this machine
+  int ranks = 1;                    // processes of the launch, servers included
+  int hosts = 1;                    // simulated hosts of [network] if messages are shaped
+  int machines = 1;                 // machines whose memory and cores the ranks share
+  std::optional<RunInputs> inputs;  // none if the training data are not on this machine
   std::optional<Mesh> mesh;
-  std::optional<RunPlan> plan;     // of the first rank
-  std::vector<std::string> notes;  // on the config
+  std::optional<RunPlan> plan;     // plan of the first rank
+  std::vector<std::string> notes;  // about the config
   std::vector<std::string> warnings;
 
   void warn(std::string text) { warnings.push_back(std::move(text)); }
@@ -34,7 +34,7 @@ struct Check {
     return config.network.rate.empty() ? (ranks + hosts - 1) / hosts
                                        : std::min(ranks, static_cast<int>(config.network.ranks_per_host));
   }
-  // By rank: ranks fill one host after another, as launchers do.
+  // [rank]: ranks fill one host after another, as launchers do.
   std::vector<int> hosts_of_ranks() const { return groups_of_ranks(ranks, ranks_a_host()); }
   std::vector<int> machines_of_ranks() const { return groups_of_ranks(ranks, (ranks + machines - 1) / machines); }
   std::vector<std::string> host_names() const {
@@ -42,8 +42,8 @@ struct Check {
     for (int h = 0; h < hosts; ++h) names.push_back(std::to_string(h));
     return names;
   }
-  // Hosts of the ranks that hold the first part of the model, one a replica, then those of dedicated servers: the ranks
-  // over which its gradients are summed. Needs `mesh`.
+  // Hosts of the ranks over which the gradients of the model's first part are summed: the holders of that part, one per
+  // replica, then the dedicated servers. Requires `mesh`.
   std::vector<int> hosts_of_replicas() const {
     const std::vector<int> of_rank = hosts_of_ranks();
     std::vector<int> of_replica;
@@ -53,12 +53,12 @@ struct Check {
   }
 };
 
-// Sets ranks, hosts and the config for them (config_for_ranks) from the options. ConfigError with the valid range where
-// --replicas, --ranks or --hosts do not fit.
+// Sets ranks, hosts and the config for them (config_for_ranks) from the options. Throws ConfigError with the valid
+// range if --replicas, --ranks or --hosts do not fit.
 void place_ranks(Check& check, const CheckOptions& options);
 
-// Memory of each rank of the host that needs most. `memory`: of the workers, by index in their model group; servers
-// hold weights, gradients and optimiser states of a whole model, no activations.
+// Returns the memory of each rank on the host that needs most. `memory`: of the workers, by index in their model group.
+// Servers hold weights, gradients and optimiser states of a whole model, but no activations.
 std::vector<Footprint> fullest_host(const Check& check, const std::vector<Footprint>& memory);
 
 }  // namespace echelon::cli

@@ -1,4 +1,4 @@
-// Options of the command line that choose one of two.
+// Command-line options that choose one of two values.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace echelon::cli {
 using Choice = std::array<const char*, 2>;
 inline constexpr Choice kWeightForms = {"trained", "int8"};
 
-// Whether `given` is the second of `known`, not the first. ConfigError where it is neither, with the nearest.
+// Returns whether `given` is the second of `known`. Throws ConfigError, with the nearest name, if it is neither.
 inline bool is_second(const char* option, const std::string& given, const Choice& known) {
   if (given == known[1]) return true;
   if (given == known[0]) return false;

@@ -1,4 +1,4 @@
-// echelon compare: runs of two builds, what got worse, exit code 8 where anything did.
+// echelon compare: compares runs of two builds and exits with code 8 if anything got worse.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::size_t group_of(const std::string& name, const char* option) {
   return static_cast<std::size_t>(at - known.begin());
 }
 
-// "0.05" of throughput, or "memory=0.1".
+// "0.05" sets throughput; "memory=0.1" sets a group.
 void set_tolerance(const std::string& text, CompareSettings& settings) {
   const auto equals = text.find('=');
   const std::string group = equals == std::string::npos ? "throughput" : text.substr(0, equals);

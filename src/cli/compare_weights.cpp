@@ -1,4 +1,4 @@
-// echelon compare BASE NEW --weights: how far the weights of two trainings are apart.
+// echelon compare BASE NEW --weights: the distance between the weights of two trainings.
 #include "cli/compare_weights.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ void refuse_unused(const CompareOptions& options) {
   refuse(options.tolerances.size() > 1, "a second --tolerance");
 }
 
-// Infinity: none was given.
+// Infinity if none was given.
 double tolerance_of(const CompareOptions& options) {
   if (options.tolerances.empty()) return INFINITY;
   std::istringstream in(options.tolerances.front());

@@ -4,7 +4,7 @@
 
 namespace echelon::cli {
 
-// Of the newest checkpoints of two runs, of checkpoints or safetensors files: prints the distances; the exit code.
+// Compares the newest checkpoints of two runs, two checkpoints or two safetensors files. Prints the distances.
 int compare_weights(const CompareOptions& options);
 
 }  // namespace echelon::cli

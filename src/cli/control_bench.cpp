@@ -18,19 +18,19 @@ namespace echelon::cli {
 namespace {
 
 constexpr int kTag = 1;
-constexpr double kRound_s = 1;  // of virtual time, of machines that do not end a round by themselves
+constexpr double kRound_s = 1;  // virtual time of a round, for machines that do not end a round by themselves
 
-// The rank whose messages have most links to pass to rank 0: that with most bits set.
+// The rank whose messages take the most links to rank 0: the one with the most bits set.
 int deepest(int ranks) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks))) - 1; }
 
-// A part of kRound_s, unlike for each rank: ranks do not step at the same moment.
+// A different part of kRound_s for each rank, because ranks do not step at the same moment.
 double offset_s(int rank) { return kRound_s * std::fmod(0.618 * rank, 1.0); }
 
 void each(MachineWorld& world, const std::function<void(MachineRank& rank, int number)>& what) {
   for (int rank = 0; rank < world.size(); ++rank) what(world.rank(rank), rank);
 }
 
-// A round of virtual time, in which each rank does `what` once.
+// Passes a round of virtual time, in which each rank calls `what` once.
 void pass_time(MachineWorld& world, double seconds, const std::function<void(MachineRank& rank, int number)>& what) {
   const double begin_s = world.now_s();
   each(world, [&](MachineRank& rank, int number) {
@@ -41,7 +41,7 @@ void pass_time(MachineWorld& world, double seconds, const std::function<void(Mac
 }
 
 ControlCost of_words(int ranks, int rounds, bool with_times) {
-  // No step but the first carries times of ranks, or all do.
+  // Only the first step carries times of ranks, or all steps do.
   const std::int64_t sample_every = with_times ? 1 : std::int64_t{1} << 40;
   MachineWorld world(ranks, [&](int rank) { return std::make_unique<ControlTree>(rank, ranks, kTag, sample_every); });
   int links = 0;
@@ -74,7 +74,7 @@ ControlCost of_calls(int ranks, int rounds) {
       report(rank, number);
     });
   };
-  step();  // before the first two, a rank does not know how long its steps are
+  step();  // in the first two steps a rank does not know yet how long its steps are
   step();
   ControlCost cost = world.measure("reports of steps, where replicas meet on call", "step", rounds, step);
   pass_time(world, kRound_s, {});
@@ -127,13 +127,13 @@ ControlCost of_beats(int ranks, int rounds) {
 
 using MakePlan = std::function<std::shared_ptr<const Plan>(int rank)>;
 
-// One plan on all ranks, made anew in each round as a Group does; `bytes` of buffer.
+// One plan on all ranks, built anew in each round as a Group does; `bytes`: size of the buffer.
 ControlCost of_plan(std::string part, int ranks, int rounds, std::size_t bytes, DType dtype, const MakePlan& make) {
   const auto k = static_cast<std::size_t>(ranks);
   std::vector<std::vector<double>> by_rank(k);
   std::vector<double> sent, received, sent_bytes, held, cpu_s, peers;
   int links = 0;
-  std::vector<std::byte> buffer(bytes);  // all ranks': values do not matter
+  std::vector<std::byte> buffer(bytes);  // shared by all ranks, because values do not matter
   for (int round = 0; round < rounds; ++round) {
     VirtualWorld world(ranks, network_of_links());
     std::vector<Meter> meters(k);

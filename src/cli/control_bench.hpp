@@ -1,5 +1,5 @@
-// What the control of a run costs one rank of k, counted and timed of the machines and plans that runs use: all ranks
-// on virtual time, in this process.
+// Measures the cost per rank of a run's control traffic on k ranks. Counts and times the machines and plans that runs
+// use, with all ranks on virtual time in this process.
 #pragma once
 
 #include <string>
@@ -7,25 +7,25 @@
 
 namespace echelon::cli {
 
-// Of the rank that has most, and of all ranks.
+// The value of the busiest rank, and the mean over all ranks.
 struct BusiestAndMean {
   double busiest = 0, mean = 0;
 };
 
-// Of one kind of control, a rank, in one round: a step, an interval, a call.
+// The cost per rank of one kind of control in one round: a step, an interval or a call.
 struct ControlCost {
   std::string part, round;
   BusiestAndMean sent, received;  // messages
-  BusiestAndMean sent_bytes;      // without headers
+  BusiestAndMean sent_bytes;      // bytes without headers
   int links = 0;                  // in the longest chain of messages
-  BusiestAndMean peers;           // ranks that it has sent to or received from: connections
-  BusiestAndMean held_bytes;      // of its machine and driver, or of its plan and executor
-  BusiestAndMean cpu_s;           // likewise, without the network: of each rank the median round
+  BusiestAndMean peers;           // ranks that it has exchanged messages with, i.e. connections
+  BusiestAndMean held_bytes;      // heap of its machine and driver, or of its plan and executor
+  BusiestAndMean cpu_s;           // host time of the same, without the network: each rank's median round
 };
 
-// Machines that run beside the exchange. `rounds` >= 1 are measured, after one that is not.
+// Measures the machines that run beside the exchange in `rounds` >= 1 rounds, after one that does not count.
 std::vector<ControlCost> measure_machines(int ranks, int rounds);
-// Collectives of a Group (comm/group.hpp).
+// Measures the collectives of a Group (comm/group.hpp).
 std::vector<ControlCost> measure_collectives(int ranks, int rounds);
 
 }  // namespace echelon::cli

@@ -1,4 +1,4 @@
-// Ranks on virtual time whose control is measured (control_bench.hpp).
+// Ranks on virtual time that measure the cost of control (control_bench.hpp).
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 
 namespace echelon::cli {
 
-// A link takes so long whatever its message: the time of a chain is the number of its links.
+// The time of a link, whatever its message, so that the time of a chain is its number of links.
 inline constexpr double kLink_s = 1e-3;
 
-// A rank with one machine. It is done once it was notified as often as was asked for, or at a time.
+// A rank with one machine. It is done once it has received the requested notices and reached the requested time.
 class MachineRank final : public VirtualActor, private ProtocolHost {
  public:
   MachineRank(VirtualWorld& world, int rank, const std::function<std::unique_ptr<Machine>(int rank)>& make);
@@ -40,7 +40,7 @@ class MachineRank final : public VirtualActor, private ProtocolHost {
   void failed(std::exception_ptr error) override { std::rethrow_exception(error); }
 
   Meter meter_;
-  Transport* transport_ = nullptr;  // the actor's
+  Transport* transport_ = nullptr;  // owned by the actor
   std::unique_ptr<Machine> machine_;
   std::optional<ProtocolActor> actor_;
   std::int64_t notices_ = 0, wanted_ = 0;
@@ -55,9 +55,9 @@ class MachineWorld {
   MachineRank& rank(int rank) { return *ranks_[static_cast<std::size_t>(rank)]; }
   double now_s() const { return world_.clock().now_s(); }
   void run();
-  // Rounds of `round`, which ends with run(), after a first one that is not counted.
+  // Measures `rounds` calls of `round`, which must end with run(), after a first call that does not count.
   ControlCost measure(std::string part, std::string unit, int rounds, const std::function<void()>& round);
-  // Links until all ranks are notified once of what `begin` has begun.
+  // Returns the links until all ranks have been notified once of the operation that `begin` starts.
   int links_of(const std::function<void()>& begin);
 
  private:

@@ -1,5 +1,5 @@
-// The program's operator new, which counts (base/allocations.hpp). Every other form calls one of these. The Makefile
-// leaves this file out of tests and of sanitised builds.
+// The program's operator new, which counts (base/allocations.hpp). All other forms of operator new call one of these.
+// The Makefile leaves this file out of tests and of sanitised builds.
 #include <malloc.h>
 
 #include <cstddef>

@@ -29,7 +29,7 @@ Sharding sharding_of(const std::string& name) {
   return static_cast<Sharding>(found - known.begin());
 }
 
-// How many samples of each class; labels are read in blocks.
+// Counts the samples of each class; reads labels in blocks.
 std::vector<std::int64_t> count_classes(const Dataset& dataset) {
   constexpr std::int64_t kBlock = 1 << 16;
   std::vector<std::int64_t> counts(static_cast<std::size_t>(dataset.classes), 0);
@@ -51,7 +51,7 @@ std::vector<std::int64_t> count_classes(const Dataset& dataset) {
 
 std::string file_name(const Shard& shard) { return std::filesystem::path(shard.path).filename().string(); }
 
-// Rows shown of long tables; the rest is counted.
+// Rows shown of long tables; the others are only counted.
 constexpr std::size_t kRows = 24;
 
 void print_table(const Table& table, std::size_t rows) {
@@ -85,7 +85,7 @@ void print_classes(const Dataset& dataset) {
   fmt::print("least {}, most {}\n\n", count_text(*least), count_text(*most));
 }
 
-// "digits-0000, digits-0003[0:20)", truncated where there are many.
+// "digits-0000, digits-0003[0:20)", truncated if there are many.
 std::string runs_text(const Dataset& dataset, const std::vector<SamplePlan::Run>& runs) {
   if (runs.size() == dataset.shards.size() && std::all_of(runs.begin(), runs.end(), [&](const SamplePlan::Run& run) {
         return run.count == dataset.shards[static_cast<std::size_t>(run.file)].samples;
@@ -136,7 +136,7 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
   for (const std::string& warning : mix_warnings(mix, plan, dataset, config)) fmt::print("warning: {}\n", warning);
 }
 
-// What the data are, one or two lines.
+// Describes the data in one or two lines.
 void print_head(const Dataset& dataset, const std::string& location, const std::string& bytes) {
   const std::string files = counted(static_cast<std::int64_t>(dataset.shards.size()), "file");
   fmt::print("{}: {}; in {}, {} stored\n", location, content_text(dataset), files, bytes);
@@ -147,7 +147,7 @@ void print_head(const Dataset& dataset, const std::string& location, const std::
   fmt::print("\n");
 }
 
-// The first ones, on one line.
+// Prints the first entries on one line.
 void print_vocabulary(const char* what, const Vocabulary& vocabulary) {
   constexpr std::size_t kShown = 40;
   std::string text;

@@ -40,7 +40,7 @@ DType stored_of(const std::string& name) {
   throw ConfigError(unknown_name("--stored", name, known));
 }
 
-// Options that only some formats take, and why the others do not.
+// An option that only some formats take, with the reason why the others do not.
 struct FormatOption {
   const char* option;
   std::vector<std::string> formats;
@@ -88,7 +88,7 @@ void print_heading(const std::string& heading) {
   if (!heading.empty()) fmt::print("line 1 skipped as a heading: {}\n", heading.substr(0, 80));
 }
 
-// The last lines of an import: its files, and that they were read back if that was asked for.
+// Prints the last lines of an import: its files, and that they were read back if requested.
 void finish(const std::vector<std::string>& files, bool verify) {
   if (verify) {
     const double start = now_s();
@@ -190,7 +190,7 @@ int run_data_synth(const SynthOptions& options) {
                                .chunk = options.chunk,
                                .compress = options.compress,
                                .checksums = !options.no_checksums,
-                               .keep_order = true,  // classes take turns, numbers are drawn
+                               .keep_order = true,  // classes alternate, numbers are drawn at random
                                .hold_out = options.hold_out};
   if (options.numbers)
     return write_sequences_and_say(*make_number_pairs(options.samples, options.seed), shards, options.verify);

@@ -26,11 +26,11 @@ namespace echelon::cli {
 namespace {
 
 constexpr int kImportChannel = 0;
-constexpr std::size_t kShown = 10;  // of what was left out
+constexpr std::size_t kShown = 10;  // entries shown of the images left out
 
-// Height and width of "32" or "24x48"; 0 and 0 of "".
+// Height and width of "32" or "24x48"; 0 and 0 for "".
 std::pair<int, int> extents_of(std::string_view text) {
-  constexpr int kMost = 8192;  // also of 3 channels at most 2^26 * 3 bytes a sample
+  constexpr int kMost = 8192;  // with 3 channels at most 2^26 * 3 bytes per sample
   const auto number = [](std::string_view digits) {
     int value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -59,7 +59,7 @@ ImageRequest image_request(const ImportOptions& options) {
           .like = options.like};
 }
 
-// `group` may be none, of a lone process.
+// `group` may be empty in a lone process.
 ImportTeam team_of(std::optional<Group>& group, RunLock& lock) {
   ImportTeam team;
   team.hold = [&lock](const std::string& folder) { lock.take(folder, job_id()); };
@@ -78,7 +78,7 @@ void print_left_out(const ImagesWritten& written, const std::string& out) {
   if (written.damaged.size() > kShown) fmt::print("  .. and {} more\n", written.damaged.size() - kShown);
 }
 
-// Bytes read back; the ranks share the files.
+// Returns the bytes read back. The ranks share the files.
 double verified_bytes(const std::vector<std::string>& files, const ImportTeam& team, std::optional<Group>& group) {
   std::vector<std::string> own;
   for (auto i = static_cast<std::size_t>(team.rank); i < files.size(); i += static_cast<std::size_t>(team.size))

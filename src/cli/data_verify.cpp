@@ -26,7 +26,7 @@ constexpr int kVerifyChannel = 0;
 enum class State : char { checked = 'c', unchecked = 'u', damaged = 'd', unreadable = 'r' };
 
 struct Line {
-  std::string verdict;  // of the table
+  std::string verdict;  // column of the table
   std::uint64_t bytes = 0;
   State state = State::checked;
 
@@ -60,7 +60,7 @@ Line line_of(const ShardVerdict& found) {
   return line;
 }
 
-// The verdicts of one rank, a line each.
+// Splits the verdicts of one rank, one per line.
 std::vector<Line> unpacked(const std::string& text) {
   std::vector<Line> lines;
   for (std::size_t at = 0; at < text.size();) {

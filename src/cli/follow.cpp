@@ -1,7 +1,7 @@
 // echelon eval RUN --follow: evaluates the checkpoints of a run while another job trains it (report/aside.hpp).
 //
-// Ends once the run has ended and its newest checkpoint is evaluated. Checkpoints that the run removed before they were
-// read (checkpoint.keep) are left out, with a line each.
+// Ends once the run has ended and its newest checkpoint is evaluated. Checkpoints that the run removed
+// (checkpoint.keep) before they were read are left out, with one line each.
 #include "cli/follow.hpp"
 
 #include <fmt/format.h>
@@ -39,15 +39,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kTurnsChannel = 2;  // beside those of `infer`
+constexpr int kTurnsChannel = 2;  // besides the channels of `infer`
 
-// What rank 0 sees of the run; all ranks do what it decides.
+// The run as rank 0 sees it. All ranks do what rank 0 decides.
 class Follower {
  public:
   explicit Follower(const FollowOptions& options) : options_(options), alive_at_s_(now_s()) {}
 
-  // The path of the next checkpoint to evaluate (its hash: `hash`), ":" where there is none now, "" where the run has
-  // ended. EnvironmentError where the run shows no sign of life for options.patience_s.
+  // Returns the path of the next checkpoint to evaluate (its hash: `hash`), ":" if there is none now, "" if the run has
+  // ended. Throws EnvironmentError if the run shows no sign of life for options.patience_s.
   std::string next() {
     const std::string run = run_in(options_.model);
     if (run.empty()) return wait("has no run yet");
@@ -62,14 +62,14 @@ class Follower {
     }
     const bool ended = status && status->state != "running";
     if (!ended) return wait("shows no sign of life");
-    return std::exchange(ended_, true) ? "" : ":";  // seen twice: a run that lost workers goes on in another attempt
+    return std::exchange(ended_, true) ? "" : ":";  // look twice: a run that lost workers continues in a new attempt
   }
 
   const std::string& run() const { return run_; }
   const std::string& hash() const { return hash_; }
 
  private:
-  // "" where the run has just removed it.
+  // "" if the run has just removed it.
   static std::string hash_of(const std::string& checkpoint) {
     try {
       return hex64(checksum64(read_file_whole(manifest_path(checkpoint))));
@@ -98,7 +98,7 @@ class Follower {
     return read_status(attempt_);
   }
 
-  // By step, those with a manifest, which is written last.
+  // By step; only those with a manifest, which is written last.
   std::map<std::int64_t, std::string> checkpoints() const {
     std::map<std::int64_t, std::string> found;
     std::error_code error;
@@ -121,7 +121,7 @@ class Follower {
   bool ended_ = false;
 };
 
-// All that is read of a checkpoint, which the run may remove at any time.
+// Everything that is read from a checkpoint, which the run may remove at any time.
 struct Opened : OpenedModel {
   std::int64_t epoch = 0;
 };
@@ -183,7 +183,7 @@ int follow(const FollowOptions& options, Engine* ranks) {
     try {
       together([&] { opened.emplace(open(options, path, slot)); });
     } catch (const Error& error) {
-      std::error_code ignored;  // files of a checkpoint go one after another
+      std::error_code ignored;  // files of a checkpoint are removed one by one
       const bool gone = !fs::exists(path, ignored) || !fs::exists(manifest_path(path), ignored);
       if (!(ranks == nullptr ? gone : Group(*ranks, kTurnsChannel).max(gone ? 1 : 0) > 0)) throw;
       if (slot.rank == 0) fmt::print("{}: removed by the run before it was read\n", path);

@@ -1,4 +1,4 @@
-// What the importers of samples have in common: options, and the lines they print.
+// Shared by the importers of samples: their options and the lines they print.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace echelon::cli {
 
 ShardOptions shard_options(const ImportOptions& options);
 
-// "1,797 samples of (1, 8, 8) u8, 10 classes, in 8 files, 120 KiB (12.3 ms)", and those held out. `targets`: numbers of
-// a label; 0: classes.
+// Prints "1,797 samples of (1, 8, 8) u8, 10 classes, in 8 files, 120 KiB (12.3 ms)" and those held out. `targets`:
+// numbers per label; 0: the labels are classes.
 void print_samples_written(const ShardsWritten& written, std::int64_t targets, double seconds);
 void print_measured(const ShardsWritten& written);                // mean, std and range
-void print_passed_over(const std::vector<PassedOver>& passed);    // one line; nothing where there is nothing
-void print_warning(const std::string& text);                      // nothing of ""
-void print_verified(double bytes, double seconds);                // files were read back
-void print_files_written(const std::vector<std::string>& files);  // the first and the last
+void print_passed_over(const std::vector<PassedOver>& passed);    // one line; none if the list is empty
+void print_warning(const std::string& text);                      // nothing for ""
+void print_verified(double bytes, double seconds);                // says that files were read back
+void print_files_written(const std::vector<std::string>& files);  // names the first and the last
 
 }  // namespace echelon::cli

@@ -1,4 +1,4 @@
-// echelon info: what this build is and what this machine offers. Starts no MPI and needs no GPU.
+// echelon info: describes this build and what this machine offers. Starts no MPI and needs no GPU.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ std::string half_precision_text() {
   return fmt::format("{}; {} on device onednn", half_instructions_text(), of_dtype);
 }
 
-// On one thread.
+// Measured on one thread.
 std::string products_text() {
   const std::unique_ptr<Device> device = open_device("onednn", {.threads = 1});
   return fmt::format("{:.0f} GFLOP/s on one thread, in large matrix products, measured now",

@@ -1,4 +1,4 @@
-// Ranks as threads of this process, over memory, instead of a launch: for a debugger, a replay, a machine without MPI.
+// Runs ranks as threads of this process over memory instead of a launch: for a debugger, a replay or without MPI.
 #pragma once
 
 #include <functional>
@@ -7,13 +7,13 @@
 
 namespace echelon::cli {
 
-// Calls `rank(engine)` on as many threads as ranks, each with the engine of its rank, whose transport is what `wrap`
-// makes of the one over memory, and returns the exit code of rank 0. An exception ends all ranks (end_local_ranks).
-// ConfigError where a launcher has started this process.
+// Calls `rank(engine)` on as many threads as ranks and returns the exit code of rank 0. The transport of each engine is
+// the one over memory, wrapped by `wrap`. An exception ends all ranks (end_local_ranks). Throws ConfigError if a
+// launcher has started this process.
 using WrapTransport = std::function<std::unique_ptr<Transport>(std::unique_ptr<Transport>)>;
 int on_local_ranks(int ranks, const std::function<int(Engine&)>& rank, const WrapTransport& wrap = {});
 
-// Ends this process, and with it all its ranks, at once.
+// Ends this process, and with it all its ranks, immediately.
 [[noreturn]] void end_local_ranks(int exit_code);
 
 }  // namespace echelon::cli

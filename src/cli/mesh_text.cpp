@@ -28,13 +28,13 @@ PartRow row_of(const Graph& whole, const Part& part, const MeshCoord& coord, con
           .memory = (memory.estimated ? "about " : "") + bytes_text(memory.total())};
 }
 
-// Bytes a sample inside a replica, forward and backward.
+// Bytes per sample inside a replica, forward and backward.
 struct Traffic {
   std::int64_t tensors = 0;  // between stages
   double sent = 0, halos = 0, summed = 0, gathered = 0;
 };
 
-// Bytes that a rank sends, and what the first rank of a collective holds at its end.
+// Adds the bytes that a rank sends, and the size that the first rank of a collective holds at its end.
 void add_traffic(const std::vector<Cut>& cuts, const MeshCoord& coord, DType dtype, Traffic& all) {
   for (const Cut& cut : cuts) {
     if (cut.from != coord.stage) continue;
@@ -49,7 +49,7 @@ void add_traffic(const std::vector<Cut>& cuts, const MeshCoord& coord, DType dty
   }
 }
 
-// What the ranks compute on: GPUs are dealt out by their place on the host.
+// The devices that the ranks compute on; GPUs are assigned by the rank's position on its host.
 class Devices {
  public:
   explicit Devices(std::string kind) : kind_(std::move(kind)) {
@@ -59,14 +59,14 @@ class Devices {
 
  private:
   std::string kind_;
-  std::map<int, int> ranks_;  // by host, so far
+  std::map<int, int> ranks_;  // ranks so far, by host
 };
 
 }  // namespace
 
 MeshTable mesh_table(const Config& config, const RunPlan& plan, const Mesh& mesh, const std::vector<int>& hosts) {
   MeshTable out;
-  std::vector<PartRow> rows;  // by place in the group
+  std::vector<PartRow> rows;  // by position in the group
   Traffic all;
   std::string shards;  // by stage
   for (int place = 0; place < mesh.group_size(); ++place) {

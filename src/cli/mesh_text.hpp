@@ -1,4 +1,4 @@
-// The distribution of the models over the ranks of a run as a table, before it starts.
+// Shows the distribution of the model over the ranks of a run as a table, before the run starts.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct MeshTable {
   std::vector<Footprint> memory;  // by index in the model group
 };
 
-// A table: rank, host, device, replica, stage, shard, spatial shard, layers, parameters and predicted memory;
-// lines below with the bytes between stages, tensor shards and spatial shards a sample. `hosts`: by rank.
+// Returns a table with rank, host, device, replica, stage, shard, spatial shard, layers, parameters and predicted
+// memory, and lines with the bytes per sample between stages, tensor shards and spatial shards. `hosts`: one per rank.
 MeshTable mesh_table(const Config& config, const RunPlan& plan, const Mesh& mesh, const std::vector<int>& hosts);
 
 }  // namespace echelon::cli

@@ -1,5 +1,5 @@
-// Processor time and heap of what a rank on virtual time runs itself: its machines, drivers, plans and executors,
-// without those of the virtual network below them.
+// Measures the time and heap that a rank on virtual time spends in its own machines, drivers, plans and executors,
+// without the virtual network below them. The time is that of the monotonic clock.
 #pragma once
 
 #include <cstdlib>
@@ -13,10 +13,10 @@ namespace echelon::cli {
 
 struct Meter {
   double seconds = 0;
-  std::int64_t bytes = 0;  // held now (base/allocations.hpp)
+  std::int64_t bytes = 0;  // bytes held now (base/allocations.hpp)
 };
 
-// Counts until the end of its scope; `sign` -1: takes that away from what an outer scope counts.
+// Counts until the end of its scope. With `sign` -1 it subtracts its scope from an outer one.
 class Metered {
  public:
   explicit Metered(Meter& meter, int sign = 1) : meter_(meter), sign_(sign), held_(held_bytes), start_s_(now_s()) {}
@@ -33,7 +33,7 @@ class Metered {
   double start_s_;
 };
 
-// A transport whose own time and heap are not counted. The meter outlives it.
+// A transport whose own time and heap are not counted. The meter must outlive it.
 class MeteredTransport final : public Transport {
  public:
   MeteredTransport(std::unique_ptr<Transport> inner, Meter& meter) : inner_(std::move(inner)), meter_(meter) {}

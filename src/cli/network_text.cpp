@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostColumns = 16;
 
-// Some of the ranks with the names of rows and columns.
+// A subset of the ranks, with the names of rows and columns.
 struct Part {
   std::vector<int> ranks;
   std::vector<std::string> names;
@@ -58,7 +58,7 @@ std::string matrix_text(const LinkMatrix& links, const Part& part, const char* h
   return table.text() + "\n";
 }
 
-// Least, median and largest, where a matrix would be too wide.
+// Minimum, median and maximum, for a matrix that would be too wide.
 std::string range_text(const LinkMatrix& links, const Part& part) {
   std::vector<double> rates, latencies;
   for (const int from : part.ranks)

@@ -1,4 +1,4 @@
-// A measured network for the terminal and as a figure.
+// Formats a measured network for the terminal and as a figure.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace echelon::cli {
 
-// Interfaces, matrices of bandwidth and latency between hosts (of up to 16) and inside hosts, and the faults.
+// Shows interfaces, bandwidth and latency matrices between (up to 16) hosts and within hosts, and the faults.
 std::string network_text(const LinkMatrix& links, const LinkFaults& faults);
 // "8 ranks on 4 hosts, mpi (Open MPI 4.1.4)"
 std::string where_text(const LinkMatrix& links);
-// A note where ranks wait for cores, so that times are those of the scheduler; else "".
+// Returns a note if ranks wait for cores, because times then depend on the scheduler; else "".
 std::string crowd_text(const LinkMatrix& links);
-// By which interface packets of this host leave to the next one; "" where there is one host.
+// The interface by which packets leave this host for the next one; "" if there is only one host.
 std::string interface_here(const Transport& transport);
-// Bandwidth between hosts, or between the ranks of a single host, as SVG.
+// Draws the bandwidth between hosts, or between the ranks of a single host, as SVG.
 std::string network_figure(const LinkMatrix& links);
 
 }  // namespace echelon::cli

@@ -28,7 +28,7 @@ OpenedData open_data(const ModelChoice& choice) {
 std::unique_ptr<Device> open_device_for(DeviceConfig device, const std::string& kind, std::int64_t threads,
                                         const HostSlot& slot) {
   device.threads = threads;
-  device.memory_limit_mb = 0;  // was for training
+  device.memory_limit_mb = 0;  // the limit was set for training
   if (!kind.empty()) device.kind = kind, device.kinds.clear();
   return open_device(device_on(device, slot).kind, device_options(device, slot));
 }

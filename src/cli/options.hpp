@@ -1,6 +1,6 @@
-// The verbs and their options. args.cpp and args_verbs.cpp (the only files with CLI11) fill these structs; one file a
-// verb runs them. A verb prints its result on standard output, returns an exit code or throws Error; defaults here are
-// those of the command line.
+// The verbs and their options. args.cpp and the other args*.cpp, the only files with CLI11, fill these structs; one
+// file per verb runs them. A verb prints its result on standard output and returns an exit code or throws Error. The
+// defaults here are those of the command line.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ namespace echelon::cli {
 struct TrainOptions {  // echelon train CONFIG [--set section.key=value]... [--local-ranks K]
   std::string config;
   std::vector<std::string> sets;
-  int local_ranks = 0;  // as threads of this process; 0: one rank, or those of mpirun or srun
+  int local_ranks = 0;  // ranks as threads of this process; 0: one rank, or those of mpirun or srun
 };
 int run_train(const TrainOptions& options);
 
 struct SuperviseOptions {            // echelon supervise [--hosts H,..] -- COMMAND...
   std::vector<std::string> command;  // {hosts} a,b  {slots} a:2,b:2  {nodes} 2  {ranks} 4
-  std::vector<std::string> hosts;    // that the run may use; none: the command is taken as it is
-  int per_host = 1;                  // ranks
+  std::vector<std::string> hosts;    // hosts that the run may use; none: the command is used unchanged
+  int per_host = 1;                  // ranks per host
   int min_hosts = 0;                 // 0: one
-  std::string probe = "ssh -o BatchMode=yes -o ConnectTimeout=5 {host} true";  // ends with 0 where a host answers
+  std::string probe = "ssh -o BatchMode=yes -o ConnectTimeout=5 {host} true";  // exits with 0 if the host answers
   int restarts = 0;                                                            // after exit 7
-  double grace_s = 10;  // for a launcher to return once its run has ended
-  double look_s = 30;   // between two looks for hosts that were lost
+  double grace_s = 10;  // time for a launcher to return once its run has ended
+  double look_s = 30;   // interval of checks for lost hosts
 };
 int run_supervised(const SuperviseOptions& options);
 
@@ -35,8 +35,8 @@ struct CheckOptions {  // echelon check CONFIG [--set ..] [--replicas K | --rank
                        // | check --keys | check --combinations
   std::string config;
   std::vector<std::string> sets;
-  int replicas = 0;  // 0: one, or as many as there are on `ranks`
-  int ranks = 0;     // all processes of a launch; 0: those of the replicas
+  int replicas = 0;  // 0: one, or as many as fit on `ranks`
+  int ranks = 0;     // all processes of a launch; 0: those that the replicas need
   int hosts = 1;
   bool effective = false;     // print the effective config instead of the plan
   bool keys = false;          // print every key with default, range and help
@@ -48,12 +48,12 @@ struct ScaleOptions {  // mpirun -n K echelon scale STUDY [--set ..] [--ranks 1,
   std::string study;
   std::vector<std::string> sets;
   std::vector<std::int64_t> ranks;  // sizes to run; empty: all of the study
-  bool list = false;                // print the cells and what became of them
-  bool report = false;              // write the pages of what was run so far
+  bool list = false;                // print the cells and their outcome
+  bool report = false;              // write the pages of the results so far
   bool slurm = false;               // write job scripts
-  int jobs = 1;                     // of each size, which share its cells
+  int jobs = 1;                     // jobs per size, which share its cells
   bool submit = false;              // and submit them
-  bool network = false;             // measure the network first, as study.network = true does
+  bool network = false;             // measure the network first, like study.network = true
 };
 int run_scale(const ScaleOptions& options);
 
@@ -61,7 +61,7 @@ int run_scale(const ScaleOptions& options);
 struct SweepBatchOptions {
   std::string config;
   std::vector<std::string> sets;
-  std::vector<std::int64_t> sizes;    // empty: the config's, twice and four times as much
+  std::vector<std::int64_t> sizes;    // empty: the config's batch, twice and four times that
   std::vector<std::string> scalings;  // rules for the learning rate; empty: the config's
   double target = 0;                  // test accuracy; 0: [goal]
   std::string out;                    // "": only printed
@@ -70,32 +70,32 @@ int run_sweep_batch(const SweepBatchOptions& options);
 
 struct SweepMicroOptions {  // echelon sweep micro CONFIG [--ranks K] [--memory 8GB]
   CheckOptions launch;
-  std::string memory;  // of a rank; "": device.memory_limit_mb, or that of this machine
+  std::string memory;  // memory of a rank; "": device.memory_limit_mb, or this machine's memory
 };
 int run_sweep_micro(const SweepMicroOptions& options);
 
 // echelon predict MODEL DATA --out FILE | --generate N | --beam B; echelon eval MODEL DATA
 struct PredictOptions {
   std::string model;     // folder of a run, or a checkpoint
-  std::string data;      // folder, file or pattern of shards; "": data.test of the run, for a vocabulary data.train
-  std::string out;       // predict: HDF5 file to write; of text a copy
-  bool outputs = false;  // predict: probabilities of all classes too
+  std::string data;      // folder, file or pattern of shards; "": the run's data.test, or for a vocabulary data.train
+  std::string out;       // predict: HDF5 file to write, or for text a copy
+  bool outputs = false;  // predict: also write the probabilities of all classes
   std::int64_t batch = 256;
   std::string device;                    // "": the config's
   int threads = 0;                       // 0: all cores
-  std::string weights = "trained";       // | int8 (checkpoint/quantise.hpp); eval: beside the trained ones
-  std::string classes{};                 // eval: CSV file with figures by class to write; "": none
+  std::string weights = "trained";       // | int8 (checkpoint/quantise.hpp); eval: in addition to the trained ones
+  std::string classes{};                 // eval: CSV file to write with figures by class; "": none
   double sharpness = 0;                  // eval: epsilon of the box; 0: not measured
-  bool follow = false;                   // eval: the checkpoints of a run that another job trains (cli/follow.hpp)
+  bool follow = false;                   // eval: the checkpoints of a run in another job (cli/follow.hpp)
   double every_s = 2, patience_s = 600;  // eval --follow
-  std::int64_t generate = 0;             // predict: tokens to write behind the prompt
-  std::string prompt{}, prompt_file{};   // predict: of --generate a text, of --beam a source in each line
-  double temperature = 1;                // --generate, as the next two (inference/sampler.hpp)
+  std::int64_t generate = 0;             // predict: number of tokens to write after the prompt
+  std::string prompt{}, prompt_file{};   // predict: text for --generate, one source per line for --beam
+  double temperature = 1;                // --generate, as are the next two (inference/sampler.hpp)
   std::int64_t top_k = 0;
   std::uint64_t seed = 1;
-  std::int64_t beam = 0;        // predict: translate with so many beams; eval: those of BLEU, 0: 1
-  double length_penalty = 1;    // of beams (inference/beam.hpp)
-  std::int64_t max_length = 0;  // of a translation, in tokens; 0: the longest target of the data
+  std::int64_t beam = 0;        // predict: translate with this many beams; eval: the beams for BLEU, 0: 1
+  double length_penalty = 1;    // for beams (inference/beam.hpp)
+  std::int64_t max_length = 0;  // tokens of a translation; 0: the longest target of the data
 };
 int run_predict(const PredictOptions& options);
 int run_eval(const PredictOptions& options);
@@ -114,7 +114,7 @@ struct ReportOptions {  // echelon report RUN... [--out FOLDER] [--name NAME] | 
   std::string out = "results";
   std::string name = "scaling";
   std::string tensorboard{}, mllog{};  // convert the records into files of these folders instead
-  std::string claims{};                // instead: judge the records of claims in this folder
+  std::string claims{};                // instead: judge the claim records in this folder
 };
 int run_report(const ReportOptions& options);
 
@@ -122,7 +122,7 @@ struct CompareOptions {  // echelon compare BASE NEW [--tolerance [GROUP=]PART].
   std::string base, fresh;
   std::vector<std::string> tolerances, only, allowed;
   double significance = 0.01;
-  std::string junit;     // JUnit XML is written here too
+  std::string junit;     // also write JUnit XML to this file
   bool json = false;     // instead of the tables
   bool weights = false;  // instead of figures: compare_weights
 };
@@ -131,13 +131,13 @@ int run_compare(const CompareOptions& options);
 struct PlanOptions {  // echelon plan CONFIG --from RUN.. | --step TEXT|FILE  --network TEXT|FILE --replicas 8..10000
   std::string config;
   std::vector<std::string> sets;
-  std::vector<std::string> from;  // folders of runs: the step, and points to compare with
-  std::string step;               // a described step, instead of a measured one
-  std::string network;            // "": that of the config's [network], else 10gbit
+  std::vector<std::string> from;  // folders of runs that give the step and points to compare with
+  std::string step;               // a step described in text, instead of a measured one
+  std::string network;            // "": the config's [network], else 10gbit
   std::string replicas = "8..10000";
-  std::string scaling = "weak";  // weak: the batch of each replica stays | strong: that of all
+  std::string scaling = "weak";  // weak: each replica keeps its batch | strong: the global batch is kept
   std::vector<std::string> compare = {"strategies", "algorithms", "codecs"};
-  std::optional<double> node_hour;  // price of an hour of one host, in cost.currency; default: cost.node_hour
+  std::optional<double> node_hour;  // price of one host-hour, in cost.currency; default: cost.node_hour
   std::string out;                  // folder of NAME.md, NAME.csv, NAME.json, NAME.svg; "": only printed
   std::string name = "plan";
 };
@@ -145,36 +145,36 @@ int run_plan(const PlanOptions& options);
 
 struct ImportOptions {              // echelon data import FORMAT INPUT... --out FOLDER
   std::string format;               // idx | cifar10 | cifar100 | csv | images | tar | text | words | sequences | pairs
-  std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; text: files in a row; else one
+  std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; text: files in sequence; else one
   std::string out;
   std::string prefix = "shard";
-  std::int64_t shards = 0;             // 0: by samples_per_shard
-  std::int64_t samples_per_shard = 0;  // 0: 10,000 where shards is 0 too
-  std::vector<std::int64_t> unequal;   // parts of each shard, e.g. 3,1,2: shards of unequal size
-  std::int64_t chunk = 128;            // records of a chunk, 64 to 256
+  std::int64_t shards = 0;             // 0: derived from samples_per_shard
+  std::int64_t samples_per_shard = 0;  // 0: 10,000 if shards is 0 too
+  std::vector<std::int64_t> unequal;   // relative size of each shard, e.g. 3,1,2: shards of unequal size
+  std::int64_t chunk = 128;            // records per chunk, 64 to 256
   int compress = 0;                    // gzip level, 0 to 9
-  bool no_checksums = false;           // without Fletcher32 of each chunk
-  bool keep_order = false;             // of the input; else samples for training are mixed
-  bool verify = false;                 // read back what was written
+  bool no_checksums = false;           // omit the Fletcher32 checksum of each chunk
+  bool keep_order = false;             // keep the input's order; else training samples are shuffled
+  bool verify = false;                 // read back the written files
   std::vector<std::int64_t> shape;     // csv: C,H,W of a sample
   int label_column = -1;               // csv: counted from 0; -1: the last
-  std::int64_t targets = 0;            // csv: the last so many columns are regression targets, not a class
+  std::int64_t targets = 0;            // csv: this many last columns are regression targets, not a class
   std::string stored = "u8";           // csv: u8 | f32
-  double value_max = 255;              // the value that means 1.0 (scale = 1/value_max) of u8 data
+  double value_max = 255;              // u8 data: the value that stands for 1.0 (scale = 1/value_max)
   std::int64_t hold_out = 0;           // this many, evenly spread, go to <out>/test, the rest to <out>/train
-  double hold_out_part = 0;            // the same as a part of all
+  double hold_out_part = 0;            // the same as a fraction of all samples
   std::string tokens;                  // characters | bytes | words | verbatim
-  std::int64_t vocabulary = 0;         // words: how many; 0: 10,000
-  std::string like;                    // shards whose vocabulary, classes and scaling are used
+  std::int64_t vocabulary = 0;         // words: vocabulary size; 0: 10,000
+  std::string like;                    // shards whose vocabulary, classes and scaling are reused
   std::string heading = "auto";        // csv, sequences: auto | yes | no
-  std::string size;                    // images, tar: "H" or "HxW"; "": that of the images
+  std::string size;                    // images, tar: "H" or "HxW"; "": the size of the images
   int channels = 3;                    // images, tar: 1 or 3
-  bool skip_damaged = false;           // images, tar: leave out what cannot be used
-  bool labels_as_they_are = false;     // do not refuse labels and names that are unlike classes
-  std::vector<std::string> given{};    // options on the command line: "--shape"
+  bool skip_damaged = false;           // images, tar: leave out unusable inputs
+  bool labels_as_they_are = false;     // accept labels and names that do not look like classes
+  std::vector<std::string> given{};    // options given on the command line: "--shape"
 };
 int run_data_import(const ImportOptions& options);
-int run_image_import(const ImportOptions& options);  // of images | tar
+int run_image_import(const ImportOptions& options);  // images | tar
 
 struct SynthOptions {  // echelon data synth --out FOLDER --samples N --shape C,H,W --classes K
   std::string out;
@@ -189,10 +189,10 @@ struct SynthOptions {  // echelon data synth --out FOLDER --samples N --shape C,
   bool no_checksums = false;
   bool verify = false;
   std::string stored = "u8";
-  double noise = 0.3;  // of samples about their class's pattern
+  double noise = 0.3;  // noise added to each sample's class pattern
   std::uint64_t seed = 1;
-  std::int64_t hold_out = 0;  // as of an import
-  bool numbers = false;       // pairs instead: numbers and their words
+  std::int64_t hold_out = 0;  // as for an import
+  bool numbers = false;       // generate pairs instead: numbers and their names in words
 };
 int run_data_synth(const SynthOptions& options);
 
@@ -200,7 +200,7 @@ struct InspectOptions {  // echelon data inspect LOCATION [--verify | --replicas
   std::string location;
   int replicas = 2;
   std::string sharding = "auto";
-  std::int64_t batch = 64;  // global
+  std::int64_t batch = 64;  // global batch
   bool verify = false;      // read every byte
 };
 int run_data_inspect(const InspectOptions& options);
@@ -209,7 +209,7 @@ int run_data_verify(const std::string& location);
 struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] [--threads T] [--ops] [--json] ..
   std::string config;
   std::vector<std::string> sets;
-  int steps = 0;           // 0: 50, or 20 s of them
+  int steps = 0;           // 0: 50 steps, or as many as fit in 20 s
   std::int64_t batch = 0;  // 0: the config's per-replica batch on one replica
   int threads = 1;
   bool ops = false;   // print every op with its implementation, time and rate
@@ -229,31 +229,31 @@ int run_bench_update(const BenchUpdateOptions& options);
 
 struct BenchAllreduceOptions {  // mpirun -n K echelon bench allreduce [--algorithms A,B] [--sizes 4KiB..32MiB] ..
   std::vector<std::string> algorithms = {"all"};
-  std::string sizes = "4KiB..32MiB";  // of the buffer: a range that doubles, or a list
+  std::string sizes = "4KiB..32MiB";  // buffer sizes: a range that doubles, or a list
   double segment_kb = 256;
   std::int64_t servers = 0;
   std::string inner = "ring", outer = "ring";  // hierarchical
   int iterations = 20;
   int warmup = 3;
   std::string dtype = "f32";
-  std::string rate;       // of the link of one rank, "1gbit": adds a column with the lower bound of the time; "": none
-  NetworkConfig network;  // messages are slowed down to it: --shaped, --delay-us, --ranks-per-host
-  bool json = false;      // a line of JSON for each row instead of the table
+  std::string rate;       // rate of a rank's link, "1gbit": adds a column with the lower bound of the time; "": none
+  NetworkConfig network;  // messages are slowed to this network: --shaped, --delay-us, --ranks-per-host
+  bool json = false;      // one line of JSON per row instead of the table
 };
 int run_bench_allreduce(const BenchAllreduceOptions& options);
-// Options in words ("--sizes", "1MiB", "--dtype=f64"). ConfigError for one that the verb does not have.
+// Parses options given as words ("--sizes", "1MiB", "--dtype=f64"). Throws ConfigError for an option the verb lacks.
 BenchAllreduceOptions parse_bench_allreduce(const std::vector<std::string>& words);
 
 struct BenchNetworkOptions {  // mpirun -n K echelon bench network [--out FILE.json] [--figure FILE.svg] [--json] ..
   std::string out, figure;
-  double seconds = 0.05, limit_s = 10;  // of a message of the bandwidth; of a wait
-  NetworkConfig network;                // as above
+  double seconds = 0.05, limit_s = 10;  // of one bandwidth message; of a wait
+  NetworkConfig network;                // as for bench allreduce
   bool json = false;                    // print what --out writes instead of the tables
 };
 int run_bench_network(const BenchNetworkOptions& options);
 
 struct BenchCodecOptions {  // echelon bench codec [--mb M] [--rounds N] [--density D] [--tau T]
-  double mb = 16;           // of values
+  double mb = 16;           // size of the values
   int rounds = 20;
   double density = 0.01;
   double tau = 0;
@@ -261,20 +261,20 @@ struct BenchCodecOptions {  // echelon bench codec [--mb M] [--rounds N] [--dens
 int run_bench_codec(const BenchCodecOptions& options);
 
 struct BenchControlOptions {  // echelon bench control [CONFIG] [--ranks K,K] [--rounds N] [--mb M] [--markdown]
-  std::string config;         // whose buckets are planned too; "": no model's
+  std::string config;         // the config whose buckets are planned too; "": none
   std::vector<std::string> sets;
   std::vector<int> ranks = {64, 512, 4096};
   int rounds = 9;
-  double mb = 4;  // of the bucket whose plans are built
+  double mb = 4;  // size of the bucket whose plans are built
   bool markdown = false;
 };
 int run_bench_control(const BenchControlOptions& options);
 
 struct VerifyOptions {  // echelon verify [--quick] [--dir DIR] [--junit FILE] [--fault SENTENCE]
   bool quick = false;
-  std::string dir = "results";  // a folder of its own is made in it
+  std::string dir = "results";  // parent of the folder that verify makes for itself
   std::string junit;
-  std::string fault;  // of the messages of the checks (config/faults.hpp)
+  std::string fault;  // fault to inject into the messages of the checks (config/faults.hpp)
 };
 int run_verify(const VerifyOptions& options);
 
@@ -283,8 +283,8 @@ struct InfoOptions {  // echelon info [--measure]: version, devices, libraries, 
 };
 int run_info(const InfoOptions& options);
 
-// Parses the command line and runs the verb; help and version included. Returns the exit code; throws Error
-// (ConfigError for usage errors, EnvironmentError where standard output cannot be written).
+// Parses the command line and runs the verb, including help and version. Returns the exit code. Throws Error:
+// ConfigError for usage errors, EnvironmentError if standard output cannot be written.
 int main_of_cli(int argc, char** argv);
 
 }  // namespace echelon::cli

@@ -1,4 +1,4 @@
-// echelon plan: step time, efficiency and cost of replicas that are not there, without MPI and without starting any.
+// echelon plan: predicts step time, efficiency and cost for replicas that do not exist, without MPI and without a run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ void check_compared(const std::vector<std::string>& words) {
       throw ConfigError(unknown_name("--compare", word, known));
 }
 
-// The finished run whose step is measured: the fewest ranks, then the most steps.
+// Returns the finished run whose step is used: the one with the fewest ranks, then the most steps.
 const RunRecord* calibrating(const std::vector<RunRecord>& runs) {
   const RunRecord* best = nullptr;
   for (const RunRecord& run : runs) {
@@ -64,7 +64,7 @@ class Planner {
       throw ConfigError("no step: --from RUN takes a measured one, --step forward_ms=60,backward_ms=120 describes one");
     step_ = !options.step.empty() ? described_step(options.step, static_cast<double>(config_.batch.global))
                                   : measured_step(*run_);
-    for (const RunRecord& run : runs_)  // of several with one codec the first
+    for (const RunRecord& run : runs_)  // if several have one codec, the first counts
       if (const auto speed = measured_codec(run); speed && run.state == "finished")
         step_.measured_codecs.emplace(run.codec, *speed);
   }
@@ -130,7 +130,7 @@ class Planner {
 
   static bool splits(const Config& config) { return model_group(config.parallel) > 1; }
 
-  // Of a rank. What the strategy adds is not in the programs, which are built once for a number of samples.
+  // Memory of a rank without the strategy's share, which is not in the programs. Cached by number of samples.
   const Footprint& programs_of(std::int64_t micro) {
     const auto found = footprints_.find(micro);
     if (found != footprints_.end()) return found->second;
@@ -154,7 +154,7 @@ class Planner {
     return std::find(options_.compare.begin(), options_.compare.end(), what) != options_.compare.end();
   }
 
-  // The config under every other strategy, all-reduce and codec, as --compare has it.
+  // Returns the config with every other strategy, all-reduce and codec that --compare asks for.
   std::vector<Config> variants() const {
     std::vector<Config> all;
     const ExchangeConfig& own = config_.exchange;
@@ -187,7 +187,7 @@ class Planner {
       report.notes.push_back(fmt::format("meshes are listed for 2 to {} ranks", kMostMeshed));
   }
 
-  // Every finished run with its own config and ranks.
+  // Adds every finished run, with its own config and ranks.
   void add_points(PlanReport& report) {
     for (const RunRecord& run : runs_) {
       const std::string path = run.folder + "/config.toml";

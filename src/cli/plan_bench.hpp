@@ -1,4 +1,4 @@
-// How long all-reduce plans take to build for one rank of k, and what they hold.
+// Measures how long all-reduce plans take to build for one rank of k, and how much memory they hold.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@ namespace echelon::cli {
 struct PlanCost {
   std::int64_t steps = 0;
   double build_s = 0;
-  double held_bytes = 0;  // as base/allocations.hpp counts
+  double held_bytes = 0;  // as counted by base/allocations.hpp
 };
 
-// Algorithms that have a plan of messages between any ranks, and `direct`, the plan of codecs that encode twice.
+// Returns the algorithms with a message plan between any ranks, and `direct`, the plan of codecs that encode twice.
 std::vector<std::string> planned_algorithms();
 
-// Of one plan for each of `elems`, together: of that rank of a few across all for which it takes longest, the least of
-// `rounds`. `request` names ranks, hosts and what the algorithm reads.
+// Builds one plan for each entry of `elems` and adds their costs. Tries a few ranks spread over all and returns the
+// slowest rank; its time is the minimum over `rounds`. `request` names ranks, hosts and the algorithm's settings.
 PlanCost measure_plans(const std::string& algorithm, AllreduceRequest request, const std::vector<std::int64_t>& elems,
                        int rounds);
 

@@ -1,4 +1,4 @@
-// echelon predict and echelon eval: a trained model over a data set.
+// echelon predict and echelon eval: run a trained model over a data set.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -54,7 +54,7 @@ void print_origin(const Opened& opened, const InferenceSummary& summary, int ran
                                       : ": there are no batches for more");
 }
 
-// Labels that a data set holds say how good the predictions are.
+// If the data set has labels, prints how good the predictions are.
 void print_summary(const Opened& opened, const InferenceSummary& summary, int ranks, double seconds,
                    std::int64_t batch) {
   const LossSums& sums = summary.sums;
@@ -77,7 +77,7 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
              1e3 * summary.latency(0.99));
 }
 
-// The trained weights and their 8-bit form over the same data.
+// Prints the results of the trained weights and of their 8-bit form over the same data.
 void print_both(Opened& opened, const InferenceSummary& trained, const InferenceSummary& int8,
                 const WeightBytes& bytes) {
   const bool accuracy = opened.model.graph().counts_correct();
@@ -128,7 +128,7 @@ class PredictionFile {
   }
 
  private:
-  // Runs of samples that follow one another are written together.
+  // Writes consecutive runs of samples together.
   template <class T>
   void write_rows(const char* dataset, const InferenceBatch& batch, const std::vector<T>& values, DType dtype) {
     const std::size_t row = values.size() / batch.ids.size();
@@ -166,7 +166,7 @@ void print_sharpness(Opened& opened, double epsilon) {
       sharpness.value, epsilon, sharpness.loss, sharpness.highest, sharpness.steps, count_text(sharpness.samples));
 }
 
-// A verb's model and data on the ranks that share the work.
+// The model and data of a verb, on the ranks that share the work.
 struct Session : JointRanks {
   using JointRanks::JointRanks;
   std::optional<Opened> opened{};

@@ -20,7 +20,7 @@ namespace {
 
 bool is_int8(const PredictOptions& options) { return is_second("--weights", options.weights, kWeightForms); }
 
-// A model and the data set whose vocabulary it has: all that a text needs that comes from a prompt.
+// A model and the data set whose vocabulary it uses: all that writing from a prompt needs.
 struct Writer {
   SavedModel saved;
   Dataset data;
@@ -41,7 +41,7 @@ Dataset open_vocabulary(const SavedModel& saved, const std::string& given) {
   }
 }
 
-// As the options have it; one that computes nothing writes no text.
+// Opens the device that the options choose. A device that computes nothing cannot write text.
 std::unique_ptr<Device> open_writing_device(const PredictOptions& options, const DeviceConfig& config,
                                             const HostSlot& slot) {
   auto device = open_device_for(config, options.device, options.threads, slot);
@@ -77,7 +77,7 @@ void print_text(const std::string& text) {
   std::fflush(stdout);
 }
 
-// Text as it is written, for standard output and a file.
+// Prints text as it is generated, to standard output and a file.
 class TextOutput {
  public:
   explicit TextOutput(std::string file) : file_(std::move(file)) {}
@@ -95,7 +95,7 @@ class TextOutput {
 
 void print_note(const std::string& note) { fmt::print(stderr, "echelon: {}\n", note); }
 
-// The first new token follows the prompt, or where there is none the end of a line.
+// The tokens before the first new one: the prompt or, without one, the end of a line.
 std::vector<std::int32_t> first_tokens(const std::string& prompt, const Dataset& data, TokenKind kind,
                                        const std::string& where) {
   std::vector<std::int32_t> tokens = tokens_of(prompt, data.vocabulary, kind, where);
@@ -115,7 +115,7 @@ void generate(const PredictOptions& options, const HostSlot& slot) {
   const double start = now_s();
   TextOutput output(options.out);
   output.add(prompt);
-  bool joined = prompt.empty() || prompt.back() == '\n';  // no blank in front of the next word
+  bool joined = prompt.empty() || prompt.back() == '\n';  // no blank before the next word
   continue_text(*model, begin, options.generate,
                 {.temperature = options.temperature, .top_k = options.top_k, .seed = options.seed},
                 [&](std::int32_t token) {
@@ -146,7 +146,7 @@ std::string line_of(const std::vector<std::int32_t>& tokens, const Dataset& data
   return text_from(tokens, data.target_vocabulary, token_kind_in(data.target_vocabulary)) + "\n";
 }
 
-// A source in each line.
+// Reads one source per line.
 std::vector<std::vector<std::int32_t>> sources_of(const PredictOptions& options, const Dataset& data) {
   const std::string text = prompt_of(options);
   const TokenKind kind = token_kind_in(data.vocabulary);

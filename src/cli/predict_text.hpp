@@ -1,4 +1,4 @@
-// echelon predict --generate and --beam: text written by a trained model; BLEU of eval.
+// echelon predict --generate and --beam (text written by a trained model), and BLEU for eval.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace echelon::cli {
 int run_generate(const PredictOptions& options);
 int run_translate(const PredictOptions& options);
 
-// The line with BLEU that eval prints of pairs of texts; "" for other data, and for models that write no text unless
-// --beam asks for it. Collective.
+// Returns the line with BLEU that eval prints for pairs of texts. Returns "" for other data, and for models that write
+// no text unless --beam asks for it. Collective.
 std::string bleu_line(OpenedModel& opened, const PredictOptions& options, const JointRanks& ranks);
 
 }  // namespace echelon::cli

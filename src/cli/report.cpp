@@ -1,4 +1,4 @@
-// echelon report: records of runs in, scaling tables or files of other programs out.
+// echelon report: reads records of runs and writes scaling tables, or files for other programs.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -28,7 +28,7 @@ int print_written(const std::vector<std::string>& paths) {
   return kExitOk;
 }
 
-// Every attempt with rows, finished or not.
+// Converts every attempt that has rows, finished or not.
 int convert(const ReportOptions& options) {
   const std::vector<RunRecord> runs = read_runs(options.runs);
   std::vector<std::string> paths;
@@ -49,7 +49,7 @@ int print_claims(const ReportOptions& options) {
   return print_written(write_claims(claims, options.out, named ? options.name : "claims"));
 }
 
-// That of the study, where one is asked for with the folder of its record.
+// Returns the study's answer if a single study's folder with its record was given.
 std::vector<std::string> answers(const ReportOptions& options, const ScalingReport& report) {
   const std::string record = options.runs.front() + "/study.json";
   if (options.runs.size() == 1 && is_study(record)) return {make_verdict(read_study(record).evidence).headline};

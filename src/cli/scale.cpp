@@ -1,4 +1,4 @@
-// echelon scale: the cells of a study on the ranks of one launch.
+// echelon scale: runs the cells of a study on the ranks of one launch.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 namespace echelon::cli {
 namespace {
 
-constexpr double kSetUp_s = 20;  // as `bench network` has it
+constexpr double kSetUp_s = 20;  // the same as in `bench network`
 
 StudyPlan study_of(const ScaleOptions& options) {
   StudyPlan study = load_study(options.study, options.sets);
@@ -56,12 +56,12 @@ StudyPlan study_for(const ScaleOptions& options, int ranks) {
 bool asks_for_network(const ScaleOptions& options) {
   try {
     return options.network || study_of(options).network;
-  } catch (const Error&) {  // told once all ranks have met
+  } catch (const Error&) {  // reported once all ranks have met
     return false;
   }
 }
 
-// All ranks. `limit`: of what comes before the network is measured.
+// All ranks. `limit`: guards the steps before the network is measured.
 int run_study(const ScaleOptions& options, Engine& launch, std::optional<SetUpLimit>& limit) {
   Group all(launch, 0);
   StudyPlan study;
@@ -82,7 +82,7 @@ int run_study(const ScaleOptions& options, Engine& launch, std::optional<SetUpLi
     if (ledger->left() == 0) ledger->tidy();
     if (!study.search) std::fputs("\n", stdout);
     const bool met = study.search ? print_search(study, *ledger->search(), ledger->records())
-                                  : print_study(load_study(options.study, options.sets));  // sizes of other jobs too
+                                  : print_study(load_study(options.study, options.sets));  // with sizes of other jobs
     if (const auto left = static_cast<std::int64_t>(ledger->left()); left > 0)
       fmt::print("{} left: {}\n", counted(left, study.search ? "trial" : "cell"),
                  stop != kExitOk          ? "the same command goes on"
@@ -105,9 +105,9 @@ int run_scale(const ScaleOptions& options) {
   }
   prepare_process();
   take_early_signals();
-  if (!under_launcher()) (void)study_for(options, 1);  // refused before MPI is touched
+  if (!under_launcher()) (void)study_for(options, 1);  // refuses errors before MPI is started
   find_job_end();
-  std::optional<SetUpLimit> limit;  // a blocked link may hold up already how ranks meet
+  std::optional<SetUpLimit> limit;  // a blocked link may already prevent the ranks from meeting
   MpiWorld world([&](int rank) {
     if (asks_for_network(options)) limit.emplace(rank, kSetUp_s);
   });

@@ -17,11 +17,11 @@ constexpr std::size_t kShown = 15;
 
 struct Ranked {
   std::size_t trial;
-  std::size_t rungs;  // that it went through with a figure
-  double value;       // on the last of them, to be minimised
+  std::size_t rungs;  // rungs that it completed with a figure
+  double value;       // figure of the last of them, to be minimised
 };
 
-// A trial with a figure.
+// Ranks a trial; none without a figure.
 std::optional<Ranked> ranked_trial(const StudyPlan& study, const std::vector<CellRecord>& records, std::size_t trial) {
   std::vector<double> figures = trial_rungs(study, records[trial]).figures;
   while (!figures.empty() && !std::isfinite(figures.back())) figures.pop_back();
@@ -31,7 +31,7 @@ std::optional<Ranked> ranked_trial(const StudyPlan& study, const std::vector<Cel
 
 double shown(const StudyPlan& study, double value) { return study.maximises() ? -value : value; }
 
-// Trials with a figure: those that trained longest first, of them the best.
+// Ranks the trials that have a figure: those that trained longest first, and among them the best.
 std::vector<Ranked> ranked(const StudyPlan& study, const std::vector<CellRecord>& records) {
   std::vector<Ranked> all;
   for (std::size_t t = 0; t < records.size(); ++t)

@@ -1,4 +1,4 @@
-// What a search came to: its best trials, and which keys mattered. `records`: by trial.
+// The results of a search: its best trials, and which keys mattered. `records` has one entry per trial.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace echelon::cli {
 
 std::string search_text(const StudySearch& search, const std::vector<CellRecord>& records, const StudyPlan& study);
-// Every trial, in their order: its figure and epochs (empty: none yet), state, seconds, values of the keys, folder.
+// One line per trial, in order: figure and epochs (empty: none yet), state, seconds, values of the keys, folder.
 std::string search_csv(const StudySearch& search, const std::vector<CellRecord>& records, const StudyPlan& study);
 std::string search_markdown(const StudySearch& search, const std::vector<CellRecord>& records, const StudyPlan& study);
 

@@ -30,7 +30,7 @@ double median_seconds(int rounds, const std::function<void(int)>& pass) {
   return times[static_cast<std::size_t>(rounds / 2)];
 }
 
-// Messages of all workers, so that none is in a cache when it is taken in.
+// Messages of all workers, so that none is still in a cache when it is applied.
 class Messages {
  public:
   explicit Messages(std::size_t bytes) : bytes_(bytes), all_(kWorkers, std::vector<std::byte>(bytes)) {}
@@ -53,7 +53,7 @@ std::string served_table(const OptimiserConfig& optimiser, const ParameterSet& p
     std::memcpy(messages.of(round % kWorkers), messages.of((round + 1) % kWorkers), messages.bytes());
   });
   Table table({"updates on a server", "update and answer", "updates GB/s", "memory GB/s", "beside memcpy"});
-  // `arenas`: read or written by one update and its answer.
+  // `arenas`: number of arenas that one update and its answer read or write.
   const auto row = [&](const std::string& name, AsyncServing serving, int soft, double arenas) {
     serving.workers = kWorkers;
     serving.adds_up = soft > 1;
@@ -76,7 +76,7 @@ std::string served_table(const OptimiserConfig& optimiser, const ParameterSet& p
   constexpr double kAdded = 3, kAnswered = 2;  // W += u; W to the message
   row("change of weights added", {}, 1, kAdded + kAnswered);
   row("scaled change, 1 of 4 a version", {}, 4, kAdded + kAnswered + 1.0 / 4 * (kAdded + 1));
-  // u, W and what was pulled to u; W once more to what was pulled.
+  // u, W and the pulled weights are read and u is written; W is copied to the pulled weights.
   row("compensated change", {.compensation = {.lambda = 0.04}}, 1, 4 + kAdded + kAnswered + 2);
   for (const char* rule : {"sgd", "adam"}) {
     OptimiserConfig with = optimiser;

@@ -1,4 +1,4 @@
-// How fast one core of an asynchronous parameter server takes in updates, beside copies of as much memory.
+// Measures how fast one core of an asynchronous parameter server applies updates, compared with copying memory.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace echelon::cli {
 
-// A table: for each way of applying updates, the median time of one update of the whole model and its answer, and the
-// bytes read and written a second over those of memcpy (the last column; 1: memory is the limit). `rounds` >= 1.
+// Returns a table with one row for each way of applying updates: the median time of one update of the whole model and
+// its answer, the bytes read and written per second, and these over memcpy's rate (last column; 1: memory is the
+// limit). `rounds` >= 1.
 std::string served_table(const OptimiserConfig& optimiser, const ParameterSet& parameters, DType dtype, int rounds);
 
 }  // namespace echelon::cli

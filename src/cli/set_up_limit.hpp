@@ -1,4 +1,4 @@
-// Ends this process where a collective call of MPI, which has no limit of its own, does not return.
+// Ends this process if a collective MPI call, which has no time limit of its own, does not return.
 #pragma once
 
 #include <condition_variable>
@@ -9,8 +9,8 @@ namespace echelon::cli {
 
 class SetUpLimit {
  public:
-  // For as long as it lives, but no longer than `limit_s`: then this rank and its host are named, with the other end of
-  // a link that is blocked, and the process ends by _exit(7); ranks that know of none wait 2 s longer.
+  // Runs from construction to destruction. After `limit_s` it prints this rank, its host and the other end of a blocked
+  // link, and ends the process by _exit(7). Ranks that know of no blocked link wait 2 s longer.
   SetUpLimit(int rank, double limit_s) : watch_([this, rank, limit_s] { wait(rank, limit_s); }) {}
   ~SetUpLimit();
   SetUpLimit(const SetUpLimit&) = delete;

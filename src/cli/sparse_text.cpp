@@ -13,7 +13,7 @@
 namespace echelon::cli {
 namespace {
 
-// "; 1.17 KiB on the wire, whole 2.00 KiB (above 80 % of the rows)", where `rows` of the table are touched.
+// "; 1.17 KiB on the wire, whole 2.00 KiB (above 80 % of the rows)" for a step that touches `rows` rows of the table.
 std::string wire_text(const Config& config, const Parameter& table, const std::vector<int>& hosts, std::int64_t rows) {
   if (hosts.size() == 1) return {};
   if (!rows_apart(config, static_cast<int>(hosts.size()))) return "; whole tables are sent";

@@ -10,12 +10,12 @@
 
 namespace echelon::cli {
 
-// Whether touched rows are updated alone and sent apart from the buckets; else tables are treated like other
+// Whether only touched rows are updated, and sent apart from the buckets. Otherwise tables are treated like other
 // parameters.
 bool rows_apart(const Config& config, int replicas);
 
-// One line for each sparse parameter. `hosts`: by replica; `samples`: of a replica and step. The number of touched rows
-// is an upper bound: every token another row.
+// Returns one line per sparse parameter. `hosts`: one per replica. `samples`: of a replica in a step. The number of
+// touched rows is an upper bound that assumes every token to touch a different row.
 std::vector<std::string> sparse_lines(const Config& config, const Graph& graph, const std::vector<int>& hosts,
                                       std::int64_t samples);
 

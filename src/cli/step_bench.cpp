@@ -16,7 +16,7 @@
 namespace echelon::cli {
 namespace {
 
-// How much is timed where nobody asked for a number of steps.
+// Seconds to measure if the number of steps is not given.
 constexpr double kEnough_s = 20;
 constexpr int kFewest = 3, kMostSteps = 50, kMostProfiles = 20;
 
@@ -70,7 +70,7 @@ StepBench::StepBench(const Config& config, std::int64_t batch, int threads)
       dtype_(config.device.dtype),
       learning_rate_(config.optimiser.learning_rate) {
   arenas_.initialise(config.seed);
-  arenas_.track_rows(true);  // as one replica does
+  arenas_.track_rows(true);  // as a single replica does
   scalars_.loss_scale = 1.0 / static_cast<double>(program_.input("weights").elems());
   scalars_.group_weight = 1.0;
   fill_inputs();
@@ -119,7 +119,7 @@ BenchTimes StepBench::measure(int steps) {
     step();
     return now_s() - start;
   };
-  step();  // touches memory
+  step();  // touches the memory
   const double warm_s = std::max(timed_step(), timed_step());
   if (steps == 0) steps = static_cast<int>(std::clamp<double>(kEnough_s / warm_s, kFewest, kMostSteps));
   for (int i = 3; i < steps / 5; ++i) step();

@@ -15,8 +15,8 @@
 
 namespace echelon::cli {
 
-// Form of the samples: that of `data.train`, or, where it cannot be opened (a bench needs no data), the one of
-// the predefined model (model.zoo). Throws DataError where neither is known.
+// The form of the samples: that of `data.train` or, if that cannot be opened (a bench needs no data), that of the
+// predefined model (model.zoo). Throws DataError if neither is known.
 struct BenchSamples {
   SampleForm form;
   std::string origin;  // "data/digits" or "model.zoo"
@@ -26,25 +26,25 @@ BenchSamples bench_samples(const Config& config);
 struct BenchTimes {
   double median_s = 0;
   double min_s = 0;
-  double cpu_s = 0;  // CPU time of all threads, mean a step: the figure least disturbed by other work on the machine
-  int steps = 0;     // timed
+  double cpu_s = 0;  // CPU time of all threads, mean per step: the figure least disturbed by other load
+  int steps = 0;     // timed steps
 };
 
 class StepBench {
  public:
-  // `batch`: samples of a micro-batch. Throws ConfigError for a model that cannot take the data, EnvironmentError where
-  // the device does not exist, MemoryError.
+  // `batch`: samples per micro-batch. Throws ConfigError for a model that cannot take the data, EnvironmentError if the
+  // device does not exist, and MemoryError.
   StepBench(const Config& config, std::int64_t batch, int threads);
 
-  // Times of `steps` steps of forward, backward and update, after a warm-up of steps / 5, at least 3. 0: 50 steps, or
-  // 20 s of them where that is less, at least 3. Throws NumericError where the loss diverges.
+  // Times `steps` steps of forward, backward and update, after a warm-up of steps / 5, at least 3. `steps` = 0: 50
+  // steps, or as many as fit in 20 s, at least 3. Throws NumericError if the loss diverges.
   BenchTimes measure(int steps);
-  // Median time of every op over 20 steps, or 20 s of them where that is less, at least 3; sets update_s(). Slower
-  // than a step: the device is synchronised per op.
+  // Returns the median time of every op over 20 steps, or as many as fit in 20 s, at least 3; sets update_s(). Slower
+  // than a normal step, because the device is synchronised after each op.
   std::vector<OpReport> profile();
   double update_s() const { return update_s_; }
-  // Rate of a large matrix product on this device with these threads, in FLOP/s: the practical upper bound
-  // for ops.
+  // The rate of a large matrix product on this device with these threads, in FLOP/s: the practical upper bound for
+  // ops.
   double peak_flops() { return echelon::peak_flops(*device_, dtype_, arenas_.dtype()); }
 
   const BenchSamples& samples() const { return samples_; }
@@ -63,7 +63,7 @@ class StepBench {
   Arenas arenas_;
   Program program_;
   Optimiser optimiser_;
-  DType dtype_;  // of activations
+  DType dtype_;  // type of the activations
   double learning_rate_;
   PassScalars scalars_;
   std::int64_t steps_done_ = 0;

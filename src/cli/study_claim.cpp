@@ -38,8 +38,8 @@ void put_sets(const StudyPlan& study, const std::vector<std::string>& sets, Clai
   }
 }
 
-// The settings that a cell is the run of, each in each of its environments: ranks, variant and axes tell them apart,
-// beside what the variant sets.
+// The settings that a cell's run stands for, one per environment of the cell. Ranks, variant and axes tell them apart,
+// in addition to what the variant sets.
 std::vector<ClaimCell> settings_of(const StudyPlan& study, const StudyCell& cell) {
   std::vector<ClaimCell> made;
   for (const StudyChoice& choice : study_choices(study)) {
@@ -58,7 +58,7 @@ std::vector<ClaimCell> settings_of(const StudyPlan& study, const StudyCell& cell
   return made;
 }
 
-// Bytes a step by rank, from the matrix of all messages. Ranks that serve come behind those that train.
+// Bytes per step by rank, from the matrix of all messages. Serving ranks come after those that train.
 void add_wire(const RunRecord& run, std::map<std::string, double>& figures) {
   const WireBytes bytes = read_wire(run.folder);
   const auto trains = [&](std::size_t rank) { return static_cast<double>(rank) < run.ranks; };
@@ -85,7 +85,7 @@ double weights_distance(const std::string& reference, const std::string& attempt
   return furthest;
 }
 
-// The attempt of the reference cell with this cell's seed; "" where it did not finish.
+// Returns the attempt of the reference cell with this cell's seed; "" if it did not finish.
 std::string reference_of(const StudyPlan& study, const std::vector<StudyCell>& cells, const StudyCell& of,
                          const Claim& claim) {
   for (const StudyCell& cell : cells) {

@@ -20,11 +20,11 @@ namespace {
 constexpr std::size_t kMostPrinted = 12;
 
 struct Outcomes {
-  std::map<std::string, std::vector<double>> values;  // by figure
+  std::map<std::string, std::vector<double>> values;  // [figure]
   int finished = 0, cells = 0;
 };
 
-// By position in the file: of a number of ranks, environment and setting.
+// Key of a row: a number of ranks, an environment and a setting, by position in the file.
 using Key = std::tuple<int, std::string, std::string>;
 
 std::vector<std::pair<Key, Outcomes>> outcomes_of(const StudyPlan& study, const std::vector<StudyCell>& cells,

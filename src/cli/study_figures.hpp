@@ -1,4 +1,4 @@
-// The table of a study whose cells are no trainings: their figures (study_verbs.hpp) over the rounds.
+// The table of a study whose cells do not train: their figures (study_verbs.hpp) over the rounds.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace echelon::cli {
 
-// Whether the cells of the study have figures instead of a training's record.
+// Whether the cells of the study have figures instead of the record of a training.
 bool has_figures(const StudyPlan& study);
 
-// One row a setting, environment and figure, with the median and the range over the rounds; `most`: rows that are
-// shown, of each setting.
+// Returns one row per setting, environment and figure, with the median and the range over the rounds. `most`: rows
+// shown per setting.
 std::string figures_text(const StudyPlan& study, const std::vector<StudyCell>& cells,
                          const std::vector<CellRecord>& records, std::size_t most);
-// Every value: ranks, setting, environment, round, seed, outcome, code, figure, value.
+// Returns every value with ranks, setting, environment, round, seed, outcome, code and figure.
 std::string figures_csv(const StudyPlan& study, const std::vector<StudyCell>& cells,
                         const std::vector<CellRecord>& records);
 

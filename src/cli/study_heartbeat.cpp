@@ -32,7 +32,7 @@ StudyHeartbeat::~StudyHeartbeat() {
   if (thread_.joinable()) thread_.join();
 }
 
-// That the newest attempt has told of.
+// The step that the newest attempt has reported.
 std::int64_t StudyHeartbeat::step() const {
   const std::vector<std::string> attempts = attempts_of(run_);
   const auto status = attempts.empty() ? std::nullopt : read_status(attempts.back());

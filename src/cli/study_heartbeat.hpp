@@ -1,4 +1,4 @@
-// A sign of life of a cell of a study.
+// Reports that a cell of a study is still running.
 #pragma once
 
 #include <condition_variable>
@@ -11,11 +11,12 @@
 
 namespace echelon::cli {
 
-// For as long as it lives, while a cell runs: a line now and then, how far the cell is by its status.json. On a
-// terminal the cell draws a bar by itself.
+// While it exists, prints a line from time to time with the progress of the cell, read from its status.json. On a
+// terminal the cell draws its own progress bar instead.
 class StudyHeartbeat {
  public:
-  // `steps`: of the cell, in all. How often, and whether, as its run.heartbeat_s and run.progress say.
+  // `steps`: total steps of the cell. The cell's run.heartbeat_s and run.progress set the interval and whether to
+  // print.
   StudyHeartbeat(const StudyCell& cell, std::int64_t steps);
   ~StudyHeartbeat();
   StudyHeartbeat(const StudyHeartbeat&) = delete;
@@ -26,7 +27,7 @@ class StudyHeartbeat {
 
   const StudyCell& cell_;
   const std::int64_t steps_;
-  std::string run_;  // its folder
+  std::string run_;  // folder of the cell's run
   double every_s_;
   std::mutex mutex_;
   std::condition_variable wake_;

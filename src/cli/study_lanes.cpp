@@ -26,16 +26,16 @@
 namespace echelon::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kWait{200};  // between looks at what other lanes have done
+constexpr std::chrono::milliseconds kWait{200};  // between polls of the progress of other lanes
 
-// Ranks that run cells one after another, beside others that do.
+// The ranks that run cells one after another, next to other lanes.
 struct Lane {
   Engine& engine;
-  std::optional<LocalPlace> local;  // of this rank beside those of other lanes
-  bool tells = false;               // its first rank prints a line now and then
+  std::optional<LocalPlace> local;  // place of this rank among those of other lanes
+  bool tells = false;               // its first rank prints a line from time to time
 };
 
-// This rank's part in a cell; its exit code.
+// Runs this rank's part of a cell; returns its exit code.
 int train_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Transport> part, const Lane& lane) {
   begin_run();
   Engine engine(with_network(std::move(part), load_config(cell.file, cell.sets).network));
@@ -49,7 +49,7 @@ int train_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Tr
 
 int run_search(const StudyPlan& search, const Lane& lane);
 
-// All ranks of the lane; `steps` on its first: of the cell. The exit code of the cell.
+// All ranks of the lane; `steps` of the cell are known on the first. Returns the exit code of the cell.
 int run_cell(const StudyPlan& study, const StudyCell& cell, const Lane& lane, Group& all, std::int64_t steps) {
   if (study.verb != "train" && study.verb != "bench allreduce")
     return static_cast<int>(all.max(lane.engine.rank() == 0 ? run_apart(study, cell) : static_cast<int>(kExitOk)));
@@ -79,7 +79,7 @@ int signalled() {
   return wishes.interrupt ? kExitInterrupted : wishes.requeue ? kExitRequeue : kExitOk;
 }
 
-// The next cell for the lane; none where nothing is left for it, or a signal came while it waited for other lanes.
+// The next cell for the lane; none if nothing is left for it, or if a signal came while it waited for other lanes.
 std::optional<StudyCell> next_cell(StudyLedger& ledger) {
   for (;;) {
     StudyLedger::Next next = ledger.next();
@@ -88,7 +88,7 @@ std::optional<StudyCell> next_cell(StudyLedger& ledger) {
   }
 }
 
-// All ranks of the lane; `ledger` on its first. Returns 0, or the code of a stop by a signal.
+// All ranks of the lane; `ledger` is set on its first. Returns 0, or the code of a stop by a signal.
 int run_cells(const StudyPlan& study, const Lane& lane, StudyLedger* ledger) {
   Group all(lane.engine, 0);
   for (;;) {
@@ -103,7 +103,7 @@ int run_cells(const StudyPlan& study, const Lane& lane, StudyLedger* ledger) {
   }
 }
 
-// A search that is a cell, trial after trial; 0, or the code of a stop by a signal.
+// Runs a search that is a cell, trial by trial. Returns 0, or the code of a stop by a signal.
 int run_search(const StudyPlan& search, const Lane& lane) {
   Group all(lane.engine, 0);
   const std::string name = all.of_first(fmt::format("{} {:.9f}", process_id_text(), now_s()));
@@ -114,7 +114,7 @@ int run_search(const StudyPlan& search, const Lane& lane) {
   return stop;
 }
 
-// Cells side by side in a launch of so many ranks.
+// Number of lanes in a launch of this many ranks.
 int lanes_of(const StudyPlan& study, int ranks) {
   const int fit = ranks / static_cast<int>(study.ranks.back());
   if (study.side_by_side > fit)
@@ -136,7 +136,7 @@ std::unique_ptr<StudyLedger> run_lanes(const StudyPlan& study, Engine& launch, i
   all_or_none(all, [&] { lanes = lanes_of(study, launch.size()); });
   const std::vector<int>& hosts = launch.transport().hosts();
   const int ranks = static_cast<int>(study.ranks.back());
-  // Process numbers come again, in containers soon.
+  // Process numbers are reused, in containers soon.
   const std::string name = all.of_first(fmt::format("{} {:.9f}", process_id_text(), now_s()));
   std::unique_ptr<StudyLedger> ledger;
   const auto run = [&](const Lane& lane, int beside) {

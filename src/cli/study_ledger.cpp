@@ -38,7 +38,7 @@ int count_hosts(const std::vector<int>& hosts, const std::vector<int>& members) 
 
 Config config_of(const StudyCell& cell) { return load_config(cell.file, cell.sets); }
 
-// Seconds of the file system's clock; 0 where there is no such file.
+// The file's modification time by the clock of the file system; 0 if there is no such file.
 double modified_s(const std::string& path) {
   std::error_code error;
   const auto at = std::filesystem::last_write_time(path, error);
@@ -124,7 +124,7 @@ StudyCell StudyLedger::cell_now(std::size_t i) const {
   return at_rung(study_, cells()[i], std::min(rung, study_.rungs.size() - 1));
 }
 
-// False where another process runs the cell. Its record is then what the process before has left.
+// Returns false if another process runs the cell. Otherwise the cell's record is the one its last process left.
 bool StudyLedger::claim(std::size_t i) {
   const std::string folder = folder_of(study_, cells()[i]);
   make_folders(folder);
@@ -139,7 +139,7 @@ bool StudyLedger::claim(std::size_t i) {
   return true;
 }
 
-// Of a cell that was claimed.
+// How a claimed cell died.
 CellDeath StudyLedger::death_of(std::size_t i) {
   CellRecord& record = records_[i];
   const std::string attempt = newest_attempt(i);
@@ -158,7 +158,7 @@ CellDeath StudyLedger::death_of(std::size_t i) {
   return death;
 }
 
-// Of cells whose launches are gone. Whoever calls it holds the study's lock, so that no cell begins meanwhile.
+// Settles the cells whose launches are gone. The caller holds the study's lock, so that no cell begins meanwhile.
 void StudyLedger::settle_deaths() {
   std::vector<std::size_t> cells;
   std::vector<CellDeath> deaths;
@@ -184,7 +184,7 @@ void StudyLedger::settle_deaths() {
   }
 }
 
-// Of a cell that was claimed; false where it cannot be run, and is over.
+// Begins a claimed cell. Returns false if it cannot run; it is then over.
 bool StudyLedger::begin_cell(std::size_t i) {
   CellRecord& record = records_[i];
   if (!can_run(i)) {
@@ -200,8 +200,8 @@ bool StudyLedger::begin_cell(std::size_t i) {
   return true;
 }
 
-// A cell that is not over and that nobody runs. Of those with which a launch has died, one at a time in this launch, so
-// that another death tells which of them it was.
+// Begins a cell that is not over and that nobody runs. Of the cells whose launch has died, it begins one at a time in
+// this launch, so that another death shows which cell caused it.
 bool StudyLedger::begin_what_was_left() {
   const bool suspect_runs = std::any_of(records_.begin(), records_.end(), [this](const CellRecord& record) {
     return record.state == CellState::running && record.launch == launch_ && record.deaths > 0;
@@ -222,7 +222,7 @@ bool StudyLedger::begin_what_was_left() {
   return !search_ && open_rounds() > rounds && begin_what_was_left();
 }
 
-// Of a search, once each cell that is not over is under way.
+// The next move of a search, once each cell that is not over is in progress.
 Promotion StudyLedger::promotion() const {
   std::vector<TrialRungs> trials;
   for (const CellRecord& record : records_) {
@@ -256,7 +256,7 @@ StudyLedger::Next StudyLedger::next() {
     else if (claim(promoted.trial) && begin_cell(promoted.trial))
       return {cell_now(promoted.trial)};
     else
-      std::this_thread::sleep_for(kLook);  // whoever ran its rung before leaves it in a moment
+      std::this_thread::sleep_for(kLook);  // the process that ran its last rung releases it in a moment
   }
 }
 

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kStem = "network_k";
 
-// On rank 0.
+// Called on rank 0.
 void store(const StudyPlan& study, const LinkMatrix& links, const LinkFaults& faults) {
   const std::string path = fmt::format("{}/{}{}", study.folder, kStem, links.ranks());
   const std::string text = crowd_text(links) + network_text(links, faults);
@@ -70,7 +70,7 @@ bool check_network(const StudyPlan& study, Engine& launch, Transport& transport)
     } catch (const Error& error) {
       failure = error.what();
     }
-    // A blocked link would hold up what follows, and the end of MPI too.
+    // A blocked link would hang whatever follows, and MPI_Finalize.
     if (!pairs.complete) MpiWorld::abort(kExitUnmet);
   }
   all_or_none(all, [&] {

@@ -1,4 +1,4 @@
-// The network before a study: measured over all ranks of the launch, stored with the study, named in its page.
+// Measures the network before a study over all ranks of the launch, stores it with the study and names it in the page.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace echelon::cli {
 
-// All ranks; nothing else is under way. `transport`: one of its own over all ranks of the launch. What `echelon bench
-// network` measures, into <study>/network_k<ranks>.json, .svg and .txt; prints slow and blocked links. False on every
-// rank where a link is blocked: no cell could use it. Where a rank never answered rank 0 ends the world, with 8. One
-// rank has no links: true, and nothing is written.
+// Called by all ranks while nothing else runs. `transport`: a separate one over all ranks of the launch. Measures the
+// same as `echelon bench network`, writes <study>/network_k<ranks>.json, .svg and .txt, and prints slow and blocked
+// links. Returns false on every rank if a link is blocked, because no cell could use it. If a rank never answered, rank
+// 0 ends the world with exit code 8. A single rank has no links: returns true and writes nothing.
 bool check_network(const StudyPlan& study, Engine& launch, Transport& transport);
 
-// A section of study.md on every network that is stored with the study; "" where none is.
+// Returns a section of study.md about every network stored with the study; "" if there is none.
 std::string network_markdown(const StudyPlan& study);
 
 }  // namespace echelon::cli

@@ -39,15 +39,15 @@
 namespace echelon::cli {
 namespace {
 
-// Of a search: those that were proposed.
+// All cells; for a search, those proposed so far.
 std::vector<StudyCell> known_cells(const StudyPlan& study) {
   return study.search ? StudySearch(study).cells() : cells_of(study);
 }
 
-// Of a cell that is not over, with all ranks on one host.
+// The prediction for a cell that is not over, with all ranks on one host.
 struct Foretold {
-  double memory_bytes = 0;  // of the rank that takes most; 0: not known
-  std::string refusal;      // as `check` has it; "": it can be run
+  double memory_bytes = 0;  // of the rank that needs most; 0: not known
+  std::string refusal;      // reason of `check`; "": it can run
 };
 
 Foretold foretell(const StudyPlan& study, const StudyCell& cell, const CellRecord& record) {
@@ -63,7 +63,7 @@ Foretold foretell(const StudyPlan& study, const StudyCell& cell, const CellRecor
   }
 }
 
-// A section of study.md; "" for a single round.
+// Returns a section of study.md; "" for a single round.
 std::string machine_markdown(const std::vector<RoundControl>& rounds) {
   std::istringstream lines(control_text(rounds));
   std::string items;
@@ -72,11 +72,11 @@ std::string machine_markdown(const std::vector<RoundControl>& rounds) {
   return items.empty() ? "" : "\n## The machine\n\n" + items;
 }
 
-// Data or model split by layer among the ranks of a host, for the recommended setting.
+// For the recommended setting, adds whether to split data or model by layer among the ranks of a host.
 void add_layers(StudyVerdict& verdict, const Evidence& evidence, const Config& base) {
   if (verdict.recommended < 0) return;
   const Setting& setting = evidence.settings[static_cast<std::size_t>(verdict.recommended)];
-  const int inside = setting.row.ranks / std::max(1, setting.row.hosts);  // ranks of a host
+  const int inside = setting.row.ranks / std::max(1, setting.row.hosts);  // ranks per host
   if (inside < 2 || setting.row.mesh.parts() > 1) return;
   try {
     const double samples = static_cast<double>(setting.row.global_batch) / setting.row.ranks;
@@ -87,7 +87,7 @@ void add_layers(StudyVerdict& verdict, const Evidence& evidence, const Config& b
   }
 }
 
-// study.md, .html, .json and .csv.
+// Writes study.md, .html, .json and .csv.
 void write_pages(const Evidence& evidence, const StudyVerdict& verdict, const ReportSource& source,
                  const std::string& folder, const std::vector<std::string>& origin, const std::string& network) {
   make_folders(folder);
@@ -116,7 +116,7 @@ void print_cells(const StudyPlan& study) {
   std::vector<std::string> header = {"ranks", "what", "round", "state", "seconds", "memory of a rank", "folder"};
   if (environments) header.insert(header.begin() + 1, "environment");
   Table table(header);
-  std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // reasons, with the cells
+  std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // reasons with their cells
   const std::vector<StudyCell> cells = known_cells(study);
   for (const StudyCell& cell : cells) {
     const CellRecord record = read_cell(folder_of(study, cell));

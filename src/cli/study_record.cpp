@@ -62,7 +62,7 @@ Evidence evidence_of(const StudyPlan& study, const std::vector<StudyCell>& cells
   std::vector<std::string> environments;
   for (const StudyEnvironment& environment : study.environments) environments.push_back(environment.name);
   if (environments.empty()) environments.emplace_back();
-  std::vector<ControlRate> controls;  // one machine, whatever a cell's environment
+  std::vector<ControlRate> controls;  // the same for all environments of a cell: one machine
   for (const RoundControl& round : rounds_of(study, cells, records))
     for (const std::string& environment : environments)
       controls.push_back({.environment = environment, .repeat = round.round, .samples_per_s = round.rate});

@@ -1,4 +1,4 @@
-// What the cells of a study have left, for its report: every repetition with its outcome, and how the machine was.
+// Collects the results of a study's cells for its report: every repetition with its outcome, and the machine's state.
 #pragma once
 
 #include <vector>
@@ -10,17 +10,17 @@
 
 namespace echelon::cli {
 
-// Of all cells with an outcome (finished, diverged, failed), in the order of the file: once for each environment that
-// asks for it. `records` by cell.
+// Returns all cells with an outcome (finished, diverged, failed) in the order of the file, once for each environment
+// that contains it. `records`: one per cell.
 std::vector<LabelledRun> runs_of(const std::vector<StudyCell>& cells, const std::vector<CellRecord>& records);
 
-// By round, from the records of the control cells.
+// Returns one entry per round, from the records of the control cells.
 std::vector<RoundControl> rounds_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
                                     const std::vector<CellRecord>& records);
 
 std::vector<CellRecord> cell_records(const StudyPlan& study, const std::vector<StudyCell>& cells);
 
-// With the rates of the rounds' control cells. Reads the experiment.
+// Includes the rates of the rounds' control cells. Reads the experiment.
 Evidence evidence_of(const StudyPlan& study, const std::vector<StudyCell>& cells,
                      const std::vector<CellRecord>& records);
 

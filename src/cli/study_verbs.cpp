@@ -29,7 +29,7 @@ namespace {
 constexpr const char* kOut = "/out.txt";
 constexpr const char* kErrors = "/errors.txt";
 constexpr std::chrono::milliseconds kLook{50};
-constexpr double kPatience_s = 10;  // for a process that is ended
+constexpr double kPatience_s = 10;  // for a process to end after it was told to
 
 std::string path_in(const std::string& folder) { return folder + "/figures.json"; }
 
@@ -40,7 +40,7 @@ void write_figures(const std::string& folder, const CellFigures& figures) {
   write_file_whole(path_in(folder), all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
-// Every number in it, by the path that leads there: "main.rows.0.step_s".
+// Adds every number in the document, named by its path: "main.rows.0.step_s".
 void flatten(const nlohmann::json& from, const std::string& name, CellFigures& figures) {
   if (from.is_number())
     figures[name] = from.get<double>();
@@ -48,7 +48,7 @@ void flatten(const nlohmann::json& from, const std::string& name, CellFigures& f
     for (const auto& [key, value] : from.items()) flatten(value, name.empty() ? key : name + "." + key, figures);
 }
 
-// What a launcher leaves in the environment of its ranks, which another launcher would take for its own.
+// Variables that a launcher leaves in the environment of its ranks. Another launcher would take them for its own.
 std::vector<std::string> launcher_variables() {
   std::vector<std::string> names;
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
@@ -62,7 +62,7 @@ std::vector<std::string> launcher_variables() {
   return names;
 }
 
-// To its end, outputs into files of the folder; its exit code, or that of a stop by a signal.
+// Runs a process to its end with its output in files of the folder. Returns its exit code, or that of a signal stop.
 int run_process(const std::vector<std::string>& words, const std::string& folder) {
   make_folders(folder);
   std::vector<std::string> argv = {
@@ -140,7 +140,7 @@ int run_allreduce_cell(const StudyPlan& study, const StudyCell& cell, std::uniqu
       figures[name + "steps"] = row.steps;
     }
     if (engine.rank() == 0) write_figures(folder_of(study, cell), figures);
-  } catch (const ConfigError& refused) {  // every rank finds the same
+  } catch (const ConfigError& refused) {  // all ranks throw the same
     code = refused.code(), error = refused.what();
   }
   if (engine.rank() == 0 && code != kExitOk) {

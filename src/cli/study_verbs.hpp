@@ -1,5 +1,5 @@
-// Cells of a study that are no trainings: measurements, plans, supervised runs, whole searches. Their figures are
-// numbers by name, in <cell>/figures.json, and the study's table has each over the rounds.
+// Cells of a study that do not train: measurements, plans, supervised runs, whole searches. Their figures are named
+// numbers in <cell>/figures.json; the study's table shows each of them over the rounds.
 #pragma once
 
 #include <map>
@@ -13,24 +13,24 @@ namespace echelon::cli {
 
 using CellFigures = std::map<std::string, double>;
 
-// Whether a cell leaves the record of a training in its folder: those of `train` and `run`.
+// Whether a cell leaves the record of a training in its folder, as those of `train` and `run` do.
 bool leaves_a_run(const StudyPlan& study, const StudyCell& cell);
 
-// `bench allreduce` between the ranks of the cell, in these processes. All ranks; its exit code.
+// Runs `bench allreduce` between the ranks of the cell, in these processes. Called by all ranks; returns the exit code.
 int run_allreduce_cell(const StudyPlan& study, const StudyCell& cell, std::unique_ptr<Transport> part);
 
-// Runs another verb in a process of its own, with the file, sets and options of the cell; for `supervise` that is
+// Runs another verb in a separate process, with the file, sets and options of the cell. For `supervise` the command is
 // `echelon supervise [options] -- mpirun -n RANKS echelon train ..` on this host. Returns its exit code, or that of a
 // stop by a signal.
 int run_apart(const StudyPlan& study, const StudyCell& cell);
 
-// Of a search that was a cell: its best figure, and the best one after each number of trials.
+// Writes the figures of a search that was a cell: its best figure, and the best one after each number of trials.
 void write_search_figures(const StudyPlan& search, const std::string& folder);
 
-// Of a cell; empty where it has none. DataError where they cannot be read.
+// Reads the figures of a cell; empty if it has none. Throws DataError if they cannot be read.
 CellFigures read_figures(const std::string& folder);
 
-// Why a cell without a record ended in an error: the last line that it printed.
+// Returns why a cell without a record ended in an error: the last line that it printed.
 std::string failure_in(const std::string& folder);
 
 }  // namespace echelon::cli

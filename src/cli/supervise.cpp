@@ -1,6 +1,6 @@
-// echelon supervise: watches a launcher and its run. It ends a launcher that does not return after its run has ended or
-// that does not notice the end of a rank, records the end of a run whose ranks were all killed, and restarts a run
-// after lost ranks, on the hosts that are left, and on all hosts once they are back.
+// echelon supervise: watches a launcher and its run. It ends a launcher that does not return after its run has ended,
+// or that does not notice the end of a rank. It records the end of a run whose ranks were all killed. After lost ranks
+// it restarts a run on the remaining hosts, and on all hosts once they are back.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -32,14 +32,14 @@ namespace {
 
 constexpr double kLook_s = 0.2;
 constexpr double kLookAtProcesses_s = 1;  // reads all of /proc
-constexpr double kPause_s = 1;            // before a launcher is started again that has not come to start a run
+constexpr double kPause_s = 1;            // before a restart, if the launcher failed to start a run
 constexpr double kTermPatience_s = 5;
 constexpr double kProbeLimit_s = 10;
 
-std::atomic<int> asked{0};  // the newest signal to pass on
+std::atomic<int> asked{0};  // the newest signal to forward
 void on_signal(int number) { asked = number; }
 
-// The file by which rank 0 names its attempt, removed at the end.
+// The file in which rank 0 names its attempt. It is removed at the end.
 class AttemptFile {
  public:
   AttemptFile() {
@@ -86,7 +86,7 @@ class Supervisor {
     for (int restarts = 0;; ++restarts) {
       grows_ = false;
       const int code = watch_launch();
-      // The command has started a run before: a launcher that fails has met the next loss.
+      // If the command has started a run before, a launcher that fails now has met another loss.
       const bool fails = restarts > 0 && !read_attempt() && code != kExitOk && code != kExitConfig;
       const bool lost = code == kExitLostRank || fails;
       const bool again = (lost && restarts < options_.restarts) || (grows_ && code == kExitRequeue);
@@ -120,7 +120,7 @@ class Supervisor {
     return all;
   }
 
-  // Those that answer; false where they are too few.
+  // Finds the hosts that answer; returns false if they are too few.
   bool find_hosts() {
     if (options_.hosts.empty()) return true;
     hosts_ = answering();
@@ -139,8 +139,8 @@ class Supervisor {
     return found;
   }
 
-  // At a TERM srun kills its ranks at once and mpirun a second later; both pass USR1 on, which asks for the same. A
-  // second TERM is one.
+  // On TERM, srun kills its ranks at once and mpirun a second later. Both forward USR1, which requests the same stop,
+  // so the first TERM is sent as USR1. A second TERM is sent as TERM.
   int passed_on(int number) {
     const bool again = std::exchange(told_to_end_, told_to_end_ || number == SIGTERM);
     const std::string name = std::filesystem::path(options_.command.front()).filename();
@@ -148,7 +148,7 @@ class Supervisor {
     return number == SIGTERM && kills && !again ? SIGUSR1 : number;
   }
 
-  // One launch to its end; the exit code of the run.
+  // Watches one launch to its end; returns the exit code of the run.
   int watch_launch() {
     file_.clear();
     Launcher launcher(words(), {{"ECHELON_ATTEMPT_FILE", file_.path()}});
@@ -160,13 +160,13 @@ class Supervisor {
         stopping_ = stopping_ || number != SIGHUP;
       }
       if (const std::optional<int> code = launcher.poll()) {
-        (void)launcher.ranks_leave(options_.grace_s);  // the next launch needs their lock
+        (void)launcher.ranks_leave(options_.grace_s);  // the next launch needs the lock that the ranks hold
         launcher.end(kTermPatience_s);
         return settle(*code);
       }
       const std::optional<Status> status = read_attempt();
       const bool ended = status && status->state != "running";
-      if (!ended) ended_s = -1;  // an attempt that lost workers has ended, and its run goes on
+      if (!ended) ended_s = -1;  // an attempt that lost workers has ended, but its run continues
       if (ended && ended_s < 0) ended_s = now_s();
       if (ended && now_s() - ended_s > options_.grace_s) {
         log_warning("supervise: {} has not returned {:.0f} s after its run ended: it is ended",
@@ -200,12 +200,12 @@ class Supervisor {
     return attempt.empty() ? std::nullopt : read_status(attempt);
   }
 
-  // The launcher is gone: the run's own exit code, where it has one; else what the launcher's means, which is written
-  // into the status of a run that could not do it.
+  // Called once the launcher is gone. Returns the run's own exit code if it has one. Otherwise it returns the code that
+  // the launcher's exit implies, and writes it into the status of a run that could not do so.
   int settle(int launcher_code) {
     std::optional<Status> status = read_attempt();
     if (status && status->exit_code) {
-      settle_status(file_.attempt());  // whoever wrote the verdict may have been killed before the second file
+      settle_status(file_.attempt());  // the process that wrote the verdict may have been killed before status.json
       return *status->exit_code;
     }
     if (!status) return launcher_code > 128 ? static_cast<int>(kExitLostRank) : launcher_code;

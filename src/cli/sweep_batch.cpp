@@ -1,5 +1,5 @@
-// echelon sweep batch: a study of one experiment at several batch sizes, with one or more rules that scale the learning
-// rate, each up to the goal; then the table.
+// echelon sweep batch: runs a study of one experiment at several batch sizes up to the goal, with one or more rules
+// that scale the learning rate, and prints the table.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ constexpr double kTarget = 0.9;
 
 struct Sweep {
   StudyPlan study;
-  std::vector<BatchSweepCell> cells;  // by cell of the study
+  std::vector<BatchSweepCell> cells;  // [cell of the study]
   void add(std::int64_t size, const std::string& rule, std::vector<std::string> sets) {
     cells.push_back({.batch = size, .rule = rule});
     sets.push_back(fmt::format("batch.global={}", size));
@@ -49,13 +49,13 @@ void require_words(const SweepBatchOptions& options, const std::vector<std::int6
       throw ConfigError(unknown_name("--scaling", scaling, names_in(kScalings)));
 }
 
-// The goal's keys, where the options or the default set them.
+// Returns the goal's keys if the options or the default set them.
 std::vector<std::string> goal_sets(const SweepBatchOptions& options, const Config& base) {
   if (options.target == 0 && base.goal.metric != GoalMetric::none) return {};
   return {"goal.metric=test_accuracy", fmt::format("goal.target={}", options.target > 0 ? options.target : kTarget)};
 }
 
-// The rate that the config has at its own batch is what the rules scale.
+// The rules scale the learning rate that the config has at its own batch.
 Sweep sweep_of(const SweepBatchOptions& options, int ranks) {
   const Config base = load_config(options.config, options.sets);
   std::vector<std::int64_t> sizes = options.sizes;
@@ -84,7 +84,7 @@ Sweep sweep_of(const SweepBatchOptions& options, int ranks) {
   return sweep;
 }
 
-// Rank 0, of the records by cell.
+// Called on rank 0 with one record per cell.
 void print_sweep(const SweepBatchOptions& options, Sweep& sweep, const std::vector<CellRecord>& records) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     sweep.cells[i].state = name_of(records[i].state);
@@ -98,7 +98,7 @@ void print_sweep(const SweepBatchOptions& options, Sweep& sweep, const std::vect
   fmt::print("written: {}\n", options.out);
 }
 
-// All ranks.
+// Called by all ranks.
 int run_sweep(const SweepBatchOptions& options, Engine& launch) {
   Group all(launch, 0);
   Sweep sweep;
@@ -118,7 +118,7 @@ int run_sweep(const SweepBatchOptions& options, Engine& launch) {
 int run_sweep_batch(const SweepBatchOptions& options) {
   prepare_process();
   take_early_signals();
-  if (!under_launcher()) (void)sweep_of(options, 1);  // refused before MPI is touched
+  if (!under_launcher()) (void)sweep_of(options, 1);  // refuses errors before MPI is started
   find_job_end();
   MpiWorld world;
   const SignalWatch signals;

@@ -1,4 +1,4 @@
-// echelon sweep micro: the largest micro-batch of a rank that fits into its memory, by the footprint that `check`
+// echelon sweep micro: finds the largest micro-batch that fits into a rank's memory, by the footprint that `check`
 // prints and `train` allocates.
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ class Search {
     most_ = std::max<std::int64_t>(1, as_written.samples / (plan.accumulation * replicas));
   }
 
-  // Of launches with this micro-batch on every rank.
+  // Memory of a launch with this micro-batch on every rank.
   LaunchMemory at(std::int64_t micro) const {
     CheckOptions launch = launch_;
     launch.sets.push_back(fmt::format("batch.global={}", micro * step_));
@@ -59,7 +59,7 @@ class Search {
       return {};
     }
   }
-  std::int64_t most() const { return most_; }  // so many samples there are
+  std::int64_t most() const { return most_; }  // the number of samples available
   std::int64_t global_of(std::int64_t micro) const { return micro * step_; }
   const Config& config() const { return config_; }
 
@@ -69,7 +69,7 @@ class Search {
   std::int64_t step_ = 1, most_ = 1;
 };
 
-// The largest one that fits; 0: none. Memory grows with the micro-batch. O(log most) footprints.
+// The largest micro-batch that fits; 0: none. Memory grows with the micro-batch. O(log most) footprints.
 std::int64_t largest_micro(const Search& search) {
   std::int64_t fits = 0, above = 1;
   while (above <= search.most() && search.fitting(above)) fits = above, above *= 2;
@@ -89,7 +89,7 @@ int run_sweep_micro(const SweepMicroOptions& options) {
   const std::int64_t micro = largest_micro(search);
   if (micro == 0) {
     const LaunchMemory least = search.at(1);
-    require_memory(least.config, least.of_ranks);  // throws, with the cure
+    require_memory(least.config, least.of_ranks);  // throws, with advice
   }
   const double limit_mb = search.config().device.memory_limit_mb;
   const std::string of = limit_mb > 0 ? " of " + bytes_text(limit_mb * kMiB)

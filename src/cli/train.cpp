@@ -1,5 +1,5 @@
-// echelon train: joins the world and makes one attempt at the run, or, where it goes on without lost workers, as many
-// as there are losses and one more.
+// echelon train: joins the world and makes one attempt at the run. If the run continues without lost workers, it makes
+// one more attempt for each loss.
 #include <cstdio>
 #include <cstdlib>
 
@@ -27,8 +27,8 @@ namespace {
 
 using LoadConfig = std::function<Config(std::vector<std::string>&)>;
 
-// As this rank reads it; defaults where it cannot. What is wrong with it, or differs between ranks, is the
-// attempt's to report.
+// The config as this rank reads it; defaults if it cannot be read. The attempt reports errors in it and differences
+// between ranks.
 Config own_config(const TrainOptions& options) {
   try {
     return load_config(options.config, options.sets);
@@ -37,8 +37,8 @@ Config own_config(const TrainOptions& options) {
   }
 }
 
-// A rank's transport with the network, the faults and the checks that the config asks for; as it is, where it asks for
-// none.
+// Wraps a rank's transport with the network, the faults and the checks that the config asks for. Without any of them it
+// returns the transport unchanged.
 std::unique_ptr<Transport> wrapped(std::unique_ptr<Transport> transport, const Config& config, FaultInjector* faults) {
   transport = with_network(std::move(transport), config.network);
   if (faults) transport = faults->around(std::move(transport));
@@ -74,7 +74,7 @@ int run_train(const TrainOptions& options) {
   find_job_end();
   const auto load = [&](std::vector<std::string>& notes) { return load_config(options.config, options.sets, &notes); };
   if (options.local_ranks > 0) return train_on_threads(options, load);
-  // A lone process is refused before MPI is touched.
+  // A lone process is refused before MPI is started.
   const Config config = under_launcher() ? own_config(options) : load_config(options.config, options.sets);
   if (config.run.on_lost_worker == OnLostWorker::go_on) copy_through_shared_memory();
   const LaunchWatch watch({.limit_s = config.run.hang_timeout_s, .end = {}});
@@ -90,7 +90,7 @@ int run_train(const TrainOptions& options) {
     if (!lost) return code;
     flush_log();
     std::fflush(nullptr);
-    std::_Exit(code);  // MPI_Finalize waits for lost ranks (Open MPI 4.1, in about half of all tries)
+    std::_Exit(code);  // MPI_Finalize waits for lost ranks (Open MPI 4.1, about every second time)
   }
   Engine engine(wrapped(world.transport(), config, faults.get()));
   Attempt attempt(engine, attempt_options);

@@ -1,4 +1,4 @@
-// echelon verify: what the program promises, tried on this machine, build, launch and file system.
+// echelon verify: tests on this machine, build, launch and file system that the program keeps its promises.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Rank 0 makes the folder and tells the others its name, and its host.
+// Rank 0 creates the folder and sends its name and host to the other ranks.
 void settle(verify::VerifyContext& context, const std::string& parent) {
   Engine engine(context.transport());
   Group group(engine, 0);
