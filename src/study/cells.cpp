@@ -19,9 +19,9 @@ namespace echelon::inline study {
 namespace {
 
 constexpr std::array<std::string_view, 3> kSearchNames = {"grid", "random", "bayesian"};  // SearchMethod
-constexpr char kSeparator = '\x1f';  // between parts of a line; no key or value has it
+constexpr char kSeparator = '\x1f';  // separates the parts of a line; no key or value contains it
 
-// Letters and digits, everything else one hyphen.
+// Keeps letters and digits; replaces anything else by a hyphen.
 std::string slug(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -34,7 +34,7 @@ std::string slug(const std::string& text) {
   return out;
 }
 
-// A cell that has finished is not run again for how it is run, or judged.
+// False for sets that only change how a run is executed or judged, so that a finished cell is not run again for them.
 bool changes_training(const std::string& set) {
   const auto is = [&](std::string_view section) { return set.starts_with(section); };
   if (is("goal.")) return is("goal.metric=") || is("goal.target=") || is("goal.stop=");
@@ -47,7 +47,7 @@ std::vector<std::string> mode_sets(StudyMode mode) {
   return {};
 }
 
-// Of an environment, which is meant for all sizes: a list by rank is cut to the ranks of the cell.
+// For an environment, which is meant for all sizes: cuts a list by rank to the ranks of the cell.
 std::string fitted(const std::string& set, int ranks) {
   constexpr std::string_view kByRank = "device.pace_factors=";
   TomlNode list;
@@ -59,7 +59,7 @@ std::string fitted(const std::string& set, int ranks) {
   return std::string(kByRank) + value_toml(kept);
 }
 
-// Key and value of the cell itself; ConfigError for one that cells do not have.
+// Sets a key of the cell itself; throws ConfigError for one that cells do not have.
 void take_cell_key(StudyCell& cell, const std::string& set) {
   static const std::vector<std::string> placements = {"compact", "spread"},
                                         known = {"study.placement", "study.hosts", "study.search"};
@@ -104,7 +104,7 @@ StudyCell make_cell(const StudyPlan& study, const StudySetting& setting, int ran
   for (const std::string& set : mode_sets(study.mode)) cell.sets.push_back(set);
   std::vector<std::string> own = setting.sets;
   for (const std::string& set : environment.sets) own.push_back(fitted(set, ranks));
-  std::string all = study.experiment + "\n";  // what makes it another cell, beside its name
+  std::string all = study.experiment + "\n";  // everything but the name that makes it another cell
   for (const std::string& set : own) {
     if (set.starts_with("study."))
       take_cell_key(cell, set);
@@ -157,7 +157,7 @@ StudyPlan search_of(const StudyPlan& study, const StudyCell& cell) {
   std::erase_if(search.axes, [](const StudyAxis& axis) { return axis.key == "study.search"; });
   search.search = static_cast<SearchMethod>(std::find(kSearchNames.begin(), kSearchNames.end(), cell.search) -
                                             kSearchNames.begin());
-  search.sets = cell.sets;  // with the seed of the round; its trials have names of their own
+  search.sets = cell.sets;  // include the seed of the round; the trials get names of their own
   settle_search(search, load_config(cell.file, cell.sets));
   return search;
 }

@@ -27,7 +27,7 @@ bool sets_key(const std::vector<std::string>& sets, const std::string& key) {
   return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) { return key_of(set) == key; });
 }
 
-// A key of the command line that every cell sets by itself would change nothing.
+// Refuses keys of the command line that every cell sets by itself, because they would change nothing.
 void check_sets(const StudyPlan& study) {
   for (const std::string& set : study.sets) {
     const std::string key = key_of(set);
@@ -83,7 +83,7 @@ void check_numbers(const StudyPlan& study, const Config& base) {
   const std::int64_t steps = base.train.steps;
   const auto sets_steps = [](const StudyVariant& variant) { return sets_key(variant.sets, "train.steps"); };
   const bool varies = axis_of(study, "train.steps") != nullptr ||
-                      std::any_of(study.variants.begin(), study.variants.end(), sets_steps);  // told by the cells
+                      std::any_of(study.variants.begin(), study.variants.end(), sets_steps);  // checked for each cell
   if (!varies && steps > 0 && study.warmup_steps > 1 && study.warmup_steps >= steps)
     throw ConfigError(fmt::format("{}: study.warmup_steps = {} leaves none of the {} of a cell to measure", study.file,
                                   study.warmup_steps, counted(steps, "step")));

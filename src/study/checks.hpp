@@ -1,4 +1,4 @@
-// What goes together in [study], beyond the value of one key.
+// Checks [study] beyond the value of a single key.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace echelon::inline study {
 
-// Whether a set of a variant, an axis or an environment is one of the experiment's config, not of the cell
-// (study.placement) or an option of a verb (--sizes).
+// Whether a set of a variant, an axis or an environment belongs to the experiment's config, not to the cell
+// (study.placement) or to the options of a verb (--sizes).
 bool is_config_set(const std::string& set);
 
-// ConfigError for the first combination that makes no sense. `base`: base_config of the study.
+// Throws ConfigError for the first combination that makes no sense. `base`: base_config of the study.
 void check_study(const StudyPlan& study, const Config& base);
 
-// Of a study that searches: its rungs, and as many trials as a grid has at most.
+// For a study that searches: sets its rungs, and limits the trials to the size of the grid.
 void settle_search(StudyPlan& study, const Config& base);
 
 }  // namespace echelon::inline study

@@ -12,7 +12,7 @@
 namespace echelon::inline study {
 namespace {
 
-// Settings and environments that are one run on so many ranks.
+// Settings and environments that are the same run on this number of ranks.
 struct SharedCell {
   int ranks = 1;
   StudySetting setting;
@@ -40,7 +40,7 @@ void add_asker(Askers& askers, const StudyChoice& setting, const StudyEnvironmen
     askers.environments.push_back(environment);
 }
 
-// Of one size, in the order of the first that asks for each.
+// The cells of one size, in the order of the first setting and environment that needs each.
 std::vector<SharedCell> cells_of_size(const StudyPlan& study, const std::vector<StudyChoice>& settings, int ranks) {
   std::vector<StudyEnvironment> environments = study.environments;
   if (environments.empty()) environments.emplace_back();
@@ -95,7 +95,7 @@ std::vector<StudyChoice> study_choices(const StudyPlan& study) {
   const bool proposers = std::any_of(study.axes.begin(), study.axes.end(),
                                      [](const StudyAxis& axis) { return axis.key == "study.search"; });
   for (const StudyAxis& axis : study.axes) {
-    if (proposers && axis.key != "study.search") continue;  // choices of each search
+    if (proposers && axis.key != "study.search") continue;  // each search has its own choices
     std::vector<StudyChoice> wider;
     for (const StudyChoice& choice : all)
       for (const std::string& value : axis.values) {

@@ -155,7 +155,7 @@ class Reader {
     return made;
   }
 
-  // Every kind has what it compares, and a region.
+  // Checks that a test has everything that its kind compares, and a region.
   void complete(const ClaimTest& test, const TomlNode& node) const {
     const std::string& kind = kTestKinds[static_cast<std::size_t>(test.kind)];
     const auto need = [&](bool has, const char* what) {

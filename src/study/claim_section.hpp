@@ -1,4 +1,4 @@
-// [claim] of a study's file: the claim that the study's cells decide (report/claims/claim.hpp).
+// [claim] of a study's file: the claim that the study's cells decide (report/claims/claim.hpp). Example:
 //
 //   [claim]
 //   number = 24
@@ -23,7 +23,7 @@
 
 namespace echelon::inline study {
 
-// None where the file has no [claim]. ConfigError with file:line:column and the nearest valid choice.
+// None if the file has no [claim]. Throws ConfigError with file:line:column and the nearest valid choice.
 std::optional<Claim> read_claim(const std::string& path);
 
 }  // namespace echelon::inline study

@@ -1,14 +1,14 @@
-// Which cells of a study the deaths of their launches count against.
+// Decides which cells of a study a launch's death counts against.
 //
-// A launch that is gone has left cells behind in state `running`: one, or several of lanes side by side. Of those:
+// A launch that is gone leaves cells in state `running`: one, or several if lanes ran side by side. For these cells:
 //
-//   stopped by a signal        not counted
-//   a rank told of an error    counted against the first cell that told; the others were taken along
-//   neither                    ranks were killed, crashed or hung: counted against each, which then run in turns
+//   stopped by a signal          not counted
+//   a rank reported an error     counted against the cell that reported first; the others were only taken along
+//   neither                      ranks were killed, crashed or hung: counted against each; these then run one at a time
 //
-// Where the cell has a new checkpoint since it began, the death is not counted and those before are forgotten, unless a
-// rank told of an error: launches die for other reasons too (a host, a limit of time), and a cell that gets on will
-// end.
+// If a cell has a new checkpoint since it began, the death does not count and earlier deaths are forgotten, unless a
+// rank reported an error. Launches die for other reasons too (a host, a time limit), and a cell that makes progress
+// will end.
 #pragma once
 
 #include <string>
@@ -16,23 +16,23 @@
 
 namespace echelon::inline study {
 
-constexpr int kMostDeaths = 2;  // that count, until a cell is given up
+constexpr int kMostDeaths = 2;  // deaths that count before a cell is given up
 
-// What a cell has left that was running when its launch died.
+// The traces of a cell that was running when its launch died.
 struct CellDeath {
   enum class Told : std::uint8_t { nothing, stopped, error };
   std::string launch;         // CellRecord::launch
-  Told told = Told::nothing;  // by the status of its newest attempt
-  double told_s = 0;          // when, by the clock of the file system
-  bool progressed = false;    // has a newer checkpoint than when it began
+  Told told = Told::nothing;  // what the status of its newest attempt says
+  double told_s = 0;          // time of that, by the clock of the file system
+  bool progressed = false;    // it has a newer checkpoint than when it began
 };
 
 enum class Blame : std::uint8_t {
-  spared,   // nothing changes
-  cleared,  // deaths before it are forgotten
+  spared,   // no change
+  cleared,  // earlier deaths are forgotten
   counted,
 };
-// Of cells that were found dead together, in their order.
+// Judges cells that were found dead together; returns one result per cell, in order.
 std::vector<Blame> judge_deaths(const std::vector<CellDeath>& deaths);
 
 }  // namespace echelon::inline study

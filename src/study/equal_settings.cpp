@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kOneWorker = "one worker";
 
-// Keys of an all-reduce, which one rank does without.
+// Keys of an all-reduce, which has no effect on one rank.
 constexpr Words kAllreduceKeys = {"algorithm", "segment_kb", "inner", "outer", "messages_in_flight", "helpers"};
 
 bool means_nothing_alone(const Key<Config>& key, const Config& config) {

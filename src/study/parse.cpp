@@ -156,7 +156,7 @@ std::string text_of(const std::string& path) {
   }
 }
 
-// Changes where a cell would train otherwise: not by how it is run, watched or judged.
+// A text that changes only if a cell would train differently, not with how it is run, watched or judged.
 std::string experiment_of(Config base) {
   base.name.clear();
   base.run = {};

@@ -11,7 +11,7 @@
 namespace echelon::inline study {
 namespace {
 
-// Ranks by host: that of rank 0 first, then by number of ranks, then in order of first rank.
+// The ranks of each host: first that of rank 0, then in descending number of ranks, then in order of first rank.
 std::vector<std::vector<int>> ranks_by_host(const std::vector<int>& hosts) {
   std::vector<std::vector<int>> of_host(static_cast<std::size_t>(1 + *std::max_element(hosts.begin(), hosts.end())));
   for (std::size_t rank = 0; rank < hosts.size(); ++rank)
@@ -22,7 +22,7 @@ std::vector<std::vector<int>> ranks_by_host(const std::vector<int>& hosts) {
   return of_host;
 }
 
-// Leaves the first `over` hosts, and on each its share of the ranks.
+// Keeps the first `over` hosts, and on each its share of the ranks.
 void cut_to(std::vector<std::vector<int>>& of_host, int ranks, int over) {
   if (over > ranks || over > static_cast<int>(of_host.size()))
     throw ConfigError(fmt::format("study.hosts = {}: {} cannot lie on {}, this launch has {}", over,

@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::size_t kNarrowest = 4, kWidest = 34;  // lines of 120 columns
 
-// Names that share a beginning differ at their ends: the middle goes.
+// Cuts out the middle of a name, because names that share a beginning differ at their ends.
 std::string cut(const std::string& text, std::size_t width) {
   if (text.size() <= width) return text;
   const std::size_t tail = (width - 2) / 2;
   return text.substr(0, width - 2 - tail) + ".." + text.substr(text.size() - tail);
 }
 
-// "     1,234     0.912      0.310  goal met", in the columns of `heading`.
+// "   1,234   0.912  0.310  goal met", in the columns of `heading`.
 std::string figures_text(const CellRecord& record) {
   if (record.state == CellState::finished && record.attempt.empty()) return name_of(record.state);
   if (record.state != CellState::finished && record.state != CellState::stopped)

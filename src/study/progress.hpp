@@ -1,4 +1,4 @@
-// The table of a study that is under way, line by line as cells end, and what is left.
+// The table of a study in progress, printed line by line as cells end, with the remaining time.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@ namespace echelon::inline study {
 
 class StudyProgress {
  public:
-  // `cells`: of a search, those that were proposed. Both outlive this.
+  // `cells`: for a search, those proposed so far. Both arguments must outlive this object.
   StudyProgress(const StudyPlan& study, const std::vector<StudyCell>& cells) : study_(study), cells_(cells) {}
 
-  // Cells of the whole study; of a search, its trials.
+  // Number of cells of the whole study; for a search, of its trials.
   std::size_t total() const;
 
   // "study     lenet: 24 cells, 1 to 8 ranks; 6 finished before"
   std::string begin_text(const std::vector<CellRecord>& records) const;
-  // Headings of the columns of line_text.
+  // The column headings of line_text.
   std::string heading() const;
-  // A cell that has just ended: how many of all are over, its figures from summary.json, or why it has none; then what
-  // the remaining cells will take.
+  // The line of a cell that has just ended: the number of cells that are over, its figures from summary.json or the
+  // reason why it has none, and the time that the remaining cells will take.
   std::string line_text(const StudyCell& cell, const CellRecord& record, const std::vector<CellRecord>& all) const;
-  // Seconds of the cells that are not over, one after another, by the mean of those of their size; NaN where none has
-  // ended yet, and where halving decides how long trials train.
+  // Seconds of the cells that are not over, run one after another, from the mean time of cells of the same size. NaN if
+  // no cell has ended yet, or if halving decides how long trials train.
   double seconds_left(const std::vector<CellRecord>& records) const;
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Keys of [study] that an axis, a variant or an environment may set for its cells; words of each, none: whole numbers.
+// A key of [study] that an axis, a variant or an environment may set for its cells. No `words`: whole numbers.
 struct CellKey {
   const char* name;
   std::vector<std::string> words;
@@ -32,7 +32,7 @@ const Key<Config>& key_of(const SectionReader& in, const TomlEntry& entry, std::
     for (const auto& k : keys) known.push_back(k.path());
     for (const CellKey& k : cell_keys()) known.emplace_back(k.name);
     const std::string near = nearest_name(entry.key, known);
-    const bool in_quotes = entry.key.find('.') != std::string::npos;  // else TOML reads a table
+    const bool in_quotes = entry.key.find('.') != std::string::npos;  // otherwise TOML reads a table
     in.refuse(entry, fmt::format("unknown key '{}' in [study.{}]{}{}", entry.key, section,
                                  near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near),
                                  in_quotes ? "; known: `echelon check --keys`"
@@ -43,7 +43,7 @@ const Key<Config>& key_of(const SectionReader& in, const TomlEntry& entry, std::
   return *key;
 }
 
-// As written behind "=" in a set of a cell.
+// The value as written after "=" in a set of a cell.
 std::string plain(const SectionReader& in, const TomlEntry& entry, const TomlNode& item) {
   switch (item.kind) {
     case TomlKind::text: return item.text;
@@ -126,7 +126,7 @@ std::string toml_text(const TomlNode& node) {
   return "{" + text + "}";
 }
 
-// Sets that the cells of this entry could not take are refused where they are written.
+// Refuses sets that the cells of this entry could not take, with their place in the file.
 void check_sets(const SectionReader& in, const TomlEntry& entry, const std::vector<std::string>& sets) {
   StudyPlan none;
   for (const std::string& set : sets) {
@@ -186,7 +186,7 @@ StudyEnvironment environment(const SectionReader& in, const TomlNode& node) {
   return made;
 }
 
-// Tables of [[study.<section>]], whose names differ.
+// Reads the tables of [[study.<section>]], whose names must differ.
 template <class Made, class Read>
 void read_named(const SectionReader& in, const TomlEntry& section, std::vector<Made>& all, const Read& read) {
   const std::string how = fmt::format("write [[study.{0}]], once {1}", section.key,

@@ -15,11 +15,11 @@
 namespace echelon::inline study {
 namespace {
 
-constexpr std::size_t kFewest = 4;  // trials that finished, to tell what mattered
+constexpr std::size_t kFewest = 4;  // finished trials needed to tell which ranges mattered
 
 std::string path_in(const StudyPlan& study) { return study.folder + "/trials.json"; }
 
-// Points of the same ranges mean the same values; those of a grid are in its order.
+// Points mean the same values as long as this text is the same: the ranges and, for a grid, their order.
 std::string meaning_of(const StudyPlan& study, const std::vector<SearchRange>& ranges) {
   std::string text = study.search == SearchMethod::grid ? fmt::format("grid of {}", study.grid_steps) : "";
   for (const SearchRange& range : ranges)
@@ -53,7 +53,7 @@ TrialRungs trial_rungs(const StudyPlan& study, const CellRecord& record) {
   if (ended && trial.figures.size() < study.rungs.size()) {
     if (record.state != CellState::finished || record.rungs.empty())
       trial.figures.push_back(std::nan(""));
-    else  // finished when the run was shorter
+    else  // the trial finished when the run was shorter
       trial.figures.resize(study.rungs.size(), sign * record.rungs.back().figure);
   }
   return trial;

@@ -1,7 +1,7 @@
-// The cells of a study that searches: proposed one after another, each from what is known of the trials before it.
+// The cells of a study that searches. They are proposed one after another, from the results of the trials before.
 //
-// <study>/trials.json holds the trials that were proposed, in their order, so that a search that is started again, or
-// that several launches share, goes on with them. It begins anew where the ranges have changed; what was run stays.
+// <study>/trials.json lists the proposed trials in order, so that a search that is started again, or shared by several
+// launches, continues with them. It starts anew if the ranges have changed; finished runs are kept.
 #pragma once
 
 #include <optional>
@@ -15,30 +15,30 @@
 
 namespace echelon::inline study {
 
-// What a search varies: axes are choices, ranges numbers.
+// The keys that a search varies: axes as choices, ranges as numbers.
 std::vector<SearchRange> ranges_of(const StudyPlan& study);
 Proposer proposer_of(const StudyPlan& study);
 
-// A trial's figures by rung of the study, to be minimised; those of a cell that failed end with NaN.
+// Returns a trial's figures by rung of the study, to be minimised. The list ends with NaN if the cell failed.
 TrialRungs trial_rungs(const StudyPlan& study, const CellRecord& record);
 
 class StudySearch {
  public:
-  // Of a plan that searches, with the trials that were proposed so far. DataError where they cannot be read.
+  // For a plan that searches, with the trials proposed so far. Throws DataError if they cannot be read.
   explicit StudySearch(const StudyPlan& study);
 
   // Reads the trials that others have proposed meanwhile.
   void read();
-  // Adds a trial, by the trials' figures on the first rung, and writes the file; false after study.trials. `records`:
-  // by trial. One process at a time.
+  // Adds a trial, based on the trials' figures on the first rung, and writes the file. Returns false after
+  // study.trials. `records`: one per trial. One process at a time may call it.
   bool propose(const std::vector<CellRecord>& records);
 
-  const std::vector<StudyCell>& cells() const { return cells_; }  // of the trials, in their order
-  // By range: the share of the figure's variation that it explains by itself, by a Gaussian process over all trials on
-  // the first rung; empty for fewer than 4 that finished.
+  const std::vector<StudyCell>& cells() const { return cells_; }  // one per trial, in order
+  // Returns the share of the variation of the figure that each range explains by itself, estimated by a Gaussian
+  // process over all trials on the first rung. Empty if fewer than 4 trials finished.
   std::vector<double> what_mattered(const std::vector<CellRecord>& records) const;
   const std::vector<SearchRange>& ranges() const { return proposer_.ranges(); }
-  // Of a trial, by range, as written behind "=".
+  // The value that the trial has for the range, as written after "=".
   std::string value(std::size_t trial, std::size_t range) const { return ranges()[range].value(points_[trial][range]); }
 
  private:

@@ -1,4 +1,4 @@
-// What the readers of [study] share: values and refusals with their place in the file.
+// Shared by the readers of [study]: reads values and throws errors with their place in the file.
 #pragma once
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ class SectionReader {
   std::vector<std::string> texts(const TomlEntry& entry) const {
     return std::get<std::vector<std::string>>(value(entry, std::vector<std::string>(), {.low = 1, .high = 0}));
   }
-  // Of [study.axes] or [study.ranges].
+  // The entries of [study.axes] or [study.ranges].
   const std::vector<TomlEntry>& entries_of(const TomlEntry& section, std::string_view like) const {
     if (section.node.kind != TomlKind::table)
       refuse(section, fmt::format("study.{0} is a section: write [study.{0}], and \"section.key\" = {1} below",
@@ -54,7 +54,7 @@ class SectionReader {
   Origin origin_;
 };
 
-// What the cells of a study differ in (read_settings.cpp).
+// Read the settings in which the cells of a study differ (read_settings.cpp).
 void read_axes(const SectionReader& in, const TomlEntry& section, StudyPlan& study);
 void read_ranges(const SectionReader& in, const TomlEntry& section, StudyPlan& study);
 void read_variants(const SectionReader& in, const TomlEntry& section, StudyPlan& study);

@@ -7,7 +7,7 @@
 namespace echelon::inline study {
 namespace {
 
-// In single quotes, for the shell.
+// The word in single quotes for the shell.
 std::string quoted(const std::string& word) {
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
@@ -25,7 +25,7 @@ bool asks_for_gpus(const std::string& option) {
   return option.starts_with("-G") || has("gpu") || has("gres");
 }
 
-// The study's own options come last: of two values Slurm takes the later one.
+// The study's own options come last, because Slurm uses the later of two values.
 std::string heading(const StudyPlan& study, const std::string& what, std::int64_t ranks, const std::string& log,
                     const std::string& more = "") {
   std::string text =
@@ -37,8 +37,8 @@ std::string heading(const StudyPlan& study, const std::string& what, std::int64_
   return text;
 }
 
-// The step in the background, signals passed on to it; back into the queue where it may go on. The scripts in slurm/
-// end with the same lines (tests/unit/study).
+// Runs the step in the background and forwards signals to it; requeues the job if the run can continue. The scripts in
+// slurm/ end with the same lines (tests/unit/study).
 constexpr const char* kRun = R"sh(&
 step=$!
 # In an array the job's number alone may mean every element.

@@ -1,5 +1,5 @@
-// A study without an allocation: for each number of ranks a Slurm job, or an array of jobs that share its cells, and
-// one that writes the report after them. One array for all sizes would have to ask for the largest in every element.
+// Slurm jobs for a study: one per number of ranks, or an array of jobs that share its cells, and a job that writes the
+// report after them. A single array for all sizes would have to request the largest size for every element.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ namespace echelon::inline study {
 struct SlurmJob {
   std::string path;  // <study>/jobs/k4.sbatch
   std::string text;
-  bool reports = false;  // begins after all others have ended
+  bool reports = false;  // begins after all the others have ended
 };
 
-// One a size, then the report's. `echelon`: the executable; `folder`: where the study was started; `elements`: of each
-// size's array, 1: no array.
+// One job per size, then the report's. `echelon`: the executable. `folder`: where the study was started. `elements`: of
+// each size's array; 1: no array.
 std::vector<SlurmJob> slurm_jobs(const StudyPlan& study, const std::string& echelon, const std::string& folder,
                                  int elements = 1);
 

@@ -50,13 +50,13 @@ double GaussianProcess::factor() {
     for (std::size_t k = i + 1; k < n; ++k) weights_[i] -= lower_[k * n + i] * weights_[k];
     weights_[i] /= lower_[i * n + i];
   }
-  double prior = 0;  // log-normal: lengths about 0.5, little noise
+  double prior = 0;  // log-normal priors: lengths about 0.5, little noise
   for (const double length : lengths_) prior -= 0.5 * std::pow(std::log(length / 0.5) / 1.2, 2);
   prior -= 0.5 * std::pow(std::log(noise_ / 1e-5) / 2, 2) + 0.5 * std::pow(std::log(signal_) / 2, 2);
   return -0.5 * (fit + log_determinant) + prior;
 }
 
-// Pattern search on the logarithms, from the hyperparameters of the fit before.
+// Pattern search on the logarithms of the hyperparameters, starting from those of the last fit.
 void GaussianProcess::search_hyperparameters() {
   std::vector<double*> all;
   for (double& length : lengths_) all.push_back(&length);

@@ -12,10 +12,10 @@ using Members = std::vector<std::size_t>;  // trials
 
 bool failed(const TrialRungs& trial) { return !trial.figures.empty() && !std::isfinite(trial.figures.back()); }
 
-// Its figure on this rung is known, or will never be.
+// Whether its figure on this rung is known, or never will be.
 bool known(const TrialRungs& trial, std::size_t rung) { return trial.figures.size() > rung || failed(trial); }
 
-// The best `count` of those that are known on a rung and did not fail, the best first.
+// The best `count` of the trials that are known on a rung and did not fail, best first.
 Members best_of(const std::vector<TrialRungs>& trials, const Members& members, std::size_t rung, std::size_t count) {
   Members good;
   for (const std::size_t t : members)
@@ -26,7 +26,7 @@ Members best_of(const std::vector<TrialRungs>& trials, const Members& members, s
   return good;
 }
 
-// Of `members`, the first one that has not begun with this rung.
+// The first of `members` that has not begun this rung.
 std::optional<std::size_t> first_to_begin(const std::vector<TrialRungs>& trials, const Members& members,
                                           std::size_t rung) {
   for (const std::size_t t : members)
@@ -47,12 +47,12 @@ Promotion synchronous(std::size_t eta, std::size_t rungs, const std::vector<Tria
   return {};
 }
 
-// Rungs from the top down, then a trial that was stopped on its way to the first one, then a new one.
+// Tries rungs from the top down, then a trial that was stopped before the first rung, then a new one.
 Promotion asynchronous(std::size_t eta, std::size_t rungs, const std::vector<TrialRungs>& trials, std::size_t planned) {
   Members all(trials.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   const bool busy = std::any_of(trials.begin(), trials.end(), [](const TrialRungs& t) { return t.under_way; });
-  const bool last = !busy && trials.size() >= planned;  // the best go to the end though there are fewer than eta
+  const bool last = !busy && trials.size() >= planned;  // the best continue to the end even if there are fewer than eta
   for (std::size_t rung = rungs; rung-- > 1;) {
     const auto reached = static_cast<std::size_t>(std::count_if(
         trials.begin(), trials.end(), [&](const TrialRungs& trial) { return trial.figures.size() >= rung; }));

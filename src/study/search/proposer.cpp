@@ -20,8 +20,8 @@ std::size_t steps_of(const SearchRange& range, int grid_steps) {
   return static_cast<std::size_t>(std::min<double>(grid_steps, values));
 }
 
-// What an improvement must exceed: nothing in two of four trials, else part of the deviation of all values, so that a
-// search leaves a basin that it knows well (a margin, after Jones, 2001, section 4.3).
+// The margin by which an improvement must exceed the best value: 0 in two of four trials, else a part of the deviation
+// of all values, so that a search leaves a basin that it knows well (after Jones, 2001, section 4.3).
 double margin(std::size_t trial, const std::vector<double>& values) {
   constexpr std::array<double, 4> kMargins = {0, 0.05, 0, 0.25};
   const double n = static_cast<double>(values.size()), mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
@@ -30,8 +30,8 @@ double margin(std::size_t trial, const std::vector<double>& values) {
   return kMargins[trial % kMargins.size()] * std::sqrt(square / n);
 }
 
-// Index of the trial with which the search began anew: it does after 4 d + 6 trials without an improvement, and forgets
-// those before, so that it may find another basin.
+// Index of the trial with which the search last began anew. After 4 d + 6 trials without an improvement it forgets the
+// trials before, so that it can find another basin.
 std::size_t newest_start(const std::vector<Trial>& trials, std::size_t dimensions) {
   const std::size_t patience = 4 * dimensions + 6;
   const double inf = std::numeric_limits<double>::infinity();
@@ -46,7 +46,7 @@ std::size_t newest_start(const std::vector<Trial>& trials, std::size_t dimension
   return start;
 }
 
-// A point about `centre`, each coordinate by a normal draw of this deviation, with every second one left as it is.
+// A point near `centre`: about half of the coordinates move by a normal draw of this deviation, the others stay.
 Point near(const Point& centre, const HashRng& draws, double deviation) {
   Point point = centre;
   for (std::size_t d = 0; d < point.size(); ++d)
@@ -87,7 +87,7 @@ std::size_t Proposer::grid_size() const {
   return size;
 }
 
-// Ranges from end to end; the last changes fastest.
+// Each range is divided from end to end; the last one changes fastest.
 Point Proposer::of_grid(std::size_t index) const {
   Point point(ranges_.size());
   for (std::size_t d = ranges_.size(); d-- > 0;) {

@@ -1,9 +1,9 @@
-// The next trial of a search, as a function of the trials so far: a search that is started again proposes the same.
+// Proposes the next trial of a search. It depends only on the trials so far, so a restarted search proposes the same.
 //
-//   grid      every combination in a fixed order; ranges in as many steps as `grid_steps`
-//   random    points drawn evenly by seed (Bergstra and Bengio, JMLR 2012)
-//   bayesian  after 2 d + 2 random ones, the point of the greatest expected improvement over the best trial under a
-//             Gaussian process (Jones, Schonlau and Welch: Efficient global optimization, 1998)
+//   grid       every combination in a fixed order; each range has `grid_steps` values
+//   random     points drawn uniformly by seed (Bergstra and Bengio, JMLR 2012)
+//   bayesian   2 d + 2 random points first; then the point with the greatest expected improvement over the best trial
+//              under a Gaussian process (Jones, Schonlau and Welch: Efficient global optimization, 1998)
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ enum class SearchMethod : std::uint8_t { grid, random, bayesian };
 struct Trial {
   Point point;
   double value = 0;      // to be minimised; not finite: the trial failed, and counts as the worst
-  bool pending = false;  // under way: counts as the mean of those that are known, so that the next one is another
+  bool pending = false;  // in progress: counts as the mean of the known values, so that the next proposal differs
 };
 
 class Proposer {
  public:
   Proposer(SearchMethod method, std::vector<SearchRange> ranges, std::uint64_t seed, int grid_steps = 4);
 
-  // None where a grid is used up. Points are settled: their values are those of the trial.
+  // Returns none if the grid is used up. Points are settled: their coordinates stand for the values of the trial.
   std::optional<Point> next(const std::vector<Trial>& trials) const;
   // Number of points of the grid.
   std::size_t grid_size() const;
@@ -43,9 +43,9 @@ class Proposer {
   int grid_steps_;
 };
 
-// Of a trial with this prediction: the mean of max(0, best - value).
+// For a trial with this prediction, returns the mean of max(0, best - value).
 double expected_improvement(double mean, double deviation, double best);
-// The trials' values with those that failed at the worst of the others, and those under way at their mean (the constant
+// Returns the trials' values. A failed trial gets the worst of the others, a trial in progress their mean (the constant
 // liar of Ginsbourger, Le Riche and Carraro: Kriging is well-suited to parallelize optimization, 2010).
 std::vector<double> known_values(const std::vector<Trial>& trials);
 
