@@ -11,7 +11,7 @@
 namespace echelon::inline config {
 namespace {
 
-// The smallest batch that cuts into whole micro-batches for every share; every multiple of it does too.
+// The smallest batch that divides into whole micro-batches for every share, as every multiple of it does too.
 std::int64_t batch_unit(const std::vector<std::int64_t>& shares, std::int64_t accumulation) {
   const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
   std::int64_t unit = 1;
@@ -28,7 +28,7 @@ void check_divides(const Config& config, std::int64_t global, std::int64_t unit,
                      below > 0 ? fmt::format("{} or ", below) : "", below + unit));
 }
 
-// What every replica takes, and one accumulation more on the first ones for what does not divide.
+// Every replica gets an equal number; the remainder is handed to the first replicas, one accumulation each.
 void share_out_nearly(BatchPlan& plan, std::int64_t parts) {
   const std::int64_t units = plan.global / plan.accumulation;
   for (std::int64_t part = 0; part < parts; ++part) {
@@ -45,7 +45,7 @@ void share_out(BatchPlan& plan, const std::vector<std::int64_t>& shares) {
   }
 }
 
-// Plain gradient descent: every sample in every step; what does not divide is filled up with samples of weight 0.
+// Plain gradient descent: every sample in every step. The batch is filled up with samples of weight 0.
 std::int64_t everything(const Config& config, std::int64_t samples, std::int64_t unit, const std::string& divisor) {
   const std::int64_t global = (samples + unit - 1) / unit * unit;
   if (global != samples && config.data.ragged != Ragged::zero_weight)
@@ -56,7 +56,7 @@ std::int64_t everything(const Config& config, std::int64_t samples, std::int64_t
   return global;
 }
 
-// Micro-batches of a replica: batch.accumulation, or its number of micro-shards.
+// Micro-batches per replica: batch.accumulation, or its number of micro-shards.
 std::int64_t accumulation_of(const Config& config, std::int64_t replicas) {
   return config.train.reproducible ? micro_shards_of_each(config, replicas) : config.batch.accumulation;
 }
@@ -104,7 +104,7 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
                        "at most {}",
                        counted(plan.global, "sample"), samples, samples));
   batch.nearly_equal ? share_out_nearly(plan, parts) : share_out(plan, shares);
-  if (as_replicas > 0) {  // one replica takes them all
+  if (as_replicas > 0) {  // one replica processes the samples of all of them
     plan.per_replica = {plan.global};
     plan.micro = {plan.global / plan.accumulation};
   }
@@ -127,7 +127,7 @@ std::vector<std::int64_t> evaluation_batches(const Config& config, std::int64_t 
     for (std::int64_t r = 0; r < parts; ++r) batches.push_back(rows / parts + (r < rows % parts ? 1 : 0));
     return batches;
   }
-  // Reproducible: batches of one size for every number of ranks.
+  // Reproducible: batches have one size for every number of ranks.
   const std::int64_t cuts =
       std::min<std::int64_t>(config.train.reproducible ? config.train.micro_shards : ranks, samples);
   const std::int64_t batch = std::min(most, (samples + cuts - 1) / cuts);

@@ -27,7 +27,7 @@ Choice word(const std::string& path, std::string_view name, bool neutral, Proper
           .chosen = std::move(chosen)};
 }
 
-// A word of a key of text.
+// A word of a key whose value is text.
 template <class Part>
 Choice text_word(const std::string& path, std::string_view name, Properties is, Part Config::*part,
                  std::string Part::*field) {
@@ -53,7 +53,7 @@ Properties properties_of(const StrategyTraits& strategy) {
   return is;
 }
 
-// What all strategies have that read the table [exchange.<strategy>].
+// The properties common to all strategies that read the table [exchange.<strategy>].
 Properties common_of_readers(std::string_view strategy) {
   Properties common = properties_of(strategy_traits(strategy));
   for (const StrategyTraits& reader : kStrategies)

@@ -36,7 +36,7 @@ std::optional<Clash> clash_by(const Requirement& rule, const Choice& one, const 
   return Clash{&one, &word, rule.reason, Verdict::refused, {}};
 }
 
-// "server" of a key of [exchange.server]; "" of others.
+// "server" for a key of [exchange.server]; "" for other keys.
 std::string table_of(const Choice& key) {
   const std::string tables = "exchange.";
   const std::size_t dot = key.path.find('.', tables.size());
@@ -44,7 +44,7 @@ std::string table_of(const Choice& key) {
   return key.path.substr(tables.size(), dot - tables.size());
 }
 
-// A key of the table [exchange.<strategy>] beside another strategy.
+// The clash of a key of the table [exchange.<strategy>] with another strategy.
 std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
   const std::string table = table_of(key);
   if (strategy.path != "exchange.strategy" || table.empty() || strategy_traits(strategy.name).reads_table(table))
@@ -52,7 +52,7 @@ std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
   return Clash{&strategy, &key, "the key belongs to another strategy", Verdict::not_read, {}};
 }
 
-// Keys of two tables [exchange.<strategy>] that no strategy reads both.
+// The clash of keys of two tables [exchange.<strategy>] if no strategy reads both.
 std::optional<Clash> clash_of_tables(const Choice& one, const Choice& key) {
   const std::string first = table_of(one), second = table_of(key);
   if (first.empty() || second.empty()) return {};
@@ -69,7 +69,7 @@ bool fits(const Choice& word, const std::vector<const Choice*>& chosen) {
   });
 }
 
-// "\"f32\" or \"f64\"": what of this key's words fits the rest; where those are many, its default alone.
+// "\"f32\" or \"f64\"": the words of this key that fit the rest; only its default if there are many.
 std::string fitting_words(const std::string& path, const std::vector<const Choice*>& chosen) {
   std::vector<std::string> fitting, neutral;
   for (const Choice* word : words_of_key(path)) {
@@ -261,9 +261,9 @@ const std::vector<Requirement>& requirements() {
 
 namespace {
 
-// By one rule.
+// Finds a clash by a single rule.
 std::optional<Clash> direct_clash(const Choice& a, const Choice& b) {
-  if (a.worded && b.worded && a.path == b.path) return {};  // one or the other
+  if (a.worded && b.worded && a.path == b.path) return {};  // only one of them can be chosen
   for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     if (const auto clash = clash_of_table(*one, *other)) return clash;
     if (const auto clash = clash_of_tables(*one, *other)) return clash;
@@ -276,7 +276,7 @@ std::optional<Clash> direct_clash(const Choice& a, const Choice& b) {
   return {};
 }
 
-// Where `other` goes with none of the words that `one` requires of a key.
+// Finds a clash if `other` excludes every word that `one` requires of a key.
 std::optional<Clash> clash_by_requirement(const Choice& one, const Choice& other) {
   for (const Requirement& rule : requirements()) {
     if (!one.is.has(rule.one) || other.path == rule.path) continue;

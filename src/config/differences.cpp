@@ -9,7 +9,7 @@ namespace echelon::inline config {
 
 std::vector<KeyDifference> differing_keys(const Config& left, const Config& right, bool neutral_too) {
   std::vector<KeyDifference> all;
-  Config with_layers_of_left = left;  // every key of `right`
+  Config with_layers_of_left = left;  // takes every other key from `right`
   for (const auto& key : config_keys()) {
     const KeyValue here = key.get(left), there = key.get(right);
     key.set(with_layers_of_left, there);

@@ -1,4 +1,4 @@
-// The keys in which two configs differ.
+// Finds the keys in which two configs differ.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace echelon::inline config {
 
 struct KeyDifference {
   std::string key;          // "exchange.bucket_mb"; "model.layers" for any difference in [[model.layers]]
-  std::string left, right;  // the values as TOML; of layers their number
+  std::string left, right;  // the values as TOML; for layers, their number
 };
 
-// In the order of the effective config. `neutral_too`: also the keys that config_hash leaves out. Reads nothing, throws
-// nothing.
+// Returns the keys in the order of the effective config. `neutral_too` includes the keys that config_hash leaves out.
+// Reads no files and does not throw.
 std::vector<KeyDifference> differing_keys(const Config& left, const Config& right, bool neutral_too);
 
 }  // namespace echelon::inline config

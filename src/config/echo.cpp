@@ -19,7 +19,7 @@ std::string echo_layers(const Config& config, bool neutral_too) {
       if (type.name != layer.type) continue;
       for (const auto& key : layer_keys()) {
         const bool common = key.name == "type" || key.name == "name" || key.name == "inputs" ||
-                            (key.name == "stage" && neutral_too);  // neutral like all of [parallel]
+                            (key.name == "stage" && neutral_too);  // neutral like all keys of [parallel]
         if (!common && !type.takes.contains(key.name)) continue;
         const std::string value = value_toml(key.get(layer));
         if (value != "\"\"" && value != "[]") out += fmt::format("{} = {}\n", key.name, value);
@@ -29,7 +29,7 @@ std::string echo_layers(const Config& config, bool neutral_too) {
   return out;
 }
 
-// All keys, or those that make two runs the same.
+// Writes all keys, or only those that identify a run.
 std::string echo(const Config& config, bool neutral_too) {
   std::string out, section;
   for (const auto& key : config_keys()) {
@@ -52,7 +52,7 @@ std::string echo_config(const Config& config) { return echo(config, true); }
 
 std::uint64_t config_hash(const Config& config) {
   std::string text = echo(config, false);
-  // The length of training is not in the hash, unless the learning rate depends on it.
+  // The hash includes the length of training only if the learning rate depends on it.
   const ScheduleTraits* schedule = find_traits(kSchedules, config.optimiser.schedule);
   if (schedule && schedule->spans_the_run && config.optimiser.schedule_epochs == 0)
     text += fmt::format("{} {}", config.train.epochs, config.train.steps);

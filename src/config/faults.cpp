@@ -15,7 +15,7 @@ namespace {
 
 struct Form {
   FaultKind kind;
-  const char* grammar;  // words in capitals stand for patterns (pattern_of); [parts] may be left out
+  const char* grammar;  // words in capitals are patterns (pattern_of); [parts] are optional
 };
 
 constexpr std::array kForms = {
@@ -36,7 +36,7 @@ constexpr std::array kForms = {
     Form{FaultKind::flip_shard, "flip shard bit[ on WHO]"},
 };
 constexpr const char* kMoment = "[ at step WHOLE| at a random step from WHOLE to WHOLE][ in PHASE]";
-constexpr std::size_t kLongestSentence = 250;  // the matcher recurses over a sentence
+constexpr std::size_t kLongestSentence = 250;  // the matcher recurses over the sentence
 constexpr const char* kPhases = "data, forward, backward, exchange, optimiser, checkpoint, evaluation";
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -57,7 +57,7 @@ std::string pattern_of(std::string grammar) {
   return grammar;
 }
 
-// "kill rank R", as it stands in messages.
+// "kill rank R", as shown in messages.
 std::string shown(const Form& form) {
   std::string text = form.grammar;
   replace_all(text, "WHOLE", "N");
@@ -88,7 +88,7 @@ double unit_of(const std::string& unit) {
   return unit == "ms" ? 1e-3 : unit == "KB" ? 1024.0 : unit == "MB" ? 1024.0 * 1024.0 : 1.0;
 }
 
-// The next matched group of a form, in the order of its grammar.
+// The matched groups of a form, in the order of its grammar.
 class Groups {
  public:
   explicit Groups(const std::smatch& match) : match_(match) {}
@@ -98,7 +98,7 @@ class Groups {
     return digits.empty() ? without : std::strtoll(digits.c_str(), nullptr, 10);
   }
   double number() { return std::strtod(text().c_str(), nullptr); }
-  // -1: a random rank; `without`: none was named.
+  // Returns -1 for a random rank, `without` if none was named.
   std::int64_t rank(std::int64_t without) {
     const std::string who = text();
     if (who.empty()) return without;
@@ -122,7 +122,7 @@ Fault parse_fault(std::string_view text) {
     if (!std::regex_match(sentence, match, std::regex(pattern_of(form.grammar)))) continue;
     Fault fault{.text = sentence, .kind = form.kind, .phase = {}};
     Groups groups(match);
-    const bool on_who = is_of_files(form.kind);  // the rank comes last, and is 0 by default
+    const bool on_who = is_of_files(form.kind);  // the rank comes last and defaults to 0
     if (form.kind == FaultKind::flip_weight || form.kind == FaultKind::flip_gradient) {
       fault.bit = groups.whole(-1);
       fault.element = groups.whole(-1);

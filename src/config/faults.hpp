@@ -1,4 +1,4 @@
-// Faults that a run injects into itself: the sentences of fault.inject (slurm/FAULTS.md has the grammar), parsed.
+// Faults that a run injects into itself, parsed from the sentences of fault.inject (grammar: slurm/FAULTS.md).
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ enum class FaultKind : std::uint8_t {
   flip_shard,
 };
 
-// Of these, one that fired in an earlier attempt of a run does not fire again in a later one; the others last as long
-// as they are configured.
+// Whether the fault fires once per run: if it fired in an earlier attempt, it does not fire in a later one. The other
+// faults last as long as they are configured.
 constexpr bool fires_once(FaultKind kind) {
   switch (kind) {
     case FaultKind::slow:
@@ -41,34 +41,34 @@ constexpr bool fires_once(FaultKind kind) {
     default: return true;
   }
 }
-// Acts on messages of its rank, so that its transport is wrapped.
+// Whether the fault acts on messages of its rank, so that the rank's transport must be wrapped.
 constexpr bool is_of_messages(FaultKind kind) {
   return kind == FaultKind::delay || kind == FaultKind::drop || kind == FaultKind::corrupt || kind == FaultKind::cut;
 }
-// Acts where its rank writes or reads files.
+// Whether the fault acts when its rank writes or reads files.
 constexpr bool is_of_files(FaultKind kind) {
   return kind == FaultKind::disk_full || kind == FaultKind::short_writes || kind == FaultKind::fsync_fails ||
          kind == FaultKind::slow_reads || kind == FaultKind::flip_shard;
 }
-// Needs a process for its rank alone.
+// Whether the fault needs its rank to have a process of its own.
 constexpr bool is_of_processes(FaultKind kind) { return kind == FaultKind::kill || kind == FaultKind::stop; }
 
 struct Fault {
-  std::string text;  // as it was given
+  std::string text;  // the sentence as given
   FaultKind kind = FaultKind::kill;
-  std::int64_t rank = 0;                // in the launch; -1: drawn from fault.seed
-  double amount = 0;                    // seconds (stop: 0 for ever; delay), a factor (slow) or bytes (disk full)
+  std::int64_t rank = 0;                // rank in the launch; -1: drawn from fault.seed
+  double amount = 0;                    // seconds (delay; stop, 0: forever), a factor (slow) or bytes (disk full)
   std::int64_t bit = -1, element = -1;  // flip_weight, flip_gradient; -1: drawn
-  std::int64_t first_step = 0, last_step = 0;  // in a step of these, drawn; 0: from the first step of an attempt on
-  std::string phase;                           // "": any
+  std::int64_t first_step = 0, last_step = 0;  // range to draw the step from; 0: from an attempt's first step
+  std::string phase;                           // phase of the step; "": any
 };
 
-// ConfigError with the nearest form where it is no fault; no place.
+// Throws ConfigError, with the nearest form but without a place, if the sentence is not a fault.
 Fault parse_fault(std::string_view text);
-// fault.inject, parsed. ConfigError with the place: a sentence that is no fault, faults without run.allow_faults.
+// Parses fault.inject. ConfigError, with the place: a sentence that is no fault, or faults without run.allow_faults.
 std::vector<Fault> faults_of(const Config& config);
 
-// The words of ECHELON_FAULT, between semicolons.
+// Splits ECHELON_FAULT at semicolons.
 std::vector<std::string> split_faults(std::string_view text);
 
 }  // namespace echelon::inline config

@@ -1,4 +1,4 @@
-// Whether figures of an evaluation reach the goal of a run.
+// Decides whether figures of an evaluation reach the goal of a run.
 #pragma once
 
 #include <cmath>
@@ -8,17 +8,17 @@
 
 namespace echelon::inline config {
 
-// "test_accuracy"; "" where there is no goal.
+// "test_accuracy"; "" without a goal.
 std::string goal_metric_name(GoalMetric metric);
 
-// The goal's figure, of a loss in nats and an accuracy in [0, 1]; NaN where there is no goal or the figure is not
+// Returns the goal's figure from a loss in nats and an accuracy in [0, 1]. NaN without a goal or if the figure is not
 // known (an accuracy below 0, a loss that is not finite).
 double goal_figure(GoalMetric metric, double test_loss, double test_accuracy);
-// Whether figure `a` of that metric is better than `b`: greater for accuracies, less for losses and perplexities.
+// Whether figure `a` of that metric is better than `b`: higher for accuracies, lower for losses and perplexities.
 bool goal_is_better(GoalMetric metric, double a, double b);
-// "goal met: test_accuracy 0.912, asked for at least 0.9"; "" where there is no goal.
+// "goal met: test_accuracy 0.912, asked for at least 0.9"; "" without a goal.
 std::string goal_result(const GoalConfig& goal, double test_loss, double test_accuracy);
-// At least the target for accuracies, at most for losses and perplexities; false where the figure is not known.
+// True at or above the target for accuracies, at or below it for losses and perplexities; false for an unknown figure.
 bool goal_met(const GoalConfig& goal, double test_loss, double test_accuracy);
 
 }  // namespace echelon::inline config

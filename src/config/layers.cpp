@@ -1,4 +1,4 @@
-// [[model.layers]]: which keys a type takes, and which it needs.
+// [[model.layers]]: checks which keys a type takes and which it needs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ void refuse_key(const TomlEntry& entry, const LayerTraits& type, const Origin& o
                      joined(known)));
 }
 
-// Channels in equal groups: the nearest numbers that divide.
+// Checks that channels divide into equal groups; names the nearest numbers that do.
 void check_groups(const LayerConfig& layer, const Origin& origin, int line, int column) {
   if (layer.groups <= 1 || layer.channels % layer.groups == 0) return;
   const std::int64_t below = layer.channels / layer.groups * layer.groups;

@@ -1,4 +1,4 @@
-// The matrix of `echelon check --combinations`: the table of exclusions, asked for every two choices.
+// The matrix of `echelon check --combinations`: looks up every pair of choices in the table of exclusions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace echelon::inline config {
 namespace {
 
-// Choices of one axis with equal relations to all others: one row and one column.
+// Choices of one axis that have equal relations to all others, shown as one row and one column.
 struct Group {
   std::string axis;
   std::vector<const Choice*> choices;
@@ -20,7 +20,7 @@ struct Group {
     std::vector<std::string> names;
     for (const Choice* choice : choices) names.push_back(choice->name);
     const std::string text = joined(names);
-    return text.size() > 35 ? joined(names, ",") : text;  // the matrix is as wide as a page
+    return text.size() > 35 ? joined(names, ",") : text;  // the matrix has the width of a page
   }
 };
 
@@ -42,7 +42,7 @@ std::vector<Group> groups() {
   return all;
 }
 
-// The letters of reasons, in the order in which they are met.
+// Assigns letters to reasons, in the order in which they occur.
 class Legend {
  public:
   std::string letter(const Clash& clash) {
@@ -85,7 +85,7 @@ std::string cell(const Group& row, const Group& column, Legend& legend) {
   return clash ? legend.letter(*clash) : ".";
 }
 
-// Without blanks at its end.
+// Removes trailing blanks.
 std::string trimmed(std::string line) {
   line.resize(line.find_last_not_of(' ') + 1);
   return line + "\n";
@@ -94,7 +94,7 @@ std::string trimmed(std::string line) {
 std::string layers_text() {
   std::string out = "\nWhat a split cuts of each layer; * cut, . whole on every rank that it falls to:\n";
   const std::vector<std::string> splits = {"tensor", "space", "time_chunks"};
-  std::map<std::string, std::vector<std::string>> alike;  // by stars
+  std::map<std::string, std::vector<std::string>> alike;  // layers with the same stars
   std::vector<std::string> order;
   for (const LayerTraits& layer : kLayers) {
     std::string stars;
@@ -113,13 +113,13 @@ std::string combinations_text() {
   const std::vector<Group> all = groups();
   std::size_t width = 0;
   for (const Group& group : all) width = std::max(width, group.text().size());
-  // Columns stand apart where an axis begins, but for the last column.
+  // A gap separates the columns of different axes, except before the last column.
   const auto gap = [&](std::size_t i) {
     return i > 0 && i + 2 < all.size() && all[i].axis != all[i - 1].axis ? " " : "";
   };
   const std::string margin(10 + 2 + 1 + width + 1, ' ');
   std::string tens = margin, units = margin;
-  for (std::size_t i = 0; i + 1 < all.size(); ++i) {  // below the diagonal
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {  // only below the diagonal
     const std::size_t number = i + 1;
     tens += fmt::format("{}{}", gap(i), number >= 10 ? std::to_string(number / 10) : " ");
     units += fmt::format("{}{}", gap(i), number % 10);

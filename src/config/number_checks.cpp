@@ -1,5 +1,5 @@
-// Checks of values that depend on other values. Choices that do not go together are in
-// combinations.cpp, keys that nothing reads in unfit.cpp.
+// Checks values that depend on other values. Choices that exclude each other are in combinations.cpp, keys that nothing
+// reads in unfit.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -126,7 +126,7 @@ void check_gossip(const Config& config) {
                      topology));
 }
 
-// A power of two scales gradients without rounding them.
+// A power of two scales gradients without rounding.
 void check_loss_scale(const Config& config) {
   const double scale = config.device.loss_scale;
   if (scale == 0 || std::exp2(std::round(std::log2(scale))) == scale) return;
@@ -188,7 +188,7 @@ void check_goal(const Config& config) {
         "goal.greatest_cost needs the price of an hour of a host or of a rank: set cost.node_hour or cost.rank_hour");
 }
 
-// Numbers and layers that keys of [parallel] require; choices that exclude each other are in combinations.cpp.
+// Checks numbers and layers that keys of [parallel] require. Choices that exclude each other are in combinations.cpp.
 void check_parallel(const Config& config) {
   const ParallelConfig& parallel = config.parallel;
   const bool chosen = parallel.split == "auto";

@@ -18,7 +18,7 @@ extern "C" char** environ;
 namespace echelon::inline config {
 namespace {
 
-// Sections of `echelon scale` (study/study.hpp, study/claim_section.hpp), which change no run.
+// Sections that only `echelon scale` reads (study/study.hpp, study/claim_section.hpp); they change no run.
 constexpr std::array<std::string_view, 2> kStudySections = {"study", "claim"};
 
 bool is_of_studies(std::string_view section) {
@@ -50,7 +50,7 @@ bool is_section(const std::string& path) {
   return std::find(sections.begin(), sections.end(), path) != sections.end();
 }
 
-// Names of the tables in a section: "server" in "exchange".
+// Returns the names of the tables in a section: "server" in "exchange".
 std::vector<std::string> tables_in(const std::string& section) {
   std::vector<std::string> names;
   for (const std::string& path : section_names())
@@ -80,7 +80,7 @@ std::vector<std::string> tables_in(const std::string& section) {
                      near.empty() ? "" : fmt::format(" (did you mean '{}'?)", near), joined(known)));
 }
 
-// A section at the top, or a table in one; `path` names it whole.
+// Applies a top-level section, or a table within one; `path` is its full name.
 void apply_section(Config& config, const std::string& path, const TomlEntry& section, const Origin& origin) {
   if (section.node.kind != TomlKind::table)
     refuse(origin, section.line, section.column,
@@ -105,7 +105,7 @@ std::vector<std::string> sections_of_a_file() {
   return names;
 }
 
-// The keys at the top and the sections of a whole document.
+// Applies the top-level keys and the sections of a whole document.
 void apply_document(Config& config, const TomlNode& document, const Origin& origin) {
   for (const TomlEntry& entry : document.entries) {
     if (is_of_studies(entry.key)) continue;

@@ -7,8 +7,8 @@
 
 namespace echelon::inline config {
 
-// "lenet.toml:7:10": where the key `path` was given; else the heading of its section, or of an enclosing one; else the
-// first line of the file; "config" for a config that was not read from a file.
+// Returns where the key `path` was given ("lenet.toml:7:10"). If it was not given: the heading of its section or of an
+// enclosing one, else the first line of the file; "config" for a config that was not read from a file.
 std::string location_of(const Config& config, const std::string& path);
 
 // Throws ConfigError "<location_of(path)>: <why>".

@@ -1,4 +1,4 @@
-// train.reproducible: refuses numbers with which the bits of a step would depend on the number of replicas; for choices
+// train.reproducible: refuses numbers that would make the bits of a step depend on the number of replicas. For choices
 // combinations.cpp does so.
 //
 // The step's batch is cut into train.micro_shards (M) equal parts, whatever the number of replicas; each part is one
@@ -17,14 +17,14 @@ namespace {
 
 bool power_of_two(std::int64_t n) { return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n)); }
 
-// Powers of two around n, of at most `most`: "4 or 8".
+// Returns the powers of two around n, up to `most`: "4 or 8".
 std::string powers_around(std::int64_t n, std::int64_t most) {
   const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
   if (2 * below > most) return std::to_string(std::min(below, most));
   return fmt::format("{} or {}", below, 2 * below);
 }
 
-// A key left at its default is refused where train.reproducible was asked for.
+// If the key was left at its default, the error is placed where train.reproducible was set.
 [[noreturn]] void refuse_beside(const Config& config, const std::string& path, const std::string& why) {
   const bool given = config.origins.contains(path);
   refuse(config, given ? path : "train.reproducible", "train.reproducible = true: " + why);

@@ -1,7 +1,7 @@
-// The role of each rank of a run: computed once from the config and the number of ranks, equal on every rank.
+// The role of each rank of a run, computed once from the config and the number of ranks; equal on every rank.
 //
-// Ranks of one role are contiguous: workers first, servers last. A new role (a spare, an evaluator) is a count here,
-// the work of its ranks in a step (train/stepper.cpp), and a test.
+// Ranks of one role are contiguous: workers first, servers last. A new role (a spare, an evaluator) needs a count here,
+// code for the work of its ranks in a step (train/stepper.cpp), and a test.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ std::string_view name_of(Role role);
 
 struct Roles {
   int workers = 1;
-  int servers = 0;  // on ranks of their own
+  int servers = 0;  // servers that have their own ranks
 
   int ranks() const { return workers + servers; }
-  // More than one role.
+  // Whether there is more than one role.
   bool mixed() const { return servers > 0; }
   Role of(int rank) const { return rank < workers ? Role::worker : Role::server; }
 };
 
-// Of a launch of `ranks` ranks: servers = exchange.server.ranks, the others are workers. ConfigError with the nearest
-// valid value where no worker is left.
+// Returns the roles in a launch of `ranks` ranks: exchange.server.ranks of them are servers, the others workers. Throws
+// ConfigError, with the nearest valid value, if no worker is left.
 Roles roles_of(const Config& config, int ranks);
 
 }  // namespace echelon::inline config

@@ -1,4 +1,4 @@
-// Values from outside the file: --set flags and the environment.
+// Values from outside the file: --set flags and environment variables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ bool is_text_key(const std::string& path) {
   return false;
 }
 
-// `text` as a TOML value; a bare word, and whatever a key of text is given without quotes, is text.
+// Parses `text` as a TOML value. A bare word is text, and so is an unquoted value if the key wants text.
 TomlNode value_of(const std::string& text, bool wants_text) {
   TomlNode node;
   if (read_toml_value(text, node) && (!wants_text || node.kind == TomlKind::text)) return node;
@@ -59,21 +59,21 @@ void apply_sets(Config& config, const std::vector<std::string>& sets) {
 
 namespace {
 
-// The program's own variables beside the keys.
+// Variables that the program reads besides those of keys.
 constexpr std::array kOwnVariables = {"ECHELON_LOG",          "ECHELON_MAX_ISA",   "ECHELON_FAULT",
                                       "ECHELON_ATTEMPT_FILE", "ECHELON_RESTARTED", "ECHELON_JOB_END_TIME",
                                       "ECHELON_MPI",          "ECHELON_RESTARTS"};
 
 std::string without_start(const std::string& variable) { return variable.substr(std::string_view("ECHELON_").size()); }
 
-// Notes a variable that names no key where it is near to a name that is read; others are somebody else's.
+// Notes a variable that is not read but resembles one that is. Other variables belong to other programs.
 void note_unknown(const std::string& name, const std::vector<std::string>& keys, std::vector<std::string>* notes) {
   if (notes == nullptr || !name.starts_with("ECHELON_")) return;
   std::vector<std::string> known;
   for (const std::string& key : keys) known.push_back(without_start(key));
   for (const char* own : kOwnVariables) known.push_back(without_start(own));
   const std::string near = nearest_name(without_start(name), known);
-  constexpr int kShare = 3;  // of a name's letters that may differ: one in so many
+  constexpr int kShare = 3;  // at most one of this many letters of a name may differ
   if (near.empty() || edit_distance(without_start(name), near) * kShare > static_cast<int>(near.size())) return;
   if (near == without_start(name)) return;
   notes->push_back(fmt::format("environment variable {} is not read (did you mean ECHELON_{}?)", name, near));
@@ -98,10 +98,10 @@ void apply_environment(Config& config, const std::vector<std::pair<std::string, 
       apply_one(config, key.section, key.name, value, origin);
       continue;
     }
-    // Other ECHELON_ variables (logging, tests) are not ours; one that names a section is a slip of the pen.
+    // Other ECHELON_ variables (logging, tests) are not keys; one that names a section is a mistake.
     for (const std::string& section : section_names())
       if (const std::string start = environment_name(section, ""); name.starts_with(start)) {
-        std::vector<std::string> of_section;  // and of the tables in it
+        std::vector<std::string> of_section;  // includes the tables in it
         std::copy_if(known.begin(), known.end(), std::back_inserter(of_section),
                      [&](const std::string& other) { return other.starts_with(start); });
         throw ConfigError(fmt::format("{}: {}", origin.name, unknown_name("variable", name, of_section)));

@@ -1,6 +1,6 @@
 #include "config/toml_tree.hpp"
 
-// toml++ 3.3 asserts on a heading such as "[=" before it reports the error itself: a user's slip must not abort.
+// toml++ 3.3 asserts on a heading such as "[=" before it reports the error. A user's mistake must not cause an abort.
 #define TOML_ASSERT(expr) static_assert(true)
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace echelon::inline config {
 namespace {
 
-// toml++ sorts tables by key; errors are reported in the order of the file.
+// Restores the order of the file, in which errors are reported; toml++ sorts tables by key.
 void sort_by_place(std::vector<TomlEntry>& entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const TomlEntry& a, const TomlEntry& b) {
     return a.line != b.line ? a.line < b.line : a.column < b.column;
@@ -52,7 +52,7 @@ TomlNode convert(const toml::node& from) {
   return to;
 }
 
-// The text of the library, replaced for the most frequent error.
+// Returns the library's text, reworded for the most frequent error.
 std::string syntax_text(std::string_view description) {
   const std::string_view twice = "cannot redefine existing ";
   if (const std::size_t at = description.find(twice); at != std::string_view::npos)
@@ -60,13 +60,13 @@ std::string syntax_text(std::string_view description) {
   return fmt::format("not valid TOML: {}", description);
 }
 
-// Walks over TOML as text, before it is parsed, and finds where lists, tables or dotted keys lie deeper in one another
-// than any key needs: toml++ recurses, or takes quadratic time, over each level.
+// Scans TOML text before it is parsed and finds where lists, tables or dotted keys are nested deeper than any key
+// needs. toml++ recurses over each level, or takes quadratic time.
 class DepthCheck {
  public:
   explicit DepthCheck(std::string_view text) : text_(text) {}
 
-  // False once it is too deep, at line() and column().
+  // Returns false if the text is nested too deeply, with the place in line() and column().
   bool passes() {
     for (; at_ < text_.size(); ++at_) {
       if (!read_one()) return false;
@@ -105,7 +105,7 @@ class DepthCheck {
   void skip_comment() {
     while (at_ + 1 < text_.size() && text_[at_ + 1] != '\n') ++at_;
   }
-  // To its last quote; a string that is not closed ends with its line, or, of several lines, with the text.
+  // Skips to the closing quote. An unterminated string ends with its line; a multi-line one with the text.
   void skip_string() {
     const char quote = text_[at_];
     const std::string three(3, quote);

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kKey = "run.trace";
 constexpr std::int64_t kMostStep = 1'000'000'000'000;
 
-// The whole numbers in a text, in order; those above kMostStep count as kMostStep.
+// Returns the whole numbers in a text, in order, capped at kMostStep.
 std::vector<std::int64_t> numbers_in(std::string_view text) {
   std::vector<std::int64_t> all;
   for (std::size_t at = 0; at < text.size();) {
@@ -34,7 +34,7 @@ std::vector<std::int64_t> numbers_in(std::string_view text) {
 
 std::string text_of(const TraceSteps& steps) { return fmt::format("steps {}..{}", steps.first, steps.last); }
 
-// With the numbers of what was written.
+// Suggests valid steps made of the numbers that were given.
 TraceSteps nearest(const std::vector<std::int64_t>& numbers) {
   if (numbers.empty()) return {.first = 10, .last = 20};
   const std::int64_t first = std::max<std::int64_t>(1, numbers.front());

@@ -8,15 +8,15 @@
 
 namespace echelon::inline config {
 
-// Steps of the run, counted from 1, both included.
+// Steps of the run, counted from 1, with both ends included.
 struct TraceSteps {
   std::int64_t first = 0, last = 0;
 };
 
-// Of "steps 10..20" or "step 10"; none of "". ConfigError with the place of the key and the nearest valid text.
+// Parses "steps 10..20" or "step 10"; none for "". Throws ConfigError with the key's place and the nearest valid text.
 std::optional<TraceSteps> trace_steps(const Config& config);
 
-// ConfigError where a run of so many steps ends before the first of them.
+// Throws ConfigError if a run of `total_steps` ends before the first of the steps.
 void check_trace_steps(const Config& config, std::int64_t total_steps);
 
 }  // namespace echelon::inline config

@@ -32,13 +32,13 @@ const Config& defaults() {
   return config;
 }
 
-// Who reads a key that not every word of its chooser reads.
+// The readers of a key that only some words of its chooser read.
 struct Readers {
-  bool read = false;              // by what the config chose
-  std::vector<std::string> text;  // by chooser: "exchange.codec = "topk" or "threshold""
+  bool read = false;              // some choice of the config reads the key
+  std::vector<std::string> text;  // one per chooser: "exchange.codec = "topk" or "threshold""
 };
 
-// "exchange.codec = "topk" or "threshold"", or, of most words, "every algorithm but "naive", "mpi" and "nccl"".
+// "exchange.codec = "topk" or "threshold"", or, for most words, "every algorithm but "naive", "mpi" and "nccl"".
 template <class Table>
 std::string readers_text(const Table& table, const std::string& chooser, const std::string& name) {
   const auto reads = [&](const auto& entry) { return entry.reads.contains(name); };
@@ -53,7 +53,7 @@ std::string readers_text(const Table& table, const std::string& chooser, const s
   return fmt::format("every {} but {}", chooser.substr(chooser.find('.') + 1), but);
 }
 
-// Strategies that read [exchange.<owner>], the owner first.
+// Returns the strategies that read [exchange.<owner>], the owner first.
 std::vector<std::string> readers_of_table(const std::string& owner) {
   std::vector<std::string> names = {owner};
   for (const StrategyTraits& strategy : kStrategies)
@@ -89,7 +89,7 @@ class Finder {
   }
 
  private:
-  // `path` differs from its default though only `readers` read it.
+  // Reports `path` if it differs from its default although only `readers` read it and none is chosen.
   void used(const std::string& path, bool is_used, const std::string& readers) {
     if (is_used) return;
     const Key<Config>& key = *find_key(path);
@@ -111,7 +111,7 @@ class Finder {
     return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
   }
 
-  // Keys that some words of a chooser read, as they declare; several choosers may share a key.
+  // Adds keys that only some words of a chooser read, as declared. Several choosers may share a key.
   template <class Table>
   void add_readers(const Table& table, const std::string& section, const std::string& chooser,
                    const std::string& chosen) {
@@ -193,7 +193,7 @@ class Finder {
     used("device.emulate_halves", config_.device.dtype == DType::bf16, "device.dtype = \"bf16\"");
   }
 
-  // The part of an all-reduce inside hosts goes with what an all-reduce of this name goes with (combinations.cpp).
+  // The part of an all-reduce within hosts excludes the same choices as the all-reduce of that name (combinations.cpp).
   void find_in_shared_memory() {
     const ExchangeConfig& exchange = config_.exchange;
     if (!algorithm_traits(exchange.algorithm).nests || !algorithm_traits(exchange.inner).in_memory) return;
@@ -210,7 +210,7 @@ class Finder {
           "memory is shared by all ranks that the run was started with");
   }
 
-  // What does not go together with what was chosen (config/combinations.cpp), and gives way.
+  // Adds keys that clash with the config's choices (config/combinations.cpp) and are not read or give way.
   void find_in_exclusions() {
     for (const Clash& clash : clashes(config_)) {
       if (clash.verdict == Verdict::refused) continue;

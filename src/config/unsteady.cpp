@@ -8,7 +8,7 @@
 namespace echelon::inline config {
 namespace {
 
-// True for rules whose step grows with the gradient.
+// Whether the step of the rule grows with the gradient.
 bool grows_with_gradient(const Config& config) {
   const RuleTraits* rule = find_traits(kRules, config.optimiser.rule);
   return rule && !rule->unbiases && rule->trust == TrustRatio::none && rule->name != "rmsprop";
@@ -19,7 +19,7 @@ bool has_momentum(const Config& config) {
   return rule && rule->reads.contains("momentum");
 }
 
-constexpr double kMostMomentumOfDelays = 0.5;  // LeNet on 4 replicas: 53 % with 0.9
+constexpr double kMostMomentumOfDelays = 0.5;  // LeNet on 4 replicas reached 53 % with 0.9
 
 }  // namespace
 

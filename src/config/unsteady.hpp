@@ -1,4 +1,4 @@
-// Settings that are valid and with which training is known to go wrong, or another way than with others.
+// Settings that are valid, but with which training is known to fail or to behave differently.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace echelon::inline config {
 
-// A sentence each, with what to change; `ranks`: of the launch, servers included.
+// Returns one sentence per setting, with advice. `ranks`: ranks of the launch, servers included.
 std::vector<std::string> unsteady(const Config& config, int ranks);
 
 }  // namespace echelon::inline config

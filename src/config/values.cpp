@@ -1,4 +1,4 @@
-// One value: from TOML with its checks, and back to TOML.
+// Reads one value from TOML, with its checks, and writes it back.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace echelon::inline config {
 namespace {
 
-// Limits, name and source of the value that is checked.
+// Limits, name and origin of the value that is checked.
 struct Place {
   const KeyLimits& limits;
   std::string_view key;
@@ -96,7 +96,7 @@ double read_real(const TomlNode& node, const Place& place) {
   return node.real;
 }
 
-// Whether the bytes are characters of UTF-8, each in its shortest form.
+// Whether the bytes are valid UTF-8, with each character in its shortest form.
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
@@ -153,7 +153,7 @@ std::string read_text(const TomlNode& node, const Place& place) {
   return node.text;
 }
 
-// A lone value stands for a list of one.
+// Reads a list; a single value counts as a list of one.
 template <class T, class Read>
 std::vector<T> read_list(const TomlNode& node, const Place& place, const Read& read) {
   std::vector<T> out;
@@ -180,14 +180,14 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-// The shortest digits that read back as the same number, always recognisable as a real.
+// Returns the shortest digits that read back as the same number, always recognisable as a real.
 std::string real_toml(double value) {
   std::string out = fmt::format("{}", value);
   if (out.find_first_of(".e") == std::string::npos) out += ".0";
   return out;
 }
 
-// A value as TOML.
+// Writes a value as TOML.
 struct Write {
   std::string operator()(bool v) const { return v ? "true" : "false"; }
   std::string operator()(std::int64_t v) const { return fmt::format("{}", v); }

@@ -1,4 +1,4 @@
-// [[model.layers]]; which type takes which keys is in config/traits/layers.hpp.
+// [[model.layers]]; config/traits/layers.hpp says which type takes which keys.
 #include "config/traits/layers.hpp"
 #include "config/keys/section.hpp"
 

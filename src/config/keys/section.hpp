@@ -1,5 +1,5 @@
-// How the files of this folder describe keys: one function a section, each key with its field, range and help text. The
-// default is that of the field in schema.hpp.
+// Helpers to describe keys in the files of this folder: one function per section, each key with its field, range and
+// help text. The default of a key is that of its field in schema.hpp.
 //
 //   auto batch = part(all, "batch", &Config::batch);
 //   batch.key("global", &BatchConfig::global, range(0, 1e9), "samples a step over all replicas");
@@ -40,7 +40,7 @@ inline KeyLimits filled_text() { return {.low = 1, .high = 0, .filled = true}; }
 inline KeyLimits plain_name() { return {.low = 1, .high = 0, .plain_name = true, .most = 64}; }
 inline KeyLimits pair(double low, double high) { return {.low = low, .high = high, .most = 2}; }
 
-// A field as a KeyValue, and back. limits.words are in the order of the enum.
+// Converts a field to a KeyValue and back. limits.words must be in the order of the enum.
 template <class Field>
 KeyValue to_value(const Field& field, const KeyLimits& limits) {
   if constexpr (std::is_enum_v<Field>)
@@ -66,7 +66,7 @@ Field from_value(const KeyValue& value, const KeyLimits& limits) {
   }
 }
 
-// Adds keys of one section to the table. `at` is the section inside the owner.
+// Adds the keys of one section to the table. `at` returns the section's struct inside the owner.
 template <class Owner, class Part>
 class Section {
  public:
@@ -84,7 +84,7 @@ class Section {
          [=](Owner& owner, const KeyValue& value) { at(owner).*field = from_value<Field>(value, limits); }});
   }
 
-  // For the keys of a strategy, which are described without this header (config/strategies/keys.hpp).
+  // For the keys of a strategy, which are described without including this header (config/strategies/keys.hpp).
   template <class Field>
   void neutral_key(const char* name, Field Part::*field, const KeyLimits& limits, const char* help) {
     key(name, field, limits, help, true);
@@ -104,7 +104,7 @@ Section<Config, Part> part(Table& table, const char* name, Part Config::*member,
   return {table, name, [=](Config& config) -> Part& { return config.*member; }, neutral};
 }
 
-// The sections, in the order of the effective config; each adds its keys to the table.
+// Each function adds the keys of its sections to the table; they are called in the order of the effective config.
 void add_experiment(Table& all);  // the top of the file, model, data, batch, train
 void add_optimiser(Table& all);
 void add_parallel(Table& all);

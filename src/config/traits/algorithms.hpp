@@ -1,9 +1,9 @@
-// Every all-reduce algorithm with its properties. Adding one: a line here, its plan and its price in
-// comm/collective/<name>.cpp, rows in configs/strategies/ALLREDUCE.md.
+// Every all-reduce algorithm with its properties. A new algorithm needs a line here, its plan and its price in
+// comm/collective/<name>.cpp, and rows in configs/strategies/ALLREDUCE.md.
 //
-// What is declared here decides which algorithm goes with what (config/combinations.cpp), which keys it reads
-// (config/unfit.cpp) and what exchange.inner and exchange.outer take; tests/contract/test_declared.cpp compares it with
-// the plans.
+// These declarations decide which algorithm can be combined with what (config/combinations.cpp), which keys it reads
+// (config/unfit.cpp) and which names exchange.inner and exchange.outer accept. tests/contract/test_declared.cpp
+// compares them with the plans.
 #pragma once
 
 #include "config/traits/words.hpp"
@@ -12,17 +12,17 @@ namespace echelon::inline config {
 
 struct AlgorithmTraits {
   std::string_view name;
-  // The ranks of a power of two are summed in one binary tree, ((0+1)+(2+3))+.., whatever the element.
+  // If the number of ranks is a power of two, sums in one binary tree, ((0+1)+(2+3))+.., for every element.
   bool one_tree = false;
   bool halves = false;      // consists of a reduce and a gather (comm/collective/halves.hpp)
-  bool library = false;     // a library sums uncoded values, calls in one static order
-  bool on_devices = false;  // the library of the GPUs, without a plan
-  bool nests = false;       // runs other algorithms inside hosts and between them
-  bool in_memory = false;   // ranks of one host sum uncoded values in memory that they share, without a message
-  bool measured = false;    // chosen among the others by measurement when the run starts
-  Words reads = {};         // keys of [exchange] that this algorithm reads and not every algorithm does
+  bool library = false;     // a library sums uncoded values; its calls have one static order
+  bool on_devices = false;  // the GPUs' own library sums, without a plan
+  bool nests = false;       // runs other algorithms within hosts and between them
+  bool in_memory = false;   // ranks of a host sum uncoded values in shared memory, without messages
+  bool measured = false;    // chosen among the others by measurement at the start of the run
+  Words reads = {};         // keys of [exchange] that this algorithm reads and some others do not
 
-  // What `hierarchical` may run between hosts.
+  // Whether `hierarchical` may run it between hosts.
   constexpr bool plain_plan() const { return !library && !nests && !in_memory && !measured; }
 };
 
@@ -47,7 +47,7 @@ struct AlgorithmTraits {
     .reads = {"segment_kb", "bucket_mb", "inner", "outer", "messages_in_flight", "helpers"})       \
   X(mpi, .library = true, .reads = {"bucket_mb"})
 
-// Sums that the devices' own library makes, without a plan (device/device_allreduce.hpp, exchange/allreduce/on_devices.cpp).
+// Sums by the devices' own library, without a plan (device/device_allreduce.hpp, exchange/allreduce/on_devices.cpp).
 #define ECHELON_DEVICE_ALLREDUCE(X)                                                                \
   X(nccl, .library = true, .on_devices = true, .reads = {"bucket_mb"})
 // clang-format on
@@ -58,7 +58,7 @@ inline constexpr AlgorithmTraits kAlgorithms[] = {ECHELON_ALLREDUCE(X) ECHELON_D
     .name = "auto", .measured = true, .reads = {"messages_in_flight", "helpers"}}};
 #undef X
 
-// Of a word that config/ has checked, or of a name from the registry; an unknown name gets default traits.
+// Returns the traits of a word that config/ has checked, or of a name from the registry; defaults for an unknown name.
 constexpr AlgorithmTraits algorithm_traits(std::string_view name) {
   // A loop: under -fsanitize=undefined g++ 12 does not compare a pointer with null in constant expressions.
   for (const AlgorithmTraits& known : kAlgorithms)

@@ -1,8 +1,8 @@
-// Every codec with its properties. Adding one: a line here, its body in comm/codec/<name>.cpp, rows in
+// Every codec with its properties. A new codec needs a line here, its body in comm/codec/<name>.cpp, and rows in
 // configs/strategies/CODECS.md.
 //
-// What is declared here decides which codec goes with what (config/combinations.cpp) and which keys it reads
-// (config/unfit.cpp); tests/contract/test_declared.cpp compares it with the bodies.
+// These declarations decide which codec can be combined with what (config/combinations.cpp) and which keys it reads
+// (config/unfit.cpp). tests/contract/test_declared.cpp compares them with the bodies.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace echelon::inline config {
 
-// The plan that a codec's messages need.
+// The kind of plan that a codec's messages need.
 enum class CodecRoute : std::uint8_t {
   any,     // every plan of point-to-point messages: decoded values are summed, and sums are encoded again
   direct,  // reduce-scatter and all-gather straight to the owners of parts: exactly two encodings
@@ -21,10 +21,10 @@ enum class CodecRoute : std::uint8_t {
 struct CodecTraits {
   std::string_view name;
   CodecRoute route = CodecRoute::any;
-  bool lossy = true;     // decoded values may differ from what was encoded; takes f32 alone and keeps residuals
-  double coded = 0.5;    // bytes of a message over those of its values, at most; 0: 2 exchange.density
-  bool by_rows = false;  // `coded` is that of one long row: other tensors have more (comm/codec/coded_rows.hpp)
-  Words reads = {};      // keys of [exchange] that this codec reads and not every codec does
+  bool lossy = true;     // decoded values may differ from the encoded ones; takes only f32 and keeps residuals
+  double coded = 0.5;    // largest message size over that of its values; 0: 2 exchange.density
+  bool by_rows = false;  // `coded` is that of one long row: other tensors take more (comm/codec/coded_rows.hpp)
+  Words reads = {};      // keys of [exchange] that this codec reads and some others do not
 };
 
 // clang-format off
@@ -43,7 +43,7 @@ struct CodecTraits {
 inline constexpr CodecTraits kCodecs[] = {ECHELON_CODECS(X)};
 #undef X
 
-// exchange.codec = "none": gradients are sent as they are.
+// exchange.codec = "none": gradients are sent unchanged.
 inline constexpr CodecTraits kNoCodec{.name = "none", .lossy = false};
 
 }  // namespace echelon::inline config

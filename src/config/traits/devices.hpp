@@ -1,4 +1,4 @@
-// Every kind of device that device.kind can name, and the element types in which each computes.
+// Every kind of device that device.kind can name, and the element types in which it computes.
 // tests/unit/config/test_registries.cpp compares the names with device/device.hpp.
 #pragma once
 
@@ -10,9 +10,9 @@ struct DeviceTraits {
   std::string_view name;
   bool doubles = false;     // computes in f64
   bool f16 = false;         // computes in f16
-  bool bf16 = false;        // computes in bf16; on CPUs where they have instructions for it, or by emulation
-  bool may_be_gpu = false;  // whose own library can sum gradients
-  Words reads = {};         // keys of [device] that this kind reads and not every kind does
+  bool bf16 = false;        // computes in bf16; on CPUs if they have the instructions, or by emulation
+  bool may_be_gpu = false;  // may have a library of its own that sums gradients
+  Words reads = {};         // keys of [device] that this kind reads and some others do not
 };
 
 inline constexpr DeviceTraits kDevices[] = {

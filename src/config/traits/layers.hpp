@@ -1,6 +1,6 @@
-// Every type of layer that [[model.layers]] can name, with the keys it takes and the splits that cut it. Adding one: a
-// line here, its body in model/layers/<type>.cpp, a row in tests/support/layer_rows.cpp; keys that no layer had before
-// are a field of LayerConfig and a line in config/keys/layers.cpp.
+// Every type of layer that [[model.layers]] can name, with the keys it takes and the splits it supports. A new type
+// needs a line here, its body in model/layers/<type>.cpp, and a row in tests/support/layer_rows.cpp. A key that no
+// layer had before also needs a field of LayerConfig and a line in config/keys/layers.cpp.
 //
 // tests/contract/test_declared.cpp compares `splits` with the bodies.
 #pragma once
@@ -11,13 +11,13 @@ namespace echelon::inline config {
 
 struct LayerTraits {
   std::string_view name;
-  Words takes = {};              // keys beside type, name, inputs and stage
-  Words needs = {};              // those of them (or `inputs`) that must be given
-  std::string_view inputs = {};  // description for errors and --keys, where a layer takes other than one input
-  // Keys of [parallel] that cut it: tensor (its units), space (rows of images), time_chunks (steps of sequences).
-  // Under the others it stays whole, or whole on each rank.
+  Words takes = {};              // keys besides type, name, inputs and stage
+  Words needs = {};              // keys among them (or `inputs`) that must be given
+  std::string_view inputs = {};  // for errors and --keys, if a layer does not take exactly one input
+  // The keys of [parallel] that split it: tensor (its units), space (rows of images), time_chunks (steps of sequences).
+  // Under the other keys it stays whole, or is whole on each rank.
   Words splits = {};
-  bool takes_means = false;  // computes means over the samples of a micro-batch, those of weight 0 included
+  bool takes_means = false;  // computes means over a micro-batch's samples, including those of weight 0
 };
 
 // clang-format off

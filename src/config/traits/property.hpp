@@ -1,5 +1,5 @@
-// Properties of choices in a config by which choices exclude or require each other. config/choices.cpp assigns them,
-// from the traits of the registries; config/combinations.cpp lists which do not go together.
+// Properties by which choices in a config exclude or require each other. config/choices.cpp assigns them from the
+// traits of the registries; config/combinations.cpp lists which of them exclude each other.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,37 @@ namespace echelon::inline config {
 enum class Property : std::uint8_t {
   // Strategies
   own_exchange,       // moves gradients without the all-reduce of exchange.algorithm
-  own_overlap,        // or overlaps nothing: reads no exchange.overlap
-  own_reduction,      // or does not sum gradients: reads no exchange.reduction
-  parts_of_updates,   // the optimiser's step is taken on parts of parameters
-  unmeasured_parts,   // whose norms are not known
+  own_overlap,        // has its own overlap, or none: does not read exchange.overlap
+  own_reduction,      // has its own way to combine gradients: does not read exchange.reduction
+  parts_of_updates,   // takes the optimiser's step on parts of parameters
+  unmeasured_parts,   // takes steps on parts whose norms are not known
   plain_messages,     // cannot send what a codec writes
-  local_steps,        // replicas take optimiser steps of their own
-  sums_at_first,      // but sum gradients at first
+  local_steps,        // replicas take their own optimiser steps
+  sums_at_first,      // takes local steps, but sums gradients at first
   own_pace,           // replicas do not step together
-  skips_steps,        // a late replica leaves steps out
-  repeats_order,      // servers take up updates in a recorded order
-  whole_model_ranks,  // ranks that hold a whole model beside the replicas
-  needs_all_workers,  // a step of one takes all others
+  skips_steps,        // a late replica skips steps
+  repeats_order,      // servers apply updates in a recorded order
+  whole_model_ranks,  // ranks besides the replicas hold a whole model
+  needs_all_workers,  // a step of one worker needs all others
   // All-reduces
   all_reduce,         // a choice of exchange.algorithm other than the default
-  library_sums,       // a library sums uncoded values, calls in one static order
-  sums_in_memory,     // ranks of a host sum uncoded values in memory that they share
-  sums_between_gpus,  // the library sums in memory of GPUs
-  one_binary_tree,    // adds replicas in one binary tree, whatever the element
-  measures_plain,     // is chosen by measured times of uncoded values
-  combines_pairs,     // gradients of two replicas at a time, by dot products of whole parameters
+  library_sums,       // a library sums uncoded values; its calls have one static order
+  sums_in_memory,     // ranks of a host sum uncoded values in shared memory
+  sums_between_gpus,  // a library sums in GPU memory
+  one_binary_tree,    // adds replicas in one binary tree, for every element
+  measures_plain,     // chosen by measured times of uncoded values
+  combines_pairs,     // combines gradients of two replicas at a time, by dot products of whole parameters
   // Codecs
   coded,       // messages are not plain values
   lossy_code,  // of f32; the encoding error is sent later
   own_route,   // brings its own plan
   // How the optimiser sees gradients
-  needs_all_gradients,  // before the first update
-  looks_at_whole,       // parameters or gradients, not parts
+  needs_all_gradients,  // needs all gradients before the first update
+  looks_at_whole,       // reads whole parameters or gradients, not parts
   norms_of_tables,      // its step depends on the norm of each whole parameter
-  row_by_row,           // updates the rows that a step touched
+  row_by_row,           // updates only the rows that a step touched
   scaled_loss,
-  updates_by_layer,  // before all gradients are there
+  updates_by_layer,  // updates a layer before all gradients are known
   overlaps,          // a choice of exchange.overlap other than the default
   orders_buckets,
   // Splits of a model
@@ -50,26 +50,26 @@ enum class Property : std::uint8_t {
   cuts_time,
   chooses_split,
   // Data and batch
-  unequal_lengths,  // from step to step
+  unequal_lengths,  // lengths differ from step to step
   own_order,        // samples follow one order of all records
-  deals_by_file,    // samples are dealt by file, or each replica reads all
-  equal_windows,    // of a stream
+  deals_by_file,    // samples are assigned by file, or each replica reads all of them
+  equal_windows,    // windows of a stream have equal length
   takes_turns,      // one replica processes the samples of several in turn
-  draws_batches,    // replicas draw batches from one queue, as many as they need
+  draws_batches,    // replicas draw as many batches from one queue as they need
   moves_shares,     // replicas share a step by their measured speed
-  warms_up_by_few,  // the first replicas share the samples at first, the others take none
+  warms_up_by_few,  // at first only the first replicas train and share the samples
   several_passes,
   unequal_shares,
   grows_with_replicas,
   whole_step_statistics,
   // Faults
-  loses_workers,    // goes on without them
+  loses_workers,    // continues without lost workers
   checks_messages,  // each message carries a checksum
   // Reproducibility and device
   any_scale,       // the same bits for any number of replicas
   one_device,      // all ranks compute on one kind
-  whichever,       // the kind of device is chosen when the run starts
-  unlike_devices,  // ranks compute on devices of several kinds
+  whichever,       // the kind of device is chosen at the start of the run
+  unlike_devices,  // ranks compute on different kinds of devices
   no_gpu,
   double_values,
   f16_values,
@@ -90,7 +90,7 @@ class Properties {
     if (is) bits_ |= std::uint64_t{1} << static_cast<int>(one);
     return *this;
   }
-  // What both have.
+  // The properties that both have.
   constexpr Properties operator&(Properties other) const {
     Properties both;
     both.bits_ = bits_ & other.bits_;

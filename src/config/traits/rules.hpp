@@ -1,8 +1,8 @@
-// Every update rule, schedule and scaling of the learning rate, with its properties. Adding a rule: a line
-// here and its body in device/update_rules/<name>.hpp with a line in device/update_rules/list.hpp.
+// Every update rule, schedule and scaling of the learning rate, with its properties. A new rule needs a line here and
+// its body in device/update_rules/<name>.hpp, listed in device/update_rules/list.hpp.
 //
-// What is declared here decides which rule goes with what (config/combinations.cpp), which keys it reads
-// (config/unfit.cpp) and its states in optim/; tests/unit/optim/test_declared_rules.cpp compares it with the bodies.
+// Declares which rule can be combined with what (config/combinations.cpp), which keys it reads (config/unfit.cpp) and
+// its states in optim/. tests/unit/optim/test_declared_rules.cpp compares this with the bodies.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace echelon::inline config {
 // The norm that a layer's trust ratio divides by.
 enum class TrustRatio : std::uint8_t {
   none,
-  gradient,  // LARS: measured before the rule's pass
-  update,    // LAMB: of the direction that the rule's pass leaves in its last state; `descend` then takes the step
+  gradient,  // LARS: norm of the gradient, measured before the rule's pass
+  update,    // LAMB: norm of the direction that the rule's pass leaves in its last state; `descend` then takes the step
 };
 
 struct RuleTraits {
   std::string_view name;
-  Words states = {};  // "momentum"; each an arena of the weights' size
+  Words states = {};  // "momentum"; each is an arena of the weights' size
   TrustRatio trust = TrustRatio::none;
-  bool unbiases = false;  // the states are moments that begin at zero, corrected by RuleScalars::unbias1 and unbias2
-  Words reads = {};       // keys of [optimizer] that this rule reads and not every rule does
+  bool unbiases = false;  // the states are moments that start at zero, corrected by RuleScalars::unbias1 and unbias2
+  Words reads = {};       // keys of [optimizer] that this rule reads and some others do not
 
-  // Arenas beside weights and gradients: the states, and LAMB's direction, which no checkpoint holds.
+  // Arenas besides weights and gradients: the states, and LAMB's direction, which checkpoints do not contain.
   constexpr std::size_t arenas() const { return states.size() + (trust == TrustRatio::update ? 1 : 0); }
 };
 
@@ -46,7 +46,7 @@ inline constexpr RuleTraits kRules[] = {ECHELON_RULES(X)};
 
 struct ScheduleTraits {
   std::string_view name;
-  bool spans_the_run = false;  // depends on the last step, so that another length is another run (config_hash)
+  bool spans_the_run = false;  // depends on the last step, so a run of another length is another run (config_hash)
                                // unless schedule_epochs is set
   Words reads = {};            // keys of [optimizer]
 };

@@ -1,7 +1,7 @@
-// Every strategy with its properties. Adding one: a line here, its body in exchange/<name>.cpp (or a folder of its
-// own), and where it has keys of its own their file config/strategies/<name>.hpp, included here.
+// Every strategy with its properties. A new strategy needs a line here and its body in exchange/<name>.cpp (or a
+// folder); if it has keys of its own, their file config/strategies/<name>.hpp, included here.
 //
-// What is declared here decides which strategy goes with what (config/combinations.cpp) and which keys it reads
+// These declarations decide which strategy can be combined with what (config/combinations.cpp) and which keys it reads
 // (config/unfit.cpp).
 #pragma once
 
@@ -20,25 +20,25 @@ namespace echelon::inline config {
 
 struct StrategyTraits {
   std::string_view name;
-  bool whole_parameters = true;  // the rank that updates has whole parameters and whole gradients
-  bool measures_parts = false;   // or norms of parameters and gradients are summed over ranks that have parts of them
-  bool carries_codes = true;     // gradients may be sent as messages of a codec
-  bool cuts_codes = true;        // segment_kb cuts coded messages too
+  bool whole_parameters = true;  // the updating rank has whole parameters and whole gradients
+  bool measures_parts = false;   // if not: sums norms of parameters and gradients over the ranks that hold the parts
+  bool carries_codes = true;     // gradients may be sent as codec messages
+  bool cuts_codes = true;        // segment_kb also cuts coded messages
   bool tracks_rows = true;       // tracks which rows of sparse embeddings a step touches on any replica
-  bool local_steps = false;      // replicas take optimiser steps of their own, by gradients of their own samples
-  bool own_pace = false;         // replicas count steps of their own, and meet on call alone (exchange/progress.hpp)
-  bool skips_steps = false;      // a late replica leaves steps out that the others have done without it
-  bool goes_on_without = false;  // workers that are left go on without lost ones (Strategy::rescue)
-  Words reads = {};              // keys of [exchange] that this strategy reads and not every strategy does
-  Words tables = {};             // strategies whose tables [exchange.<name>] it reads beside its own
+  bool local_steps = false;      // replicas take their own optimiser steps, by the gradients of their own samples
+  bool own_pace = false;         // replicas count their own steps and meet only on call (exchange/progress.hpp)
+  bool skips_steps = false;      // a late replica skips steps that the others have done without it
+  bool goes_on_without = false;  // the remaining workers continue without lost ones (Strategy::rescue)
+  Words reads = {};              // keys of [exchange] that this strategy reads and some others do not
+  Words tables = {};             // strategies whose tables [exchange.<name>] it reads besides its own
 
-  // Gradients are summed by the all-reduce that exchange.algorithm names, in its order.
+  // Whether the all-reduce of exchange.algorithm sums gradients, in its order.
   constexpr bool all_reduces() const { return reads.contains("algorithm"); }
   constexpr bool reads_table(std::string_view strategy) const { return strategy == name || tables.contains(strategy); }
 };
 
 // clang-format off
-// The name, the keys of its own table [exchange.<name>], what it is.
+// One line per strategy: its name, the struct of its own table [exchange.<name>], and its properties.
 #define ECHELON_STRATEGIES(X)                                                                      \
   X(synchronous, NoKeys, .reads = {"algorithm", "overlap", "reduction"})                           \
   X(averaging, AveragingKeys, .tracks_rows = false, .local_steps = true,                           \
@@ -66,7 +66,7 @@ struct StrategyTraits {
 inline constexpr StrategyTraits kStrategies[] = {ECHELON_STRATEGIES(X)};
 #undef X
 
-// Of a word that config/ has checked; an unknown name gets default traits.
+// Returns the traits of a word that config/ has checked; defaults for an unknown name.
 constexpr StrategyTraits strategy_traits(std::string_view name) {
   const StrategyTraits* known = find_traits(kStrategies, name);
   return known ? *known : StrategyTraits{.name = name};

@@ -1,4 +1,4 @@
-// Short lists of names that are known when the program is compiled, and lists of names from tables of traits.
+// Short lists of names known at compile time, and lists of names from tables of traits.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace echelon::inline config {
 
-// Up to eight names; more do not compile in a constant expression.
+// Holds up to eight names; more do not compile in a constant expression.
 class Words {
  public:
   constexpr Words() = default;
@@ -29,7 +29,7 @@ class Words {
   std::size_t size_ = 0;
 };
 
-// The names in a table of traits, in its order; of those alone for which `holds`.
+// Returns the names in a table of traits, in its order, for which `holds` is true.
 template <class Table, class Holds>
 std::vector<std::string> names_where(const Table& table, const Holds& holds) {
   std::vector<std::string> names;
@@ -42,7 +42,7 @@ std::vector<std::string> names_in(const Table& table) {
   return names_where(table, [](const auto&) { return true; });
 }
 
-// The entry of this name; null where there is none.
+// Returns the entry of this name; null if there is none.
 template <class Table>
 constexpr auto find_traits(const Table& table, std::string_view name) -> decltype(&*std::begin(table)) {
   for (const auto& entry : table)

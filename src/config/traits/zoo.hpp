@@ -1,4 +1,4 @@
-// Every ready-made model. Adding one: a name here, its layers in model/zoo/<name>.cpp.
+// Every predefined model. A new model needs a name here and its layers in model/zoo/<name>.cpp.
 #pragma once
 
 #include <string>
