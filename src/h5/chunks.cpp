@@ -17,8 +17,8 @@
 namespace echelon::h5 {
 namespace {
 
-// Undoes HDF5's byte shuffle: all first bytes of the elements, then all second ones, ... A tail shorter than an element
-// stays as it is.
+// Undoes HDF5's byte shuffle, which stores the first bytes of all elements, then the second bytes, and so on. A tail
+// shorter than an element is not shuffled.
 void unshuffle(const std::uint8_t* from, std::size_t bytes, std::size_t element_bytes, std::uint8_t* to) {
   const std::size_t elems = bytes / element_bytes;
   for (std::size_t byte = 0; byte < element_bytes; ++byte)
@@ -70,7 +70,7 @@ ChunkRead read_chunk(hid_t dataset, int rank, const RowChunks& chunks, std::int6
     return fail(reason());
   bytes_read += stored;
   const auto applied = [&](int filter) { return filter >= 0 && (skipped >> filter & 1U) == 0; };
-  std::size_t bytes = stored;  // without the checksum
+  std::size_t bytes = stored;  // length without the checksum
   if (applied(chunks.checksum)) {
     if (stored < 4) return fail("it is shorter than its checksum");
     bytes -= 4;

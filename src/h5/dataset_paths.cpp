@@ -15,7 +15,7 @@ struct Walk {
   std::vector<std::string> datasets;
 };
 
-// Names of the hard links of a group.
+// Collects the names of the hard links of a group.
 herr_t take_link(hid_t, const char* name, const H5L_info_t* info, void* into) {
   if (info->type == H5L_TYPE_HARD) static_cast<std::vector<std::string>*>(into)->emplace_back(name);
   return 0;

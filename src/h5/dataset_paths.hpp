@@ -1,5 +1,5 @@
-// The datasets of a file, found without what the library has for it: H5Ovisit follows a group that a damaged link leads
-// back to for ever.
+// Finds the datasets of a file without H5Ovisit, which loops forever if a damaged link leads a group back to
+// itself.
 #pragma once
 
 #include <hdf5.h>
@@ -10,8 +10,8 @@
 
 namespace echelon::h5 {
 
-// Paths of all datasets of all groups, sorted; each once, where several links lead there. Soft and external links are
-// not followed. None where the file is damaged there (`reason`).
+// Returns the paths of all datasets in all groups, sorted; a dataset with several links is listed once. Soft and
+// external links are not followed. None if the file is damaged there (see `reason`).
 std::optional<std::vector<std::string>> dataset_paths(hid_t file);
 
 }  // namespace echelon::h5

@@ -11,7 +11,7 @@
 namespace echelon::h5 {
 
 double decode_bytes(const std::string& path, std::string_view dataset) {
-  const DatasetInfo info = Reader(path).info(dataset);  // all that can be wrong with it
+  const DatasetInfo info = Reader(path).info(dataset);  // throws for everything that can be wrong with it
   quiet_thread();
   const Handle file = open_file(path);
   const Handle opened(H5Dopen2(file.id(), std::string(dataset).c_str(), H5P_DEFAULT), H5Dclose);
@@ -22,7 +22,7 @@ double decode_bytes(const std::string& path, std::string_view dataset) {
   if (!chunks.filtered) return 0;
   const double whole = static_cast<double>(info.chunk.elems()) * static_cast<double>(H5Tget_size(type.id()));
   double stored = 0;
-  constexpr hsize_t kMost = 4096;  // of chunks that are looked at
+  constexpr hsize_t kMost = 4096;  // limit of the chunks that are inspected
   const Handle space(H5Dget_space(opened.id()), H5Sclose);
   for (hsize_t i = 0; i < std::min<hsize_t>(info.written_chunks, kMost); ++i) {
     std::array<hsize_t, Shape::kMaxRank> offset{};

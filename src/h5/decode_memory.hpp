@@ -1,4 +1,4 @@
-// The memory that reading takes beside the rows that are read.
+// The memory that reading needs in addition to the rows that are read.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace echelon::h5 {
 
-// Bytes that are held while rows of the dataset are read, beside these: the chunk as it is stored, another one where
-// byte shuffle is undone, and the whole chunk where only a part of it is read; of filters that the library undoes its
-// buffers and its cache. 0 where values are stored as they are. DataError where the file cannot be read.
+// Returns the bytes held while rows of the dataset are read, not counting the rows: the stored chunk, a second one if
+// byte shuffle is undone, the whole chunk if only a part of it is read, and the library's buffers and cache for filters
+// that the library undoes. 0 for values that are stored unfiltered. Throws DataError if the file cannot be read.
 double decode_bytes(const std::string& path, std::string_view dataset);
 
 }  // namespace echelon::h5

@@ -11,7 +11,7 @@ namespace echelon::h5 {
 namespace {
 
 struct FaultyFile {
-  H5FD_t base = {};  // the library's, first
+  H5FD_t base = {};  // the library's struct must come first
   H5FD_t* inner = nullptr;
   std::string path;
 };

@@ -1,9 +1,9 @@
-// Reading and writing HDF5 files, typed and checked; files appear whole or not at all. The only room that includes the
+// Reads and writes HDF5 files, typed and checked. Files appear whole or not at all. Only this room includes the
 // library.
 //
-// Threads: functions may be called from any thread, those of a Reader by several at once, those of a Writer by one; the
-// library serialises its calls behind one lock. Errors: reading throws DataError with the file, the dataset and what
-// was found; writing throws EnvironmentError with the system's reason (disk full) and removes the temporary file.
+// Threads: any thread may call the functions; several threads may share a Reader, but only one may use a Writer. The
+// library serialises its calls behind one lock. Errors: reading throws DataError with the file, the dataset and the
+// problem; writing throws EnvironmentError with the system's reason (disk full) and removes the temporary file.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,18 @@ struct DatasetInfo {
   std::string name;  // "samples", "weights/conv1.weight"
   Shape shape;
   DType dtype = DType::f32;
-  std::string stored_as = {};  // "a 64-bit signed integer", where that is no DType: read as `dtype`
+  std::string stored_as = {};  // "a 64-bit signed integer" if that is not a DType; read as `dtype`
   Shape chunk;                 // rank 0: contiguous
-  bool deflate = false;        // compressed (gzip or lzf, alone or behind byte shuffle)
-  // Every chunk has a checksum (Fletcher32), compared when it is read; true where there is no element.
+  bool deflate = false;        // compressed (gzip or lzf, alone or after byte shuffle)
+  // Whether every chunk has a checksum (Fletcher32), which reading verifies; true for a dataset without elements.
   bool checksum = false;
   std::uint64_t stored_bytes = 0;
-  // The number of chunks of the shape, and of those that were written; a contiguous dataset is one chunk. Unwritten
+  // Number of chunks of the shape, and number of chunks that were written; a contiguous dataset is one chunk. Unwritten
   // chunks read as the fill value.
   std::uint64_t chunks = 1, written_chunks = 1;
 };
 
-// An open file for reading. Where the file system refuses locks it is opened without one, with one line in the log.
+// An open file for reading. If the file system refuses locks, it is opened without one, and the log gets a line.
 class Reader {
  public:
   explicit Reader(const std::string& path);
@@ -43,21 +43,21 @@ class Reader {
   Reader& operator=(Reader&&) noexcept;
 
   const std::string& path() const;
-  bool has(std::string_view dataset) const;   // DataError where the file is damaged there
+  bool has(std::string_view dataset) const;   // DataError if the file is damaged there
   std::vector<DatasetInfo> datasets() const;  // all datasets of all groups, sorted by name
-  // DataError where the dataset is missing or its type is not a DType.
+  // Throws DataError if the dataset is missing or its type is not a DType.
   DatasetInfo info(std::string_view dataset) const;
-  // DataError where rows were declared and never written, or lie in other files that are missing or incomplete: they
-  // would be read as zeros.
+  // Throws DataError if rows were declared but never written, or lie in other files that are missing or incomplete:
+  // such rows would read as zeros.
   void require_written(std::string_view dataset) const;
 
-  // Reads rows [first, first + count) of the outermost axis into `dst`, (count, ..) of `dtype`, to which values are
-  // converted. Memory: at most one chunk. Chunks of whole rows that are compressed or have a checksum are decoded and
-  // checked outside the library's lock. A damaged chunk is a DataError with its rows.
+  // Reads rows [first, first + count) of the outermost axis into `dst`, (count, ..) of `dtype`, converting the values.
+  // Uses memory for at most one chunk. Chunks of whole rows that are compressed or have a checksum are decoded and
+  // checked outside the library's lock. A damaged chunk is a DataError that names its rows.
   void read_rows(std::string_view dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype) const;
   void read_all(std::string_view dataset, void* dst, DType dtype) const;
 
-  // Attributes of the root group. DataError where one is missing or of another type.
+  // Attributes of the root group. Throw DataError if one is missing or has another type.
   bool has_attribute(std::string_view name) const;
   std::int64_t attribute_int(std::string_view name) const;
   double attribute_double(std::string_view name) const;
@@ -65,7 +65,7 @@ class Reader {
   std::vector<double> attribute_doubles(std::string_view name) const;
   std::vector<std::string> attribute_texts(std::string_view name) const;
 
-  // Bytes that read_rows and read_all have read from the file so far; of compressed chunks the stored bytes.
+  // Bytes that read_rows and read_all have read from the file so far; for compressed chunks, the stored bytes.
   std::uint64_t bytes_read() const;
 
  private:
@@ -73,27 +73,27 @@ class Reader {
   std::unique_ptr<Body> body_;
 };
 
-// Where the values of a dataset lie in a file: contiguous, in the host's byte order.
+// The place of a dataset's values in a file: contiguous, in the host's byte order.
 struct DatasetPlace {
   std::string name;
   std::uint64_t offset = 0, bytes = 0;
 };
 
-// A box of a virtual dataset, and the dataset of another file that has its values, and no others, in the same order.
+// A box of a virtual dataset, and the dataset in another file that holds exactly its values, in the same order.
 struct VirtualBox {
-  std::string file, dataset;  // the file by its name, beside that of the virtual dataset; it need not exist yet
-  TensorRegion region;        // in the whole
-  int folded = -1;            // in both datasets the axes `folded` and `folded` + 1 of the region's shapes are one
+  std::string file, dataset;  // name of a file in the folder of the virtual dataset; it need not exist yet
+  TensorRegion region;        // position in the whole dataset
+  int folded = -1;            // the axes `folded` and `folded` + 1 of the region's shapes are one axis in both datasets
 };
 
 struct DatasetOptions {
-  std::int64_t chunk_rows = 0;  // rows of the outermost axis in a chunk; 0: contiguous
+  std::int64_t chunk_rows = 0;  // chunk size in rows of the outermost axis; 0: contiguous
   int deflate = 0;              // 0 none, 1 (fast) to 9 (small); needs chunk_rows > 0
   bool checksum = false;        // Fletcher32 of each chunk; needs chunk_rows > 0
 };
 
-// A file that is written under a temporary name beside `path`; `publish` renames it. The destructor of an unpublished
-// Writer deletes it.
+// A file written under a temporary name beside `path`. `publish` renames it; the destructor deletes it if
+// unpublished.
 class Writer {
  public:
   explicit Writer(const std::string& path);
@@ -103,11 +103,11 @@ class Writer {
 
   // Creates a dataset and the groups in its name. Rows that are never written read as 0.
   void create(std::string_view dataset, DType dtype, const Shape& shape, const DatasetOptions& options = {});
-  // Writes rows [first, first + count) of the outermost axis, in any order; `dtype` is that of `src`.
+  // Writes rows [first, first + count) of the outermost axis, in any order. `dtype` is the type of `src`.
   void write_rows(std::string_view dataset, std::int64_t first, std::int64_t count, const void* src, DType dtype);
-  // Writes a hyperslab of an existing dataset: the first index and the extents, one entry an axis.
+  // Writes a hyperslab of an existing dataset: first index and extents, one entry per axis.
   void write_region(std::string_view dataset, const Shape& offset, const Shape& shape, const void* src, DType dtype);
-  // create, then all rows.
+  // Creates the dataset and writes all rows.
   void write_all(std::string_view dataset, DType dtype, const Shape& shape, const void* src,
                  const DatasetOptions& options = {});
 
@@ -115,8 +115,8 @@ class Writer {
   // lock.
   void reserve(std::string_view dataset, DType dtype, const Shape& shape);
 
-  // Creates a dataset of the boxes' whole, which take it up exactly once (Reader checks it); at least one, with
-  // elements, and axes.
+  // Creates a dataset from boxes that must cover it exactly once (Reader checks it): at least one box, with elements
+  // and axes.
   void create_virtual(std::string_view dataset, DType dtype, const std::vector<VirtualBox>& boxes);
 
   // Attributes of the root group.
@@ -126,8 +126,8 @@ class Writer {
   void attribute(std::string_view name, const std::vector<double>& values);
   void attribute(std::string_view name, const std::vector<std::string>& texts);
 
-  // Flushes and closes the file, which then has its final size; the places of what was reserved, in that order, those
-  // without values left out. Afterwards only the two below may be called.
+  // Flushes and closes the file, which then has its final size. Returns the places of the reserved datasets, in the
+  // order of their creation, without those that have no values. Afterwards only the two functions below may be called.
   std::vector<DatasetPlace> lay_out();
   const std::string& temporary() const;  // path of the file until it is published
 
@@ -139,12 +139,12 @@ class Writer {
   std::unique_ptr<Body> body_;
 };
 
-// Gives attributes of the root group of an existing file other values: numbers, as many as before, so that nothing in
-// the file moves. Synced. A process that ends meanwhile may leave a file that cannot be opened.
+// Replaces attribute values of the root group of an existing file: numbers, as many as before, so that nothing in the
+// file moves. Synced. If the process ends meanwhile, the file may become unreadable.
 void rewrite_attributes(const std::string& path,
                         const std::vector<std::pair<std::string, std::vector<double>>>& attributes);
 
-// To be called before any other HDF5 call of the process: switches off the library's exit handler and the printing of
+// Must be called before any other HDF5 call of the process. Turns off the library's exit handler and the printing of
 // its error stack.
 void initialise();
 

@@ -8,7 +8,7 @@
 namespace echelon::h5 {
 namespace {
 
-// Numbers of the HDF Group's registry of filters.
+// A number in the HDF Group's registry of filters.
 struct KnownFilter {
   H5Z_filter_t id;
   const char *name, *package;

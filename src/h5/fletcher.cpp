@@ -5,13 +5,13 @@
 namespace echelon::h5 {
 namespace {
 
-// 16 words side by side, 128 times: the sums of a lane stay below 2^31.
+// 16 lanes of words, 128 rounds: the sums of a lane stay below 2^31.
 constexpr std::size_t kLanes = 16, kRounds = 128;
 constexpr std::size_t kWords = kLanes * kRounds;
 
 std::uint32_t word_at(const std::uint8_t* data) { return static_cast<std::uint32_t>(data[0] << 8 | data[1]); }
 
-// The two sums modulo 65535; the second weighs each word by the number of words from it to the end.
+// The two sums modulo 65535. The second weights each word by its distance from the end, in words.
 struct Sums {
   std::uint64_t first = 0, second = 0;
 
@@ -39,7 +39,7 @@ struct Sums {
   }
 };
 
-// The library reduces by adding the carry, which gives 65535 for multiples of it that are not 0.
+// The library reduces by adding the carry, so multiples of 65535 other than 0 give 65535.
 std::uint32_t folded(std::uint64_t sum, bool zero) {
   return zero ? 0 : static_cast<std::uint32_t>(sum % 65535 == 0 ? 65535 : sum % 65535);
 }

@@ -18,7 +18,7 @@ std::vector<std::string> descriptions() {
   return found;
 }
 
-// Whether no value of an enumeration is below 0; h5py stores bool as one of 8 bits with sign.
+// Whether the enumeration has no negative value; h5py stores bool as a signed 8-bit enumeration.
 bool has_no_negative(hid_t enumeration, bool has_sign) {
   const int members = has_sign ? H5Tget_nmembers(enumeration) : 0;
   for (int i = 0; i < members; ++i) {
@@ -59,7 +59,7 @@ hid_t native_type(DType dtype) {
     case DType::i32: return H5T_NATIVE_INT32;
     case DType::u8: return H5T_NATIVE_UINT8;
     case DType::f16:
-    case DType::bf16: break;  // of a device's memory only
+    case DType::bf16: break;  // exists only in the memory of a device
   }
   return -1;
 }

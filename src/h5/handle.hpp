@@ -1,4 +1,4 @@
-// Definitions that reader and writer share: owned identifiers, the library's error texts, types and dataspaces.
+// Shared by reader and writer: owned identifiers, the library's error texts, types and dataspaces.
 #pragma once
 
 #include <hdf5.h>
@@ -14,7 +14,7 @@
 
 namespace echelon::h5 {
 
-// Owns one identifier of the library. `close` returns whether closing succeeded; the destructor ignores that.
+// Owns one identifier of the library. `close` returns whether closing succeeded; the destructor ignores the result.
 class Handle {
  public:
   using Closer = herr_t (*)(hid_t);
@@ -40,29 +40,29 @@ class Handle {
   Closer closer_ = nullptr;
 };
 
-// Switches off the printing of error stacks in the calling thread; the setting is one of the thread.
+// Turns off the printing of error stacks in the calling thread; the setting is per thread.
 void quiet_thread();
 
-// Why the thread's last call failed: the system's message where one is in the error stack ("No space left on device"),
-// else the innermost description.
+// Returns why the thread's last call failed: the system's message if the error stack has one ("No space left on
+// device"), else the innermost description.
 std::string reason();
 // Whether the error stack of the thread contains this text.
 bool reason_has(std::string_view text);
 
 hid_t native_type(DType dtype);
-// The type that values are read as, by class, size and sign; any byte order. Halves are read as f32, integers of other
-// sizes as i32, where the library makes the nearest i32 of one that does not fit.
+// Returns the type as which values are read, by class, size and sign, in any byte order. Halves are read as f32,
+// integers of other sizes as i32; the library clamps those that do not fit to the nearest i32.
 std::optional<DType> dtype_of_type(hid_t type);
 std::string type_text(hid_t type);  // "a 64-bit integer", "text", for messages
 
 using Extents = std::array<hsize_t, Shape::kMaxRank>;
 Extents extents_of(const Shape& shape);
-Handle space_of(const Shape& shape);  // a scalar one for rank 0
+Handle space_of(const Shape& shape);  // scalar for rank 0
 
-// The extents of a dataspace; none where it has more axes than a Shape can have.
+// Returns the extents of a dataspace; none if it has more axes than a Shape can have.
 std::optional<Shape> shape_of_space(hid_t space);
 
-// Whether every part of a path inside the file exists ("weights/conv1.weight"); none where the file is damaged there.
+// Returns whether every part of a path in the file exists ("weights/conv1.weight"); none if the file is damaged there.
 std::optional<bool> path_exists(hid_t file, std::string_view name);
 
 }  // namespace echelon::h5

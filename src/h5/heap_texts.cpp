@@ -14,11 +14,11 @@
 namespace echelon::h5 {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // of a header block or a heap
-constexpr int kMostBlocks = 4096;                              // of a header
-constexpr unsigned kAttribute = 0x0c, kContinuation = 0x10;    // kinds of messages
+constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // limit of a header block or a heap
+constexpr int kMostBlocks = 4096;                              // limit for a header
+constexpr unsigned kAttribute = 0x0c, kContinuation = 0x10;    // types of header messages
 
-// Bytes of the file; reading past their end is damage.
+// Bytes of the file; reading past their end counts as damage.
 class Bytes {
  public:
   Bytes(std::string bytes, const std::string& where) : bytes_(std::move(bytes)), where_(where) {}
@@ -76,7 +76,7 @@ class File {
 
 std::size_t padded(std::uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 
-// The value of an attribute message of this name.
+// Returns the value of an attribute message if it has this name.
 std::optional<std::string> value_of(const Bytes& block, std::size_t at, std::size_t size, std::string_view name) {
   const std::uint64_t version = block.number(at, 1);
   if (version < 1 || version > 3) block.damaged("is damaged: an attribute has an unknown version");
@@ -136,12 +136,12 @@ class HeaderWalk {
 
   const File& file_;
   std::string_view name_;
-  bool second_ = false, ordered_ = false;  // of version 2; with creation order
+  bool second_ = false, ordered_ = false;  // header of version 2; with creation order
   std::vector<std::pair<std::uint64_t, std::uint64_t>> next_;
   std::optional<std::string> value_;
 };
 
-// The objects of a heap by their numbers.
+// Returns the objects of a heap by their numbers.
 std::map<std::uint64_t, std::string> read_heap(const File& file, std::uint64_t address) {
   const Bytes head = file.read(address, 16);
   if (!head.begins("GCOL")) head.damaged("is damaged: its heap has no signature");
@@ -149,7 +149,7 @@ std::map<std::uint64_t, std::string> read_heap(const File& file, std::uint64_t a
   std::map<std::uint64_t, std::string> objects;
   for (std::size_t at = 16; at + 16 <= heap.size();) {
     const std::uint64_t number = heap.number(at, 2), size = heap.number(at + 8, 8);
-    if (number == 0) break;  // the rest is free
+    if (number == 0) break;  // the rest is free space
     const bool fresh = objects.emplace(number, heap.part(at + 16, size)).second;
     if (!fresh) heap.damaged("is damaged: its heap holds an object twice");
     at += 16 + padded(size);
@@ -169,7 +169,7 @@ std::vector<std::string> read_heap_texts(const std::string& path, std::uint64_t 
                     "fixed length",
                     where));
   const Bytes elements(*value, where);
-  std::map<std::uint64_t, std::map<std::uint64_t, std::string>> heaps;  // by address
+  std::map<std::uint64_t, std::map<std::uint64_t, std::string>> heaps;  // by heap address
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t length = elements.number(16 * i, 4), address = elements.number(16 * i + 4, 8);

@@ -8,10 +8,10 @@
 namespace echelon::h5 {
 
 void initialise() {
-  H5dont_atexit();  // a file whose flush failed would crash the exit handler
+  H5dont_atexit();  // after a failed flush, the exit handler would crash
   H5open();
   register_lzf();
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // of this thread; Reader and Writer do it in theirs
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // for this thread; Reader and Writer do it in theirs
 }
 
 std::string library_version() {

@@ -6,12 +6,12 @@
 namespace echelon::h5 {
 namespace {
 
-constexpr std::size_t kMostRatio = 100;  // 3 bytes stand for at most 264
+constexpr std::size_t kMostRatio = 100;  // 3 bytes expand to at most 264
 
-// As H5Z_func_t has it: 0 where it fails. `values`: the filter's and the format's version, and the bytes of a chunk.
+// Follows H5Z_func_t: returns 0 on failure. `values`: version of the filter, version of the format, bytes of a chunk.
 std::size_t inflate_chunk(unsigned flags, std::size_t count, const unsigned* values, std::size_t bytes,
                           std::size_t* room, void** buffer) {
-  if ((flags & H5Z_FLAG_REVERSE) == 0) return 0;  // nothing is written with it
+  if ((flags & H5Z_FLAG_REVERSE) == 0) return 0;  // files are not written with it
   const std::size_t most = count > 2 && values[2] > 0 ? values[2] : bytes * kMostRatio;
   auto* out = static_cast<std::uint8_t*>(H5allocate_memory(std::max<std::size_t>(most, 1), false));
   if (out == nullptr) return 0;
@@ -28,8 +28,8 @@ std::size_t inflate_chunk(unsigned flags, std::size_t count, const unsigned* val
 
 }  // namespace
 
-// A byte below 32 says how many bytes, less one, stand as they are. Any other has 3 bits of a length and 5 of a
-// distance back; length 7 goes on in the next byte; the last byte has the low bits of the distance, less one.
+// A byte below 32 is the number of literal bytes, minus one. Any other byte holds 3 bits of a length and 5 bits of a
+// distance back; length 7 continues in the next byte; the last byte holds the low bits of the distance, minus one.
 std::size_t lzf_inflate(const std::uint8_t* in, std::size_t bytes, std::uint8_t* out, std::size_t most) {
   std::size_t at = 0, to = 0;
   while (at < bytes) {

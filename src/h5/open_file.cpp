@@ -52,7 +52,7 @@ std::uint64_t refuse_unreadable(const std::string& path) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-// The property list outlives the error stack: closing it would clear that.
+// The property list must outlive the error stack, because closing it would clear the stack.
 Handle open_file(const std::string& path) {
   const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
   use_file_faults(access.id());
@@ -62,7 +62,7 @@ Handle open_file(const std::string& path) {
   };
   Handle file = open(true);
   if (file.ok()) return file;
-  if (!reason_has("unable to lock file") || reason_has(std::strerror(EWOULDBLOCK)))  // broken, or being written
+  if (!reason_has("unable to lock file") || reason_has(std::strerror(EWOULDBLOCK)))  // damaged, or being written
     throw DataError(why_not_opened(path));
   const std::string refused = reason();
   file = open(false);

@@ -1,4 +1,4 @@
-// How a file is opened for reading, and why one cannot be.
+// Opens a file for reading, and explains why a file cannot be opened.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace echelon::h5 {
 
-// DataError with the reason for a file that cannot be opened, found without the library; else its bytes.
+// Throws DataError, with a reason found without the library, if a file cannot be opened; else returns its bytes.
 std::uint64_t refuse_unreadable(const std::string& path);
-// DataError with the library's reason. A file system that refuses locks (Lustre without flock, GPFS) does not prevent
-// reading: one line in the log.
+// Throws DataError with the library's reason. A file system that refuses locks (Lustre without flock, GPFS) does not
+// prevent reading; the log gets a line.
 Handle open_file(const std::string& path);
 
-// What to do where the thread's last call failed on a format that the library does not know yet; "" elsewhere.
+// Returns advice if the thread's last call failed on a format that the library does not know yet; else "".
 std::string hint_of_newer_library();
 
 }  // namespace echelon::h5

@@ -45,7 +45,7 @@ bool is_number(const Attribute& attribute) {
   return kind == H5T_INTEGER || kind == H5T_FLOAT;
 }
 
-// Where their bytes lie is found with the library, what they are without it.
+// Locates the bytes with the library, but reads them without it.
 std::vector<std::string> read_variable_texts(hid_t file, const Attribute& attribute, const std::string& path,
                                              std::string_view name) {
   H5O_info_t root{};

@@ -1,5 +1,5 @@
-// Attributes of a file's root group, for Reader. DataError with `path` and the attribute where it is missing or of
-// another type, or the file is damaged there.
+// Reads attributes of a file's root group, for Reader. Throws DataError with `path` and the attribute if it is missing
+// or has another type, or if the file is damaged there.
 #pragma once
 
 #include <hdf5.h>

@@ -24,14 +24,14 @@ namespace {
 
 struct OpenDataset {
   Handle handle;
-  Handle type;  // in the file
+  Handle type;  // the type in the file
   DatasetInfo info;
   RowChunks chunks;
   bool is_virtual = false;
-  std::uint64_t file_bytes = 0;  // of the file that holds it, which an external link may make another one
+  std::uint64_t file_bytes = 0;  // size of the file that holds the dataset; behind an external link it is another file
 };
 
-// Around every call of the library that reads a file.
+// Wraps every library call that reads a file.
 class Reading {
  public:
   explicit Reading(const std::string& path) : note_("the HDF5 library read", path.c_str()) { quiet_thread(); }
@@ -40,7 +40,7 @@ class Reading {
   CrashNote note_;
 };
 
-// A hyperslab of whole rows.
+// Selects a hyperslab of whole rows.
 Handle rows_of(hid_t space, std::int64_t first, const Shape& shape, std::int64_t count) {
   Handle selection(H5Scopy(space), H5Sclose);
   Extents start{};
@@ -50,14 +50,14 @@ Handle rows_of(hid_t space, std::int64_t first, const Shape& shape, std::int64_t
   return selection;
 }
 
-// Behind an external link a dataset lies in another file than that which was opened.
+// Behind an external link, a dataset is in another file than the one that was opened.
 std::uint64_t bytes_of_its_file(hid_t dataset, const std::string& path, std::uint64_t bytes) {
   std::array<char, 4096> name{};
   if (H5Fget_name(dataset, name.data(), name.size() - 1) <= 0 || path == name.data()) return bytes;
   return refuse_unreadable(name.data());
 }
 
-// The number of chunks of the shape and of those that were written.
+// Counts the chunks of the shape and those that were written.
 void count_chunks(hid_t dataset, hid_t space, DatasetInfo& info) {
   if (info.shape.elems() == 0) return;
   for (int axis = 0; axis < info.shape.rank(); ++axis)
@@ -72,7 +72,7 @@ struct Reader::Body {
   std::string path;
   std::uint64_t file_bytes = 0;
   Handle file;
-  std::mutex mutex;  // of `open`
+  std::mutex mutex;  // guards `open`
   std::map<std::string, std::unique_ptr<OpenDataset>, std::less<>> open;
   std::atomic<std::uint64_t> bytes_read = 0;
 
@@ -105,7 +105,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   auto dataset = std::make_unique<OpenDataset>();
   dataset->handle = Handle(H5Dopen2(file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
   if (!dataset->handle.ok()) {
-    const std::string why = reason();  // before the hint, which calls the library
+    const std::string why = reason();  // read before the hint, which calls the library
     fail(name, "cannot be opened: " + why + hint_of_newer_library());
   }
   dataset->file_bytes = bytes_of_its_file(dataset->handle.id(), path, file_bytes);
@@ -171,7 +171,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   return dataset;
 }
 
-// DataError for a chunk that no dataset of this extent has, past whose end the library would read.
+// Throws DataError for a chunk shape that no dataset of this extent has; the library would read past its end.
 void Reader::Body::require_chunk(const OpenDataset& dataset, hid_t space) const {
   const Shape& chunk = dataset.info.chunk;
   Extents most{};
@@ -184,15 +184,15 @@ void Reader::Body::require_chunk(const OpenDataset& dataset, hid_t space) const 
   }
 }
 
-// DataError for values that the file is too small for; of chunked datasets one chunk (gzip: at most 1032 bytes of one).
+// Throws DataError if the file is too small for the values; for chunked datasets, for one chunk (gzip: 1032:1 at most).
 void Reader::Body::require_place(const OpenDataset& dataset, H5D_layout_t layout) const {
   constexpr double kMostInflated = 1100;
   const bool chunked = layout == H5D_CHUNKED;
   const DatasetInfo& info = dataset.info;
-  double bytes = static_cast<double>(dataset.chunks.element_bytes);  // cannot overflow
+  double bytes = static_cast<double>(dataset.chunks.element_bytes);  // a double cannot overflow
   for (const std::int64_t extent : (chunked ? info.chunk : info.shape).extents()) bytes *= static_cast<double>(extent);
   const double most = static_cast<double>(dataset.file_bytes) * (dataset.chunks.filtered ? kMostInflated : 1);
-  // The library reads past the end of its buffers where the place of other values is not as large as they are.
+  // The library reads past the end of its buffers if the storage of other layouts is smaller than the values.
   const bool other_place = !chunked && bytes != static_cast<double>(info.stored_bytes);
   const bool stored = info.stored_bytes > 0 || layout == H5D_COMPACT;
   if (stored && (bytes > most || other_place))
@@ -205,7 +205,7 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
   const Shape& shape = dataset.info.shape;
   const Handle space(H5Dget_space(dataset.handle.id()), H5Sclose);
   const Shape region = shape.rank() == 0 ? shape : shape.with_front(count);
-  // The memory space has the axes of the file: with a flat one the library copies element by element.
+  // The memory space needs the axes of the file: with a flat one the library copies element by element.
   const Handle memory = space_of(region);
   const Handle rows = shape.rank() == 0 ? space_of(region) : rows_of(space.id(), first, shape, count);
   if (!memory.ok() || !rows.ok() ||
@@ -220,7 +220,7 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
 void Reader::Body::read_whole_chunks(const OpenDataset& dataset, std::int64_t first, std::int64_t count,
                                      std::uint8_t* dst) {
   const RowChunks& chunks = dataset.chunks;
-  std::vector<std::uint8_t> part;  // a chunk of which some rows are read
+  std::vector<std::uint8_t> part;  // a chunk of which only some rows are read
   std::uint64_t stored = 0;
   std::string why;
   while (count > 0) {

@@ -16,7 +16,7 @@ namespace echelon::h5 {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kDeepest = 8;  // virtual datasets of virtual datasets
+constexpr int kDeepest = 8;  // nesting limit of virtual datasets
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {
   throw DataError(fmt::format("{} {}", where, what));
@@ -35,7 +35,7 @@ std::string source_name(hid_t creation, std::size_t mapping) {
   return text_of([&](char* to, std::size_t size) { return H5Pget_virtual_filename(creation, mapping, to, size); });
 }
 
-// As the library looks for it: in HDF5_VDS_PREFIX, from the folder of the virtual dataset's file, from the present one.
+// Searches as the library does: HDF5_VDS_PREFIX, the folder of the virtual dataset's file, the working directory.
 std::string source_file(const std::string& where, const std::string& path, const std::string& name) {
   if (name == ".") return path;
   std::vector<fs::path> places;
@@ -51,7 +51,7 @@ std::string source_file(const std::string& where, const std::string& path, const
 }
 
 // Whether the selection of the source lies inside its extent. A whole source, as h5py writes it, is a selection without
-// an extent of its own: the source must have as many elements as are mapped.
+// an extent: the source must then have as many elements as are mapped.
 bool inside(hid_t selection, hid_t mapped, const Shape& shape) {
   if (H5Sget_select_type(selection) == H5S_SEL_ALL) return H5Sget_select_npoints(mapped) == shape.elems();
   const int rank = H5Sget_simple_extent_ndims(selection);
@@ -63,12 +63,12 @@ bool inside(hid_t selection, hid_t mapped, const Shape& shape) {
   return true;
 }
 
-// The union of what is mapped.
+// The union of the mapped regions.
 class Coverage {
  public:
   explicit Coverage(hid_t space) : covered_(H5Scopy(space), H5Sclose) { H5Sselect_none(covered_.id()); }
 
-  // False where the selection is no finite set of boxes.
+  // Returns false if the selection is not a finite set of boxes.
   bool add(hid_t selection) {
     if (H5Sget_select_type(selection) == H5S_SEL_ALL) return H5Sselect_all(covered_.id()) >= 0;
     if (H5Sget_select_type(covered_.id()) == H5S_SEL_ALL) return true;

@@ -1,4 +1,4 @@
-// Datasets whose rows lie in other files: virtual ones (mappings to datasets) and those of external storage (raw
+// Datasets whose rows are in other files: virtual ones (mappings to datasets) and those with external storage (raw
 // files). The library reads rows of missing sources as zeros.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace echelon::h5 {
 
-// DataError, beginning with `where` ("a.h5: dataset 'samples'"), where a source of the virtual dataset is missing, too
-// small or not wholly written, where the mappings leave elements out, or where that cannot be found out (mappings
-// without an end, patterns of names). Returns whether all sources have checksums. `path`: of the file that holds it.
+// Throws DataError, beginning with `where` ("a.h5: dataset 'samples'"), if a source of the virtual dataset is missing,
+// too small or not wholly written, if the mappings leave out elements, or if this cannot be determined (unlimited
+// mappings, name patterns). Returns whether all sources have checksums. `path`: the file that contains the dataset.
 bool check_virtual_sources(const std::string& where, const std::string& path, hid_t space, hid_t creation);
-// DataError, likewise, where the file of a source is missing: after a read, where files may be removed meanwhile.
+// Throws the same DataError if a source file is missing. Called after a read, as files may be removed meanwhile.
 void require_sources(const std::string& where, const std::string& path, hid_t creation);
 
-// DataError where a raw file of the dataset is missing or shorter than what it is to hold.
+// Throws DataError if a raw file of the dataset is missing or too short.
 void check_external_files(const std::string& where, hid_t creation);
 
 }  // namespace echelon::h5

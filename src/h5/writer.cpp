@@ -16,8 +16,8 @@
 namespace echelon::h5 {
 namespace {
 
-// UTF-8 of a fixed number of bytes, zeros at the end. Texts of variable length lie in heaps without checksums, through
-// which a flipped bit crashes the library.
+// UTF-8 with a fixed number of bytes, padded with zeros. Variable-length texts would be in heaps without checksums,
+// where a flipped bit crashes the library.
 Handle text_type(std::size_t bytes) {
   Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
   H5Tset_size(type.id(), std::max<std::size_t>(bytes, 1));
@@ -26,14 +26,14 @@ Handle text_type(std::size_t bytes) {
   return type;
 }
 
-// Of a group: without times, so that the same content gives the same file, and with all attributes in its header, which
-// has a checksum.
+// Settings of a group: no times, so that equal content gives equal files, and all attributes in its header, which has a
+// checksum.
 void set_group(hid_t creation) {
   H5Pset_obj_track_times(creation, false);
   H5Pset_attr_phase_change(creation, 65535, 0);
 }
 
-// Selects a box of a dataspace: of the two axes that are one in it, as many blocks as the first has of the second.
+// Selects a box of a dataspace: if two of its axes are folded, one block of the second per index of the first.
 bool select(hid_t space, const VirtualBox& box) {
   const TensorRegion& region = box.region;
   Extents start{}, stride{}, count{}, block{};
@@ -70,8 +70,8 @@ struct Writer::Body {
 
   ~Body() { abandon(); }
 
-  // Emptying the file first gives a full disk room for the library's last writes, so that it can close; again after,
-  // for a library that could not close and keeps the file open.
+  // Truncating the file first gives the library room on a full disk for its last writes, so that it can close. It is
+  // truncated again afterwards, in case the library could not close and keeps the file open.
   void abandon() {
     if (temporary.empty()) return;
     quiet_thread();
@@ -126,7 +126,7 @@ void Writer::Body::attribute(std::string_view name, hid_t type, const Shape& sha
 
 void Writer::Body::create(std::string_view dataset, DType dtype, const Shape& shape, hid_t creation) {
   ECHELON_CHECK(!datasets.contains(dataset), "{}: dataset '{}' is created twice", path, dataset);
-  H5Pset_obj_track_times(creation, false);  // the same content gives the same file
+  H5Pset_obj_track_times(creation, false);  // so that equal content gives equal files
   create_groups(dataset);
   const Handle space = space_of(shape);
   const std::string name(dataset);
@@ -162,7 +162,7 @@ Writer::Writer(const std::string& path) : body_(std::make_unique<Body>()) {
   const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   set_group(creation.id());
   use_file_faults(access.id());
-  ::unlink(temporary.c_str());  // of an earlier process of this number
+  ::unlink(temporary.c_str());  // may be left by an earlier process with this id
   body_->file = Handle(H5Fcreate(temporary.c_str(), H5F_ACC_EXCL, creation.id(), access.id()), H5Fclose);
   if (!body_->file.ok()) throw EnvironmentError(fmt::format("{}: cannot be written: {}", path, reason()));
   body_->temporary = temporary;
@@ -207,7 +207,7 @@ void Writer::create_virtual(std::string_view dataset, DType dtype, const std::ve
   for (const VirtualBox& box : boxes) {
     const Shape held = box.region.shape.folded(box.folded);
     const Handle source = space_of(held);
-    const Extents start{};  // a selection of all of it would be stored without its axes
+    const Extents start{};  // a selection of everything would be stored without its axes
     if (!select(space.id(), box) ||
         H5Sselect_hyperslab(source.id(), H5S_SELECT_SET, start.data(), nullptr, extents_of(held).data(), nullptr) < 0 ||
         H5Pset_virtual(creation.id(), space.id(), box.file.c_str(), box.dataset.c_str(), source.id()) < 0)
@@ -276,7 +276,7 @@ void Writer::attribute(std::string_view name, std::int64_t value) {
 void Writer::attribute(std::string_view name, double value) { body_->attribute(name, H5T_NATIVE_DOUBLE, {}, &value); }
 void Writer::attribute(std::string_view name, const std::string& text) { body_->texts(name, {text}, {}); }
 void Writer::attribute(std::string_view name, const std::vector<double>& values) {
-  constexpr std::size_t kMost = 8000;  // what is longer than 64 KiB is stored without a checksum
+  constexpr std::size_t kMost = 8000;  // more than 64 KiB would be stored without a checksum
   if (values.size() > kMost)
     body_->fail(fmt::format("attribute '{}' cannot be written", name),
                 fmt::format("{} numbers, at most {}", values.size(), kMost));
@@ -291,7 +291,7 @@ void Writer::publish() {
   quiet_thread();
   if (body_->file.ok()) body_->close();
   const std::string temporary = std::exchange(body_->temporary, {});
-  publish_file(temporary, body_->path);  // unlinks it on failure
+  publish_file(temporary, body_->path);  // deletes the temporary file on failure
 }
 
 }  // namespace echelon::h5

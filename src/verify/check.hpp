@@ -1,4 +1,4 @@
-// A check of `echelon verify`: something that the program promises, tried on this machine, build and launch.
+// A check of `echelon verify`: tests one promise of the program on this machine, build and launch.
 #pragma once
 
 #include <functional>
@@ -11,31 +11,31 @@
 
 namespace echelon::verify {
 
-// Where a check runs. The same on all ranks but for `rank`.
+// The surroundings of a check. Equal on all ranks except for `rank`.
 struct VerifyContext {
   int rank = 0, ranks = 1;
-  std::vector<std::string> hosts;  // by rank
+  std::vector<std::string> hosts;  // [rank]
   bool quick = false;
-  std::string folder;   // of this verification alone, on the file system that is tried; exists
+  std::string folder;   // used only by this verification, on the file system under test; exists
   std::string program;  // this executable
-  // A new transport over all ranks. Collective.
+  // Creates a new transport over all ranks. Collective.
   std::function<std::unique_ptr<Transport>()> transport;
 
   bool one_host() const;
 };
 
-// Thrown by a check that cannot be done here; what() is the reason.
+// Thrown by a check that is impossible here; what() gives the reason.
 struct Skipped : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-// Skipped, where `possible` is false.
+// Throws Skipped with `reason` if `possible` is false.
 void needs(bool possible, const std::string& reason);
 
 struct VerifyCheck {
   std::string group, name;
-  // On all ranks at once. Returns a remark for the table ("" for none); throws Skipped, or what is wrong.
+  // Called on all ranks at once. Returns a remark for the table ("" for none). Throws Skipped, or an error if it fails.
   std::function<std::string(VerifyContext&)> body;
-  double limit_s = 60;  // after which it has failed, and the verification ends
+  double limit_s = 60;  // time after which the check has failed and the verification ends
   bool in_quick = true;
 };
 

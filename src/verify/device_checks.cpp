@@ -1,4 +1,4 @@
-// Every device that is present, against the plain loops of the reference device.
+// Checks every available device against the plain loops of the reference device.
 #include <fmt/format.h>
 
 #include "base/check.hpp"
@@ -22,7 +22,7 @@ int local_rank(const VerifyContext& context) {
   return local;
 }
 
-// As ranks of a run are given GPUs.
+// Assigns GPUs to ranks in the same way as a run does.
 std::unique_ptr<Device> open(const VerifyContext& context, const std::string& kind) {
   DeviceOptions options;
   options.threads = 1;
@@ -43,7 +43,7 @@ std::string check_ops(VerifyContext& context, const std::string& kind, DType dty
   const auto device = open(context, kind);
   std::vector<OpSpec> specs = contract_specs(dtype);
   std::erase_if(specs, [&](const OpSpec& spec) { return !device->has(spec.kind, dtype); });
-  constexpr std::size_t kEach = 6;  // of which one is tried in the quick form
+  constexpr std::size_t kEach = 6;  // in quick mode one in this many cases is run
   std::vector<std::string> failures;
   std::size_t tried = 0;
   for (std::size_t i = 0; i < specs.size(); ++i) {

@@ -17,7 +17,7 @@
 namespace echelon::verify {
 namespace {
 
-// A failed promise; caught by check_op.
+// A violation of the contract; check_op catches it.
 struct Broken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -29,7 +29,7 @@ OpSpec reference_of(OpSpec spec) {
   return spec;
 }
 
-// One op on one device with memory for what it keeps.
+// One op on one device, with the memory for its arguments.
 class Bench {
  public:
   Bench(Device& device, const OpSpec& spec)
@@ -38,7 +38,7 @@ class Bench {
   const OpSpec& spec() const { return spec_; }
   const Op& op() const { return *op_; }
 
-  // Plain values of all arguments in, and out. `saved` is the forward twin's.
+  // Takes and returns plain values of all arguments. `saved` belongs to the forward twin.
   Values run(const Values& values, const OpTrial& trial, void* saved) {
     std::vector<Bytes> before;
     std::vector<Guarded> memory;
@@ -91,7 +91,7 @@ class Bench {
     return after;
   }
 
-  // The padded channels of a blocked output are zero: storing its plain values anew gives the same memory.
+  // The padded channels of a blocked output must be zero: storing its plain values again must give the same memory.
   void check_padding(std::size_t a, const Bytes& content, const std::vector<double>& plain) const {
     const Shape flat{static_cast<std::int64_t>(content.size() / size_of(args_[a].dtype))};
     const Bytes anew = to_stored(plain, args_[a].dtype, args_[a].shape, spec_.layouts[a]);
@@ -107,13 +107,13 @@ class Bench {
   std::vector<ArgInfo> args_;
 };
 
-// Whether the op reads what a forward twin `saved`.
+// Whether the op reads the memory `saved` by a forward twin.
 bool has_twin(const OpSpec& spec) {
   const std::optional<Twin> twin = cases_of(spec.kind).twin;
   return twin && twin->backward == spec.kind;
 }
 
-// The twin, whose argument z lies as z or dz does.
+// The twin, with its argument z in the layout of z or dz.
 OpSpec twin_of(const OpSpec& spec) {
   OpSpec twin = spec;
   twin.kind = cases_of(spec.kind).twin->forward;
@@ -126,9 +126,9 @@ OpSpec twin_of(const OpSpec& spec) {
   return twin;
 }
 
-// What the twin ran on: the backward op's own inputs where they bear the same names, else new ones.
+// The twin's inputs: those of the backward op with the same name, others are drawn.
 Values twin_values(const OpSpec& spec, const Values& values, const OpTrial& trial) {
-  OpSpec key = twin_of(spec);  // the same inputs whatever the dtype or layout
+  OpSpec key = twin_of(spec);  // gives the same inputs for every dtype and layout
   key.dtype = DType::f32;
   key.layouts = {};
   const auto args = signature(spec);
@@ -158,14 +158,14 @@ Values run_with_twin(Device& device, Bench& bench, const Values& values, const O
   return bench.run(values, trial, saved.data());
 }
 
-// Bits where an output is made of them.
+// The values that an output is added to; bits if the output consists of bits.
 std::vector<double> added_to(const ArgInfo& arg, const std::string& name) {
   if (arg.dtype != DType::i32) return random_values(elems(arg.shape), name);
   const auto bits = random_integers(elems(arg.shape), -2'147'483'647, 2'147'483'647, name);
   return {bits.begin(), bits.end()};
 }
 
-// Inputs by the signature; outputs what is added to.
+// Draws the inputs by the signature, and for outputs the values they are added to.
 Values make_values(const OpSpec& spec, const OpTrial& trial) {
   Values values;
   for (const ArgInfo& arg : signature(spec)) {
@@ -186,9 +186,9 @@ Values expected_outputs(const OpSpec& spec, const Values& values, const OpTrial&
   return run_with_twin(oracle(), bench, values, trial);
 }
 
-// Inputs are of size 1, so an output that adds n terms is of size sqrt(n); one that is much smaller only because its
-// terms happen to cancel is not measured by its own size. In halves the terms themselves are rounded, and so is what
-// they are added to.
+// Inputs have size 1, so an output that adds n terms has size sqrt(n). If it is much smaller only because its terms
+// happen to cancel, its own size is no measure of the error. In halves the terms themselves are rounded, and so are the
+// values they are added to.
 double usual_size(DType dtype, const std::vector<ArgInfo>& args, const ArgInfo& output) {
   double terms = 1;
   for (const ArgInfo& arg : args)
@@ -197,7 +197,7 @@ double usual_size(DType dtype, const std::vector<ArgInfo>& args, const ArgInfo& 
   return (is_half(dtype) ? 1 : 0.05) * std::sqrt(terms);
 }
 
-// max|is - wanted| relative to max|wanted| or to `size`, whichever is larger; infinite where a value is not finite.
+// Returns max|is - wanted| relative to the larger of max|wanted| and `size`; infinite if a value is not finite.
 double distance_to(const std::vector<double>& is, const std::vector<double>& wanted, double size) {
   double distance = 0;
   for (std::size_t i = 0; i < is.size(); ++i) {
@@ -232,8 +232,8 @@ void compare(const OpSpec& spec, const Values& is, const Values& wanted, double 
   }
 }
 
-// Overwrite all twice (aligned and not), or overwrite all, add to all, and, where several outputs add, each mixture of
-// the first and the others, and every other. A gradient and the bits that mark its rows go together.
+// Overwrites all outputs twice (aligned and not); or overwrites all, adds to all and, if several outputs add, each
+// mixture of the first and the others, and every other one. A gradient and the bits that mark its rows go together.
 std::vector<unsigned> accumulate_masks(const OpSpec& spec) {
   unsigned all = 0;
   bool marks = false;
@@ -268,7 +268,7 @@ void check_variant(Device& device, const OpSpec& spec, double tolerance, OpCheck
     Bench bench(device, spec);
     check.implementation = bench.op().implementation();
     const auto run = [&](const OpTrial& trial) {
-      OpSpec key = spec;  // the same inputs in every layout
+      OpSpec key = spec;  // gives the same inputs in every layout
       key.layouts = {};
       const Values values = make_values(key, trial);
       compare(spec, run_with_twin(device, bench, values, trial), expected_outputs(spec, values, trial), tolerance,

@@ -15,7 +15,7 @@ namespace {
 
 using Failures = std::vector<std::string>;
 
-// A flat span of values on the device, one element beyond its alignment.
+// A flat span of values on the device, one element past its alignment.
 class Span {
  public:
   Span(Device& device, DType dtype, const std::vector<double>& values)
@@ -37,7 +37,7 @@ void expect(Failures& failures, bool holds, const std::string& message) {
   if (!holds) failures.push_back(fmt::format("{}; ECHELON_TEST_SEED={}", message, test_seed()));
 }
 
-// max|a - b| over the larger of 1 and max|b|: the terms are of size 1, whatever is left of them where they cancel.
+// Returns max|a - b| over the larger of 1 and max|b|: terms have size 1, even if they cancel.
 double distance_of(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
   double apart = 0, size = 1;
@@ -88,7 +88,7 @@ void check_rule(Device& device, DType dtype, double tolerance, std::size_t n, Fa
   expect(failures, device_w.guards_hold(), name + ": memory around the weights was written");
 }
 
-// Marked rows of a table take a step as `apply` would; the others keep weights and states.
+// Marked rows of a table must take a step as `apply` does; the other rows keep weights and states.
 template <class Rule>
 void check_rows_of_rule(Device& device, DType dtype, double tolerance, std::int64_t rows, std::int64_t width,
                         Failures& failures) {
@@ -127,7 +127,7 @@ void check_rows_of_rule(Device& device, DType dtype, double tolerance, std::int6
     expect(failures, distance_of(device_states[s].values(), states[s]) <= tolerance, name + ": a state differs");
 }
 
-// dst after `run` against `wanted`, element by element.
+// Compares dst after `run` with `wanted`, element by element.
 template <class Run, class Wanted>
 void check_map(Device& device, DType dtype, double tolerance, std::size_t n, const std::string& name, Run&& run,
                Wanted&& wanted, Failures& failures) {
@@ -166,7 +166,7 @@ void check_maps(Device& device, DType dtype, double tolerance, std::size_t n, Fa
       [](double a, double b) { return a + 0.375 * b; });
 }
 
-// Against the formula in double, value by value, with guards around what is written; in place and beside.
+// Compares with the formula in double, value by value, with guards around the output; in place and out of place.
 void check_compensation(Device& device, DType dtype, double tolerance, std::size_t n, Failures& failures) {
   for (const double decay : {0.0, 0.75})
     for (const double rate : {0.0, 0.125})
@@ -219,7 +219,7 @@ void check_reductions(Device& device, DType dtype, std::size_t n, Failures& fail
   const double is = ops.sum_squares(dtype, plain.data(), n);
   expect(failures, std::fabs(is - squares) <= 1e-12 * squares, where + ": sum_squares is not a sum in double");
   expect(failures, is == ops.sum_squares(dtype, plain.data(), n), where + ": sum_squares changes its order");
-  std::vector<VectorRange> ranges;  // more than a device may take at once, of all lengths down to none
+  std::vector<VectorRange> ranges;  // more than a device may take at once, with lengths down to zero
   for (std::size_t i = 0; i < 150; ++i) ranges.push_back({plain.data(), n - n * i / 149});
   std::vector<double> sums(ranges.size(), -1);
   ops.sums_of_squares(dtype, ranges, sums);

@@ -16,7 +16,7 @@ OpSpec with_inputs_in(const OpSpec& spec, Layout layout) {
   return asked;
 }
 
-// Every layout that some op of the device asks for, beginning from plain ones.
+// Every layout that some op of the device asks for, starting from plain ones, until no new one appears.
 std::set<Layout> device_layouts(const Device& device, DType dtype) {
   std::set<Layout> known = {Layout::plain}, asked;
   const std::vector<OpSpec> specs = contract_specs(dtype);

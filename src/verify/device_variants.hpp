@@ -1,4 +1,4 @@
-// In which layouts a device's op is to be checked.
+// The layouts in which a device's op is checked.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace echelon::verify {
 
-// The spec in plain layouts, and in all that the device wishes for where its inputs come in one of its own layouts.
+// Returns the spec in plain layouts, and in all layouts that the device prefers when inputs have one of its layouts.
 std::vector<OpSpec> variants(const Device& device, const OpSpec& spec);
 
 }  // namespace echelon::verify

@@ -1,4 +1,4 @@
-// The file system of the verification's folder: what runs rely on when they write results and checkpoints.
+// Checks what runs require of the file system of the verification's folder to write results and checkpoints.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/statvfs.h>
@@ -37,7 +37,7 @@ class File {
   int fd_, error_;
 };
 
-// Rank 0 writes, then replaces a file; every rank reads each version whole.
+// Rank 0 writes a file, then replaces it; every rank must read each version whole.
 std::string check_rename(VerifyContext& context) {
   Engine engine(context.transport());
   Group group(engine, kControlChannel);
@@ -46,7 +46,7 @@ std::string check_rename(VerifyContext& context) {
     const std::string content(bytes, bytes > 17 ? 'a' : 'b');
     if (context.rank == 0) write_file_whole(path, content);
     group.barrier();
-    const double until_s = now_s() + 5;  // NFS may show the old file for its attribute cache's time
+    const double until_s = now_s() + 5;  // NFS may show the old file until its attribute cache expires
     while (read_file_whole(path) != content && now_s() < until_s) ::usleep(10000);
     ECHELON_CHECK(read_file_whole(path) == content, "{}: rank {} does not read what rank 0 wrote", path, context.rank);
     group.barrier();

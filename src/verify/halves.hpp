@@ -1,4 +1,4 @@
-// Halves on the host, for tests: what a GPU does in its registers. Rounding to nearest, ties to even.
+// Halves on the host, for tests, computed as a GPU does in registers: rounds to nearest, ties to even.
 #pragma once
 
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-// Transports, all-reduces and codecs between the ranks of this launch.
+// Checks transports, all-reduces and codecs between the ranks of this launch.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -36,8 +36,8 @@ std::string check_shared(VerifyContext& context) {
   return "";
 }
 
-// Zeros and ones, whose sums codecs of half precision hold exactly: with what a lossy codec has kept back they are the
-// sum, and every rank ends with the same bits.
+// Uses zeros and ones, whose sums codecs of half precision hold exactly. The result plus what a lossy codec kept back
+// must equal the sum, and every rank must end with the same bits.
 void check_codec(Engine& engine, const std::string& name, std::int64_t elems) {
   const int me = engine.rank(), k = engine.size();
   CodecOptions options;

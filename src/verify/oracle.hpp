@@ -1,4 +1,4 @@
-// The reference device as a function on plain values in double.
+// The reference device as a function on plain double values.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct OracleScalars {
   std::uint64_t key = 0;
 };
 
-// The outputs of one run, every tensor plain and in double (labels rounded to integers). `saved` is what a forward twin
-// leaves; it is sized here and may be passed on to the backward op.
+// Returns the outputs of one run, with every tensor plain and in double (labels rounded to integers). `saved` receives
+// the memory that a forward twin leaves: it is sized here and may be passed on to the backward op.
 Values oracle_outputs(const OpSpec& spec, const Values& inputs, const OracleScalars& scalars = {},
                       std::vector<std::byte>* saved = nullptr);
 
-// d loss / d values by central differences of width 2h.
+// Returns d loss / d values by central differences of width 2h.
 std::vector<double> numeric_gradient(std::vector<double> values, double h,
                                      const std::function<double(const std::vector<double>&)>& loss);
 

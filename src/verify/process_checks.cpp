@@ -1,4 +1,4 @@
-// Signals through the launcher of this verification, and a run that is killed and resumes.
+// Checks signals through the launcher of this verification, and a run that is killed and resumed.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -37,8 +37,8 @@ std::string name_of_process(pid_t process) {
   }
 }
 
-// USR1 to the launcher that has started rank 0, which passes it on to all ranks; a process that was started alone sends
-// it to itself. Whoever else is the parent might die of it.
+// Sends USR1 to the launcher that started rank 0, which forwards it to all ranks. A process that was started alone
+// sends it to itself, because any other parent might die of it.
 std::string check_signals(VerifyContext& context) {
   Engine engine(context.transport());
   Group group(engine, kControlChannel);
@@ -56,7 +56,7 @@ std::string check_signals(VerifyContext& context) {
   return fmt::format("USR1 by {} after {}", launcher ? parent : "itself", seconds_text(now_s() - begin_s));
 }
 
-// A tiny experiment in a folder: a class has a pattern of its own.
+// Writes a tiny experiment into a folder; each class has its own pattern.
 void write_experiment(const std::string& folder) {
   constexpr std::int64_t kSamples = 256, kPixels = 64, kClasses = 10;
   fs::create_directories(folder + "/train");
@@ -87,7 +87,7 @@ void write_experiment(const std::string& folder) {
                                                      folder));
 }
 
-// `echelon train` on two ranks that are threads of one process: it needs no launcher, and is told of none.
+// Runs `echelon train` with two ranks as threads of one process, which needs no launcher and is not told of one.
 std::vector<std::string> command_of(const VerifyContext& context, const std::string& folder, const std::string& name,
                                     const std::string& set) {
   std::vector<std::string> words = {"env"};
@@ -165,7 +165,7 @@ std::string kill_and_resume(const VerifyContext& context) {
   return fmt::format("killed after step {}, the same bits at step {}", killed_at, resumed->step);
 }
 
-// By rank 0; the others wait for its verdict.
+// Runs on rank 0; the others wait for its result.
 std::string check_kill(VerifyContext& context) {
   if (context.rank > 0) return "";
   return kill_and_resume(context);

@@ -1,4 +1,4 @@
-// Fresh random inputs: a new seed every run, printed when a test fails, fixed by ECHELON_TEST_SEED=<number>.
+// Random inputs: a new seed every run, printed when a test fails, fixed by ECHELON_TEST_SEED=<number>.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace echelon::verify {
 
 std::uint64_t test_seed();
 
-// n values in [-1, 1), a different stream for each `name`.
+// n values in [-1, 1); each `name` gives a different stream.
 std::vector<double> random_values(std::size_t n, std::string_view name);
 // Integers in [low, high].
 std::vector<std::int64_t> random_integers(std::size_t n, std::int64_t low, std::int64_t high, std::string_view name);
 
-// `count` of these, in their order: other ones for each seed and `name`. All of them in `make soak`, which runs the
-// test cases tagged [sampled] with ECHELON_TEST_ALL=1.
+// Returns `count` of the indices below `all`, in order; the choice depends on the seed and `name`. Returns all of them
+// in `make soak`, which runs the test cases tagged [sampled] with ECHELON_TEST_ALL=1.
 std::vector<std::size_t> sampled_indices(std::size_t all, std::size_t count, std::string_view name);
 template <class T>
 std::vector<T> sampled(const std::vector<T>& all, std::size_t count, std::string_view name) {
@@ -26,7 +26,7 @@ std::vector<T> sampled(const std::vector<T>& all, std::size_t count, std::string
   return some;
 }
 
-// max|a-b| / max|b|; 0 where both are all zero.
+// Returns max|a-b| / max|b|; 0 if both are all zero.
 double relative_distance(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace echelon::verify

@@ -1,4 +1,4 @@
-// k replicas beside one, and every strategy, on the ranks of this launch: small models from memory, in double.
+// Compares k replicas with one, and tries every strategy, on the ranks of this launch: small models in double.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ ReplicaRun run_on(const VerifyContext& context, Graph graph) {
   return run;
 }
 
-// The weights of one replica that takes the samples of all; the same bits on every rank.
+// The weights must equal those of one replica that takes all samples, and all ranks must have the same bits.
 std::string equals_one(VerifyContext& context, const ReplicaRun& run) {
   const ReplicaResult several = train_replica(context.transport(), run);
   const ReplicaResult one = train_replicas(on_one_replica(run, false));
@@ -39,8 +39,8 @@ std::string equals_one(VerifyContext& context, const ReplicaRun& run) {
   return fmt::format("within {:.1e}", distance);
 }
 
-// All replicas train one batch again and again, with steps and messages as the strategy takes them: the loss falls, on
-// one of them at least, since `backup` may leave out the same one each time.
+// All replicas train on one batch repeatedly, with the steps and messages of the strategy. The loss must fall on at
+// least one of them, because `backup` may leave out the same replica each time.
 std::string trains(VerifyContext& context, const std::string& strategy) {
   needs(context.ranks > 1, "needs 2 ranks");
   ReplicaRun run = run_on(context, small_digits_cnn());
@@ -53,7 +53,7 @@ std::string trains(VerifyContext& context, const std::string& strategy) {
   const double own = result.loss / static_cast<double>(run.shares[static_cast<std::size_t>(context.rank)]);
   const std::vector<double> losses = Group(engine, kControlChannel).gather(own);
   const double loss = *std::min_element(losses.begin(), losses.end());
-  const double start = std::log(5.0);  // of five classes by chance
+  const double start = std::log(5.0);  // loss of guessing among five classes
   ECHELON_CHECK(std::all_of(losses.begin(), losses.end(), [](double each) { return std::isfinite(each); }),
                 "a loss is inf or NaN");
   ECHELON_CHECK(loss < 0.9 * start,

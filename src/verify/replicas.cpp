@@ -21,7 +21,7 @@
 namespace echelon::verify {
 namespace {
 
-constexpr std::uint64_t kSamples = 20;  // names the stream of samples
+constexpr std::uint64_t kSamples = 20;  // key of the stream of samples
 constexpr int kControlChannel = 0, kBroadcastChannel = 1;
 
 PlainBatch reverse_of(const PlainBatch& batch) {
@@ -124,7 +124,7 @@ std::unique_ptr<Device> device_of(const ReplicaRun& run, int rank) {
 
 namespace {
 
-// Every rank begins with weights of its own.
+// Every rank starts with its own weights.
 std::unique_ptr<Worker> worker_of(const ReplicaRun& run, const Config& config, Standing& standing, std::int64_t step) {
   const int rank = standing.world.rank();
   std::vector<LedgerBytes> recorded;
@@ -133,7 +133,7 @@ std::unique_ptr<Worker> worker_of(const ReplicaRun& run, const Config& config, S
                                   run.scaling, step, std::move(recorded));
 }
 
-// `orders` gets those of the attempt that ends here.
+// `orders` receives those of the attempt that ends here.
 void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config& config, Standing& standing,
             ServedOrders& orders) {
   StateImage image;
@@ -145,7 +145,7 @@ void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config
   worker = nullptr;
   Group ranks(standing.exchange(), kControlChannel);
   image.each_scalar([&](std::span<std::byte> scalar) { ranks.broadcast(scalar.data(), scalar.size(), 0); });
-  ranks.barrier();  // nobody's first message comes to a machine that ends
+  ranks.barrier();  // no first message may reach a machine that is being destroyed
   worker = worker_of(run, config, standing, run.resume_at);
   image.load();
   worker->visit_state(image);
@@ -286,7 +286,7 @@ LayerConfig conv(std::int64_t channels, const std::string& name) {
   return config;
 }
 
-// A zoo model with its channels and units cut to a quarter.
+// A zoo model with its channels and units divided by `factor`.
 Graph shrunken(const std::string& zoo, const SampleForm& form, std::int64_t factor = 4) {
   std::vector<LayerConfig> layers = zoo_layers(zoo, form);
   for (std::size_t i = 0; i < layers.size(); ++i) {

@@ -17,7 +17,7 @@ const char* word_of(CheckVerdict verdict) {
   return "?";
 }
 
-// For attributes and text of XML; control characters, which XML has not, become spaces.
+// Escapes text for XML attributes and text; control characters, which XML forbids, become spaces.
 std::string escaped(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }, ' ');
@@ -30,7 +30,7 @@ std::int64_t count(const std::vector<CheckResult>& results, CheckVerdict verdict
   return std::count_if(results.begin(), results.end(), [&](const CheckResult& r) { return r.verdict == verdict; });
 }
 
-// The first line of a remark, as much of it as a table takes; the whole was printed before.
+// The first line of a remark, cut to fit a table; the whole remark was printed before.
 std::string short_remark(const std::string& remark) {
   constexpr std::size_t kMost = 72;
   const std::string line = remark.substr(0, remark.find('\n'));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kControlChannel = 0;
 
-// What a rank has to say of a check, as one text: a letter, then the remark.
+// A rank's result of a check as one text: a letter, then the remark.
 struct OwnResult {
   char letter = 'p';
   std::string remark;
@@ -61,7 +61,7 @@ CheckResult merged(const VerifyCheck& check, const VerifyContext& context, const
   return result;
 }
 
-// Faults of the messages of the checks.
+// The faults injected into the messages of the checks.
 class Faults {
  public:
   Faults(const std::string& sentence, VerifyContext& context) {
@@ -111,7 +111,7 @@ int run_verification(VerifyContext& context, const std::vector<VerifyCheck>& che
   Faults faults(options.fault, context);
   std::vector<CheckResult> results;
   bool all_well = true;
-  // By rank 0's watch, of a check that does not end.
+  // Called by rank 0's watch for a check that does not end.
   const auto give_up = [&](std::size_t number, const std::string& why, double seconds) {
     results.push_back({checks[number].group, checks[number].name, CheckVerdict::failed, seconds, why});
     print(results.back());

@@ -1,4 +1,4 @@
-// Runs the checks of `echelon verify` on all ranks, and what comes of them.
+// Runs the checks of `echelon verify` on all ranks and reports their results.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ struct CheckResult {
   std::string group, name;
   CheckVerdict verdict = CheckVerdict::passed;
   double seconds = 0;
-  std::string remark;  // why it failed, by which rank; why it was skipped
+  std::string remark;  // why it failed and on which rank, or why it was skipped
 };
 
 struct RunOptions {
-  std::string junit;   // "" : none
-  std::string fault;   // [fault] sentence for the messages of the checks, whose steps are checks; "": none
-  double grace_s = 3;  // after one rank has failed, for the others to end the check
+  std::string junit;   // path of a JUnit file; "": none
+  std::string fault;   // a [fault] sentence for messages, with checks counted as steps; "": none
+  double grace_s = 3;  // time for the other ranks to end a check after one has failed
 };
 
 // Collective. Rank 0 prints a line as each check ends and the table at the end, and writes the JUnit file. Returns 0,
-// or 8 where a check failed. A check that does not end on every rank, by its limit or a while after it failed on one,
-// ends the verification: rank 0 names the ranks that have not come to it or not ended it, and every process ends
+// or 8 if a check failed. If a check does not end on every rank within its limit, or soon after it failed on one
+// rank, the verification ends: rank 0 names the ranks that have not reached or not ended it, and every process exits
 // with 8.
 int run_verification(VerifyContext& context, const std::vector<VerifyCheck>& checks, const RunOptions& options);
 
-// The table of rank 0, and the same as JUnit XML.
+// Return the table of rank 0, and the same as JUnit XML.
 std::string table_of(const std::vector<CheckResult>& results);
 std::string junit_of(const std::vector<CheckResult>& results);
 

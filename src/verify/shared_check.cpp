@@ -18,7 +18,7 @@ namespace {
 constexpr int kRounds = 60;
 constexpr std::size_t kMost = 3000;  // values
 
-// The same on all ranks of the ring.
+// Equal on all ranks of the ring.
 std::uint64_t common_seed(Engine& engine) {
   std::uint64_t seed = test_seed();
   Group(engine, 0).broadcast(&seed, sizeof seed, 0);
@@ -60,7 +60,7 @@ void check_shared_links(Engine& engine, Device& device) {
   };
   for (int round = 0; round < kRounds; ++round) {
     std::vector<float> values = values_of(seed, rank, round, size_of_round(seed, round));
-    // Two buffers: the third is sent once the first was taken.
+    // There are two buffers: the third message is sent once the first was taken.
     if (round >= static_cast<int>(kTransferBuffers)) take(round - static_cast<int>(kTransferBuffers));
     out->send(tensor_of(values));
     sent += values.size() * sizeof(float);

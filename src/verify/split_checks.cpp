@@ -1,4 +1,4 @@
-// Models split over the ranks of this launch beside the whole model, in double.
+// Compares models split over the ranks of this launch with the whole model, in double.
 #include <fmt/format.h>
 
 #include "base/check.hpp"
@@ -9,7 +9,7 @@
 namespace echelon::verify {
 namespace {
 
-// Each rank holds its part; together, every replica's.
+// Each rank holds its part; together the parts must equal every replica's model.
 std::string equals_whole(VerifyContext& context, const ParallelConfig& parallel, Graph graph) {
   SplitRun run{.replicas = {.graph = std::move(graph), .shares = {}, .accumulation = 3}, .parallel = parallel};
   run.parallel.allow_across_nodes = true;

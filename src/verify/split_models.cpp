@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kGroupChannel = 0;
 
-// Bytes of what every shard holds whole.
+// The bytes of the parameters that every shard holds whole.
 std::string shared_weights(const Arenas& arenas) {
   std::string all;
   for (const Parameter& p : arenas.parameters().all()) {
@@ -27,7 +27,7 @@ std::string shared_weights(const Arenas& arenas) {
   return all;
 }
 
-// Puts this part's values into the whole model's, which are zero elsewhere.
+// Copies this part's values into the whole model's values, which are zero elsewhere.
 void put(const ParameterSet& whole, const ParameterSet& part, const std::vector<double>& values,
          std::vector<double>& all) {
   all.resize(static_cast<std::size_t>(whole.elems()));
@@ -86,7 +86,7 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
 
 namespace {
 
-// What several ranks hold, they hold alike.
+// Values that several ranks hold must be equal.
 void merge(const std::vector<double>& part, std::vector<double>& all) {
   for (std::size_t i = 0; i < part.size(); ++i) {
     if (part[i] == 0 || !std::isfinite(part[i])) continue;
@@ -120,7 +120,7 @@ LayerConfig reversed(LayerConfig config) {
   return config;
 }
 
-// Keys: a bias would shift all scores alike, its gradient would be rounding alone.
+// For keys, a bias would shift all scores equally, and its gradient would be only rounding errors.
 LayerConfig without_bias(LayerConfig config) {
   config.bias = false;
   return config;
@@ -176,7 +176,7 @@ Graph small_carrying_stack() {
 SplitResult train_split(const SplitRun& run) {
   const int ranks = run.replicas.replicas() * run.group_size();
   std::vector<SplitResult> results(static_cast<std::size_t>(ranks));
-  std::vector<int> hosts;  // one for all, or for each rank its own
+  std::vector<int> hosts;  // one host for all ranks, or one for each
   for (int rank = 0; rank < ranks && run.parallel.allow_across_nodes; ++rank) hosts.push_back(rank);
   run_ranks(
       ranks,
@@ -196,7 +196,7 @@ SplitResult train_split(const SplitRun& run) {
     all.gradient_norm = results[rank].gradient_norm, all.skipped = results[rank].skipped;
     ECHELON_CHECK_EQ(all.gradient_norm, results[0].gradient_norm, "the norm on rank {}", rank);
     ECHELON_CHECK_EQ(all.skipped, results[0].skipped, "steps skipped by rank {}", rank);
-    if (rank >= static_cast<std::size_t>(run.group_size())) continue;  // of the first replica
+    if (rank >= static_cast<std::size_t>(run.group_size())) continue;  // only ranks of the first replica
     merge(results[rank].weights, all.weights);
     merge(results[rank].gradients, all.gradients);
   }

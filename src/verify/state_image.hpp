@@ -1,4 +1,4 @@
-// What an object shows to checkpoints, kept in memory and put back into another of the same make.
+// Keeps the state that an object shows to checkpoints in memory, to be loaded into another object of the same kind.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class StateImage final : public StateVisitor {
   }
   void scalar(std::string_view name, std::int64_t& value) override { scalar_of(name, &value, sizeof value); }
   void scalar(std::string_view name, double& value) override { scalar_of(name, &value, sizeof value); }
-  // All scalars: a file has those of rank 0.
+  // Visits all scalars. A checkpoint file has those of rank 0.
   template <class Act>
   void each_scalar(const Act& act) {
     for (const std::string& name : scalars_) act(std::span(all_.at(name)));

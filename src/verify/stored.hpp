@@ -1,4 +1,4 @@
-// Values as a device stores them: rounded to a dtype, laid out, with room around them that must not be touched.
+// Values as a device stores them: rounded to a dtype, laid out, and surrounded by guards that must not change.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@ using Bytes = std::vector<std::byte>;
 // The reference device, shared by all tests of one thread.
 Device& oracle();
 
-// Values rounded to what `dtype` can hold.
+// Rounds values to those that `dtype` can hold.
 std::vector<double> rounded(std::vector<double> values, DType dtype);
-// Plain values -> the bytes of a tensor in `layout` (padding zero), and back. Layouts go through the oracle's reorder.
+// Convert plain values to the bytes of a tensor in `layout` (padding is zero), and back, by the oracle's reorder.
 Bytes to_stored(const std::vector<double>& plain, DType dtype, const Shape& shape, Layout layout);
 std::vector<double> from_stored(const Bytes& stored, DType dtype, const Shape& shape, Layout layout);
 
-// One argument in device memory between two guards, `offset` bytes beyond the alignment of the device's memory.
+// One argument in device memory between two guards, `offset` bytes past the alignment of the device's memory.
 class Guarded {
  public:
   Guarded(Device& device, const Bytes& content, std::size_t offset);

@@ -20,7 +20,7 @@ void fill(Device& device, const Tensor& tensor, const std::vector<double>& value
   with_float(tensor.dtype, [&]<class T>(T) { fill_as<T>(device, tensor, values); });
 }
 
-// The extent of what reads indices: rows of an embedding's weights.
+// The range of the indices that the graph reads: rows of an embedding's weights.
 std::int64_t vocabulary_of(const Graph& graph) {
   for (const Node& node : graph.nodes())
     if (node.inputs.front() == 0 && !node.parameters.empty())

@@ -1,4 +1,4 @@
-// A model on a device with batches given as plain numbers: what tests of layers, programs and replicas train.
+// A model on a device, with batches given as plain numbers. Tests of layers, programs and replicas train it.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,26 @@
 namespace echelon::verify {
 
 struct PlainBatch {
-  std::vector<double> samples, labels, weights;   // (n, ..), indices as numbers too
-  std::vector<double> target = {}, lengths = {};  // where the data has them
+  std::vector<double> samples, labels, weights;   // (n, ..); indices are numbers too
+  std::vector<double> target = {}, lengths = {};  // only if the data have them
   std::vector<double> ids = {};                   // (n)
   std::int64_t n() const { return static_cast<std::int64_t>(ids.size()); }
   double weight() const;
 };
 
-// What a graph was built for.
+// Returns the form of samples that the graph was built for.
 SampleForm form_of(const Graph& graph);
-// Samples in [-1, 1) or tokens, labels in [-1, 1) or [0, classes), lengths from 1, weights 1; sample `id` is a hash of
-// (name, id) alone.
+// Returns samples in [-1, 1) or tokens, labels in [-1, 1) or [0, classes), lengths from 1, and weights 1. Sample `id`
+// is a hash of (name, id) only.
 PlainBatch hashed_batch(const SampleForm& form, std::int64_t first_id, std::int64_t n, std::uint64_t name);
 // The part [first, first + n) of a batch.
 PlainBatch part_of(const PlainBatch& batch, std::int64_t first, std::int64_t n);
 
-// Fills a program's inputs, as far as it has them.
+// Fills those inputs that a program has.
 void load_batch(Device& device, const Program& program, const PlainBatch& batch, int in_flight = 0);
-// What random layers draw from in a step.
+// The key from which random layers draw in a step.
 std::uint64_t step_key(std::int64_t step);
-// Device memory as numbers.
+// Copies device memory to the host as numbers.
 std::vector<double> fetch(Device& device, const void* data, std::int64_t elems, DType dtype);
 
 struct TrainerOptions {
@@ -41,29 +41,29 @@ struct TrainerOptions {
   std::uint64_t seed = 1;
   bool training = true;
   bool keep_values = false;
-  DType activations = DType::f64;  // a half beside dtype f32: mixed precision; else as dtype
+  DType activations = DType::f64;  // a half together with dtype f32: mixed precision; otherwise equal to dtype
   bool replay = false;
 };
 
 class Trainer {
  public:
   Trainer(const Graph& graph, std::int64_t batch, const TrainerOptions& options = {});
-  // On a device of the caller's own; options.device is ignored.
+  // Uses the caller's device; options.device is ignored.
   Trainer(const Graph& graph, std::int64_t batch, const TrainerOptions& options, std::unique_ptr<Device> device);
 
   Arenas& arenas() { return *arenas_; }
   Program& program() { return *program_; }
   const Graph& graph() const { return graph_; }
 
-  // The step whose random draws the next passes make, and its samples over all replicas where they are more.
+  // Sets the step that keys the random draws of the next passes, and its samples over all replicas if they are more.
   void set_step(std::int64_t step, double samples = 0) { step_ = step, samples_ = samples; }
-  // Of the next backward passes.
+  // Applies to the next backward passes.
   void set_loss_scale(double scale) { loss_scale_ = scale; }
 
   void load(const PlainBatch& batch) { load_batch(*device_, *program_, batch); }
-  // Sum over the samples of this batch; one forward pass.
+  // Runs one forward pass and returns the sum over the samples of this batch.
   double loss(const PlainBatch& batch);
-  // Gradients into the arena: divided by `step_weight`, added where not `first`.
+  // Computes gradients into the arena, divided by `step_weight`; adds to it unless `first`.
   void gradients(const PlainBatch& batch, double step_weight, bool first,
                  const std::function<void(ArenaRange)>& ready = {});
 

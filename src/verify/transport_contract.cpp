@@ -70,7 +70,7 @@ void check_sizes(Transport& transport) {
   }
 }
 
-// Two tags, interleaved: each arrives in its own order, whichever is asked for first.
+// Interleaves two tags: each must arrive in its own order, whichever is received first.
 void check_order(Transport& transport) {
   constexpr int kMany = 200;
   const int me = transport.rank(), k = transport.size(), right = (me + 1) % k, left = (me + k - 1) % k;
@@ -118,7 +118,7 @@ void check_hosts(Transport& transport) {
   ECHELON_CHECK_EQ(static_cast<int>(transport.host_names().size()), next);
 }
 
-// Even and odd ranks part, in reverse order; a message in one part stays there.
+// Splits even and odd ranks, in reverse order; a message in one part must stay there.
 void check_split(Transport& transport) {
   const int me = transport.rank(), k = transport.size();
   const std::unique_ptr<Transport> part = transport.split(me % 2, -me);
@@ -150,7 +150,7 @@ void check_library(Transport& transport) {
   for (const float value : f32) ECHELON_CHECK_EQ(value, static_cast<float>(ranks_sum));
 }
 
-// Not to oneself: Open MPI 4.1 cuts such a message without a word.
+// Not for messages to oneself: Open MPI 4.1 truncates these silently.
 void check_truncation(Transport& transport) {
   const int me = transport.rank(), k = transport.size();
   if (k == 1) return;
@@ -192,7 +192,7 @@ bool sums_in_one_memory(const Engine& engine) {
   return engine.transport().shares_channels() && engine.transport().host_names().size() == 1;
 }
 
-// Places in falling order of ranks, with a gap behind each; every third rank has none.
+// Places are in descending order of ranks, with a gap after each; every third rank has none.
 void check_gather_to_first(Group& group) {
   std::vector<ElemRange> places(static_cast<std::size_t>(group.size()));
   std::int64_t end = 0;
@@ -302,7 +302,7 @@ void check_engine_split(Engine& engine) {
   ECHELON_CHECK_EQ(part->size(), members);
   ECHELON_CHECK_EQ(part->rank(), members - 1 - me / 2);
   check_group(*part);
-  // One channel, in all ranks and in a part at once, and submitted in either order.
+  // Uses one channel in all ranks and in a part at the same time, submitted in either order.
   std::vector<double> all(3001, me), few(3001, me);
   const auto start = [&](Engine& group, std::vector<double>& data) {
     const AllreduceRequest request{.rank = group.rank(),

@@ -1,5 +1,5 @@
-// What every transport promises (comm/transport.hpp), as a function that all ranks of a world call together: from
-// threads for `local`, under mpirun for MPI. Throws at the first broken promise; uses no Catch2 macro.
+// The contract of every transport (comm/transport.hpp), as functions that all ranks of a world call together: from
+// threads for `local`, under mpirun for MPI. They throw at the first violation and use no Catch2 macro.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,17 @@
 
 namespace echelon::verify {
 
-// Order, any source, sizes from 0 to several megabytes, counters, split, hosts, library all-reduce, truncation last.
+// Checks order, any source, sizes up to several megabytes, counters, split, hosts, library all-reduce, then truncation.
 void check_transport(Transport& transport);
 
-// All algorithms at this world's size, f32 and f64, few and many elements: exact sums and equal bits.
+// Checks all algorithms at this world's size, in f32 and f64, with few and many elements: exact sums and equal bits.
 void check_allreduce(Engine& engine, std::int64_t elems);
-void check_allreduce(Engine& engine, std::int64_t elems, const std::string& name);  // of one algorithm
-// Group's functions against what they must give.
+void check_allreduce(Engine& engine, std::int64_t elems, const std::string& name);  // checks one algorithm
+// Compares the results of Group's functions with the expected ones.
 void check_group(Engine& engine);
-// Many plans on many channels, submitted in a different order on every rank.
+// Runs many plans on many channels, submitted in a different order on every rank.
 void check_many_channels(Engine& engine, int channels);
-// Parts of an engine, and parts of parts: groups of their own, beside plans of all ranks on the same channels.
+// Splits an engine, and its parts again; their groups run beside plans of all ranks on the same channels.
 void check_engine_split(Engine& engine);
 
 }  // namespace echelon::verify

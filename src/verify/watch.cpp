@@ -14,7 +14,7 @@ namespace echelon::verify {
 namespace {
 
 constexpr double kLook_s = 0.25;
-constexpr double kAfterRank0_s = 5;  // the others leave it so much time for its report
+constexpr double kAfterRank0_s = 5;  // time that the other ranks leave rank 0 for its report
 
 std::string path_of(const VerifyContext& context, int rank) { return fmt::format("{}/at-{}", context.folder, rank); }
 

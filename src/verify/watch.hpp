@@ -1,4 +1,4 @@
-// Limits of checks: a thread that looks at the time, and at the files by which ranks tell each other where they are.
+// Enforces the time limits of checks by a thread that also reads the files in which ranks report their progress.
 #pragma once
 
 #include <condition_variable>
@@ -12,9 +12,9 @@
 
 namespace echelon::verify {
 
-// Each rank keeps a file <folder>/at-<rank>: the number of its check, whether it has ended it, and what went wrong.
-// Where a check does not end on every rank by its limit, or within `grace_s` after it has failed on one, rank 0 calls
-// `give_up` with what it knows of the others and ends its process with 8; so do the others, a little later.
+// Each rank keeps a file <folder>/at-<rank> with the number of its check, whether it has ended it, and what went wrong.
+// If a check does not end on every rank within its limit, or within `grace_s` after it failed on one rank, rank 0 calls
+// `give_up` with what it knows of the others and exits with 8; the others exit a little later.
 class CheckWatch {
  public:
   using GiveUp = std::function<void(std::size_t number, const std::string& why, double seconds)>;
@@ -22,7 +22,7 @@ class CheckWatch {
   ~CheckWatch();
   CheckWatch(const CheckWatch&) = delete;
 
-  // Of this rank: it begins a check; has ended it (`wrong`: "" where it passed); all ranks have ended it.
+  // This rank begins a check; it has ended it (`wrong`: "" if it passed); all ranks have ended it.
   void begins(std::size_t number);
   void ends(std::size_t number, const std::string& wrong);
   void is_over();
@@ -30,7 +30,7 @@ class CheckWatch {
  private:
   void look();
   void write(std::size_t number, char state, const std::string& wrong) const;
-  // Of the ranks that have not ended it, by their files; `failed`: whether one has failed.
+  // Describes the ranks that have not ended the check, from their files; `failed`: whether it failed on one.
   std::string missing(std::size_t number, bool& failed) const;
 
   const VerifyContext& context_;
@@ -40,7 +40,7 @@ class CheckWatch {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::size_t number_ = 0;
-  double since_s_ = 0, failed_s_ = 0;  // 0: none is under way; has not failed
+  double since_s_ = 0, failed_s_ = 0;  // 0: no check is running; no check has failed
   bool stop_ = false;
   std::thread thread_;
 };

@@ -9,9 +9,9 @@
 namespace echelon::verify {
 namespace {
 
-// Of Attempt.
+// The same channels as in Attempt.
 constexpr int kSumsChannel = 2, kStrategyChannel = 3;
-constexpr int kNormsChannel = 1, kCutsChannel = 2;  // of a model group
+constexpr int kNormsChannel = 1, kCutsChannel = 2;  // channels of a model group
 
 template <class T>
 void pack(const std::vector<double>& values, std::vector<std::byte>& bytes) {
@@ -28,7 +28,7 @@ RankGroups place_of(const Config& config, Engine& world) {
   return {roles, mesh_of_workers(config, roles, transport.hosts(), transport.host_names()), world};
 }
 
-// One epoch without an end, in the order of the ids.
+// A single epoch without an end, in the order of the ids.
 SamplePlan endless(const BatchPlan& batch) {
   SamplePlanRequest request;
   request.file_samples = {std::int64_t{1} << 40};

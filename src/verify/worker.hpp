@@ -1,5 +1,5 @@
-// One rank of a training run with batches from memory: the objects that Attempt builds from a config and shards, the
-// production StepRunner (or ServerStep) among them.
+// One rank of a training run with batches from memory: the objects that Attempt builds from a config and shards,
+// including the production StepRunner (or ServerStep).
 #pragma once
 
 #include <memory>
@@ -20,13 +20,13 @@
 
 namespace echelon::verify {
 
-// Hands a StepRunner the batches that a test makes, in the types of a Loader: reals in the arenas' dtype, tokens,
-// labels of classes, lengths and ids in 32-bit integers.
+// Passes the batches that a test makes to a StepRunner, in the types of a Loader: reals in the arenas' dtype; tokens,
+// labels of classes, lengths and ids as 32-bit integers.
 class PlainSource final : public BatchSource {
  public:
-  // `dtype`: of the arenas.
+  // `dtype`: that of the arenas.
   PlainSource(const SampleForm& form, DType dtype) : form_(form), dtype_(dtype) {}
-  // What the next call of at() returns, whatever the step; copied.
+  // Sets the batch that the next call of at() returns, whatever the step; copies it.
   void hand(const PlainBatch& batch, std::int64_t step);
   const Batch& at(std::int64_t, std::int64_t) override { return batch_; }
 
@@ -38,13 +38,13 @@ class PlainSource final : public BatchSource {
   Batch batch_;
 };
 
-// What does not change when a run is resumed.
+// The objects that survive when a run is resumed.
 struct Standing {
-  // Collective over the world. `plan_run` of a run without files: `config.parallel` and `batch` say all of it, where
-  // batch.micro has an entry for each replica. Ranks beyond the mesh are servers (config.exchange.server.ranks).
+  // Collective over the world. Like `plan_run` for a run without files: `config.parallel` and `batch` determine it;
+  // batch.micro has one entry per replica. Ranks beyond the mesh are servers (config.exchange.server.ranks).
   Standing(Engine& world, const Config& config, BatchPlan batch, const Graph& graph);
   bool serves() const { return !rank_groups.trains(); }
-  // Over which a strategy exchanges.
+  // The engine over which a strategy exchanges.
   Engine& exchange() { return rank_groups.exchange(); }
 
   Engine& world;
@@ -54,12 +54,12 @@ struct Standing {
 
 class Worker {
  public:
-  // `seed` of the weights; `recorded` as in StrategyContext. Starts at step `step` of one long epoch; collective where
-  // ranks share a model.
+  // `seed`: for the weights. `recorded`: as in StrategyContext. Starts at step `step` of a single long epoch.
+  // Collective if ranks share a model.
   Worker(Standing& standing, const Config& config, std::unique_ptr<Device> device, std::uint64_t seed,
          const LossScaling& scaling, std::int64_t step = 0, std::vector<LedgerBytes> recorded = {});
 
-  // One step; servers take no batch.
+  // Runs one step; servers take no batch.
   StepResult run(const StepInfo& info, const PlainBatch& batch);
   void visit_state(StateVisitor& visitor);
 
@@ -76,13 +76,13 @@ class Worker {
   std::unique_ptr<Device> device_;
   ActivationExchange activation_exchange_;
   Arenas arenas_;
-  std::unique_ptr<PartNorms> part_norms_;  // null where nothing is split
+  std::unique_ptr<PartNorms> part_norms_;  // null if nothing is split
   Optimiser optimiser_;
   std::unique_ptr<Strategy> strategy_;
   BatchNormSum batch_norm_sum_;
   PhaseBoard phase_;
-  PlainSource* source_ = nullptr;  // the runner's
-  StepRunner* runner_ = nullptr;   // stepper_; null on servers
+  PlainSource* source_ = nullptr;  // owned by the runner
+  StepRunner* runner_ = nullptr;   // owned by stepper_; null on servers
   std::unique_ptr<Stepper> stepper_;
 };
 

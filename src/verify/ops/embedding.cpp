@@ -13,7 +13,7 @@ std::vector<OpSpec> specs_of(DType dtype) {
                           EmbeddingDims{70, 64, 3}, EmbeddingDims{3, 31, 2}}) {
     d.sparse = true;
     specs.push_back({OpKind::embedding_backward, dtype, d, {}});
-    d.first = 5;  // some ids are of no row here
+    d.first = 5;  // so that some ids have no row here
     specs.push_back({OpKind::embedding_backward, dtype, d, {}});
     d.sparse = false;
     for (OpKind kind : {OpKind::embedding_forward, OpKind::embedding_backward}) specs.push_back({kind, dtype, d, {}});

@@ -15,7 +15,7 @@ std::vector<OpSpec> specs_of(DType dtype) {
 
 std::vector<double> input(const InputDraw& draw) {
   std::vector<double> values = draw.any();
-  if (draw.arg.name == "stats")  // of rows with any mean and a positive deviation
+  if (draw.arg.name == "stats")  // statistics of rows with any mean and a positive deviation
     for (std::size_t r = values.size() / 2; r < values.size(); ++r) values[r] = 1 + 0.5 * values[r];
   return values;
 }

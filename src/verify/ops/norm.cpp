@@ -37,7 +37,7 @@ double own_count(const NormDims& d) { return static_cast<double>(d.N * d.H * d.W
 
 double group_count(const NormDims& d, const OpTrial& trial) { return trial.count > 0 ? trial.count : own_count(d); }
 
-// mean and 1/std of each channel of x: what a local forward would have left.
+// Mean and 1/std of each channel of x, as a local forward would have left them.
 std::vector<double> true_stats(const NormDims& d, const std::vector<double>& x) {
   const auto C = static_cast<std::size_t>(d.C), plane = static_cast<std::size_t>(d.H * d.W);
   std::vector<double> sum(C), squares(C), stats(2 * C);
@@ -53,7 +53,7 @@ std::vector<double> true_stats(const NormDims& d, const std::vector<double>& x) 
   return stats;
 }
 
-// Statistics of a group of which this micro-batch is a part: any mean, any positive variance.
+// Statistics of a group that contains this micro-batch: any mean, any positive variance.
 std::vector<double> input(const InputDraw& draw) {
   const auto& d = std::get<NormDims>(draw.spec.dims);
   const auto C = static_cast<std::size_t>(d.C);
@@ -76,7 +76,7 @@ std::vector<double> input(const InputDraw& draw) {
   return sums;
 }
 
-// Takes the gradient from units of the ReLU that rounding could turn on or off.
+// Zeroes the gradient at ReLU units that rounding could turn on or off.
 void clear_kinks(const OpSpec& spec, Values& inputs) {
   const auto& d = std::get<NormDims>(spec.dims);
   const std::vector<ArgInfo> args = signature(spec);

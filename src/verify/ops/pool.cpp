@@ -30,7 +30,7 @@ std::vector<OpSpec> specs_of(DType dtype) {
         if (d.relu) specs.push_back({kind, dtype, d, {}});
         d.relu = false;
       }
-  // Cells of one window beyond what 16 bits number.
+  // A window with more cells than 16 bits can number.
   PoolDims whole = {.N = 1, .C = 1, .H = 260, .W = 253, .R = 260, .S = 253};
   for (whole.mode = PoolMode::max; const OpKind kind : {OpKind::pool_forward, OpKind::pool_backward})
     specs.push_back({kind, dtype, whole, {}});

@@ -18,7 +18,7 @@ std::vector<OpSpec> specs_of(DType dtype) {
       {.N = 4, .T = 7, .F = 8, .H = 11, .reverse = true, .initial = true, .lengths = true, .dcn = true},
       {.N = 9, .T = 3, .F = 65, .H = 40, .lengths = true},
       {.N = 31, .T = 3, .F = 5, .H = 70, .initial = true},
-      {.N = 50, .T = 5, .F = 34, .H = 18, .lengths = true},  // more rows than a body may take at a time
+      {.N = 50, .T = 5, .F = 34, .H = 18, .lengths = true},  // more rows than an implementation may take at a time
       {.N = 70, .T = 3, .F = 9, .H = 20, .reverse = true, .initial = true},
   };
   for (RnnDims d : rows)
@@ -30,13 +30,13 @@ std::vector<OpSpec> specs_of(DType dtype) {
   return specs;
 }
 
-// Weights that keep states of size 1; for a backward op the very y of its inputs. In halves each unit of relu is
-// clearly on or clearly off: at a kink rounding would decide, and the gradient could be anything.
+// Weights that keep states of size 1. A backward op gets exactly the y of its inputs. In halves each unit of relu is
+// clearly on or off: at a kink rounding would decide, and the gradient could be anything.
 std::vector<double> input(const InputDraw& draw) {
   const auto& d = std::get<RnnDims>(draw.spec.dims);
   const bool no_kinks = is_half(draw.spec.dtype) && d.cell == Cell::relu;
   if (draw.arg.name == "lengths")
-    return draw.integers(1, d.first + d.T + (d.first > 0 ? 2 : 0));  // or behind the chunk
+    return draw.integers(1, d.first + d.T + (d.first > 0 ? 2 : 0));  // may end after the chunk
   if (draw.arg.name == "weight_x" || draw.arg.name == "weight_h")
     return draw.affine((no_kinks ? 0.3 : 1.5) / std::sqrt(static_cast<double>(draw.arg.shape[1])), 0);
   if (draw.arg.name == "bias_x" && no_kinks) {
@@ -64,7 +64,7 @@ std::vector<OpSpec> chunk_specs(DType dtype) {
   return specs;
 }
 
-// Twice the tolerance in halves: the state is rounded at every step, and so is what the next one makes of it.
+// Twice the tolerance in halves, because the state is rounded at every step, and so is all that follows from it.
 OpCases rnn_cases() {
   return {
       .specs = specs_of, .input = input, .twin = Twin{OpKind::rnn_backward, OpKind::rnn_forward}, .half_tolerance = 2};

@@ -22,7 +22,7 @@ std::vector<double> input(const InputDraw& draw) {
   if (draw.arg.name == "weights") return draw.zeros_and_ones();
   if (draw.arg.name == "logits") return draw.affine(4, 0);
   if (draw.arg.name != "partials") return draw.any();
-  std::vector<double> partials = draw.affine(3, 0);  // of each label: any logit, 0 or 1, a sum from 1, any product
+  std::vector<double> partials = draw.affine(3, 0);  // per label: any logit, 0 or 1, a sum from 1, any product
   for (std::size_t i = 1; i < partials.size(); i += SoftmaxPartDims::kPartials) partials[i] = partials[i] < 0 ? 0 : 1;
   for (std::size_t i = 2; i < partials.size(); i += SoftmaxPartDims::kPartials)
     partials[i] = 1 + std::fabs(partials[i]);
