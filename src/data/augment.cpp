@@ -6,7 +6,7 @@ namespace echelon::inline data {
 namespace {
 
 struct Move {
-  std::int64_t down, right;  // of the window in the image; negative: zeros come in above or to the left
+  std::int64_t down, right;  // position of the window in the image; if negative, zeros enter above or at the left
   bool flip;
 };
 

@@ -5,34 +5,34 @@
 
 namespace echelon::inline data {
 
-// The memory belongs to the BatchSource and is valid until its next call. N = n, T = length, U = target_length.
+// The BatchSource owns the memory, which is valid until its next call. N = n, T = length, U = target_length.
 struct Batch {
   std::int64_t epoch = 0;
-  std::int64_t step = 0;           // inside the epoch
-  std::int64_t drawn = -1;         // the number of a batch that was drawn
+  std::int64_t step = 0;           // step within the epoch
+  std::int64_t drawn = -1;         // number of a drawn batch (draw_plan.hpp)
   std::int64_t n = 0;              // samples: plan.batch(replica), or the global batch with data.as_replicas
-  std::int64_t length = 0;         // T: places of the padded sequences of this batch; 0: images
-  std::int64_t target_length = 0;  // U: places of the padded target sequences; 0: not pairs
+  std::int64_t length = 0;         // T: length to which the sequences of this batch are padded; 0: images
+  std::int64_t target_length = 0;  // U: length to which the target sequences are padded; 0: not pairs
   const void* samples = nullptr;   // (N, C, H, W) or (N, T, F) of the loader's dtype, or tokens (N, T), i32
   const void* labels = nullptr;    // classes (N), tokens (N, T) of text or (N, U) of pairs, i32; or real numbers (N, K)
                                    // of the loader's dtype
-  const void* weights = nullptr;   // 0 or 1 for each label, of the labels' shape and the loader's dtype
-  const std::int32_t* lengths = nullptr;  // (N), places in use; null where all sequences are equally long
-  const std::int32_t* target = nullptr;   // (N, U) of pairs: the decoder's input, the start token and labels[.., :-1]
-  const std::int32_t* ids = nullptr;      // (N), the low 32 bits of each sample's number in the data set
+  const void* weights = nullptr;   // 0 or 1 per label, in the labels' shape and the loader's dtype
+  const std::int32_t* lengths = nullptr;  // (N), lengths without padding; null if all sequences are equally long
+  const std::int32_t* target = nullptr;   // (N, U), only pairs: decoder input, the start token and labels[.., :-1]
+  const std::int32_t* ids = nullptr;      // (N), the low 32 bits of each sample's id
   double weight = 0;                      // sum of weights
 };
 
-// The batches of one replica, in the order of its steps.
+// Provides the batches of one replica in the order of its steps.
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  // The batch of this step, which must be later than all that were returned before; batches between are skipped. Waits
-  // until it is read; throws the errors of reading (DataError, MemoryError). Called by one thread.
+  // Returns the batch of this step, which must be later than all returned before; batches in between are skipped. Waits
+  // until it is read, and throws the errors of reading (DataError, MemoryError). Called by one thread.
   virtual const Batch& at(std::int64_t epoch, std::int64_t step) = 0;
-  // Where batches are drawn (draw_plan.hpp): the next one instead, its number in `drawn`; null where none is left.
+  // Replaces at() if batches are drawn (draw_plan.hpp): the next one, with its number in `drawn`; null: none is left.
   virtual const Batch* draw() { return nullptr; }
-  virtual std::uint64_t bytes_read() const { return 0; }  // from files so far
+  virtual std::uint64_t bytes_read() const { return 0; }  // bytes read from files so far
   virtual std::uint64_t bytes_used() const { return 0; }  // stored bytes of the samples in the batches so far
 };
 

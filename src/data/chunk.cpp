@@ -16,11 +16,11 @@ namespace {
 
 namespace format = sample_format;
 
-// Rows of one dataset that a chunk needs.
+// The rows of one dataset that a chunk needs.
 struct Rows {
   const char* name;
-  std::int64_t first, count;  // inside the file
-  std::int64_t all;           // of the whole dataset, when the set was opened
+  std::int64_t first, count;  // range within the file
+  std::int64_t all;           // rows of the whole dataset when the set was opened
 };
 
 void require_unchanged(const h5::Reader& reader, const Rows& rows) {
@@ -34,7 +34,7 @@ std::int64_t stretch(const Starts& starts, std::int64_t from, std::int64_t to) {
   return (*starts)[static_cast<std::size_t>(to)] - (*starts)[static_cast<std::size_t>(from)];
 }
 
-// The rows of records [begin, end) of a shard, from `starts`.
+// Returns the rows of records [begin, end) of a shard, from `starts`.
 Rows rows_of(const char* name, const Starts& starts, const Shard& shard, const Chunk& chunk) {
   return {.name = name,
           .first = stretch(starts, shard.first, chunk.begin),
@@ -94,7 +94,7 @@ std::int32_t* token_memory(Chunk& chunk, std::int64_t count) {
   return reinterpret_cast<std::int32_t*>(chunk.rows.data());
 }
 
-// One pass without branches, at memory speed: the greatest magnitude as bits, in which infinity and NaN come last.
+// One branchless pass at memory speed: finds the greatest magnitude as bits, which orders infinity and NaN last.
 bool all_finite(const float* values, std::size_t count) {
   std::uint32_t greatest = 0;
   for (std::size_t i = 0; i < count; ++i)
@@ -102,7 +102,7 @@ bool all_finite(const float* values, std::size_t count) {
   return greatest < 0x7f800000U;
 }
 
-// DataError where a value of the chunk's rows is not finite; `record_of`: the record (in its file) of a value.
+// Throws DataError if a value of the chunk's rows is not finite. `record_of`: maps a value to its record in the file.
 template <class RecordOf>
 void require_finite(const Dataset& set, const Shard& shard, const char* dataset, const Chunk& chunk,
                     RecordOf&& record_of) {
@@ -183,7 +183,7 @@ Record Chunk::record(const Dataset& dataset, std::int64_t id) const {
   if (!labels.empty()) record.label = labels[inside];
   if (!numbers.empty())
     record.numbers = numbers.data() + inside * static_cast<std::size_t>(dataset.label_shape.elems());
-  std::size_t skipped = 0;  // rows before it
+  std::size_t skipped = 0;  // rows before the part
   std::size_t row_bytes = sizeof(std::int32_t);
   if (dataset.starts) {
     skipped = static_cast<std::size_t>(stretch(dataset.starts, begin, id));

@@ -1,4 +1,4 @@
-// A chunk: consecutive records of a file that are read together.
+// A chunk: consecutive records of a file that are read together. Loaded by load_chunk.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace echelon::inline data {
 
-// One record as stored, except that tokens, labels and targets are i32. Points into its chunk.
+// One record as stored, except that tokens, labels and targets are i32. It points into its chunk.
 struct Record {
   const std::uint8_t* sample = nullptr;  // samples: (C, H, W), u8 or f32; text: T + 1 tokens, i32; sequences and pairs:
                                          // `length` tokens, i32, or (length, F), f32
-  std::int64_t length = 0;               // of sequences and pairs, before truncation
-  const std::int32_t* target = nullptr;  // (target_length) tokens of pairs
+  std::int64_t length = 0;               // sequences and pairs: length before truncation
+  const std::int32_t* target = nullptr;  // pairs: (target_length) tokens
   std::int64_t target_length = 0;        // before truncation, without the start and end token
-  std::int32_t label = 0;                // class of samples and sequences; unused where `numbers` is set
-  const float* numbers = nullptr;        // regression targets of Dataset::label_shape
+  std::int32_t label = 0;                // class of samples and sequences; unused if `numbers` is set
+  const float* numbers = nullptr;        // regression targets in the shape Dataset::label_shape
   std::size_t file = 0;                  // index in Dataset::shards
 };
 
@@ -30,17 +30,17 @@ struct Chunk {
   std::vector<float> numbers;
   std::vector<std::int32_t> targets;
 
-  // Record `id` of [begin, end).
+  // Returns record `id`, which must be in [begin, end).
   Record record(const Dataset& dataset, std::int64_t id) const;
 };
 
-// Reads records [begin, end) of chunk.file from `reader`, which has that file open. DataError with file and record for
-// a label outside [0, classes) or a label, feature or pixel that is not finite, a token outside the vocabulary, and a
-// file that changed since open_dataset; MemoryError with the file where the host has no memory.
+// Reads records [begin, end) of chunk.file from `reader`, which has that file open. Throws DataError with file and
+// record for a label outside [0, classes), a label, feature or pixel that is not finite, a token outside the
+// vocabulary, and a file changed since open_dataset; MemoryError with the file if the host has no memory.
 void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk);
 
-// DataError with file and record where labels that are numbers, (.., K), of the records from `first` on are not finite
-// or outside what the loss demands.
+// Throws DataError with file and record if numeric labels (.., K) of the records from `first` on are not finite or
+// outside the range that the loss demands.
 void require_numbers(const Dataset& dataset, const std::string& path, std::int64_t first,
                      const std::vector<float>& numbers);
 

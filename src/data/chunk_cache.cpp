@@ -7,7 +7,7 @@
 namespace echelon::inline data {
 namespace {
 
-constexpr std::size_t kOpenFiles = 64;  // at most, of one cache
+constexpr std::size_t kOpenFiles = 64;  // limit for one cache
 
 }  // namespace
 
@@ -50,7 +50,7 @@ Chunk& ChunkCache::fetch(std::int64_t id) {
     chunks_.splice(chunks_.begin(), chunks_, found->second);
     return chunks_.front();
   }
-  Chunks fresh;  // reuses the memory of the dropped chunk
+  Chunks fresh;  // takes over the memory of the dropped chunk
   if (chunks_.size() >= most_chunks_) {
     by_first_id_.erase(chunks_.back().begin);
     fresh.splice(fresh.begin(), chunks_, std::prev(chunks_.end()));

@@ -1,5 +1,5 @@
-// Records of a data set by id, read chunk by chunk into a bounded buffer that drops the least recently used chunk. For
-// one thread.
+// Provides records of a data set by id. Reads chunk by chunk into a bounded buffer that drops the least recently used
+// chunk. For one thread.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ class ChunkCache {
   // Holds as many chunks as fit into `buffer_bytes` (decoded), at least one.
   ChunkCache(const Dataset& dataset, std::int64_t buffer_bytes);
 
-  // The record with this id, valid until the next call. Throws what load_chunk throws.
+  // Returns the record with this id, valid until the next call. Throws what load_chunk throws.
   Record record(std::int64_t id);
-  std::uint64_t bytes_read() const;  // from files so far
+  std::uint64_t bytes_read() const;  // read from files so far
 
  private:
   struct OpenFile {
@@ -36,7 +36,7 @@ class ChunkCache {
   Dataset dataset_;
   std::size_t most_chunks_;
   Chunks chunks_;                                                   // newest first
-  std::unordered_map<std::int64_t, Chunks::iterator> by_first_id_;  // of a chunk
+  std::unordered_map<std::int64_t, Chunks::iterator> by_first_id_;  // by the id of a chunk's first record
   std::list<OpenFile> open_;                                        // newest first
   std::uint64_t bytes_of_closed_ = 0;
 };

@@ -14,19 +14,19 @@
 namespace echelon::inline data {
 namespace {
 
-constexpr std::int64_t kMostClasses = 1 << 16;  // with more there are too few samples of each
+constexpr std::int64_t kMostClasses = 1 << 16;  // with more classes, each has too few samples
 constexpr double kDeviations = 4, kLeast = 0.02;
 
 using LabelChunk = LabelSample::Chunk;
 
-// The mix of labels in groups; `groups` by chunk, -1: in none.
+// The intraclass correlation of labels in groups. `groups`: group of each chunk; -1: in none.
 double correlation(const LabelSample& sample, const std::vector<int>& groups) {
   std::vector<std::size_t> order(groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return groups[a] < groups[b]; });
   const auto classes = static_cast<std::size_t>(sample.classes());
   std::vector<double> all(classes, 0), own(classes, 0);
-  double n = 0, within = 0, count = 0, number = 0;  // within: the sum of n_g times the squared shares of a group
+  double n = 0, within = 0, count = 0, number = 0;  // within: sum over groups of n_g times its squared class shares
   const auto end_group = [&] {
     if (n == 0) return;
     double squares = 0;
@@ -50,7 +50,7 @@ double correlation(const LabelSample& sample, const std::vector<int>& groups) {
     n += static_cast<double>(chunk.count);
   }
   end_group();
-  double alike = 0;  // the chance that two of all records have one class
+  double alike = 0;  // probability that two random records have the same class
   for (const double c : all) alike += c * c / (count * count);
   if (number < 2 || count <= number || alike >= 1) return 0;
   const double between = (within / count - alike) / (1 - alike);
@@ -80,7 +80,7 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
   const bool mixes = classes_ >= 2 && classes_ <= kMostClasses;
   const std::size_t files = std::min(dataset.shards.size(), most_files);
   const std::int64_t stride =
-      std::max<std::int64_t>(1, dataset.samples() / most);  // of chunks: one is read, others not
+      std::max<std::int64_t>(1, dataset.samples() / most);  // only every stride-th chunk is read
   whole_ = stride == 1 && files == dataset.shards.size();
   std::vector<std::int32_t> read;
   std::vector<float> numbers;
@@ -122,7 +122,7 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
 }
 
 double replica_mix(const LabelSample& sample, const std::vector<std::vector<SamplePlan::Run>>& shares) {
-  // In whole files a look at each run for each chunk would be quadratic.
+  // For whole files, because a search through all runs for each chunk would be quadratic.
   std::vector<int> of_file;
   bool whole = true;
   for (std::size_t share = 0; share < shares.size() && whole; ++share)
@@ -174,7 +174,7 @@ std::int64_t window_for(double chunk_mix, std::int64_t chunk_rows, std::int64_t 
 
 std::vector<std::string> mix_warnings(const ClassMix& mix, const SamplePlan& plan, const Dataset& dataset,
                                       const DataConfig& config) {
-  constexpr std::int64_t kTooFew = 4;  // of the chunks that a window takes
+  constexpr std::int64_t kTooFew = 4;  // chunks in a window
   std::vector<std::string> warnings;
   std::int64_t rows = 1;
   for (const Shard& shard : dataset.shards) rows = std::max(rows, shard.chunk_rows);

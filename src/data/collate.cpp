@@ -9,7 +9,7 @@ namespace {
 
 std::size_t bytes(std::int64_t elems, std::size_t size) { return static_cast<std::size_t>(elems) * size; }
 
-// `count` values and zeros up to `room`.
+// Writes `count` values, and zeros up to `room`.
 template <class T>
 void copy_padded(const T* src, std::int64_t count, T* dst, std::int64_t room) {
   std::copy(src, src + count, dst);

@@ -1,4 +1,4 @@
-// Writes records into the rows of a batch: normalised, padded with zeros, images augmented.
+// Writes records into the rows of a batch: normalises values, pads with zeros, augments images.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace echelon::inline data {
 
-// Memory that is aligned to a cache line.
+// Memory aligned to a cache line.
 class Aligned {
  public:
   explicit Aligned(std::size_t bytes);
@@ -32,7 +32,7 @@ class Aligned {
   std::unique_ptr<void, Free> data_;
 };
 
-// Memory for a batch of at most n rows of any bucket; `batch` points into it.
+// Memory for a batch of up to n rows of any bucket; `batch` points into it.
 struct BatchMemory {
   BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype);
   Aligned samples, labels, weights, lengths, target, ids;
@@ -43,9 +43,9 @@ class Collator {
  public:
   Collator(const Dataset& dataset, DType dtype, const Augmentation& augmentation);
 
-  // Begins a batch of n rows. `bucket`: the length to which its sequences are padded and truncated; 0: that of the set.
+  // Begins a batch of n rows. `bucket`: length to which its sequences are padded and truncated; 0: the set's.
   void begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step, std::int64_t n, std::int64_t bucket) const;
-  // Writes a record into a row; every row of [0, n) once. Labels of a slot that does not count have weight 0.
+  // Writes a record into a row, once for every row of [0, n). Labels of a slot that does not count get weight 0.
   void put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot);
 
  private:

@@ -14,13 +14,13 @@ namespace echelon::inline data {
 namespace {
 
 constexpr std::int64_t kUsualWindow = 64;
-constexpr std::int64_t kTokensTogether = 16384;  // of a text: about the tokens of a chunk
+constexpr std::int64_t kTokensTogether = 16384;  // for a text: approximate number of tokens per chunk
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw DataError(fmt::format("{}: {}", path, what));
 }
 
-// DataError where the next file differs from the first.
+// Throws DataError if the next file differs from the first.
 void require_agreement(const Dataset& first, const Dataset& next) {
   const std::string& path = next.shards[0].path;
   const auto differ = [&](const char* what, const auto& here, const auto& there) {
@@ -45,7 +45,7 @@ void require_agreement(const Dataset& first, const Dataset& next) {
     fail(path, fmt::format("has another vocabulary than {}", first.shards[0].path));
 }
 
-// The prefix sums of all files; null where the files have no lengths.
+// Concatenates the prefix sums of all files; null if the files have no lengths.
 Starts joined(const std::vector<Starts>& files) {
   if (!files.front()) return nullptr;
   auto all = std::make_shared<std::vector<std::int64_t>>(1, 0);
@@ -67,7 +67,7 @@ void set_length(Dataset& dataset, std::int64_t steps) {
   shape = shape.with_front(steps);
 }
 
-// Windows of T tokens, each with the token after it.
+// Cuts the text into windows of T tokens, each followed by one more token.
 void cut_into_windows(Dataset& dataset, std::int64_t steps) {
   set_length(dataset, steps);
   std::int64_t first = 0;
@@ -194,7 +194,7 @@ Dataset open_dataset(const std::string& location, const DataConfig& config, Labe
 
 Dataset open_dataset(const std::string& location, std::int64_t sequence_length, Labels labels) {
   Dataset dataset;
-  std::vector<Starts> starts, target_starts;  // by file
+  std::vector<Starts> starts, target_starts;  // [file]
   for (const std::string& file : files_at(location)) {
     Dataset next = read_shard(file, labels);
     starts.push_back(next.starts);

@@ -1,5 +1,5 @@
-// A data set: HDF5 files (shards) as one list of samples with ids from 0. The layout of a shard is specified in
-// data/README.md. Plain values; copies share the lengths of sequences.
+// A data set: HDF5 files (shards) as one list of samples with ids from 0. data/README.md specifies the layout of a
+// shard. Plain values; copies share the lengths of sequences.
 #pragma once
 
 #include <cstddef>
@@ -20,89 +20,89 @@ namespace echelon::inline data {
 
 enum class DataKind : std::uint8_t {
   samples,    // images (C, H, W) of one shape, each with a class or real numbers as label
-  text,       // one sequence of tokens; sample i of a file is its window [i*T, i*T + T), its labels the next tokens
+  text,       // one sequence of tokens; sample i of a file is its window [i*T, i*T + T); labels are the next tokens
   sequences,  // tokens (T) or features (T, F) of different lengths, each with a class
   pairs,      // a source sequence of tokens and the target sequence that a decoder generates
 };
 std::string_view name_of(DataKind kind);
 
-// needed: samples and sequences without the dataset 'labels' are a DataError.
+// needed: samples and sequences without the dataset 'labels' throw DataError.
 enum class Labels : std::uint8_t { needed, optional };
 
 struct Shard {
   std::string path;
-  std::string copy = {};  // on this host, read in its place (stage_folder.hpp); "": none
+  std::string copy = {};  // copy on this host that is read instead (stage_folder.hpp); "": none
   std::int64_t samples = 0;
   std::int64_t first = 0;       // id of its first sample
   std::int64_t chunk_rows = 0;  // records of a chunk, which are read together
   std::uint64_t bytes = 0;      // stored bytes of all HDF5 datasets
   Shape chunk = {};             // HDF5 chunk of samples, tokens or values; rank 0: contiguous
-  bool deflate = false;         // compressed by gzip
-  bool checksums = false;       // a flipped bit is found when it is read
-  std::int64_t tokens = 0;      // of a text
+  bool deflate = false;         // compressed by gzip or lzf
+  bool checksums = false;       // reading detects flipped bits
+  std::int64_t tokens = 0;      // number of tokens of a text
 };
 
 class LabelSample;
 
-// Prefix sums of the stored lengths, samples + 1 entries: sequence i is rows [starts[i], starts[i + 1]) of the
+// Prefix sums of the stored lengths, with samples + 1 entries: sequence i is rows [starts[i], starts[i + 1]) of the
 // concatenation of all files.
 using Starts = std::shared_ptr<const std::vector<std::int64_t>>;
 
 struct Dataset {
   DataKind kind = DataKind::samples;
   std::vector<Shard> shards;   // in name order
-  Shape sample_shape;          // (C, H, W); of text, sequences and pairs (T), or (T, F)
-  DType stored = DType::u8;    // as it is read
-  std::string stored_as = {};  // "a 64-bit float", where samples are converted to `stored` on reading
-  std::int64_t classes = 0;    // of labels; of text and pairs the (target) vocabulary; 0: labels are numbers
-  Shape label_shape;           // of numbers: () or (K)
-  bool labelled = true;        // false: no labels in the files; they read as 0 with weight 0
-  double least_label = -std::numeric_limits<double>::infinity();  // of numbers, as the loss demands (demand_labels)
+  Shape sample_shape;          // (C, H, W); for text, sequences and pairs (T) or (T, F)
+  DType stored = DType::u8;    // type as read
+  std::string stored_as = {};  // "a 64-bit float" if samples are converted to `stored` on reading
+  std::int64_t classes = 0;    // classes; for text and pairs size of the (target) vocabulary; 0: labels are numbers
+  Shape label_shape;           // for numeric labels: () or (K)
+  bool labelled = true;        // false: the files have no labels; they read as 0 with weight 0
+  double least_label = -std::numeric_limits<double>::infinity();  // range of numeric labels (demand_labels)
   double most_label = std::numeric_limits<double>::infinity();
-  std::vector<std::string> class_names;  // by class; may be empty
-  std::vector<double> mean;              // by channel or feature, in units of value * scale; empty for tokens
-  std::vector<double> std;               // likewise, > 0
+  std::vector<std::string> class_names;  // [class]; may be empty
+  std::vector<double> mean;              // [channel or feature], in units of value * scale; empty for tokens
+  std::vector<double> std;               // the same, > 0
   double scale = 1.0;                    // u8 pixels: 1/255; x = (value * scale - mean[c]) / std[c]
 
-  Vocabulary vocabulary;         // of tokens; empty: none is stored
-  Starts starts, target_starts;  // of sequences and pairs; of pairs; else null
-  Vocabulary target_vocabulary;  // of pairs
+  Vocabulary vocabulary;         // empty: none is stored
+  Starts starts, target_starts;  // of sequences and pairs; of pairs; otherwise null
+  Vocabulary target_vocabulary;  // only pairs
   bool stream = false;           // text: each row of a batch continues in the next step (data.order = "stream")
-  std::shared_ptr<const LabelSample> label_sample;  // class_mix.hpp; null: not looked at
-  std::int64_t target_length = 0;  // U: the longest input of a decoder, the start token included; 0: not pairs
+  std::shared_ptr<const LabelSample> label_sample;  // see class_mix.hpp; null: labels were not inspected
+  std::int64_t target_length = 0;                   // U: longest decoder input, start token included; 0: not pairs
 
-  // Decoded bytes of one sample and its label as stored; of sequences the mean.
+  // Decoded bytes of one sample and its label as stored; for sequences the mean.
   std::size_t record_bytes() const;
-  // The shapes for which a model is built. `bucket`: the length of the sequences of a step; 0: length().
+  // Returns the shapes for which a model is built. `bucket`: length of the sequences of a step; 0: length().
   SampleForm form(std::int64_t bucket = 0) const;
-  // Labels are real regression targets, not classes.
+  // Whether labels are real regression targets, not classes.
   bool has_numbers() const { return classes == 0; }
   bool has_sequences() const { return kind != DataKind::samples; }
-  // T: steps of a window, or the length to which sequences are padded and truncated; 0: images.
+  // T: steps of a window, or the length to which sequences are padded and truncated; 0 for images.
   std::int64_t length() const { return has_sequences() ? sample_shape[0] : 0; }
   std::int64_t samples() const { return shards.empty() ? 0 : shards.back().first + shards.back().samples; }
-  // Steps of sample `id` after truncation to T (U, the start token included).
+  // Steps of sample `id` after truncation to T (to U with the start token).
   std::int64_t length_of(std::int64_t id) const;
   std::int64_t target_length_of(std::int64_t id) const;
   // The number of samples whose sequences are truncated.
   std::int64_t cut() const;
 };
 
-// `location`: a folder (its *.h5 and *.hdf5), one file, or a pattern with * and ?. Opens every file and checks that
-// shapes, types and attributes agree and that no file is empty or damaged: DataError with the file. Reads headers and
-// lengths, no samples. `sequence_length`: T of a text (0: 64), or the greatest T of sequences (0: the longest one);
-// ConfigError for samples of one shape.
+// Opens every file at `location`: a folder (its *.h5 and *.hdf5), one file, or a pattern with * and ?. Throws DataError
+// with the file if shapes, types and attributes disagree or if a file is empty or damaged. Reads headers and lengths,
+// but no samples. `sequence_length`: T of a text (0: 64), or the greatest T of sequences (0: the longest one); throws
+// ConfigError if given for samples of one shape.
 Dataset open_dataset(const std::string& location, std::int64_t sequence_length = 0, Labels labels = Labels::needed);
-// With data.sequence_length and data.order of the config.
+// Takes data.sequence_length and data.order from the config.
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels = Labels::needed);
 
-// The range that a loss demands of labels that are numbers: 0 to 1 for "bce". Whoever reads a label outside throws
-// DataError with the file and the record.
+// Sets the range that a loss demands of numeric labels: 0 to 1 for "bce". Reading a label outside it throws DataError
+// with the file and the record.
 void demand_labels(Dataset& dataset, std::string_view loss);
 
 // Makes test data fit a model of the training data: `test` takes mean and std of `train` (in units of value * scale, so
-// that stored types may differ), and both take the greater T and U. DataError where kinds, shapes, classes, class names
-// or vocabularies differ.
+// the stored types may differ), and both take the larger T and U. Throws DataError if kinds, shapes, classes, class
+// names or vocabularies differ.
 void see_alike(Dataset& test, Dataset& train);
 
 }  // namespace echelon::inline data

@@ -57,7 +57,7 @@ std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb) 
     if (shard.chunk.rank() > 0 && (shard.deflate || shard.checksums))
       chunk = std::max(chunk,
                        static_cast<double>(shard.chunk.elems() * static_cast<std::int64_t>(size_of(dataset.stored))));
-  // The chunk as it is stored, inflated, put in order, and its records.
+  // The stored chunk, its inflated and its reordered form, and its records.
   constexpr double kCopies = 2.5;
   if (kCopies * chunk > buffer_mb * (1 << 20))
     hints.push_back(

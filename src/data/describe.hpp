@@ -1,4 +1,4 @@
-// The content of a data set, for people.
+// Describes the content of a data set for people.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@ namespace echelon::inline data {
 // "270 sequences of up to 26 steps, 12 features, 9 classes", ..
 std::string content_text(const Dataset& dataset);
 
-// A line for each thing that looks like a mistake: axes in another order than (C, H, W), chunks that take more
-// memory to decode than data.buffer_mb.
+// Returns a line for each likely mistake: axes in another order than (C, H, W), chunks that need more memory to decode
+// than data.buffer_mb.
 std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb);
 
 // "all", "none", "of 3 of 8 files"
 std::string checksums_text(const Dataset& dataset);
 
-// One line in the log, once in this process, where shards have no checksums: damage to them is not seen. Rank 0 calls
-// it.
+// Logs one line, once per process, if shards have no checksums, because damage to them would not be detected. Called by
+// rank 0.
 void warn_without_checksums(const Dataset& dataset, const std::string& location);
 
 }  // namespace echelon::inline data

@@ -16,7 +16,7 @@ DrawPlan::DrawPlan(SamplePlan plan, const std::vector<OpenSamples>& open) : plan
     ECHELON_CHECK(range.epoch >= 0 && 0 <= range.first && range.first <= range.end && range.end <= samples(),
                   "positions [{}, {}) of epoch {}", range.first, range.end, range.epoch);
     if (parts_.empty() || parts_.back().epoch != range.epoch) {
-      // Epochs between are over.
+      // Epochs in between are complete.
       ECHELON_CHECK(parts_.empty() || range.epoch > parts_.back().epoch, "epoch {} after {}", range.epoch,
                     parts_.back().epoch);
       parts_.push_back({.epoch = range.epoch, .open = {}, .samples = 0, .first = 0, .batches = 0});
@@ -88,7 +88,7 @@ std::vector<SampleSlot> DrawPlan::ids(const Draw& draw) const {
   std::vector<std::int64_t> positions;
   for (const OpenSamples& run : places(draw.epoch, from, std::min(to, open)))
     for (std::int64_t position = run.first; position < run.end; ++position) positions.push_back(position);
-  // Filled up by the first samples of the epoch, whatever is open of it: a resumed run repeats those of one in one go.
+  // Fills up with the first samples of the epoch, even if they are not open: a resumed run repeats the same ones.
   for (std::int64_t filled = 0; std::ssize(positions) < batch(); ++filled) positions.push_back(filled % samples());
   std::vector<SampleSlot> slots;
   const bool repeats = plan_.ragged() != Ragged::zero_weight;
@@ -121,7 +121,7 @@ std::vector<OpenSamples> DrawPlan::open_after(std::int64_t next, const std::vect
     else
       open.push_back(range);
   };
-  // In the order of numbers positions grow within an epoch.
+  // Positions within an epoch increase with the numbers.
   for (const std::int64_t number : held) {
     ECHELON_CHECK_LT(number, next, "held, but not drawn");
     const Draw draw = at(number);
@@ -131,7 +131,7 @@ std::vector<OpenSamples> DrawPlan::open_after(std::int64_t next, const std::vect
   }
   const Draw draw = at(next);
   for (const OpenSamples& run : places(draw.epoch, draw.batch * batch(), open_samples(draw.epoch))) add(run);
-  for (const Part& part : parts_)  // of which earlier attempts have trained some
+  for (const Part& part : parts_)  // epochs that earlier attempts trained in part
     for (const OpenSamples& range : part.open)
       if (part.epoch > draw.epoch) add(range);
   return open;

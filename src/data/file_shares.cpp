@@ -8,8 +8,8 @@
 namespace echelon::inline data {
 namespace {
 
-// Moves or swaps a file of the replica with the most work for as long as that makes the most work less. Of equal
-// changes the first counts.
+// Moves or swaps a file of the most loaded replica as long as this lowers the maximum load. Among equal changes the
+// first counts.
 class Improvement {
  public:
   Improvement(const std::vector<std::int64_t>& file_samples, const std::vector<std::int64_t>& batch,
@@ -68,7 +68,7 @@ class Improvement {
 
   const std::vector<std::int64_t>&samples_, &batch_;
   std::vector<int>& owner_;
-  std::vector<std::int64_t> load_, files_;  // by replica
+  std::vector<std::int64_t> load_, files_;  // [replica]
 };
 
 }  // namespace
@@ -83,13 +83,13 @@ std::vector<int> deal_files(const std::vector<std::int64_t>& file_samples, const
 
   std::vector<int> owner(files, -1);
   std::vector<std::int64_t> load(replicas, 0);
-  std::size_t without = replicas, left = files;  // replicas without a file; files not dealt yet
+  std::size_t without = replicas, left = files;  // replicas without a file; files not yet assigned
   for (const std::size_t file : order) {
     const bool only_empty = left-- <= without;
     std::size_t best = replicas;
     for (std::size_t r = 0; r < replicas; ++r) {
       if (only_empty && load[r] > 0) continue;
-      // (load + file) / batch, compared without division
+      // compares (load + file) / batch without division
       if (best == replicas ||
           (load[r] + file_samples[file]) * batch[best] < (load[best] + file_samples[file]) * batch[r])
         best = r;

@@ -1,4 +1,4 @@
-// The names of the file format that data/README.md specifies: read by shard_header.cpp, written by import/.
+// The names in the file format that data/README.md specifies. shard_header.cpp reads it, import/ writes it.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ inline constexpr std::int64_t kVersion = 1;
 
 // A set of samples.
 inline constexpr const char* kSamples = "samples";  // (N, C, H, W), u8 or f32
-inline constexpr const char* kLabels = "labels";    // (N), u8 or i32; or numbers (N) or (N, K), f32; of sequences too
+inline constexpr const char* kLabels = "labels";    // (N), u8 or i32; or numbers (N) or (N, K), f32; for sequences too
 
-// A text, sequences, pairs: all tokens or values concatenated, and the length of each sequence.
+// A text, sequences or pairs: all tokens or values concatenated, and the length of each sequence.
 inline constexpr const char* kTokens = "tokens";          // (all), u8 or i32
 inline constexpr const char* kValues = "values";          // (all, F), f32: numeric sequences
-inline constexpr const char* kLengths = "lengths";        // (N), i32; not of a text
+inline constexpr const char* kLengths = "lengths";        // (N), i32; not for a text
 inline constexpr const char* kVocabulary = "vocabulary";  // bytes, see vocabulary.hpp
 inline constexpr const char* kTargetTokens = "target_tokens";
 inline constexpr const char* kTargetLengths = "target_lengths";
@@ -26,11 +26,11 @@ inline constexpr const char* kTargetVocabulary = "target_vocabulary";  // holds 
 inline constexpr const char* kFormat = "format";           // kName
 inline constexpr const char* kFormatVersion = "version";   // kVersion
 inline constexpr const char* kKind = "kind";               // samples (default) | text | sequences | pairs
-inline constexpr const char* kClasses = "classes";         // number of classes; must be there where there are labels
-inline constexpr const char* kClassNames = "class_names";  // one text a class; many in a dataset (text_list.hpp)
-inline constexpr const char* kMean = "mean";               // (C), or (F) of sequences, of value * scale; default 0
-inline constexpr const char* kStd = "std";                 // likewise, > 0; default 1
+inline constexpr const char* kClasses = "classes";         // number of classes; required if there are labels
+inline constexpr const char* kClassNames = "class_names";  // one text per class; many are in a dataset (text_list.hpp)
+inline constexpr const char* kMean = "mean";               // (C), or (F) for sequences, of value * scale; default 0
+inline constexpr const char* kStd = "std";                 // like mean, > 0; default 1
 inline constexpr const char* kScale = "scale";             // default 1/255 for u8, 1 for f32
-inline constexpr const char* kValueRange = "value_range";  // least and greatest stored value; for readers
+inline constexpr const char* kValueRange = "value_range";  // least and greatest stored value, as information for people
 
 }  // namespace echelon::inline data::sample_format

@@ -1,4 +1,4 @@
-// data.fraction: the samples that a share of the data holds (sample_plan.hpp).
+// data.fraction: selects the samples in a part of the data (sample_plan.hpp).
 #include <algorithm>
 #include <cmath>
 #include <utility>

@@ -14,7 +14,7 @@
 namespace echelon::inline data {
 namespace {
 
-// "train", "Train2017" and "train_images" are the same word.
+// Whether the name is that of a part; "train", "Train2017" and "train_images" count as the same word.
 bool names_part(const std::string& name) {
   constexpr std::array kWords = {"train", "training", "val",     "valid",   "validation", "dev",
                                  "eval",  "test",     "testing", "holdout", "heldout"};

@@ -47,12 +47,12 @@ struct Loader::Body {
   std::int64_t n;
   Collator collate;
   ChunkCache cache;
-  std::vector<double> stored_bytes_a_sample;  // by file
+  std::vector<double> stored_bytes_a_sample;  // [file]
   std::vector<std::unique_ptr<BatchMemory>> slots;
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<BatchMemory*> free, ready;  // below: guarded by the mutex
+  std::deque<BatchMemory*> free, ready;  // the mutex guards this and all below
   BatchMemory* handed_out = nullptr;
   Position wanted;  // batches before it will not be requested
   bool stopping = false, finished = false;
@@ -97,7 +97,7 @@ void Loader::Body::stop() {
   thread.join();
 }
 
-// Null where the loader is being destroyed.
+// Returns null if the loader is being destroyed.
 BatchMemory* Loader::Body::wait_for_free() {
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return stopping || !free.empty(); });
@@ -122,7 +122,7 @@ void Loader::Body::run() {
   changed.notify_all();
 }
 
-// False where there is nothing more to read.
+// Returns false if there is nothing more to read.
 bool Loader::Body::fill_next(Position& next) {
   for (;;) {
     if (next.step >= plan.steps_in(next.epoch))
@@ -145,7 +145,7 @@ bool Loader::Body::fill_next(Position& next) {
   return true;
 }
 
-// Draws only what there is room for: what a slow replica has drawn no other one can take.
+// Draws only as many batches as there is room for, because no other replica can take a batch that a slow one has drawn.
 bool Loader::Body::fill_drawn() {
   BatchMemory* slot = wait_for_free();
   if (slot == nullptr) return false;
@@ -177,7 +177,7 @@ Loader::Loader(const Dataset& dataset, const SamplePlan& plan, const LoaderOptio
     : body_(std::make_unique<Body>(dataset, plan, options)) {}
 Loader::~Loader() = default;
 
-// The first batch that is ready; null where none is left.
+// Returns the first batch that is ready; null if none is left.
 const Batch* Loader::Body::take(std::unique_lock<std::mutex>& lock) {
   if (handed_out != nullptr) {
     free.push_back(std::exchange(handed_out, nullptr));
@@ -196,7 +196,7 @@ const Batch* Loader::Body::take(std::unique_lock<std::mutex>& lock) {
   return &handed_out->batch;
 }
 
-// Frees the batches that were read ahead and are skipped.
+// Frees the batches that were read ahead but are skipped.
 void Loader::Body::leave_out() {
   while (!ready.empty() && Position{ready.front()->batch.epoch, ready.front()->batch.step} < wanted) {
     free.push_back(ready.front());

@@ -1,7 +1,7 @@
-// The batches of one replica, read ahead by a thread of the loader's own.
+// Provides the batches of one replica. A thread of the loader reads them ahead.
 //
-// Files are read by hyperslab into bounded buffers, never whole. Values become x = (value * scale - mean[c]) / std[c]
-// in the model's dtype, tokens i32. A batch is a function of the data set, the plan and the augmentation's seed alone,
+// Files are read by hyperslabs into bounded buffers, never whole. Values become x = (value * scale - mean[c]) / std[c]
+// in the model's dtype, tokens i32. A batch is a function of the data set, the plan and the augmentation's seed only,
 // so a resumed run gets the batches that the interrupted run would have got.
 #pragma once
 
@@ -19,29 +19,29 @@ namespace echelon::inline data {
 
 struct LoaderOptions {
   int replica = 0;
-  bool all_replicas = false;             // batches of all replicas in one: SamplePlan::all_ids (data.as_replicas)
-  DType dtype = DType::f32;              // of samples, weights and labels that are numbers: f32 or f64
-  int prefetch = 2;                      // batches that are read ahead
-  std::int64_t buffer_bytes = 64 << 20;  // most memory for decoded records; at least one chunk is held
-  Augmentation augmentation{};           // of images
+  bool all_replicas = false;             // one batch for all replicas: SamplePlan::all_ids (data.as_replicas)
+  DType dtype = DType::f32;              // of samples, weights and numeric labels: f32 or f64
+  int prefetch = 2;                      // number of batches to read ahead
+  std::int64_t buffer_bytes = 64 << 20;  // limit for decoded records; at least one chunk is held
+  Augmentation augmentation{};           // for images
   std::int64_t start_epoch = 0;
   std::int64_t start_step = 0;
   std::int64_t end_epoch = -1;  // the first epoch that is not read; -1: no end
-  DrawSource* draws = nullptr;  // batches are drawn from it, instead of the above; it outlives the loader
+  DrawSource* draws = nullptr;  // batches are drawn from it instead; must outlive the loader
 };
 
 class Loader final : public BatchSource {
  public:
-  // Copies the data set and the plan, and starts the reading thread at (start_epoch, start_step). std::bad_alloc where
-  // the host has no memory for the batches.
+  // Copies the data set and the plan, and starts the reading thread at (start_epoch, start_step). Throws std::bad_alloc
+  // if the host has no memory for the batches.
   Loader(const Dataset& dataset, const SamplePlan& plan, const LoaderOptions& options);
   ~Loader() override;
   Loader(const Loader&) = delete;
 
   const Batch& at(std::int64_t epoch, std::int64_t step) override;
   const Batch* draw() override;
-  // The next batch in order; waits for it. Errors of the reading thread (load_chunk) are thrown here, after the batches
-  // before them. Must not be called beyond end_epoch.
+  // Waits for the next batch in order and returns it. Throws errors of the reading thread (load_chunk) after the
+  // batches that precede them. Must not be called beyond end_epoch.
   const Batch& next();
   double wait_s() const;  // seconds spent waiting in at() and next() so far
   std::uint64_t bytes_read() const override;

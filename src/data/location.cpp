@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
   throw DataError(fmt::format("{}: {}", path, what));
 }
 
-// In any case: a file that is not read would be left out without a word.
+// Ignores case, because a file that is not recognised would be left out silently.
 bool is_shard_name(const fs::path& path) {
   const std::string ending = lower_case(path.extension().string());
   return ending == ".h5" || ending == ".hdf5";
@@ -47,7 +47,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   std::vector<std::string> files, folders;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code unreadable;  // a loop of links: refused with its reason when it is opened
+    std::error_code unreadable;  // a loop of links is reported when it is opened
     const bool is_folder = entry->is_directory(unreadable);
     if (is_folder) folders.push_back(entry->path().filename());
     if (is_shard_name(entry->path()) && !is_folder) files.push_back(entry->path().string());

@@ -1,4 +1,4 @@
-// The files of a data set.
+// Finds the files of a data set.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace echelon::inline data {
 
-// The files at `location` in the order of their names: a folder (its *.h5 and *.hdf5), one file, or a pattern with
-// * and ?. DataError where there is none, with the nearest folder that has some.
+// Returns the files at `location` in the order of their names: a folder (its *.h5 and *.hdf5), one file, or a pattern
+// with * and ?. Throws DataError if there is none, with the nearest folder that has some.
 std::vector<std::string> files_at(const std::string& location);
 
-// A line where files_at leaves out what holds HDF5: files of a folder with other names, and folders with shards in it.
+// Warns if files_at skips HDF5 content: files of a folder with other names, and subfolders that contain shards.
 std::vector<std::string> location_warnings(const std::string& location);
 
 }  // namespace echelon::inline data

@@ -1,4 +1,4 @@
-// Normalisation of stored values to inputs of the model: x = (value * scale - mean[c]) / std[c].
+// Normalises stored values to model inputs: x = (value * scale - mean[c]) / std[c].
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace echelon::inline data {
 
-// u8 or f32 to f32 or f64, computed as value * factor[c] + offset[c] in the target type. Thread-safe.
+// Converts u8 or f32 to f32 or f64 as value * factor[c] + offset[c] in the target type. Thread-safe.
 class Normaliser {
  public:
   explicit Normaliser(const Dataset& dataset);
-  // One image (C, H, W); c is the channel.
+  // Converts one image (C, H, W); c is the channel.
   void operator()(const std::uint8_t* stored, void* dst, DType dtype) const;
-  // A sequence (steps, F), stored as f32; c is the feature.
+  // Converts a sequence (steps, F) stored as f32; c is the feature.
   void rows(const std::uint8_t* stored, std::int64_t steps, void* dst, DType dtype) const;
 
  private:
   DType stored_;
   std::int64_t plane_;          // H * W
-  std::vector<double> factor_;  // scale / std, by channel
+  std::vector<double> factor_;  // scale / std, per channel
   std::vector<double> offset_;  // -mean / std
 };
 

@@ -16,7 +16,7 @@ void pass_over(std::vector<PassedOver>& all, const std::string& what, const std:
     return;
   }
   found->count += count;
-  found->first = std::min(found->first, path);  // whatever order a folder is listed in
+  found->first = std::min(found->first, path);  // independent of the order in which a folder is listed
 }
 
 void pass_over(std::vector<PassedOver>& all, const std::vector<PassedOver>& more) {
@@ -24,7 +24,7 @@ void pass_over(std::vector<PassedOver>& all, const std::vector<PassedOver>& more
 }
 
 std::string kind_of_file(const std::string& name) {
-  constexpr std::size_t kLongest = 12;                                  // what is longer is a part of the name
+  constexpr std::size_t kLongest = 12;                                  // a longer ending is part of the name
   const std::size_t base = name.rfind('/') + 1, dot = name.rfind('.');  // npos + 1 is 0
   if (name[base] == '.') return "hidden file";
   if (dot == std::string::npos || dot < base || dot + 1 == name.size() || name.size() - dot > kLongest)
@@ -39,7 +39,7 @@ std::string passed_over_text(std::vector<PassedOver> all) {
   });
   const auto named = [](const PassedOver& entry) {
     std::string what = entry.what;
-    if (entry.count != 1) {  // "images beside the folders of classes", "files without an ending"
+    if (entry.count != 1) {  // plural: "images beside the folders of classes", "files without an ending"
       const std::size_t noun = std::min(what.find(" beside "), what.find(" without "));
       what.insert(std::min(noun, what.size()), "s");
     }

@@ -1,5 +1,5 @@
-// A cache of a plan: the orders of the two epochs that were requested last, because the next request is mostly of the
-// same epoch.
+// A plan's cache: the orders of the two most recently requested epochs, because most requests repeat the last
+// epoch.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace echelon::inline data {
 
-// A value for each of the two epochs that were requested last.
+// Holds a value for each of the two most recently requested epochs.
 template <class Thing>
 class LastTwo {
  public:
-  // The value of `epoch`, made by make() where it is not cached. Valid until two other epochs were requested.
+  // Returns the value of `epoch`, calling make() if it is not cached. Valid until two other epochs have been requested.
   template <class Make>
   Thing& get(std::int64_t epoch, Make&& make) {
     if (newest_ && newest_epoch_ == epoch) return *newest_;
@@ -36,10 +36,10 @@ class LastTwo {
 };
 
 struct PlanOrders {
-  std::mutex mutex;  // held by the user of anything below
+  std::mutex mutex;  // must be held while using anything below
   LastTwo<LengthBucketSteps> buckets;
 
-  // A stream is the replica for `file` and `replicated`, 0 for `record`.
+  // A stream is a replica for `file` and `replicated`, and 0 for `record`.
   LastTwo<SampleOrder>& of_stream(int stream) {
     if (streams.size() <= static_cast<std::size_t>(stream)) streams.resize(static_cast<std::size_t>(stream) + 1);
     return streams[static_cast<std::size_t>(stream)];

@@ -21,7 +21,7 @@ SamplePlanRequest::ById by_id(const Dataset& dataset, const Of& of) {
   return all;
 }
 
-// Greatest lengths of `count` buckets with about as many sequences each.
+// Returns the greatest lengths of `count` buckets with about equally many sequences.
 std::vector<std::int64_t> even_buckets(Lengths lengths, std::int64_t count) {
   std::sort(lengths.begin(), lengths.end());
   std::vector<std::int64_t> buckets;
@@ -33,7 +33,7 @@ std::vector<std::int64_t> even_buckets(Lengths lengths, std::int64_t count) {
   return buckets;
 }
 
-// The given buckets below the longest sequence, and one for the longest.
+// Keeps the given buckets below the longest sequence, and adds one for the longest.
 std::vector<std::int64_t> given_buckets(const Lengths& lengths, const std::vector<std::int64_t>& given) {
   const std::int64_t longest = *std::max_element(lengths.begin(), lengths.end());
   std::vector<std::int64_t> buckets;

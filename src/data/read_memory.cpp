@@ -9,7 +9,7 @@
 namespace echelon::inline data {
 namespace {
 
-constexpr std::size_t kMostFiles = 64;  // looked at, evenly spread
+constexpr std::size_t kMostFiles = 64;  // inspects at most this many files, evenly spread
 
 double decoding_of(const Dataset& dataset) {
   const char* rows = dataset.kind == DataKind::samples ? sample_format::kSamples

@@ -1,4 +1,4 @@
-// How many steps an epoch has, and how many samples and labels count in a step (sample_plan.hpp).
+// Counts the steps of an epoch, and the samples and labels that count in a step (sample_plan.hpp).
 #include <algorithm>
 #include <cmath>
 
@@ -42,7 +42,7 @@ std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step, int rep
   return std::clamp<std::int64_t>(at.total - at.first, 0, batch(replica));
 }
 
-// Every rank asks in every step, so that most answers are found without a look at all replicas.
+// Every rank asks in every step, so the common cases are answered without a loop over all replicas.
 std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step) const {
   const std::int64_t all = step < warmup_steps(epoch) ? warmup_batch_ : global_batch_;
   if (request_.ragged != Ragged::zero_weight || step < full_steps_) return all;

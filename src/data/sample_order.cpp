@@ -8,7 +8,7 @@
 namespace echelon::inline data {
 namespace {
 
-// Fisher and Yates, drawn from hashes.
+// Fisher-Yates shuffle with draws from hashes.
 template <class T>
 void permute(std::vector<T>& values, const HashRng& rng) {
   for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[rng.below(i, i)]);

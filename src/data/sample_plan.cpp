@@ -20,7 +20,7 @@ namespace {
 
 using Run = SamplePlan::Run;
 
-// The runs of files that make up [begin, end) of the concatenation of all files.
+// Returns the runs of files that make up [begin, end) of the concatenation of all files.
 std::vector<Run> runs_between(const std::vector<std::int64_t>& file_samples, std::int64_t begin, std::int64_t end) {
   std::vector<Run> runs;
   std::int64_t first = 0;  // global id of the file's first sample
@@ -32,7 +32,7 @@ std::vector<Run> runs_between(const std::vector<std::int64_t>& file_samples, std
   return runs;
 }
 
-// By share of the data, in proportion to `batch`.
+// Returns runs by share of the data, in proportion to `batch`.
 std::vector<std::vector<Run>> runs_by_file(const SamplePlanRequest& request, const std::vector<std::int64_t>& batch,
                                            std::int64_t samples) {
   std::vector<std::vector<Run>> runs(batch.size());
@@ -59,7 +59,7 @@ std::int64_t sum_of(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::int64_t{0});
 }
 
-// By replica: which share of the data it reads.
+// Returns for each replica the share of the data that it reads.
 std::vector<int> shares(const SamplePlanRequest& request, Sharding sharding) {
   if (sharding == Sharding::node && !request.nodes.empty()) return numbered(request.nodes);
   std::vector<int> share(request.batch.size(), 0);
@@ -67,7 +67,7 @@ std::vector<int> shares(const SamplePlanRequest& request, Sharding sharding) {
   return share;
 }
 
-// Checks the request; a violation is an internal error, not one of the user.
+// Checks the request; a violation is an internal error, not a user's mistake.
 void check_request(const SamplePlanRequest& request) {
   ECHELON_CHECK(!request.batch.empty(), "a plan needs a replica");
   ECHELON_CHECK(!request.file_samples.empty(), "a plan needs a file");
@@ -126,7 +126,7 @@ Sharding SamplePlan::choose_sharding() const {
     by_file = r == 0 ? own : drop ? std::min(by_file, own) : std::max(by_file, own);
   }
   const auto by_record = static_cast<double>(steps_of(samples_, global_batch_)), file = static_cast<double>(by_file);
-  // A step more is no reason: what is left of an epoch never fills all batches.
+  // One step more does not count, because the rest of an epoch never fills all batches.
   const bool uneven = drop ? file * kMostSteps + 1 < by_record : file > by_record * kMostSteps + 1;
   if (uneven) return Sharding::record;
   if (request_.label_sample && replica_mix(*request_.label_sample, dealt) > 0) return Sharding::record;
@@ -217,7 +217,7 @@ std::int64_t SamplePlan::owned(int replica) const {
   return whole * batch(replica) + in_rest;
 }
 
-// The order of a stream: its runs, divided where the chunks of their files begin. Numbers of kept samples.
+// The order of a stream: its runs, divided at the chunk boundaries of their files. Ids are numbers of kept samples.
 SampleOrder SamplePlan::make_order(std::int64_t epoch, int stream) const {
   std::vector<Piece> pieces;
   std::vector<std::int64_t> file_first{0};
@@ -240,7 +240,7 @@ SampleOrder SamplePlan::make_order(std::int64_t epoch, int stream) const {
                      rng.at(static_cast<std::uint64_t>(stream)));
 }
 
-// The caller holds the mutex of the orders.
+// The caller must hold the mutex of the orders.
 const LengthBucketSteps& SamplePlan::bucket_steps(std::int64_t epoch) const {
   return orders_->buckets.get(epoch, [&] {
     SampleOrder order = make_order(epoch, 0);
@@ -312,7 +312,7 @@ std::vector<std::int64_t> SamplePlan::ids_at(std::int64_t epoch, const std::vect
   return ids;
 }
 
-// Rows of a batch beyond twice the data bring nothing new: each sample is seen more than once already.
+// Only up to twice the data: each sample is then seen more than once, and more rows add nothing.
 SamplePlan::Coverage SamplePlan::coverage(std::int64_t epoch) const {
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(ids_end_), 0);
   for (int r = 0; r < replicas(); ++r)

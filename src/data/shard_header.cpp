@@ -24,7 +24,7 @@ constexpr std::array kKinds = {DataKind::samples, DataKind::text, DataKind::sequ
   throw DataError(fmt::format("{}: {}", path, what));
 }
 
-// Records that are read together: a stored chunk where it must be decoded whole or has a fair size, else 64 to 256.
+// Records to read together: a stored chunk if it must be decoded whole or has a suitable size, else 64 to 256.
 std::int64_t read_together(const h5::DatasetInfo& info) {
   constexpr std::int64_t kLeast = 64, kMost = 256, kUsual = 128;
   constexpr double kMostBytes = 256 << 20;
@@ -32,7 +32,7 @@ std::int64_t read_together(const h5::DatasetInfo& info) {
   std::int64_t rows = info.chunk.rank() == 0 ? kUsual : info.chunk[0];
   if (rows < kLeast) rows *= (kLeast + rows - 1) / rows;
   if (rows > kMost && !info.deflate && !info.checksum) rows = kMost;
-  // Large samples are read in smaller blocks: as many whole chunks as fit.
+  // Large samples are read in smaller blocks, as many whole chunks as fit.
   const double row_bytes = static_cast<double>(info.shape.row_elems()) * static_cast<double>(size_of(info.dtype));
   const std::int64_t stored = info.chunk.rank() == 0 ? 1 : info.chunk[0];
   const auto fitting = static_cast<std::int64_t>(kMostBytes / std::max(row_bytes, 1.0)) / stored * stored;
@@ -52,7 +52,7 @@ std::vector<double> per_channel(const h5::Reader& reader, const char* name, std:
 
 bool is_real(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
 
-// Floats are read as f32.
+// Reads all floats as f32.
 void take_type(const h5::DatasetInfo& info, Dataset& dataset) {
   const bool narrowed = info.dtype == DType::f64;
   dataset.stored = narrowed ? DType::f32 : info.dtype;
@@ -92,7 +92,7 @@ void read_classes(const h5::Reader& reader, Dataset& dataset) {
     dataset.class_names = reader.attribute_texts(format::kClassNames);
   else if (reader.has(format::kClassNames))
     dataset.class_names = read_text_list(reader, format::kClassNames);
-  // HDF5 keeps any bytes; from here on names can be shown, written and compared with those of a checkpoint.
+  // HDF5 allows any bytes; from here on names can be shown, written and compared with those of a checkpoint.
   for (std::string& name : dataset.class_names) name = escaped_for_terminal(name);
   if (!dataset.class_names.empty() && dataset.class_names.size() != static_cast<std::size_t>(dataset.classes))
     fail(path, fmt::format("has {} class_names for {} classes", dataset.class_names.size(), dataset.classes));
@@ -108,7 +108,7 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
   dataset.std = per_channel(reader, format::kStd, channels, 1.0);
   for (const double value : dataset.std)
     if (value <= 0) fail(path, fmt::format("attribute 'std' holds {}, must be above 0", value));
-  for (std::size_t c = 0; c < dataset.std.size(); ++c)  // as the model is fed
+  for (std::size_t c = 0; c < dataset.std.size(); ++c)  // checks the values as the model uses them
     for (const double factor : {dataset.scale / dataset.std[c], dataset.mean[c] / dataset.std[c]})
       if (!std::isfinite(static_cast<float>(factor)))
         fail(path, fmt::format("attributes 'scale' {:g}, 'mean' {:g} and 'std' {:g} of channel {} make values that no "
@@ -116,8 +116,8 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
                                dataset.scale, dataset.mean[c], dataset.std[c], c));
 }
 
-// Classes (N) of integers, with the attribute 'classes'; or numbers (N) or (N, K) of floats, without. Where labels are
-// optional and there are none the attribute may be there or not.
+// Reads classes (N) of integers, which need the attribute 'classes', or numbers (N) or (N, K) of floats, which must not
+// have it. If labels are optional and absent, the attribute may exist or not.
 h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int64_t samples, Labels wanted) {
   const std::string& path = reader.path();
   if (!reader.has(format::kLabels)) {
@@ -178,7 +178,7 @@ h5::DatasetInfo tokens_of(const h5::Reader& reader, const char* name) {
   return tokens;
 }
 
-// Sums of the lengths in a dataset: they must add up to `rows`.
+// Returns the prefix sums of the lengths in a dataset, which must add up to `rows`.
 Starts read_starts(const h5::Reader& reader, const char* name, std::int64_t rows, std::int64_t least) {
   const h5::DatasetInfo info = reader.info(name);
   if (info.shape.rank() != 1 || is_real(info.dtype))

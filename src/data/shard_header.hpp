@@ -1,4 +1,4 @@
-// One shard as a data set, from its HDF5 datasets and attributes.
+// Reads one shard as a data set, from its HDF5 datasets and attributes.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace echelon::inline data {
 
-// T of `sample_shape` is 0 for a text and sequences, (0) or (0, F): open_dataset sets it. With Labels::optional and no
-// labels, `label_shape` is () and `classes` is 0 unless the attribute is there. Reads attributes and lengths, no
-// samples. DataError with the file, the dataset or attribute, and what was found, where the format is violated.
+// For a text and sequences T of `sample_shape` is 0, i.e. (0) or (0, F); open_dataset sets it. With Labels::optional
+// and no labels, `label_shape` is () and `classes` is 0 unless the attribute exists. Reads attributes and lengths, but
+// no samples. Throws DataError with the file, the dataset or attribute, and the problem, if the format is violated.
 Dataset read_shard(const std::string& path, Labels labels = Labels::needed);
 
 }  // namespace echelon::inline data

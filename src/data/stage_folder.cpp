@@ -22,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kLeftFree = 0.1;      // of the disk
-constexpr double kAbandoned_s = 3600;  // an unfinished copy that nobody has written to for so long
+constexpr double kLeftFree = 0.1;      // part of the disk
+constexpr double kAbandoned_s = 3600;  // an unfinished copy without a write for this long is abandoned
 constexpr std::size_t kBlock = std::size_t{4} << 20;
 constexpr const char* kUnfinished = ".tmp-";
 
@@ -42,13 +42,13 @@ std::string key_of(const std::string& shard, const struct stat& status) {
                                       status.st_mtim.tv_sec, status.st_mtim.tv_nsec)));
 }
 
-// Removed while the lock is held, so that a process that opened it before finds that it has no name any more.
+// Removes the file while it holds the lock, so that a process that opened it earlier finds that it has no name.
 void remove_if_idle(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return;
   if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
   ::close(file);
-  ::rmdir(fs::path(path).parent_path().c_str());  // where it is empty now
+  ::rmdir(fs::path(path).parent_path().c_str());  // succeeds only if it is empty now
 }
 
 struct Copy {
@@ -57,10 +57,10 @@ struct Copy {
   timespec used = {};
 };
 
-// Least recently used first. Unfinished ones that were left behind are removed on the way.
+// Returns copies, least recently used first. Removes abandoned unfinished copies on the way.
 std::vector<Copy> copies_in(const std::string& folder) {
   std::vector<Copy> found;
-  std::error_code gone;  // another process removes copies too
+  std::error_code gone;  // other processes remove copies too
   for (auto at = fs::recursive_directory_iterator(folder, gone); !gone && at != fs::recursive_directory_iterator();
        at.increment(gone)) {
     const std::string path = at->path().string();
@@ -116,7 +116,7 @@ StageFolder::Outcome StageFolder::add(const std::string& shard) {
   return hold(to) ? Outcome::copied : Outcome::no_room;
 }
 
-// False where there is none.
+// Returns false if there is no copy.
 bool StageFolder::hold(const std::string& copy) {
   const int file = ::open(copy.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (file < 0) return false;

@@ -1,4 +1,4 @@
-// A list of texts as a dataset of bytes: the texts in a row, each ended by a zero byte. Attributes hold less (64 KiB).
+// A list of texts as a dataset of bytes, each text ended by a zero byte. Attributes cannot hold more than 64 KiB.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace echelon::inline data {
 
-// One chunk, with a checksum. Entries contain no zero byte.
+// Writes one chunk with a checksum. Entries must not contain a zero byte.
 void write_text_list(h5::Writer& writer, std::string_view dataset, const std::vector<std::string>& entries);
-// DataError where the dataset is not of bytes, was never written, or its last entry has no zero byte.
+// Throws DataError if the dataset does not hold bytes or was never written, or if its last entry has no zero byte.
 std::vector<std::string> read_text_list(const h5::Reader& reader, std::string_view dataset);
 
 }  // namespace echelon::inline data

@@ -9,7 +9,7 @@
 namespace echelon::inline data {
 namespace {
 
-// Whether the entry is one token of this kind.
+// Whether the entry is a single token of this kind.
 bool is_one(const std::string& entry, TokenKind kind) {
   try {
     return !entry.empty() && token_bytes(entry, 0, kind, {}) == entry.size();

@@ -1,5 +1,5 @@
-// Text from the tokens of a vocabulary, and back. A vocabulary does not say how its text was cut: that follows from its
-// entries.
+// Converts tokens of a vocabulary to text and back. A vocabulary does not record how its text was tokenised; this is
+// inferred from its entries.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace echelon::inline data {
 
-// Words where there is an entry <unk> or one of several characters, verbatim ones where an entry is no word by itself;
-// else characters, or bytes where an entry is no UTF-8.
+// Returns words if there is an entry <unk> or one of several characters, verbatim if an entry is not a single word;
+// otherwise characters, or bytes if an entry is not UTF-8.
 TokenKind token_kind_in(const Vocabulary& vocabulary);
 
-// Words with a blank between them, but none beside the end of a line; characters and bytes as they are.
+// Joins words with blanks, except at the end of a line; characters and bytes are concatenated.
 std::string text_from(std::span<const std::int32_t> tokens, const Vocabulary& vocabulary, TokenKind kind);
 
-// The tokens of a text. DataError, beginning with `where`, for what is not in the vocabulary, where it has no <unk>.
+// Tokenises a text. Throws DataError, beginning with `where`, for a token outside a vocabulary without <unk>.
 std::vector<std::int32_t> tokens_of(std::string_view text, const Vocabulary& vocabulary, TokenKind kind,
                                     const std::string& where);
 

@@ -20,11 +20,11 @@ namespace {
 constexpr std::int64_t kBlockBytes = 1 << 20;
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();  // labels
 
-// The reason alone: a verdict names file, dataset and rows itself.
+// Returns only the reason, because a verdict names file, dataset and rows itself.
 std::string without_place(const std::string& text, const std::string& path, const std::string& dataset) {
   const std::string place = fmt::format("{}: dataset '{}' ", path, dataset);
   if (!text.starts_with(place)) return text;
-  const std::size_t reason = text.find(": ", place.size());  // behind the rows
+  const std::size_t reason = text.find(": ", place.size());  // after the rows
   return text.substr(reason == std::string::npos ? place.size() : reason + 2);
 }
 
@@ -39,7 +39,7 @@ void note(ShardVerdict& verdict, DamagedRows rows) {
   verdict.damaged.push_back(std::move(rows));
 }
 
-// The first value of the rows that training would refuse.
+// Finds the first value of the rows that training would refuse.
 template <class T>
 void note_not_finite(const h5::DatasetInfo& info, const std::vector<std::uint8_t>& block, std::int64_t first,
                      std::int64_t count, ShardVerdict& verdict) {
@@ -52,9 +52,9 @@ void note_not_finite(const h5::DatasetInfo& info, const std::vector<std::uint8_t
                  fmt::format("holds {:g}; every feature must be a finite number of 32 bits", *bad)});
 }
 
-// Chunk by chunk, so that each damaged one is found.
+// Reads chunk by chunk, so that each damaged one is found.
 void read_dataset(const h5::Reader& reader, const h5::DatasetInfo& info, ShardVerdict& verdict) {
-  if (info.shape.elems() == 0) return;  // of any number of rows
+  if (info.shape.elems() == 0) return;  // no elements, whatever the number of rows
   const std::int64_t rows = info.shape.rank() == 0 ? 1 : info.shape[0];
   const std::int64_t row_bytes =
       std::max<std::int64_t>(1, info.shape.row_elems() * static_cast<std::int64_t>(size_of(info.dtype)));

@@ -1,4 +1,4 @@
-// Whether the bytes of a shard are those that were written.
+// Checks whether the bytes of a shard are those that were written.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ struct DamagedRows {
 
 struct ShardVerdict {
   std::string path;
-  std::string wrong = {};                   // the file as a whole cannot be read as a shard: why; else ""
-  std::vector<DamagedRows> damaged = {};    // in the order of the file, neighbours joined
-  std::vector<std::string> unchecked = {};  // datasets without checksums, read all the same
-  std::uint64_t bytes = 0;                  // read
+  std::string wrong = {};                   // why the file cannot be read as a shard at all; else ""
+  std::vector<DamagedRows> damaged = {};    // in the order of the file, adjacent ranges merged
+  std::vector<std::string> unchecked = {};  // datasets without checksums, which were only read
+  std::uint64_t bytes = 0;                  // bytes read
 
   bool ok() const { return wrong.empty() && damaged.empty(); }
 };
 
-// Reads every byte of every dataset and compares checksums where there are some. `from_disk`: asks the system to drop
-// what it holds of the file in memory first. Memory: a chunk, at least 1 MiB. Throws nothing for a damaged file.
+// Reads every byte of every dataset and verifies the checksums that exist. `from_disk`: asks the system to drop its
+// cached pages of the file first. Memory: a chunk, at least 1 MiB. Does not throw for a damaged file.
 ShardVerdict verify_shard(const std::string& path, bool from_disk = false);
 
-// Verifies files that were written just now: DataError with the first that is damaged. Returns the bytes read.
+// Verifies files that were just written. Throws DataError for the first damaged one. Returns the bytes read.
 std::uint64_t require_intact(const std::vector<std::string>& paths);
 
 // "'samples' rows 128 to 255: it does not have its checksum; ..", the first few.

@@ -13,7 +13,7 @@
 namespace echelon::inline data {
 
 ByteStream::ByteStream(const std::string& path, unsigned buffer_bytes) : path_(path), buffer_bytes_(buffer_bytes) {
-  std::error_code unreadable;  // gzopen gives the reason
+  std::error_code unreadable;  // gzopen reports the reason
   if (std::filesystem::is_directory(path, unreadable))
     throw DataError(fmt::format("{}: is a folder, expected a file", path));
   errno = 0;

@@ -1,5 +1,5 @@
-// Sequential reading of a file, inflated where it is gzip (recognised by its content). DataError with the path and the
-// byte offset where the file ends early or is damaged, and with the path where it cannot be opened.
+// Reads a file sequentially, and inflates it if it is gzip (recognised by its content). Throws DataError with the path
+// and the byte offset if the file ends early or is damaged, and with the path if it cannot be opened.
 #pragma once
 
 #include <zlib.h>
@@ -13,25 +13,25 @@ namespace echelon::inline data {
 
 class ByteStream {
  public:
-  // `buffer_bytes`: read from the file at a time.
+  // `buffer_bytes`: size of one read from the file.
   explicit ByteStream(const std::string& path, unsigned buffer_bytes = 1 << 18);
 
   const std::string& path() const { return path_; }
-  std::int64_t offset() const { return offset_; }  // of the next byte, inflated
+  std::int64_t offset() const { return offset_; }  // position of the next byte, inflated
   void rewind();                                   // to the beginning
-  // Moves to byte `offset` (inflated), not between calls of line(). Of gzip the bytes between are inflated, backwards
-  // from the beginning; offset() is less than asked for where it ends before. Beyond the end of a plain file the next
-  // read finds nothing.
+  // Moves to byte `offset` (inflated); not allowed between calls of line(). In gzip, all bytes in between are inflated
+  // (from the beginning when moving backwards), and offset() is smaller than requested if the stream ends earlier.
+  // Beyond the end of a plain file the next read finds nothing.
   void seek(std::int64_t offset);
   bool plain() const { return gzdirect(file_.get()) != 0; }  // not gzip
-  // Reads up to `bytes` and returns how many; fewer only at the end of the file.
+  // Reads up to `bytes` and returns the number of bytes read; fewer only at the end of the file.
   std::size_t read_some(void* dst, std::size_t bytes);
-  // Reads exactly `bytes`; `what` ("label 17") is named in the error where the file ends before.
+  // Reads exactly `bytes`. If the file ends earlier, the error names `what` ("label 17").
   void read(void* dst, std::size_t bytes, const std::string& what);
   std::uint32_t read_be32(const std::string& what);  // a big-endian number
-  // Reads the next line without its end ("\n" or "\r\n"), the first one also without a byte-order mark (UTF-8); false
-  // at the end of the file. `ended`: set to whether the line had an end.
-  // `most`: a line is ended behind so many bytes, or a block more.
+  // Reads the next line without its end ("\n" or "\r\n"); the first line also without a byte-order mark (UTF-8).
+  // Returns false at the end of the file. `ended`: receives whether the line had an end. `most`: a longer line is cut
+  // after this many bytes, or up to a block more.
   bool line(std::string& text, bool* ended = nullptr, std::size_t most = SIZE_MAX);
 
  private:
@@ -44,7 +44,7 @@ class ByteStream {
   unsigned buffer_bytes_;
   std::unique_ptr<gzFile_s, Close> file_;
   std::int64_t offset_ = 0;
-  std::vector<char> ahead_;  // read for line() but not returned yet
+  std::vector<char> ahead_;  // read for line() but not yet returned
   std::size_t taken_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// CIFAR-10 and CIFAR-100 in their binary versions: records of label bytes (one, or coarse and fine) and 3072 pixels in
-// the order C H W (https://www.cs.toronto.edu/~kriz/cifar.html).
+// CIFAR-10 and CIFAR-100 in their binary versions: records of label bytes (one, or coarse and fine) followed by 3072
+// pixels in the order C H W (https://www.cs.toronto.edu/~kriz/cifar.html).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 constexpr std::size_t kPixels = 3 * 32 * 32;
 
 struct Variant {
-  std::size_t label_bytes;  // the last of them counts
+  std::size_t label_bytes;  // the last of them is the label
   std::int64_t classes;
-  const char* names_file;  // comes with the data
+  const char* names_file;  // a file that comes with the data
 };
 
 class Cifar : public SampleSource {
@@ -29,7 +29,7 @@ class Cifar : public SampleSource {
     info_.scale = 1 / request.value_max;
     info_.classes = variant.classes;
     info_.class_names = names_beside(paths_[0]);
-    for (const std::string& path : paths_) ByteStream{path};  // all there, before the first is read
+    for (const std::string& path : paths_) ByteStream{path};  // checks that all exist before the first is read
   }
 
   const SourceInfo& info() const override { return info_; }
@@ -69,7 +69,7 @@ class Cifar : public SampleSource {
     return true;
   }
 
-  // One name a line in the file that the data come with; none where it is not beside them.
+  // Reads one name per line from the file that comes with the data; none if it is not in the same folder.
   std::vector<std::string> names_beside(const std::string& path) const {
     std::ifstream file(std::filesystem::path(path).parent_path() / variant_.names_file);
     std::vector<std::string> names;

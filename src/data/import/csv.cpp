@@ -1,5 +1,5 @@
-// CSV: one sample a line. One column is the class, a whole number from 0 or (in every line) text, or the last few
-// columns are regression targets; all others are the values of the sample.
+// CSV: one sample per line. Either one column is the class, a whole number from 0 or (in every line) text, or the last
+// few columns are regression targets. All other columns are the values of the sample.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace echelon::inline data {
 namespace {
 
 constexpr const char* kMissing = ": a missing value; fill it in, or leave the line out";
-constexpr std::size_t kMostNames = 4000;  // that an attribute of HDF5 (64 KiB) holds
+constexpr std::size_t kMostNames = 4000;  // so that names fit into an HDF5 attribute (64 KiB)
 
 class Csv : public SampleSource {
  public:
@@ -67,7 +67,7 @@ class Csv : public SampleSource {
     return true;
   }
 
-  // The first label is text: all must be, and their names in order are the classes.
+  // If the first label is text, all must be; the classes are the names in sorted order.
   void collect_names() {
     std::map<std::string, std::int64_t, std::less<>> samples;
     const std::int64_t first_line = table_.line();

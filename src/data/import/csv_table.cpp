@@ -25,7 +25,7 @@ bool is_missing_word(std::string_view cell) {
   return std::any_of(kMissing.begin(), kMissing.end(), [&](const char* word) { return same_word(cell, word); });
 }
 
-// Whether a cell can stand for a number: one that is not finite, out of range or missing included. Not a column's name.
+// Whether a cell can stand for a number, also infinite, out of range or missing. Then it is not a column's name.
 bool stands_for_number(std::string_view cell) { return reads_as_number(cell) || is_missing_word(cell); }
 
 bool names_columns(const std::vector<std::string_view>& cells, std::int64_t first_value) {
@@ -37,7 +37,7 @@ bool names_columns(const std::vector<std::string_view>& cells, std::int64_t firs
   return text;
 }
 
-// The separator that divides the first line into the most cells, a comma where it holds one: "a;b;class",
+// Returns a comma if the first line has one, else the separator that divides it into the most cells: "a;b;class",
 // "a\tb\tclass".
 char separator_of(std::string_view line) {
   char best = ',';
@@ -103,7 +103,7 @@ bool CsvTable::next(std::vector<std::string_view>& cells) {
 void CsvTable::split(std::vector<std::string_view>& cells) {
   cells.clear();
   const auto expected = static_cast<std::size_t>(std::count(text_.begin(), text_.end(), separator_)) + 1;
-  if (expected > cells.capacity()) cells.reserve(expected);  // a row of many columns does not pay for growing
+  if (expected > cells.capacity()) cells.reserve(expected);  // avoids reallocations for rows with many columns
   if (text_.find('"') == std::string::npos) {
     for_cells(text_, separator_, [&](std::int64_t, std::string_view cell) { cells.push_back(cell); });
     return;
@@ -119,11 +119,11 @@ void CsvTable::split(std::vector<std::string_view>& cells) {
       from = end;
     }
     if (from == text_.size()) return;
-    ++from;  // the separator
+    ++from;  // skips the separator
   }
 }
 
-// `from`: after the opening quote, then at the comma or the end. Doubled quotes are joined where they stand.
+// `from`: on entry after the opening quote, on return at the separator or the end. Unescapes doubled quotes in place.
 void CsvTable::quoted_cell(std::size_t& from, std::vector<std::string_view>& cells) {
   const auto fail = [&](const char* what) {
     throw DataError(fmt::format("{}: line {}, column {}: {}", path(), line_, cells.size() + 1, what));

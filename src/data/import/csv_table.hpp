@@ -1,7 +1,7 @@
-// Tables of values (RFC 4180) between commas, or between the semicolons or tabs of a first line that has no comma. A
-// line has at most 64 MiB, and takes up to 10 times its length in memory. Cells may be quoted, a quote inside one is
-// doubled; a line is a row, so quoted cells end on their line. Blanks around cells, empty lines and a byte-order mark
-// are left out.
+// Tables of values (RFC 4180), separated by commas, or by semicolons or tabs if the first line has no comma. A line may
+// have at most 64 MiB and takes up to 10 times its length in memory. Cells may be quoted, with quotes inside them
+// doubled; a row is one line, so quoted cells end on their line. Blanks around cells, empty lines and a byte-order mark
+// are skipped.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace echelon::inline data {
 
-// Whether the first line holds names of columns. `automatic`: it does if none of its value cells is a number (`nan`,
-// `inf` and words for missing values count as numbers) and at least one has text.
+// Whether the first line holds column names. `automatic`: it does if none of its value cells is a number (`nan`, `inf`
+// and words for missing values count as numbers) and at least one has text.
 enum class Heading : std::uint8_t { automatic, present, absent };
-// "auto" | "yes" | "no"; ConfigError with the nearest.
+// "auto" | "yes" | "no"; throws ConfigError, with the nearest, for another name.
 Heading heading_of(const std::string& name);
 
 // Whether a cell stands for a missing value: empty, "nan", "NA", "?", ..
@@ -28,8 +28,8 @@ class CsvTable {
   CsvTable(const std::string& path, Heading heading, std::int64_t first_value);
 
   const std::string& path() const { return stream_.path(); }
-  std::int64_t line() const { return line_; }  // of the row read last, from 1
-  // The first line as it stands in the file if it is a heading; else "".
+  std::int64_t line() const { return line_; }  // line number of the last row read, from 1
+  // The first line as it is in the file if it is a heading; else "".
   const std::string& heading() const { return heading_; }
   // For people: "commas", "semicolons", "tabs".
   const char* separator() const { return separator_ == ',' ? "commas" : separator_ == ';' ? "semicolons" : "tabs"; }
@@ -37,8 +37,8 @@ class CsvTable {
   bool guessed_data() const { return mode_ == Heading::automatic && heading_.empty(); }
 
   void rewind();  // to the first row after the heading
-  // Reads the next row into `cells`, valid until the next call; false at the end. DataError with file:line for a quoted
-  // cell without an end.
+  // Reads the next row into `cells`, valid until the next call. Returns false at the end. Throws DataError with
+  // file:line for an unterminated quoted cell.
   bool next(std::vector<std::string_view>& cells);
 
  private:

@@ -7,22 +7,22 @@
 namespace echelon::inline data {
 namespace {
 
-constexpr int kWeightBits = 22;  // 8 bits of a pixel and 2 to spare remain of 32
+constexpr int kWeightBits = 22;  // of 32 bits, 8 hold a pixel and 2 are spare
 
-// The pixels that make up each destination pixel of an axis, and their weights.
+// The source pixels that contribute to each destination pixel of an axis, with their weights.
 struct Axis {
   struct Part {
     int first = 0, count = 0;  // source pixels
-    std::size_t weights = 0;   // where theirs begin
+    std::size_t weights = 0;   // index of the first weight
   };
-  std::vector<Part> parts;  // by destination pixel
+  std::vector<Part> parts;  // [destination pixel]
   std::vector<std::int32_t> weights;
 
   int first() const { return parts.front().first; }
   int end() const { return parts.back().first + parts.back().count; }
 };
 
-// `scaled`: pixels of the whole axis after scaling, of which [from, from + count) are kept.
+// `scaled`: length of the whole axis after scaling; [from, from + count) of it is kept.
 Axis axis_of(int source, int scaled, int from, int count) {
   Axis axis;
   const double scale = static_cast<double>(source) / scaled, reach = std::max(1.0, scale), narrow = 1.0 / reach;
@@ -48,7 +48,7 @@ std::uint8_t rounded(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp((sum + (1 << (kWeightBits - 1))) >> kWeightBits, 0, 255));
 }
 
-// Sums of C interleaved channels, `step` values apart from pixel to pixel.
+// Weighted sums of C interleaved channels; pixels are `step` values apart.
 template <int C>
 void weigh(const Axis& axis, const Axis::Part& part, const std::uint8_t* src, std::size_t step, std::uint8_t* dst) {
   std::array<std::int32_t, C> sums{};
@@ -61,7 +61,7 @@ void weigh(const Axis& axis, const Axis::Part& part, const std::uint8_t* src, st
 template <int C>
 void fit(const Image& image, int height, int width, std::uint8_t* planes) {
   const std::int64_t w = image.width, h = image.height;
-  const bool low = w * height >= h * width;  // for its width: its height decides
+  const bool low = w * height >= h * width;  // too low for its width: the height determines the scale
   const int wide = low ? static_cast<int>((2 * w * height + h) / (2 * h)) : width;
   const int high = low ? height : static_cast<int>((2 * h * width + w) / (2 * w));
   const Axis columns = axis_of(image.width, wide, (wide - width) / 2, width);

@@ -27,7 +27,7 @@ FreshFolder::FreshFolder(const std::string& place) : place_(fs::path(place).lexi
   if (const fs::path parent = fs::path(place_).parent_path(); !parent.empty()) make_folders(parent.string());
   temporary_ = fmt::format("{}.tmp-{}", place_, ::getpid());
   std::error_code error;
-  fs::remove_all(temporary_, error);  // of an earlier process of this number; of a link the link alone
+  fs::remove_all(temporary_, error);  // may be left by an earlier process with this id; removes a link, not its target
   if (!fs::create_directory(temporary_, error))
     throw EnvironmentError(fmt::format("{}: the folder cannot be made: {}", temporary_, error.message()));
 }
@@ -42,7 +42,7 @@ std::string FreshFolder::then(const std::string& file) const { return (fs::path(
 
 void FreshFolder::publish() {
   std::error_code error;
-  fs::rename(temporary_, place_, error);  // over an empty folder, if there is one
+  fs::rename(temporary_, place_, error);  // replaces an empty folder if there is one
   if (error) throw EnvironmentError(fmt::format("{}: cannot be put in place: {}", place_, error.message()));
   temporary_.clear();
 }

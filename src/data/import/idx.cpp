@@ -1,5 +1,5 @@
-// IDX, the format of MNIST and its successors: a magic number whose third byte is the type and fourth the number of
-// axes, the extents as big-endian 32-bit integers, then the values. Two files: images and labels.
+// IDX, the format of MNIST and similar sets: a magic number whose third byte is the type and fourth the number of axes,
+// the extents as big-endian 32-bit integers, then the values. There are two files: images and labels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class Idx : public SampleSource {
   }
 
  private:
-  // Extents after the magic number; `axes`: the least and greatest number of them.
+  // Reads the extents after the magic number. `least`, `most`: allowed numbers of axes.
   static std::vector<std::int64_t> header(ByteStream& stream, std::uint32_t least, std::uint32_t most) {
     const std::uint32_t magic = stream.read_be32("its magic number");
     const std::uint32_t type = magic >> 8, axes = magic & 0xff;

@@ -15,7 +15,7 @@ std::uint8_t grey_of(const std::uint8_t* rgb) {
   return static_cast<std::uint8_t>((19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 32768U) >> 16);
 }
 
-// Over white, rounded.
+// Blends a value over white, rounded.
 std::uint8_t laid_over_white(std::uint8_t value, std::uint8_t alpha) {
   return static_cast<std::uint8_t>((value * unsigned{alpha} + 255U * (255U - alpha) + 127U) / 255U);
 }

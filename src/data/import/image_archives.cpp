@@ -1,6 +1,6 @@
-// Tar archives in the way of WebDataset (https://github.com/webdataset/webdataset): members that follow each other and
-// share a name up to the first dot are one sample, <key>.jpg, .jpeg or .png with <key>.cls, a class number, or
-// <key>.txt, the name of a class. Other members are passed over and counted.
+// Tar archives in the style of WebDataset (https://github.com/webdataset/webdataset). Consecutive members that share a
+// name up to the first dot are one sample: <key>.jpg, .jpeg or .png with <key>.cls, a class number, or <key>.txt, a
+// class name. Other members are skipped and counted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::int64_t kMostLabel = 4096;  // bytes
 
-// "a/b" and "seg.png" of "a/b.seg.PNG"; nothing of names without one, or with a dot in front.
+// "a/b" and "seg.png" for "a/b.seg.PNG"; empty for names without a dot, or with a dot in front.
 struct NameParts {
   std::string key, ending;
 };
@@ -38,7 +38,7 @@ std::string_view first_line(std::string_view text) {
   return trimmed(text);
 }
 
-// One archive that is being listed.
+// The state while one archive is listed.
 class Listing {
  public:
   Listing(const std::string& path, std::int32_t unit, bool skip_damaged)
@@ -68,7 +68,7 @@ class Listing {
     std::string trouble{};
   };
 
-  // The trouble with a sample that is noted first counts.
+  // Only the first problem of a sample counts.
   void note(std::int64_t at, const std::string& what) {
     if (open_.trouble.empty()) open_.trouble = fmt::format("{}: byte {}: {}", path_, at, what);
   }
@@ -95,7 +95,7 @@ class Listing {
     }
     if (member.bytes > kMostLabel && name.ending == "cls")
       return note(member.header, fmt::format("'{}' is no class number: {} bytes", member.name, member.bytes));
-    if (member.bytes > kMostLabel) return;  // a text, no name
+    if (member.bytes > kMostLabel) return;  // a caption, not a class name
     const std::string content = tar.content(member);
     const std::string_view line = first_line(content);
     if (name.ending == "txt")
@@ -116,7 +116,7 @@ class Listing {
 
   void finish() {
     const Sample sample = std::exchange(open_, {});
-    if (!sample.image && !sample.number && sample.trouble.empty()) {  // nothing, or a text alone
+    if (!sample.image && !sample.number && sample.trouble.empty()) {  // nothing, or only a text
       if (!sample.key.empty()) pass_over(found_.passed, ".txt file without an image", path_ + ": " + sample.key);
       return;
     }
@@ -126,7 +126,7 @@ class Listing {
     found_.damaged.push_back(trouble);
   }
 
-  // Why a sample cannot be used; "" where it can. The first one that can decides which labels count.
+  // Returns why a sample cannot be used; "" if it can. The first usable sample decides which kind of label counts.
   std::string trouble_of(const Sample& sample) const {
     if (!sample.trouble.empty()) return sample.trouble;
     const auto at = [&](const std::string& what) { return fmt::format("{}: byte {}: {}", path_, sample.begin, what); };
@@ -163,14 +163,14 @@ class Listing {
   const std::uint64_t stamp_;
   ImageUnit found_;
   Sample open_;
-  std::optional<bool> numbers_;  // labels are numbers, or names
+  std::optional<bool> numbers_;  // whether labels are numbers or names, once known
   std::map<std::string, std::int32_t> labels_;
 };
 
 class ImageArchives final : public ImageInput {
  public:
   explicit ImageArchives(const ImageRequest& request) : paths_(request.inputs), skip_damaged_(request.skip_damaged) {
-    for (const std::string& path : paths_)  // all there, before the first is read
+    for (const std::string& path : paths_)  // checks that all exist before the first is read
       if (!ByteStream{path}.plain()) plain_ = false;
   }
 
@@ -197,7 +197,7 @@ class ImageArchives final : public ImageInput {
 
  private:
   std::vector<std::string> paths_;
-  bool skip_damaged_, plain_ = true;  // none is compressed
+  bool skip_damaged_, plain_ = true;  // plain_: no archive is compressed
   std::int32_t open_ = 0;
   std::unique_ptr<ByteStream> stream_;
 };

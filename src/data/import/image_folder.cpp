@@ -1,5 +1,5 @@
-// A folder with one folder for each class and its images anywhere below that. Links are followed; names that begin with
-// a dot, and files that are no images by their names, are passed over and counted.
+// A folder with one subfolder per class, and its images anywhere below that. Links are followed. Names that begin with
+// a dot, and files that are not images by their names, are skipped and counted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The entries of a folder in the order of their names. DataError where it cannot be read.
+// Returns the entries of a folder in the order of their names. Throws DataError if it cannot be read.
 std::vector<fs::directory_entry> entries_of(const fs::path& folder) {
   std::vector<fs::directory_entry> entries;
   std::error_code error;
@@ -34,7 +34,7 @@ bool is_folder(const fs::directory_entry& entry) {
   return entry.is_directory(unreadable);
 }
 
-// One folder of a class that is being listed.
+// The state while the folder of one class is listed.
 class ClassListing {
  public:
   ClassListing(const fs::path& root, std::size_t unit, const std::string& name, bool skip_damaged)
@@ -72,7 +72,7 @@ class ClassListing {
     if (!is_image_name(path)) return pass_over(found_.passed, other_file(path), path);
     try {
       const FileStamp file = stamp_of(path);
-      if (!entry.is_regular_file() && !entry.is_fifo())  // a pipe is read as a file
+      if (!entry.is_regular_file() && !entry.is_fifo())  // a pipe is read like a file
         throw DataError(fmt::format("{}: is no regular file", path));
       found_.items.push_back({.unit = unit_,
                               .label = 0,
@@ -90,7 +90,7 @@ class ClassListing {
   const std::int32_t unit_;
   const bool skip_damaged_;
   ImageUnit found_;
-  std::set<fs::path> above_;  // folders that are being listed
+  std::set<fs::path> above_;  // the folders above the current one
 };
 
 class ImageFolder final : public ImageInput {
@@ -137,7 +137,7 @@ class ImageFolder final : public ImageInput {
   }
 
  private:
-  // A single folder that holds two or more folders and no image is where the classes are.
+  // If a single folder holds two or more folders and no image, the classes are in there.
   void refuse_one_level_too_high() const {
     if (classes_.size() > 1) return;
     const fs::path only = fs::path(folder_) / classes_[0];

@@ -26,7 +26,7 @@
 namespace echelon::inline data {
 namespace {
 
-constexpr std::size_t kLookEvery = 16;  // images between two looks whether another rank has failed
+constexpr std::size_t kLookEvery = 16;  // images between checks whether another rank has failed
 
 class ImageImport {
  public:
@@ -77,7 +77,7 @@ class ImageImport {
   std::unique_ptr<ImageInput> input_;
   ImagePlan plan_;
   bool scaled_ = false;
-  std::vector<std::optional<ShardNote>> notes_;  // by shard; of this rank's, then of all
+  std::vector<std::optional<ShardNote>> notes_;  // [shard]; first of this rank, then of all
   std::int64_t kept_ = 0;
 };
 
@@ -119,7 +119,7 @@ std::vector<ImageUnit> ImageImport::units_of(const std::vector<std::string>& of_
   return units;
 }
 
-// DataError with its place.
+// Decodes an image; throws DataError with its place.
 Image ImageImport::decoded(const ImageItem& item) {
   const std::string bytes = input_->read(item);
   try {
@@ -129,7 +129,7 @@ Image ImageImport::decoded(const ImageItem& item) {
   }
 }
 
-// Without --size that of the first image that can be decoded.
+// Without --size, takes the size of the first image that can be decoded.
 void ImageImport::find_size() {
   scaled_ = plan_.info.sample[1] > 0;
   if (scaled_) return;
@@ -156,7 +156,7 @@ void ImageImport::find_size() {
   plan_.info.sample = {request_.channels, height, width};
 }
 
-// The shards to make; of the others this rank's notes are read.
+// Returns the shards that are missing; reads this rank's share of the notes of the others.
 std::vector<std::size_t> ImageImport::missing() {
   std::string own(plan_.shards.size(), '0');
   team_.together([&] {
@@ -203,12 +203,12 @@ void ImageImport::make(const std::vector<std::size_t>& missing) {
   }
 }
 
-// None where another rank has failed meanwhile. Where images turn out to be damaged, the shard is written once more,
-// without them.
+// Returns none if another rank has failed meanwhile. If images turn out to be damaged, writes the shard again without
+// them.
 std::optional<ShardNote> ImageImport::make_shard(const PlannedShard& shard, LongWork& work, std::int64_t& done) {
   const std::vector<double> unknown(static_cast<std::size_t>(request_.channels), 1.0);
   const ShardHeader header{
-      .classes = plan_.info.classes, .mean = unknown, .std = unknown, .value_range = {0, 0}};  // until finish()
+      .classes = plan_.info.classes, .mean = unknown, .std = unknown, .value_range = {0, 0}};  // replaced in finish()
   ShardNote note{.made_of = shard.made_of};
   std::vector<std::size_t> items(shard.count);
   std::iota(items.begin(), items.end(), shard.first);
@@ -246,7 +246,7 @@ std::optional<ShardNote> ImageImport::make_shard(const PlannedShard& shard, Long
   }
 }
 
-// False where the image is damaged and that is to be skipped.
+// Returns false if the image is damaged and skip_damaged is set.
 bool ImageImport::read_sample(const ImageItem& item, std::vector<std::uint8_t>& sample, ShardNote& note) {
   const auto height = static_cast<int>(plan_.info.sample[1]), width = static_cast<int>(plan_.info.sample[2]);
   Image image;

@@ -19,12 +19,12 @@
 namespace echelon::inline data {
 namespace {
 
-// Names of all units in their order, without repetition.
+// The class names of all units, sorted, without duplicates.
 std::vector<std::string> classes_of(const std::vector<ImageUnit>& units, const ImageInput& input) {
   std::set<std::string> names;
   const ImageUnit* first = nullptr;
   for (const ImageUnit& unit : units) {
-    names.insert(unit.classes.begin(), unit.classes.end());  // also where nothing of them can be used
+    names.insert(unit.classes.begin(), unit.classes.end());  // also of classes without a usable image
     if (unit.items.empty()) continue;
     if (first == nullptr) first = &unit;
     if (unit.classes.empty() != first->classes.empty())
@@ -35,7 +35,7 @@ std::vector<std::string> classes_of(const std::vector<ImageUnit>& units, const I
   return {names.begin(), names.end()};
 }
 
-// From the numbers of a unit's own classes to those of the set.
+// Maps labels from the unit's own class numbers to those of the set.
 void number_labels(ImageUnit& unit, const std::vector<std::string>& classes) {
   if (unit.classes.empty()) return;
   std::vector<std::int32_t> numbers;
@@ -45,14 +45,14 @@ void number_labels(ImageUnit& unit, const std::vector<std::string>& classes) {
   for (ImageItem& item : unit.items) item.label = numbers[static_cast<std::size_t>(item.label)];
 }
 
-// In a fixed random order: the shuffle of training mixes only samples that are close to each other. Items are in
+// Shuffles in a fixed random order, because training shuffles only samples that are close to each other. Items are in
 // memory.
 void mix(std::vector<ImageItem>& items) {
   const HashRng draws(1, "images");
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[draws.below(i, i)]);
 }
 
-// Those held out go behind the others; their number.
+// Moves held-out items behind the others; returns their number.
 std::size_t hold_out(std::vector<ImageItem>& items, const ShardOptions& options, bool mixed) {
   const auto all = static_cast<std::int64_t>(items.size());
   const HoldOut is_held(all, held_out_of(all, options));
@@ -66,7 +66,7 @@ std::size_t hold_out(std::vector<ImageItem>& items, const ShardOptions& options,
   return held;
 }
 
-// Of the unit: the name of the class or of the archive, so that input that was moved is still the same.
+// The name of the unit's class or archive, without its folder, so that moved input counts as the same.
 std::string unit_name(const std::string& unit) { return std::filesystem::path(unit).filename().string(); }
 
 std::string made_of(const ImagePlan& plan, const PlannedShard& shard, const ImageInput& input,

@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The checksum of a note's bytes, which differs from that of another form of notes.
+// The checksum of a note's bytes, salted so that notes of another version do not match.
 std::string sum_of(std::string_view packed) {
   constexpr std::uint64_t kForm = 2;
   return hex64(checksum64(packed) + kForm);
 }
 
-// All files below, links as such.
+// All files below a folder; links are not followed.
 std::vector<fs::path> files_below(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -94,7 +94,7 @@ void ImportFolder::remove_unless_begun() const {
 void ImportFolder::publish(const std::vector<std::string>& left_out) const {
   if (!left_out.empty()) write_file_whole(path_ + "/data/left_out.txt", fmt::format("{}\n", fmt::join(left_out, "\n")));
   std::error_code error;
-  fs::rename(path_ + "/data", out_, error);  // over an empty folder, if there is one
+  fs::rename(path_ + "/data", out_, error);  // replaces an empty folder if there is one
   if (error) throw EnvironmentError(fmt::format("{}: cannot be put in place: {}", out_, error.message()));
   fs::remove_all(path_, error);
 }
@@ -111,7 +111,7 @@ std::optional<ShardNote> ImportFolder::note_of(const PlannedShard& shard) const 
   ShardNote note = ShardNote::get(unpacking);
   if (note.made_of != shard.made_of || fs::file_size(now(shard), error) != note.bytes || error) return std::nullopt;
   try {
-    (void)read_shard(now(shard));  // its headers may have been half written when the process ended
+    (void)read_shard(now(shard));  // its headers may be half written if the process was killed
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -1,10 +1,10 @@
-// The folder in which an import that can be taken up again works, <out>.importing:
+// The working folder of a resumable import, <out>.importing:
 //
-//   data/   the shards, as they will lie in <out>     made/   a note for each shard that is whole
-//   lock    of the process that imports               stop    there while a rank has failed
+//   data/   the shards, as they will be in <out>      made/   a note for each complete shard
+//   lock    held by the importing process             stop    exists once a rank has failed
 //
-// Shards and notes are written whole or not at all; a shard without a note, or with one of other images or options,
-// does not count.
+// Shards and notes are written whole or not at all. A shard does not count if it has no note, or a note for other
+// images or options.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace echelon::inline data {
 
 struct ShardNote {
   std::string made_of{};
-  std::uint64_t bytes = 0;  // of the file
+  std::uint64_t bytes = 0;  // size of the file
   std::int64_t samples = 0;
-  std::vector<Statistics::Moments> moments{};  // by channel
-  std::vector<std::string> damaged{};          // what was left out of it
-  std::vector<std::int32_t> labels{};          // of its samples, each once
+  std::vector<Statistics::Moments> moments{};  // [channel]
+  std::vector<std::string> damaged{};          // images left out of it
+  std::vector<std::int32_t> labels{};          // labels of its samples, each once
 
   void put(Packing& packing) const;
   static ShardNote get(Unpacking& packed);
@@ -36,22 +36,22 @@ class ImportFolder {
   explicit ImportFolder(const std::string& out);
 
   const std::string& path() const { return path_; }
-  std::string now(const PlannedShard& shard) const;   // the path of a shard before publish
-  std::string then(const PlannedShard& shard) const;  // afterwards
+  std::string now(const PlannedShard& shard) const;   // path of a shard before publish
+  std::string then(const PlannedShard& shard) const;  // path of a shard after publish
 
-  // For one rank. EnvironmentError where a folder cannot be made.
+  // Called by one rank. Throws EnvironmentError if a folder cannot be created.
   void prepare(const std::vector<PlannedShard>& shards) const;
-  // Removes all files of shards and notes but those of `kept`, PlannedShard::file.
+  // Removes all files of shards and notes except those of `kept` (PlannedShard::file).
   void keep_only(const std::set<std::string>& kept) const;
-  void remove_unless_begun() const;  // the whole folder, where no shard is whole
-  // Writes `left_out` into left_out.txt, unless there is none, renames data/ and removes the rest. EnvironmentError.
+  void remove_unless_begun() const;  // removes the whole folder if no shard is complete
+  // Writes left_out.txt (if `left_out` is not empty), renames data/ and removes the rest. Throws EnvironmentError.
   void publish(const std::vector<std::string>& left_out) const;
 
-  // The note of a shard that is whole and made of the same.
+  // Returns the note of a shard that is complete and made from the same input.
   std::optional<ShardNote> note_of(const PlannedShard& shard) const;
   void write_note(const PlannedShard& shard, const ShardNote& note) const;
 
-  void stop() const;  // throws nothing
+  void stop() const;  // does not throw
   bool stopped() const;
 
  private:

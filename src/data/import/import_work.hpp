@@ -1,5 +1,5 @@
-// The progress of an import (base/progress.hpp), which has no config: a line every 30 s, a bar on a terminal, or what
-// the environment asks for as it does of runs, ECHELON_RUN_HEARTBEAT_S and ECHELON_RUN_PROGRESS.
+// The progress of an import (base/progress.hpp), which has no config: a line every 30 s or a bar on a terminal. The
+// environment can change this as for runs, with ECHELON_RUN_HEARTBEAT_S and ECHELON_RUN_PROGRESS.
 #pragma once
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace echelon::inline data {
 
 class ImportWork : public LongWork {
  public:
-  // `total`: 0 in the first pass over an input, which counts. `shown`: false on ranks but the first.
+  // `total`: 0 in the first pass over an input, which counts it. `shown`: false on all ranks but the first.
   ImportWork(const char* unit, std::int64_t total, bool shown = true)
       : LongWork(total > 0 ? "import" : "import, first look", unit, total,
                  shown ? progress_style(asked("ECHELON_RUN_PROGRESS")) : ProgressStyle::none, seconds()) {}

@@ -1,4 +1,4 @@
-// JPEG by libjpeg, with its exact integer transform (JDCT_ISLOW): the same bytes on every machine.
+// JPEG by libjpeg, with its exact integer transform (JDCT_ISLOW), which gives the same bytes on every machine.
 #include <fmt/format.h>
 #include <jerror.h>
 #include <jpeglib.h>
@@ -12,7 +12,7 @@ namespace echelon::inline data {
 namespace {
 
 struct Errors {
-  jpeg_error_mgr library;  // first, so that the library's pointer to it is one to this
+  jpeg_error_mgr library;  // must be first: the library's pointer to it is cast to this struct
   std::jmp_buf out;
   char text[JMSG_LENGTH_MAX];
 };
@@ -23,13 +23,13 @@ struct Errors {
   std::longjmp(errors->out, 1);
 }
 
-// The library goes on after damage to the values, with grey in their place. `level`: -1 of warnings.
+// The library continues after damaged values and fills in grey. `level`: -1 for warnings.
 void warned(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   if (level < 0 && code != JWRN_EXTRANEOUS_DATA && code != JWRN_ADOBE_XFORM && code != JWRN_JFIF_MAJOR) stop(info);
 }
 
-// Frees what the library holds.
+// Frees the library's memory.
 struct Decoder {
   jpeg_decompress_struct info{};
   Errors errors{};
@@ -46,7 +46,7 @@ bool is_cmyk(const jpeg_decompress_struct& info) {
   return info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
 }
 
-// False with errors.text. Errors of the library jump back to the beginning: no object with a destructor lives here.
+// Returns false with errors.text set. The library longjmps to here on errors, so no object here has a destructor.
 bool read_header(Decoder& decoder, std::string_view bytes) {
   if (setjmp(decoder.errors.out) != 0) return false;
   jpeg_create_decompress(&decoder.info);

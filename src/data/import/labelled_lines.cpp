@@ -1,5 +1,5 @@
-// A folder with one text file for each class, <class>.txt, and one sequence of tokens a line. Lines are returned in a
-// fixed random order, because the shuffle of training mixes only samples that are close to each other.
+// A folder with one text file per class, <class>.txt, and one sequence of tokens per line. Lines are returned in a
+// fixed random order, because training shuffles only samples that are close to each other.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -24,7 +24,7 @@ Dataset set_at(const std::string& location, DataKind kind) {
   return set;
 }
 
-// For each class of the input its number in the set; empty where the input's classes have no names.
+// Returns the set's number for each class of the input; empty if the input's classes have no names.
 std::vector<std::int32_t> numbers_in(const Dataset& set, const std::vector<std::string>& names) {
   std::vector<std::int32_t> numbers;
   for (const std::string& name : names) {

@@ -1,5 +1,5 @@
-// `--like`: an import with the class numbers and the scaling of a data set that was imported before, so that a model
-// trained on that set can read the new one. (Vocabularies: tokens.hpp.)
+// `--like`: an import with the class numbers and the scaling of an earlier data set, so that a model trained on that
+// set can read the new one. (For vocabularies see tokens.hpp.)
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace echelon::inline data {
 
-// The source with the class numbers, mean and std of the data set at `location`. DataError where the set is of another
-// kind or shape, or lacks a class of the source.
+// Returns the source with the class numbers, mean and std of the data set at `location`. Throws DataError if the set
+// has another kind or shape, or lacks a class of the source.
 std::unique_ptr<SampleSource> source_like(std::unique_ptr<SampleSource> source, const std::string& location);
 std::unique_ptr<SequenceSource> source_like(std::unique_ptr<SequenceSource> source, const std::string& location);
 
-// Of images: gives `info` the classes, mean and std of the set, and its size where `info.sample` has none (C, 0, 0).
-// Returns the numbers of the input's classes there. DataError likewise.
+// For images: gives `info` the classes, mean and std of the set, and its size if `info.sample` has none (C, 0, 0).
+// Returns the set's numbers for the input's classes. Throws the same DataErrors.
 std::vector<std::int32_t> take_classes(SourceInfo& info, const std::string& location);
 
 }  // namespace echelon::inline data

@@ -36,7 +36,7 @@ std::size_t Mixer::pile_of(std::int64_t number) const {
   return static_cast<std::size_t>(kDraws.at(0).below(static_cast<std::uint64_t>(number), piles_.size()));
 }
 
-// Fisher and Yates.
+// Fisher-Yates shuffle.
 void Mixer::permute(std::vector<std::size_t>& values, std::size_t pile) const {
   const HashRng draws = kDraws.at(1).at(pile);
   for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[draws.below(i, i)]);

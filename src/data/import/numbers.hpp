@@ -1,4 +1,4 @@
-// Numbers and cells in lines of text. Pure functions.
+// Parses numbers and cells in lines of text. Pure functions.
 #pragma once
 
 #include <charconv>
@@ -14,14 +14,14 @@ inline std::string_view trimmed(std::string_view cell) {
   return cell.substr(begin, cell.find_last_not_of(" \t") - begin + 1);
 }
 
-// Whether the whole cell is a finite decimal number, which `value` then is.
+// Whether the whole cell is a finite decimal number; if so, sets `value`.
 inline bool parse_number(std::string_view cell, double& value) {
   if (!cell.empty() && cell.front() == '+') cell.remove_prefix(1);
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   return error == std::errc() && end == cell.data() + cell.size() && std::isfinite(value);
 }
 
-// Whether the whole cell has the form of a number, infinite, NaN and out of range included.
+// Whether the whole cell has the form of a number; infinity, NaN and numbers out of range included.
 inline bool reads_as_number(std::string_view cell) {
   if (!cell.empty() && cell.front() == '+') cell.remove_prefix(1);
   double ignored = 0;
@@ -29,7 +29,7 @@ inline bool reads_as_number(std::string_view cell) {
   return error != std::errc::invalid_argument && end == cell.data() + cell.size();
 }
 
-// Calls body(column, cell) for each cell of a line, without blanks around it. Returns the number of cells.
+// Calls body(column, cell) for each cell of a line, without the blanks around it. Returns the number of cells.
 template <class Body>
 std::int64_t for_cells(std::string_view line, char separator, Body&& body) {
   std::int64_t column = 0;

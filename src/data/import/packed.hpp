@@ -1,4 +1,4 @@
-// Values in a row of bytes, for other ranks of this launch and for checksums.
+// Serialises values into bytes, for other ranks of this launch and for checksums.
 #pragma once
 
 #include <concepts>
@@ -38,7 +38,7 @@ class Packing {
   std::string bytes_;
 };
 
-// What was put, in the same order.
+// Reads values in the order in which they were put.
 class Unpacking {
  public:
   explicit Unpacking(std::string_view bytes) : left_(bytes) {}

@@ -1,5 +1,5 @@
-// Pairs of texts, one a line: source, a tab, target. Each side has a vocabulary of its own; the target's also holds the
-// tokens <s> and </s>, which begin and end a decoder's output.
+// Pairs of texts, one per line: source, a tab, target. Each side has a vocabulary of its own; the target's also holds
+// the tokens <s> and </s>, which begin and end a decoder's output.
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -63,7 +63,7 @@ class Pairs final : public SequenceSource {
     if (!any) fail(fmt::format("the {} holds no token", side));
   }
 
-  // The next line that is not empty: source_ and target_.
+  // Reads the next non-empty line into source_ and target_.
   bool read_line() {
     do {
       if (!stream_.line(text_)) return false;
@@ -92,7 +92,7 @@ class Pairs final : public SequenceSource {
   SequenceInfo info_;
   std::int64_t line_ = 0;
   std::string text_;
-  std::string_view source_, target_;  // of text_
+  std::string_view source_, target_;  // parts of text_
 };
 
 }  // namespace

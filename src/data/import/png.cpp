@@ -22,7 +22,7 @@ struct Input {
   (void)std::snprintf(input->trouble, sizeof input->trouble, "%s", text);
   png_longjmp(png, 1);
 }
-void warned(png_structp, png_const_charp) {}  // of what is not part of the picture
+void warned(png_structp, png_const_charp) {}  // ignores warnings, which do not concern the pixels
 
 void take(png_structp png, png_bytep dst, std::size_t bytes) {
   auto* const input = static_cast<Input*>(png_get_io_ptr(png));
@@ -31,7 +31,7 @@ void take(png_structp png, png_bytep dst, std::size_t bytes) {
   input->left.remove_prefix(bytes);
 }
 
-// Frees what the library holds.
+// Frees the library's memory.
 struct Decoder {
   Input input;
   png_structp png;
@@ -46,14 +46,14 @@ struct Decoder {
   Decoder(const Decoder&) = delete;
 };
 
-// False with input.trouble. Errors of the library jump back to the beginning: no object with a destructor lives here.
+// Returns false with input.trouble set. The library longjmps to here on errors, so no object here has a destructor.
 bool read_header(Decoder& decoder) {
   if (setjmp(png_jmpbuf(decoder.png)) != 0) return false;
   png_set_read_fn(decoder.png, &decoder.input, take);
   png_read_info(decoder.png, decoder.info);
   return true;
 }
-// To 8 bits of grey or colour, with alpha where there is some.
+// Converts to 8 bits of grey or colour, with alpha if there is any.
 bool start(Decoder& decoder) {
   if (setjmp(png_jmpbuf(decoder.png)) != 0) return false;
   png_set_expand(decoder.png);

@@ -1,4 +1,4 @@
-// A buffer in front of one HDF5 dataset that is being written: rows are appended and written in blocks of about
+// A buffer in front of an HDF5 dataset that is being written: collects rows and writes them in blocks of about
 // kBlockElems elements.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace echelon::inline data {
 template <class T>
 class RowBuffer {
  public:
-  // Creates the dataset. `shape`: of the whole dataset; `stored`: its type in the file; `options`: compression and
-  // checksums.
+  // Creates the dataset. `shape`: shape of the whole dataset; `stored`: its type in the file; `options`: compression
+  // and checksums.
   RowBuffer(h5::Writer& writer, std::string name, DType stored, const Shape& shape, const ShardOptions& options)
       : writer_(writer), name_(std::move(name)), row_elems_(shape.row_elems()) {
     const std::int64_t rows = std::max<std::int64_t>(1, kBlockElems / row_elems_);
@@ -24,7 +24,7 @@ class RowBuffer {
                    {.chunk_rows = rows, .deflate = options.compress, .checksum = options.checksums});
   }
 
-  // Appends whole rows; flush() after the last.
+  // Appends whole rows; call flush() after the last ones.
   void append(const std::vector<T>& rows) {
     held_.insert(held_.end(), rows.begin(), rows.end());
     if (held_.size() >= kBlockElems) flush();
@@ -50,7 +50,7 @@ class RowBuffer {
   std::vector<T> held_;
 };
 
-// Tokens are stored in as few bytes as their vocabulary needs.
+// Tokens are stored in the smallest type that their vocabulary allows.
 inline DType token_type(std::int64_t vocabulary) { return vocabulary <= 256 ? DType::u8 : DType::i32; }
 
 }  // namespace echelon::inline data

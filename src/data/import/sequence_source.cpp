@@ -48,7 +48,7 @@ std::unique_ptr<SequenceSource> open_sequences(const TextRequest& request) {
     throw ConfigError(fmt::format("{} takes one input; {} given", request.format, request.inputs.size()));
   const std::string& input = request.inputs[0];
   if (request.format == "pairs") return open_pairs(request);
-  std::error_code unreadable;  // the reader of the file gives the reason
+  std::error_code unreadable;  // the reader of the file reports the reason
   const bool folder = std::filesystem::is_directory(input, unreadable);
   if (folder && request.heading != Heading::automatic) throw ConfigError("--heading is for .csv files");
   auto source = folder ? open_labelled_lines(request) : open_series(request);

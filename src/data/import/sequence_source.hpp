@@ -1,4 +1,4 @@
-// Sources of sequences and pairs, one file for each format; read twice like other sources (source.hpp).
+// Sources of sequences and pairs, one file per format. They are read twice, like other sources (source.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ namespace echelon::inline data {
 
 struct SequenceInfo {
   DataKind kind = DataKind::sequences;     // or pairs
-  std::int64_t features = 0;               // of a step; 0: tokens
-  Vocabulary vocabulary{};                 // of tokens
-  Vocabulary target_vocabulary{};          // of pairs
-  std::vector<std::string> class_names{};  // of sequences
+  std::int64_t features = 0;               // numbers per step; 0: tokens
+  Vocabulary vocabulary{};                 // for tokens
+  Vocabulary target_vocabulary{};          // for pairs
+  std::vector<std::string> class_names{};  // for sequences
   std::vector<double> mean{}, std{};       // by feature, of the set given by --like; empty: measured
-  std::string heading{};                   // .csv: the line that was taken for names of columns
-  std::vector<PassedOver> passed{};        // of a folder: what is no file of a class
+  std::string heading{};                   // .csv: the line taken for column names
+  std::vector<PassedOver> passed{};        // for a folder: files that do not belong to a class
 };
 
 struct SequenceRecord {
   std::vector<std::int32_t> tokens;  // (steps), or
   std::vector<float> values;         // (steps, features)
-  std::vector<std::int32_t> target;  // of pairs, without start and end token
+  std::vector<std::int32_t> target;  // pairs: without start and end token
   std::int32_t label = 0;
 
   std::int64_t steps(std::int64_t features) const {
@@ -40,26 +40,26 @@ class SequenceSource {
   virtual ~SequenceSource() = default;
   virtual const SequenceInfo& info() const = 0;
   virtual void rewind() = 0;  // to the first record
-  // Reads the next record; false at the end. DataError with file:line.
+  // Reads the next record; returns false at the end. Throws DataError with file:line.
   virtual bool next(SequenceRecord& record) = 0;
 };
 
 struct TextRequest {
   std::string format{};               // text | words | sequences | pairs
-  std::vector<std::string> inputs{};  // files; gzip is seen by its content. sequences: or a folder
-  std::string tokens{};  // characters | bytes | words | verbatim; "": words of `words` and `pairs`, else characters
-  std::int64_t vocabulary = 0;  // words: how many at most; 0: 10,000 (verbatim: all)
-  std::string like{};           // a set whose vocabulary, classes and scaling are taken over; "": counted and measured
-  Heading heading = Heading::automatic;  // sequences: of a .csv file
+  std::vector<std::string> inputs{};  // files, gzip recognised by content; sequences: or a folder
+  std::string tokens{};  // characters | bytes | words | verbatim; "": words for `words` and `pairs`, else characters
+  std::int64_t vocabulary = 0;  // words: largest vocabulary; 0: 10,000 (verbatim: all)
+  std::string like{};           // a set whose vocabulary, classes and scaling are reused; "": counted and measured
+  Heading heading = Heading::automatic;  // sequences: for a .csv file
 };
-// The kind of tokens of a request; `usual` where `tokens` is empty. ConfigError for --vocabulary with other kinds than
-// words.
+// Returns the kind of tokens of a request; `usual` if `tokens` is empty. Throws ConfigError for --vocabulary with kinds
+// other than words.
 TokenKind token_kind_of(const TextRequest& request, const char* usual);
 
-// ConfigError where the inputs or options do not fit the format.
+// Throws ConfigError if the inputs or options do not fit the format.
 std::unique_ptr<SequenceSource> open_sequences(const TextRequest& request);
 
-// One function for each form of input; open_sequences chooses among them.
+// One function per form of input; open_sequences chooses among them.
 std::unique_ptr<SequenceSource> open_ts(const std::string& path);
 std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path, Heading heading);
 std::unique_ptr<SequenceSource> open_labelled_lines(const TextRequest& request);

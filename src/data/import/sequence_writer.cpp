@@ -23,13 +23,13 @@ namespace format = sample_format;
 namespace fs = std::filesystem;
 
 struct Measured {
-  std::vector<std::int32_t> lengths, target_lengths;  // by sample
+  std::vector<std::int32_t> lengths, target_lengths;  // [sample]
   std::int64_t held = 0;
-  std::vector<double> mean, std;  // by feature
+  std::vector<double> mean, std;  // [feature]
   std::string empty_classes;
 };
 
-// Mean and deviation of each feature, by Welford (1962).
+// Mean and deviation of each feature by Welford's method (1962).
 class FeatureMoments {
  public:
   explicit FeatureMoments(std::int64_t features)
@@ -96,14 +96,14 @@ Measured measure(SequenceSource& source, const ShardOptions& options) {
   return measured;
 }
 
-// One run of shards in a folder of its own; `lengths` are those of its samples, in order.
+// Shards in one folder; `lengths`: lengths of their samples, in order.
 class SequenceShards {
  public:
   SequenceShards(const std::string& place, std::vector<std::int64_t> sizes, const SequenceInfo& info,
                  const Measured& measured, const ShardOptions& options)
       : folder_(place), sizes_(std::move(sizes)), info_(info), measured_(measured), options_(options) {}
 
-  // Counts the rows of a sample; for all samples before the first `append`.
+  // Counts the rows of a sample; called for all samples before the first `append`.
   void announce(std::int32_t steps, std::int32_t target) {
     steps_.push_back(steps);
     targets_.push_back(target);
@@ -191,17 +191,17 @@ class SequenceShards {
   const SequenceInfo& info_;
   const Measured& measured_;
   const ShardOptions& options_;
-  std::vector<std::int32_t> steps_, targets_;  // by sample
+  std::vector<std::int32_t> steps_, targets_;  // [sample]
   std::unique_ptr<h5::Writer> writer_;
   Tokens lengths_, tokens_, labels_, target_lengths_, target_tokens_;
   std::unique_ptr<RowBuffer<float>> values_;
   std::int64_t held_ = 0;   // samples in the open shard
-  std::int64_t first_ = 0;  // sample of the open shard
-  std::size_t file_ = 0;    // complete ones
+  std::int64_t first_ = 0;  // first sample of the open shard
+  std::size_t file_ = 0;    // complete shards
   std::uint64_t bytes_ = 0;
 };
 
-// The values at these places.
+// Returns the values at these places.
 std::vector<std::int64_t> in_order(const std::vector<std::int64_t>& values, std::vector<std::int64_t> places) {
   for (std::int64_t& place : places) place = values[static_cast<std::size_t>(place)];
   return places;
@@ -224,7 +224,7 @@ void unpack(std::string_view bytes, SequenceRecord& record) {
   packed.get(record.label);
 }
 
-// Approximate size of all records.
+// Approximate size of all records in the mixer.
 std::int64_t packed_bytes(const Measured& measured, std::int64_t features) {
   std::int64_t numbers = 0;
   for (const std::int32_t length : measured.lengths) numbers += length * std::max<std::int64_t>(1, features);
@@ -262,7 +262,7 @@ SequencesWritten write_sequences(SequenceSource& source, const ShardOptions& opt
     shards.announce(measured.lengths[at], measured.target_lengths[at]);
   };
   std::optional<Mixer> mixer;
-  std::vector<std::int64_t> training;  // those that are not held out
+  std::vector<std::int64_t> training;  // indices of the samples that are not held out
   for (std::int64_t i = 0; i < samples; ++i) {
     if (held_out(i))
       announce(*test, i);

@@ -20,7 +20,7 @@ void write_header(h5::Writer& writer, const SourceInfo& info, const ShardHeader&
   writer.attribute(format::kValueRange, header.value_range);
 }
 
-// Fewer than asked for of large samples: a chunk is held to be written, and to be read.
+// Uses fewer rows for large samples, because a chunk is held in memory to be written and to be read.
 std::int64_t rows_of_chunk(std::int64_t asked, std::int64_t samples, std::size_t sample_bytes) {
   constexpr std::size_t kMostBytes = 128 << 20;
   const auto fitting = static_cast<std::int64_t>(kMostBytes / std::max<std::size_t>(sample_bytes, 1));

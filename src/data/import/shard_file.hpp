@@ -1,4 +1,4 @@
-// One shard of samples that is being written, a chunk at a time (each is compressed once).
+// A shard of samples that is being written chunk by chunk, so that each chunk is compressed only once.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace echelon::inline data {
 
-// What the importer has found out about a whole set.
+// The properties of a whole set that the importer has measured.
 struct ShardHeader {
   std::int64_t classes = 0;
   std::vector<double> mean, std, value_range;
 };
 
-std::size_t sample_bytes(const SourceInfo& info);  // of a sample as stored
-std::size_t label_bytes(const SourceInfo& info);   // of a label as sources give it, i32 or `targets` f32
+std::size_t sample_bytes(const SourceInfo& info);  // size of a sample as stored
+std::size_t label_bytes(const SourceInfo& info);   // size of a label in the form of sources: i32 or `targets` f32
 
 class ShardFile {
  public:
-  // `samples`: exactly so many are appended before publish(). EnvironmentError where the file cannot be written.
+  // `samples`: exact number to append before publish(). Throws EnvironmentError if the file cannot be written.
   ShardFile(const std::string& path, std::int64_t samples, const SourceInfo& info, const ShardHeader& header,
             const ShardOptions& options);
 
@@ -37,7 +37,7 @@ class ShardFile {
   std::int64_t chunk_;
   std::size_t sample_bytes_, label_bytes_;
   std::vector<std::uint8_t> samples_, labels_;  // not yet written
-  std::int64_t held_ = 0, written_ = 0;         // samples in the block; in the file
+  std::int64_t held_ = 0, written_ = 0;         // samples in the current block; samples in the file
 };
 
 }  // namespace echelon::inline data

@@ -29,7 +29,7 @@ namespace format = sample_format;
 namespace fs = std::filesystem;
 
 struct Measured {
-  std::int64_t samples = 0;  // of all, held out too
+  std::int64_t samples = 0;  // all samples, including those held out
   std::int64_t held = 0;
   ShardHeader header;
   std::string empty_classes;
@@ -41,10 +41,10 @@ std::int32_t class_at(const std::uint8_t* label) {
   return number;
 }
 
-constexpr std::int64_t kBlockBytes = 64 << 20;  // at least a sample: a damaged header may claim large ones
+constexpr std::int64_t kBlockBytes = 64 << 20;  // or one sample; a damaged header may claim large ones
 
 // Calls body(index, sample, label) with pointers for every sample of the source, from its start. Returns their number.
-// `total`: where it is known, else 0.
+// `total`: number of samples if known, else 0.
 template <class Body>
 std::int64_t for_samples(SampleSource& source, std::int64_t most_rows, std::int64_t total, Body&& body) {
   const std::size_t bytes = sample_bytes(source.info()), label_size = label_bytes(source.info());
@@ -67,7 +67,7 @@ std::int64_t for_samples(SampleSource& source, std::int64_t most_rows, std::int6
 Measured measure(SampleSource& source, const ShardOptions& options) {
   Measured measured;
   const auto nothing = [](std::int64_t, const std::uint8_t*, const std::uint8_t*) {};
-  if (holds_out(options)) {  // the held-out ones depend on the number of samples
+  if (holds_out(options)) {  // which samples are held out depends on their number
     measured.samples = for_samples(source, options.chunk, 0, nothing);
     measured.held = held_out_of(measured.samples, options);
   }
@@ -100,7 +100,7 @@ Measured measure(SampleSource& source, const ShardOptions& options) {
   return measured;
 }
 
-// One set of samples written into shards of given sizes.
+// Writes one set of samples into shards of given sizes.
 class SetWriter {
  public:
   SetWriter(const std::string& place, std::vector<std::int64_t> sizes, const SourceInfo& info,
@@ -121,7 +121,7 @@ class SetWriter {
     ++files_;
   }
 
-  // Moves the folder to its place and notes the files.
+  // Moves the folder to its place and records the files.
   void publish(ShardsWritten& written) {
     if (files_ != sizes_.size()) throw DataError("the input became shorter while it was read");
     folder_.publish();
@@ -138,8 +138,8 @@ class SetWriter {
   const ShardHeader& header_;
   const ShardOptions& options_;
   std::unique_ptr<ShardFile> file_;
-  std::int64_t written_ = 0;  // into the open shard
-  std::size_t files_ = 0;     // complete
+  std::int64_t written_ = 0;  // samples in the open shard
+  std::size_t files_ = 0;     // complete shards
   std::uint64_t bytes_ = 0;
 };
 

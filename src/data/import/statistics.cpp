@@ -9,7 +9,7 @@ namespace {
 
 using Moments = Statistics::Moments;
 
-// Of one plane: exact sums of bytes.
+// Moments of one plane, from exact sums of bytes.
 Moments moments_of(const std::uint8_t* values, std::int64_t n) {
   std::uint64_t sum = 0, squares = 0;
   std::uint8_t least = 255, greatest = 0;
@@ -40,7 +40,7 @@ Moments moments_of(const float* values, std::int64_t n) {
 
 Statistics::Statistics(const SourceInfo& info) : info_(info), channels_(static_cast<std::size_t>(info.sample[0])) {}
 
-// Chan, Golub and LeVeque (1979): moments of two sets put together.
+// Merges the moments of two sets, after Chan, Golub and LeVeque (1979).
 void Statistics::merge(Moments& into, const Moments& part) {
   if (into.n == 0) {
     into = part;

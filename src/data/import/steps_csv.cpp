@@ -1,7 +1,7 @@
-// Sequences as a table with one time step a line:
+// Sequences as a table with one time step per line:
 //
-//   sequence,label,x,y      a heading (csv_table.hpp)
-//   walk-1,run,0.3,1.2      lines that follow each other with the same first cell are one sequence
+//   sequence,label,x,y     a heading (csv_table.hpp)
+//   walk-1,run,0.3,1.2     consecutive lines with the same first cell are one sequence
 //   walk-1,run,0.4,1.1
 #include <fmt/format.h>
 
@@ -66,7 +66,7 @@ class StepsCsv final : public SequenceSource {
     throw DataError(fmt::format("{}:{}: {}", table_.path(), table_.line(), what));
   }
 
-  // The next line that is a step: name_, label_, step_.
+  // Reads the next line with a step into name_, label_ and step_.
   bool read_step() {
     if (!table_.next(cells_)) return false;
     if (cells_.size() < 3) fail("a line needs the sequence's name, its label and at least one number");
@@ -92,7 +92,7 @@ class StepsCsv final : public SequenceSource {
   std::vector<std::string_view> cells_;
   std::string name_, label_;
   std::vector<float> step_;
-  bool ahead_ = false;  // a step was read that belongs to the next record
+  bool ahead_ = false;  // the step just read belongs to the next record
 };
 
 }  // namespace

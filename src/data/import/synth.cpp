@@ -1,4 +1,4 @@
-// Made-up data of any size and shape: a smooth wave a class and channel, and noise, all from hashes.
+// Synthetic data of any size and shape: a smooth wave per class and channel, plus noise, all from hashes.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,7 +11,7 @@
 namespace echelon::inline data {
 namespace {
 
-// Close to normal, mean 0 and variance 1: four 16-bit uniform draws of one hash, summed.
+// Nearly normal, mean 0 and variance 1: the sum of four 16-bit uniform draws from one hash.
 double cheap_normal(std::uint64_t bits) {
   const std::uint64_t sum = (bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48);
   return (static_cast<double>(sum) / 65535.0 - 2.0) * std::numbers::sqrt3;

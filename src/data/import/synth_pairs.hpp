@@ -1,4 +1,4 @@
-// Made pairs of texts: `echelon data synth --task numbers`.
+// Generated pairs of texts: `echelon data synth --task numbers`.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace echelon::inline data {
 // English words of a number from 0 to 999,999: {"four", "hundred", "seven"}.
 std::vector<std::string> number_words(std::int64_t number);
 
-// Numbers of 1 to 6 digits, each length as often as the others, and their words: sources are digits, targets words.
-// Functions of seed and index. ConfigError for less than one sample.
+// Returns numbers with 1 to 6 digits, each length equally often, and their words: sources are digits, targets words.
+// They are functions of seed and index. Throws ConfigError for less than one sample.
 std::unique_ptr<SequenceSource> make_number_pairs(std::int64_t samples, std::uint64_t seed);
 
 }  // namespace echelon::inline data

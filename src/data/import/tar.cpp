@@ -16,16 +16,16 @@ namespace echelon::inline data {
 namespace {
 
 constexpr std::int64_t kBlock = 512;
-constexpr std::int64_t kMostHeader = 1 << 20;  // of a long name, of a pax header
-constexpr unsigned kReadTogether = 1 << 14;    // little: most of a plain archive is passed over
+constexpr std::int64_t kMostHeader = 1 << 20;  // limit for a long name or a pax header
+constexpr unsigned kReadTogether = 1 << 14;    // small, because most of a plain archive is skipped
 
-// A field of a header.
+// Returns a text field of a header.
 std::string_view text_at(const char* block, std::size_t at, std::size_t bytes) {
   const std::string_view field(block + at, bytes);
   return field.substr(0, field.find('\0'));
 }
 
-// Octal digits between blanks, or a big-endian number behind a byte 0x80 (GNU); -1 where it is neither.
+// Parses octal digits between blanks, or a big-endian number after a byte 0x80 (GNU); -1 if it is neither.
 std::int64_t number_at(const char* block, std::size_t at, std::size_t bytes) {
   std::int64_t value = 0;
   if (static_cast<unsigned char>(block[at]) == 0x80) {
@@ -43,7 +43,7 @@ std::int64_t number_at(const char* block, std::size_t at, std::size_t bytes) {
   return error == std::errc() && end == text.data() + text.size() ? value : -1;
 }
 
-// The sum of all bytes, those of the checksum itself as blanks; some writers add signed bytes.
+// Compares the sum of all bytes, with the checksum field as blanks; some writers add signed bytes.
 bool checksum_fits(const char* block) {
   constexpr std::size_t kAt = 148, kBytes = 8;
   std::int64_t of_unsigned = 0, of_signed = 0;
@@ -63,7 +63,7 @@ std::string name_of(const char* block) {
   return posix && !prefix.empty() ? std::string(prefix) + "/" + name : name;
 }
 
-// Behind the last block of its content.
+// Returns the offset after the last block of its content.
 std::int64_t end_of(const TarMember& member) { return member.offset + (member.bytes + kBlock - 1) / kBlock * kBlock; }
 
 }  // namespace
@@ -78,7 +78,7 @@ void TarReader::fail(std::int64_t at, const std::string& what) const {
   throw DataError(fmt::format("{}: byte {}: {}", stream_.path(), at, what));
 }
 
-// Of the header at byte `at`, where the stream is; false where there is not one byte.
+// Reads the header at byte `at`, where the stream must be; returns false at the end of the file.
 bool TarReader::read_block(std::int64_t at, char* block) {
   const std::size_t got = stream_.read_some(block, kBlock);
   if (got > 0 && got < kBlock)
@@ -86,7 +86,7 @@ bool TarReader::read_block(std::int64_t at, char* block) {
   return got > 0;
 }
 
-// The first header at byte `at` or behind the zeros there, where it then is; false where only zeros follow.
+// Reads the header at byte `at`, or the first one after the zeros there, and updates `at`; false if only zeros follow.
 bool TarReader::read_header(std::int64_t& at, char* block) {
   const auto is_zero = [](char c) { return c == '\0'; };
   if (!read_block(at, block))
@@ -105,7 +105,7 @@ bool TarReader::read_header(std::int64_t& at, char* block) {
                         : "no header of a member: its checksum is wrong; the archive is damaged");
 }
 
-// `end`: of the archive.
+// `end`: size of the archive.
 void TarReader::require_whole(const TarMember& member, std::int64_t end) const {
   if (end_of(member) > end)
     fail(member.header, fmt::format("'{}' reaches from byte {} to {}, but the archive ends at {}: it is truncated",
@@ -121,7 +121,7 @@ void TarReader::pass_over(const TarMember& member) {
   require_whole(member, stream_.offset());
 }
 
-// Lines "<bytes of the line> <key>=<value>\n".
+// Parses lines "<bytes of the line> <key>=<value>\n".
 void TarReader::read_pax(std::string_view text, std::int64_t at) {
   while (!text.empty()) {
     std::size_t bytes = 0;
@@ -163,7 +163,7 @@ bool TarReader::next(TarMember& member) {
     if (!long_name_.empty()) member.name = std::exchange(long_name_, {});
     if (long_size_ >= 0) member.bytes = std::exchange(long_size_, -1);
     member.is_file = (type == '0' || type == '\0' || type == '7') && !member.name.ends_with('/');
-    if (type >= '1' && type <= '6') member.bytes = 0;  // no content, whatever a size means there
+    if (type >= '1' && type <= '6') member.bytes = 0;  // these types have no content, whatever their size field says
     if (stream_.plain()) require_whole(member, file_bytes_);
     last_ = member;
     whole_ = stream_.plain();

@@ -1,5 +1,5 @@
-// Tar archives, plain or gzip (seen by content): ustar, long names of GNU, headers of pax. Their members in order,
-// without unpacking.
+// Tar archives, plain or gzip (recognised by content): ustar, GNU long names, pax headers. Returns their members in
+// order, without unpacking.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace echelon::inline data {
 
 struct TarMember {
   std::string name;
-  bool is_file = true;      // false: a link, a folder, a device
-  std::int64_t header = 0;  // where it begins in the archive (inflated)
-  std::int64_t offset = 0;  // of its content
+  bool is_file = true;      // false: a link, a folder or a device
+  std::int64_t header = 0;  // byte offset of its header in the archive (inflated)
+  std::int64_t offset = 0;  // byte offset of its content
   std::int64_t bytes = 0;
 };
 
@@ -23,14 +23,14 @@ class TarReader {
  public:
   explicit TarReader(const std::string& path);
 
-  // The next member; false at the end of the file, before which the blocks of zeros that end an archive must be.
-  // Members behind them, of archives that were concatenated, follow, as GNU tar's --ignore-zeros has it. That a member
-  // of a gzipped archive is truncated is found by the call after it.
+  // Returns the next member; false at the end of the file, which must follow the blocks of zeros that end an archive.
+  // Members after these blocks, from concatenated archives, follow as with GNU tar's --ignore-zeros. A truncated member
+  // of a gzipped archive is detected by the call after it.
   bool next(TarMember& member);
-  // Whether the archive holds the whole content of the last member; of gzip not known before the call of next() after
-  // it, which may have failed for another reason.
+  // Whether the archive holds the whole content of the last member. For gzip this is known only after the next call of
+  // next(), which may have failed for another reason.
   bool last_is_whole() const { return whole_; }
-  // Of the member that next() gave last.
+  // Returns the content of the member that next() returned last.
   std::string content(const TarMember& member);
 
  private:
@@ -42,10 +42,10 @@ class TarReader {
   void read_pax(std::string_view text, std::int64_t at);
 
   ByteStream stream_;
-  std::int64_t file_bytes_;  // of the archive as it is stored
-  TarMember last_;           // its header and content lie before the next header
+  std::int64_t file_bytes_;  // size of the archive as stored
+  TarMember last_;           // its header and content precede the next header
   bool whole_ = true;
-  std::string long_name_;  // of the next member; "" where it has none
+  std::string long_name_;  // for the next member; "" if it has none
   std::int64_t long_size_ = -1;
 };
 

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kTokensAShard = 1 << 26;
 
-// Calls body(token, where) for every token of the files, line by line; `total` tokens, 0 where that is not known.
+// Calls body(token, where) for every token of the files, line by line. `total`: number of tokens; 0 if unknown.
 template <class Body>
 void for_text(const std::vector<std::string>& files, TokenKind kind, std::int64_t total, Body&& body) {
   ImportWork work("tokens", total);
@@ -46,7 +46,7 @@ void for_text(const std::vector<std::string>& files, TokenKind kind, std::int64_
   }
 }
 
-// One run of shards in a folder of its own.
+// Shards in one folder.
 class TokenShards {
  public:
   TokenShards(const std::string& place, std::vector<std::int64_t> sizes, const Vocabulary& vocabulary,
@@ -93,8 +93,8 @@ class TokenShards {
   const ShardOptions& options_;
   std::unique_ptr<h5::Writer> writer_;
   std::unique_ptr<RowBuffer<std::int32_t>> tokens_;
-  std::int64_t held_ = 0;  // in the open shard
-  std::size_t file_ = 0;   // complete ones
+  std::int64_t held_ = 0;  // tokens in the open shard
+  std::size_t file_ = 0;   // complete shards
   std::uint64_t bytes_ = 0;
 };
 
@@ -105,7 +105,7 @@ TokenKind kind_of(const TextRequest& request) {
   return kind;
 }
 
-// The shortest window is a token and the one after it.
+// The shortest window is a token and its successor.
 void require_windows(const std::string& input, std::int64_t tokens, std::int64_t held, const ShardOptions& options) {
   const auto require = [&](std::int64_t size, const std::string& what) {
     if (size < 2)
@@ -117,7 +117,7 @@ void require_windows(const std::string& input, std::int64_t tokens, std::int64_t
   require(*std::min_element(sizes.begin(), sizes.end()), sizes.size() > 1 ? "a shard" : "the training part");
 }
 
-// Of words, those of the training part count.
+// For words, only those of the training part are counted.
 Vocabulary vocabulary_for(const TextRequest& request, TokenKind kind, const TokenCounts& all, std::int64_t tokens,
                           std::int64_t held) {
   if (!request.like.empty()) return vocabulary_of_set(request.like);

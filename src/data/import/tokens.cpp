@@ -17,7 +17,7 @@ constexpr std::int64_t kUsualWords = 10000;
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// Bytes of the UTF-8 character that begins there; 0 where there is none.
+// Returns the length of the UTF-8 character at this place in bytes; 0 if there is none.
 std::size_t character_bytes(std::string_view text, std::size_t at) {
   const auto first = static_cast<unsigned char>(text[at]);
   if (first < 0x80) return 1;

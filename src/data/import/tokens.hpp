@@ -1,4 +1,4 @@
-// Tokenisation of text, and vocabularies from counts of tokens.
+// Tokenises text, and makes vocabularies from counts of tokens.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ enum class TokenKind : std::uint8_t {
   bytes,       // any bytes
   words,     // runs of letters, digits, ' and _; every other sign is a word, and so are "\n" and "<unk>" (the entry for
              // words outside the vocabulary); blanks are dropped
-  verbatim,  // text that is cut into tokens already: what stands between white space; "\n" ends each line
+  verbatim,  // text that is already tokenised: tokens are separated by white space; "\n" ends each line
 };
-// Of both kinds of words, the entry <unk> stands for those outside the vocabulary.
+// Whether the kind has words, whose vocabulary has the entry <unk> for all other words.
 inline bool of_words(TokenKind kind) { return kind == TokenKind::words || kind == TokenKind::verbatim; }
-// "characters" | "bytes" | "words" | "verbatim"; ConfigError with the nearest.
+// "characters" | "bytes" | "words" | "verbatim"; throws ConfigError with the nearest for another name.
 TokenKind token_kind_of(const std::string& name);
 
-// The number of bytes of the token that begins at text[at], the beginning of the text or the end of a token; 0: a blank
-// that belongs to no token. DataError, beginning with `where`, for bytes that are not UTF-8.
+// Returns the length in bytes of the token at text[at], which must be the start of the text or the end of a token; 0: a
+// blank that belongs to no token. Throws DataError, beginning with `where`, for bytes that are not UTF-8.
 std::size_t token_bytes(std::string_view text, std::size_t at, TokenKind kind, const std::string& where);
 
 // Calls body(token) for each token of a text.
@@ -41,9 +41,9 @@ void for_tokens(std::string_view text, TokenKind kind, const std::string& where,
 class TokenCounts {
  public:
   void add(std::string_view token);
-  // Entries: `special`, then for characters and bytes all counted tokens, sorted; for words <unk> and the most frequent
-  // ones, at most `most` entries in all (0: 10,000; all of verbatim), equally frequent words in the order of their
-  // text.
+  // Returns the entries: `special`, then for characters and bytes all counted tokens, sorted. For words: <unk> and the
+  // most frequent ones, at most `most` entries in all (0: 10,000; verbatim: all); words with equal counts are in
+  // alphabetical order.
   Vocabulary vocabulary(TokenKind kind, std::int64_t most, std::vector<std::string> special = {}) const;
 
  private:
@@ -53,7 +53,7 @@ class TokenCounts {
   std::unordered_map<std::string, std::int64_t, Hash, std::equal_to<>> counts_;
 };
 
-// The vocabulary of an imported data set, read from its first file. Throws DataError.
+// Reads the vocabulary of an imported data set from its first file. Throws DataError.
 Vocabulary vocabulary_of_set(const std::string& location);
 
 }  // namespace echelon::inline data

@@ -1,5 +1,5 @@
-// Time series in the .ts format of the UCR and UEA archives (https://www.timeseriesclassification.com): lines that
-// begin with # or @, then one series a line, its dimensions apart by colons, its values by commas, the class last.
+// Time series in the .ts format of the UCR and UEA archives (https://www.timeseriesclassification.com): # and @ lines,
+// then one series per line, with colons between dimensions, commas between values, and the class last.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ class Ts final : public SequenceSource {
       fail(fmt::format("dimension {}, step {}: too great for a 32-bit float", dimension + 1, step + 1));
   }
 
-  // Dimension by dimension in the file, step by step in the record.
+  // The file stores dimension by dimension, the record step by step.
   void interleave(SequenceRecord& record) const {
     const std::size_t steps = channels_[0].size();
     for (std::size_t c = 1; c < channels_.size(); ++c)
