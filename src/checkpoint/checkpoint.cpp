@@ -75,7 +75,7 @@ class Restorer final : public StateVisitor {
     const bool of_other = of_loss_scale || name.starts_with("strategy_");
     const bool later = name == "moments_begin" || name == "epochs_over" || name == "replica_positions" ||
                        name == "open_ranges" || name.starts_with("best_") ||
-                       name.starts_with("records_");  // not in the first files
+                       name.starts_with("records_");  // not in files of the first versions
     return (later || (other_run_ && of_other)) && !reader_.has_attribute(name);
   }
 
@@ -90,7 +90,7 @@ class Restorer final : public StateVisitor {
     copy_from_whole({t.shape, t.global_shape, t.offset}, size_of(t.dtype), all.data(), t.data);
   }
 
-  // The state of `was` replicas, for another number of them (OtherK).
+  // Loads the state of `was` replicas into another number of them (OtherK).
   void of_other_replicas(const StateTensor& t, std::int64_t was) {
     if (t.other_k == OtherK::refuse)
       throw DataError(
@@ -115,7 +115,7 @@ class Restorer final : public StateVisitor {
 
   const h5::Reader& reader_;
   bool other_run_;
-  bool converts_ = false;  // logged already
+  bool converts_ = false;  // already logged
 };
 
 class Summer final : public StateVisitor {

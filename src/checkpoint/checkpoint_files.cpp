@@ -25,7 +25,7 @@ constexpr std::string_view kPart = ".part-";
 
 std::string stem_of(std::int64_t step) { return fmt::format("step-{:08}", step); }
 
-// Steps of the checkpoints that have a manifest, newest first.
+// Returns the steps of the checkpoints that have a manifest, newest first.
 std::vector<std::int64_t> steps_in(const std::string& folder) {
   std::vector<std::int64_t> steps;
   std::error_code error;
@@ -39,7 +39,7 @@ std::vector<std::int64_t> steps_in(const std::string& folder) {
   return steps;
 }
 
-// Throws json::exception or EnvironmentError where there is none that can be read.
+// Throws json::exception or EnvironmentError if there is no readable manifest.
 ordered_json read_manifest(const std::string& checkpoint) {
   return ordered_json::parse(read_file_whole(manifest_path(checkpoint)));
 }
@@ -49,13 +49,13 @@ const ordered_json& parts_in(const ordered_json& manifest) {
   return manifest.at("version") == kPartsVersion ? manifest.at("parts") : none;
 }
 
-// A file lies beside its checkpoint, whatever a damaged manifest has.
+// A file is always in the folder of its checkpoint, whatever a damaged manifest says.
 std::string file_of(const ordered_json& part, const std::string& checkpoint) {
   const fs::path name = fs::path(part.at("file").at("name").get<std::string>()).filename();
   return fs::path(checkpoint).replace_filename(name).string();
 }
 
-// The first text that differs(file, its manifest) has, behind the name of the file where it is a part.
+// Returns the first non-empty differs(file, its manifest), after the name of the file if it is a part.
 template <class Differs>
 std::string for_each_file(const ordered_json& manifest, const std::string& checkpoint, const Differs& differs) {
   if (std::string wrong = differs(checkpoint, manifest); !wrong.empty()) return wrong;
@@ -67,7 +67,7 @@ std::string for_each_file(const ordered_json& manifest, const std::string& check
   return {};
 }
 
-// Manifest and sizes.
+// Checks manifest and sizes.
 std::string wrong_with_manifest(const ordered_json& manifest, const std::string& checkpoint) {
   if (manifest.at("format") != kCheckpointFormat) return "its manifest is of another format";
   if (const auto& version = manifest.at("version");
@@ -80,12 +80,12 @@ std::string wrong_with_manifest(const ordered_json& manifest, const std::string&
   return for_each_file(manifest, checkpoint, difference_in_size);
 }
 
-// Of a manifest that waits for the place of another.
+// Path of a manifest that waits to take the place of another.
 std::string next_manifest_path(const std::string& checkpoint) {
   return fs::path(checkpoint).replace_extension(".next.json").string();
 }
 
-// "" where it cannot be read.
+// Returns "" if it cannot be read.
 std::string text_of(const std::string& manifest) {
   try {
     return read_file_whole(manifest);
@@ -94,7 +94,7 @@ std::string text_of(const std::string& manifest) {
   }
 }
 
-// As damage_of, by a manifest of this text.
+// Like damage_of, but with this text as the manifest.
 std::string damage_under(const std::string& text, const std::string& checkpoint) {
   try {
     const ordered_json manifest = ordered_json::parse(text);
@@ -103,7 +103,7 @@ std::string damage_under(const std::string& text, const std::string& checkpoint)
                          [](const std::string& file, const ordered_json& of) { return difference(file, of); });
   } catch (const nlohmann::json::exception&) {
     return "its manifest cannot be read";
-  } catch (const std::logic_error&) {  // a checksum that is no number
+  } catch (const std::logic_error&) {  // a checksum that is not a number
     return "its manifest cannot be read";
   } catch (const Error& wrong) {
     return wrong.what();
@@ -165,7 +165,7 @@ void publish_counted(const std::string& checkpoint, const ordered_json& manifest
   publish();
   try {
     write_file_whole(place, text);
-  } catch (...) {  // the folder may hold the manifest already, unsynced
+  } catch (...) {  // the folder may contain the manifest already, unsynced
     fs::remove(place, ignored);
     fs::remove(checkpoint, ignored);
     throw;
@@ -202,7 +202,7 @@ std::string damage_of(const std::string& checkpoint) {
   if (!fs::exists(place, error)) return fmt::format("its manifest {} is missing", fs::path(place).filename().string());
   const std::string text = text_of(place), wrong = damage_under(text, checkpoint);
   if (wrong.empty()) return wrong;
-  // Another may have taken its place meanwhile, or wait for it.
+  // Another manifest may have taken its place meanwhile, or be waiting for it.
   for (const std::string& path : {next_manifest_path(checkpoint), place})
     if (const std::string other = text_of(path);
         !other.empty() && other != text && damage_under(other, checkpoint).empty())
@@ -239,7 +239,7 @@ void set_damaged_aside(const std::string& folder, const std::vector<DamagedCheck
   std::error_code ignored;
   for (const DamagedCheckpoint& one : damaged) {
     const std::string path = checkpoint_path(folder, one.step);
-    std::vector<std::string> files = {manifest_path(path), path};  // the manifest first: then the rest does not count
+    std::vector<std::string> files = {manifest_path(path), path};  // the manifest first; then the rest does not count
     for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
       const std::string file = entry->path().string();
       if (is_part(file) && entry->path().filename().string().starts_with(stem_of(one.step) + "."))
@@ -273,7 +273,7 @@ void prune_checkpoints(const std::string& folder, std::int64_t keep, std::int64_
     const bool ours = name.starts_with("step-") || name.starts_with("latest") || name.starts_with("best");
     if (ours && std::find(kept.begin(), kept.end(), name) == kept.end()) gone.push_back(entry->path());
   }
-  // Manifests first: a file without one does not count, whatever happens in between.
+  // Manifests first: a file without one does not count, even if the process is killed in between.
   std::stable_partition(gone.begin(), gone.end(), [](const fs::path& p) { return p.extension() == ".json"; });
   for (const fs::path& path : gone) fs::remove(path, error);
 }

@@ -1,10 +1,10 @@
-// Writes the checkpoints of an attempt one after another, on rank 0: while training waits, or from a copy of the state
-// by a thread beside it (checkpoint.asynchronous). Where the model lies on several ranks each of them has a writer, of
-// its part (parts.hpp).
+// Writes the checkpoints of an attempt one after another, on rank 0: while training waits, or in a thread from a copy
+// of the state (checkpoint.asynchronous). If the model is split over several ranks, each of them has a writer for its
+// part (parts.hpp).
 //
-// At most one is under way; the next one waits for it. A write that fails leaves no file, and its error is thrown at
-// the next call. A process that is killed meanwhile leaves an incomplete file under a temporary name, which the next
-// attempt removes: a checkpoint counts once its manifest is there, which is written last.
+// At most one write is in progress; the next one waits for it. A write that fails leaves no file, and its error is
+// thrown by the next call. If the process is killed, an incomplete file is left under a temporary name, and the next
+// attempt removes it: a checkpoint counts only once its manifest exists, which is written last.
 #pragma once
 
 #include <functional>
@@ -22,31 +22,31 @@ namespace echelon::inline checkpoint {
 
 struct WrittenCheckpoint {
   CheckpointInfo info;
-  double blocked_s = 0;  // the caller waited: for the copy, and in `save` or `finish` for the rest of the write
-  double write_s = 0;    // until older ones were removed
+  double blocked_s = 0;  // time the caller waited: for the copy, and in `save` or `finish` for the rest of the write
+  double write_s = 0;    // until older ones had been removed
 };
 
 class CheckpointWriter {
  public:
-  // `save.before_publish` is called by the thread that writes; `save.verify` is that of the config. `parts`: none where
-  // this rank holds the whole model.
+  // The writing thread calls `save.before_publish`; `save.verify` comes from the config. `parts`: none if this rank
+  // holds the whole model.
   CheckpointWriter(std::string folder, const CheckpointConfig& config, SaveOptions save,
                    std::optional<PartRanks> parts = {});
-  // Waits for the write under way; its error is logged.
+  // Waits for the write in progress and logs its error.
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter&) = delete;
 
-  // Whether this rank writes manifests, and what completed checkpoints are told of.
+  // Whether this rank writes manifests and gets the completed checkpoints from take_written.
   bool leads() const { return !parts_ || parts_->rank() == 0; }
-  // Called before the first `save`, of the same state: memory for the copy is made ready beside the caller.
+  // Call it before the first `save` of the same state: allocates the copy's memory while the caller continues.
   void expect(const VisitAll& visit);
-  // As save_checkpoint of all that is visited, with `gathered` rows, then `best` is set where it is this step, and
-  // older ones are removed (prune_checkpoints). Once it returns the state may change. With parts it is called by all
-  // their ranks, and blocks for an agreement.
+  // Saves all that is visited, with `gathered` rows, as save_checkpoint does; then sets `best` if it is this step and
+  // removes older ones (prune_checkpoints). The state may change once it returns. With parts, all their ranks call it,
+  // and it blocks until they agree.
   void save(std::int64_t step, const VisitAll& visit, GatheredTensors gathered, std::int64_t best);
-  // Waits for the write under way.
+  // Waits for the write in progress.
   void finish();
-  // What was completed since the last call, oldest first; nothing where another rank leads. Does not block.
+  // Returns what was completed since the last call, oldest first; nothing if another rank leads. Does not block.
   std::vector<WrittenCheckpoint> take_written();
 
  private:
@@ -58,9 +58,9 @@ class CheckpointWriter {
   SaveOptions save_;
   std::optional<PartRanks> parts_;
   Snapshot copy_;
-  std::future<void> memory_;  // of the copy, being made ready
+  std::future<void> memory_;  // allocates the copy's memory
   std::future<std::optional<WrittenCheckpoint>> under_way_;
-  double blocked_s_ = 0;  // by the one under way, so far
+  double blocked_s_ = 0;  // so far, by the write in progress
   std::vector<WrittenCheckpoint> written_;
 };
 

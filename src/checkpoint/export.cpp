@@ -43,7 +43,7 @@ std::vector<float> read_values(const h5::Reader& reader, const std::string& data
   return values;
 }
 
-// A tensor of a safetensors file: a dataset of the checkpoint as it is, or one of the two parts of its 8-bit form.
+// A tensor of a safetensors file: a dataset of the checkpoint unchanged, or one of the two parts of its 8-bit form.
 struct Entry {
   enum class Part : std::uint8_t { whole, scales, int8 };
   h5::DatasetInfo from;
@@ -66,7 +66,7 @@ struct Entry {
   }
 };
 
-// 8-bit tensors come last, so that the others begin at multiples of their elements.
+// 8-bit tensors come last, so that the others are aligned to their element size.
 std::vector<Entry> entries_of(const h5::Reader& reader, const std::vector<std::string>& matrices) {
   std::vector<Entry> entries, last;
   for (const h5::DatasetInfo& info : reader.datasets()) {
@@ -100,10 +100,10 @@ Exported export_safetensors(const SavedModel& saved, const std::string& path, bo
   }
 
   std::string text = header.dump();
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // the values begin at a multiple of 8
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // values must begin at a multiple of 8
   const std::uint64_t length = text.size();
   std::string file(sizeof length + text.size() + end, '\0');
-  std::memcpy(file.data(), &length, sizeof length);  // little-endian, as every machine that this program runs on
+  std::memcpy(file.data(), &length, sizeof length);  // little-endian on every supported machine
   std::memcpy(file.data() + sizeof length, text.data(), text.size());
   char* at = file.data() + sizeof length + text.size();
   for (const Entry& entry : entries) {

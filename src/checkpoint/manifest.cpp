@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// In the order of the file.
+// Returns the values in the order of the file.
 std::vector<SavedValues> values_in(const ordered_json& manifest) {
   std::vector<SavedValues> values;
   for (const auto& entry : manifest.at("datasets")) {
@@ -31,10 +31,10 @@ std::vector<SavedValues> values_in(const ordered_json& manifest) {
 
 struct Sums {
   std::vector<std::uint64_t> of_values;
-  std::uint64_t of_structure = 0;  // of all that is no value
+  std::uint64_t of_structure = 0;  // checksum of all bytes outside of values
 };
 
-// One pass over the file; `values` in its order.
+// Sums the file in one pass; `values` must be in its order.
 Sums sums_of(SummedFile& file, const std::vector<SavedValues>& values, bool structure_alone) {
   Sums sums;
   std::uint64_t at = 0;
@@ -81,7 +81,7 @@ Shape shape_in(const ordered_json& json) {
   return Shape(std::span<const std::int64_t>(extents));
 }
 
-// "file", "structure" and "datasets".
+// Returns "file", "structure" and "datasets".
 ordered_json contents_of(const std::string& file, const std::vector<SavedValues>& values,
                          ordered_json (*write)(const SavedValues&)) {
   std::vector<SavedValues> ordered = values;

@@ -26,9 +26,9 @@ using nlohmann::ordered_json;
 
 constexpr const char* kPartFormat = "echelon-checkpoint-part";
 constexpr std::chrono::milliseconds kLookEvery{1};
-constexpr const char* kAgain = "again\n";  // before rank 0's lines: PartAgreement::again
+constexpr const char* kAgain = "again\n";  // first line from rank 0: PartAgreement::again
 
-// A line for each tensor: its name, and which part of it this rank holds.
+// Lists a line per tensor: its name, and the part that this rank holds.
 class Lister final : public StateVisitor {
  public:
   bool loading() const override { return false; }
@@ -44,7 +44,7 @@ class Lister final : public StateVisitor {
   std::string lines_;
 };
 
-// The tensors of one part, without those that others write.
+// The tensors of one part, without those that other ranks write.
 class OwnTensors final : public StateVisitor {
  public:
   OwnTensors(StateVisitor& inner, const std::set<std::string>& left_out) : inner_(inner), left_out_(left_out) {}
@@ -72,12 +72,12 @@ class Counters final : public StateVisitor {
   h5::Writer& writer_;
 };
 
-// Whether the checkpoint of this step that is there has parts of these names.
+// Whether an existing checkpoint of this step has parts of these names.
 bool takes_names(const std::string& folder, std::int64_t step, bool again) {
   try {
     const std::vector<std::string> files = files_of(checkpoint_path(folder, step));
     return std::find(files.begin(), files.end(), part_path(folder, step, 0, again)) != files.end();
-  } catch (const std::exception&) {  // there is none
+  } catch (const std::exception&) {  // there is no such checkpoint
     return false;
   }
 }
@@ -89,7 +89,7 @@ DType dtype_named(const std::string& name) {
   return DType::f32;
 }
 
-// The manifest of the part that this writes.
+// Writes this rank's part and returns its manifest.
 ordered_json write_part(const std::string& folder, std::int64_t step, const VisitAll& visit,
                         const PartAgreement& agreed, int part, bool verify) {
   const std::string path = part_path(folder, step, part, agreed.again);
@@ -107,7 +107,7 @@ ordered_json write_part(const std::string& folder, std::int64_t step, const Visi
   return manifest;
 }
 
-// The file of whole tensors over all parts, and the manifest of both.
+// Writes the file of whole tensors over all parts, and the manifest of everything.
 CheckpointInfo write_whole(const std::string& folder, std::int64_t step, const VisitAll& visit,
                            const std::vector<ordered_json>& parts, const SaveOptions& options) {
   const std::string path = checkpoint_path(folder, step);
@@ -144,7 +144,7 @@ CheckpointInfo write_whole(const std::string& folder, std::int64_t step, const V
   return {path, step, bytes + manifest.at("file").at("bytes").get<std::uint64_t>()};
 }
 
-// On rank 0: the manifests of all parts; false where another rank could not write its own.
+// On rank 0: receives the manifests of all parts; returns false if another rank could not write its part.
 bool collect(std::vector<ordered_json>& parts, std::int64_t step, const PartRanks& ranks) {
   bool complete = true;
   for (int rank = 1; rank < ranks.size(); ++rank) {
@@ -156,7 +156,7 @@ bool collect(std::vector<ordered_json>& parts, std::int64_t step, const PartRank
   return complete;
 }
 
-// The parts, where no manifest has made a checkpoint of them.
+// Removes the parts unless a manifest has made a checkpoint of them.
 struct RemovedUnlessCounted {
   const std::string& folder;
   std::int64_t step;

@@ -14,11 +14,11 @@ namespace {
 
 constexpr float kMost = 127;
 
-// By type of layer: so many of its first parameters are matrices (rows, ..) of products or tables.
+// For each type of layer, how many of its first parameters are matrices (rows, ..) of products or tables.
 const std::map<std::string_view, int> kMatrices = {{"conv", 1}, {"dense", 1}, {"embedding", 1},
                                                    {"rnn", 2},  {"lstm", 2},  {"gru", 2}};
 
-// Indices of the parameters, those that are frozen included.
+// Returns the indices of these parameters, frozen ones included.
 std::set<int> matrix_indices(const Graph& graph) {
   std::set<int> indices;
   for (const Node& node : graph.nodes()) {

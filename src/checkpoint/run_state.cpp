@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kRecordsAttempt = "records_attempt";
 constexpr const char* kRecordsBytes = "records_bytes";
 
-// (rows, columns) of whole numbers, as f64; nothing but their number where there are none.
+// (rows, columns) of whole numbers, as f64; if there are none, only their number.
 void visit_rows(StateVisitor& visitor, std::string_view count, std::string_view name, std::vector<double>& values,
                 std::int64_t columns) {
   auto rows = static_cast<std::int64_t>(values.size()) / columns;
@@ -58,7 +58,7 @@ void RunState::visit_state(StateVisitor& visitor) {
 
 RecordsEnd records_end_in(const std::string& checkpoint) {
   const h5::Reader reader(checkpoint);
-  if (!reader.has_attribute(kRecordsBytes)) return {};  // of an earlier version
+  if (!reader.has_attribute(kRecordsBytes)) return {};  // written by an earlier version
   return {.attempt = reader.attribute_int(kRecordsAttempt), .bytes = reader.attribute_int(kRecordsBytes)};
 }
 

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMetadata = "__metadata__";
-constexpr int kMostNested = 127;  // as the format's own library has it
+constexpr int kMostNested = 127;  // the limit of the format's own library
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
 
@@ -54,7 +54,7 @@ SafeTensor tensor_of(const std::string& name, const json& entry) {
   return tensor;
 }
 
-// The bytes of a shape's values.
+// Size of the values of a tensor of this shape.
 std::uint64_t bytes_of(const SafeTensor& tensor) {
   std::uint64_t bits = static_cast<std::uint64_t>(kBits.at(tensor.dtype)), elems = 1;
   bool fits = true;
@@ -71,8 +71,8 @@ void require_metadata(const json& metadata) {
   if (!texts && !metadata.is_null()) refuse("its __metadata__ is no object of texts");
 }
 
-// Takes the header up while it is parsed: of a name that stands twice the second entry counts, as in the format's own
-// library, and a key that is read stands once.
+// Collects the header while it is parsed. Of two entries with one name the second counts, as in the format's own
+// library; a known key must not occur twice in an entry.
 class Entries {
  public:
   bool take(int depth, json::parse_event_t event, const json& value) {
@@ -111,7 +111,7 @@ class Entries {
 }  // namespace
 
 std::vector<SafeTensor> safetensors_header(const std::string& text, std::uint64_t value_bytes) {
-  // The parser passes over a byte order mark and ends at a zero byte, neither of which is JSON.
+  // The parser skips a byte-order mark and stops at a zero byte; neither is valid JSON.
   if (text.empty() || text[0] == '\xef' || text.find('\0') != std::string::npos) refuse("its header is no JSON");
   Entries entries;
   const json header = json::parse(

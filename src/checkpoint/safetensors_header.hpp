@@ -1,4 +1,4 @@
-// The header of a safetensors file: which tensors lie where behind it.
+// The header of a safetensors file: the tensors and the places of their values after it.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct SafeTensor {
   std::uint64_t begin = 0, end = 0;  // bytes after the header
 };
 
-// The tensors in the order of their values. `value_bytes`: what follows the header in the file. Accepts the headers
-// that the format's own library accepts, version 0.8, and no others: the values of all tensors, one after the other,
-// cover exactly these bytes. Throws std::invalid_argument with what is wrong, which names the tensor.
+// Returns the tensors in the order of their values. `value_bytes`: size of the file after the header. Accepts exactly
+// the headers that version 0.8 of the format's own library accepts: the values of all tensors, one after the other,
+// must cover exactly these bytes. Throws std::invalid_argument with the problem, naming the tensor.
 std::vector<SafeTensor> safetensors_header(const std::string& text, std::uint64_t value_bytes);
 
 }  // namespace echelon::inline checkpoint

@@ -25,7 +25,7 @@ bool is_run(const fs::path& folder) {
   return fs::is_directory(folder / "checkpoints", error);
 }
 
-// The run that a folder means: itself, the one that holds it, or the only one in it; empty where there is none.
+// The run that a folder stands for: itself, the run that contains it, or the only run in it; empty if there is none.
 fs::path run_at(const fs::path& folder) {
   const fs::path here = folder.filename().empty() ? folder.parent_path() : folder;
   if (is_run(here)) return here;
@@ -50,7 +50,7 @@ std::string config_file_of(const fs::path& run) {
   throw ConfigError(fmt::format("{}: no attempt of the run has a config.toml", run.string()));
 }
 
-// Checkpoints of a version whose "lenet" was today's cnn_32_64.
+// Whether the checkpoint is of a version whose "lenet" is now called cnn_32_64.
 bool holds_cnn_32_64(const std::string& checkpoint) {
   const h5::Reader reader(checkpoint);
   const std::string first = "weights/conv1.weight";
@@ -103,7 +103,7 @@ SavedModel find_model(const std::string& location) {
   return saved;
 }
 
-// The number of tokens is that of the embedding that reads them: the graph is built twice where samples are tokens.
+// The number of tokens comes from the embedding that reads them, so the graph is built twice if samples are tokens.
 Graph trained_graph(const SavedModel& saved) {
   const h5::Reader reader(saved.checkpoint);
   const TrainedData data = read_trained_data(reader.attribute_text("training_data"), saved.checkpoint);

@@ -1,4 +1,4 @@
-// Finding a trained model: the config with which it was trained and the checkpoint with its weights.
+// Finds a trained model: the config it was trained with, and the checkpoint with its weights.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +14,41 @@
 namespace echelon::inline checkpoint {
 
 struct SavedCheckpoint {
-  std::string path;  // of the .h5 file; it was verified as a whole
+  std::string path;  // path of the .h5 file, which has been verified
   std::int64_t step = 0;
-  std::string run;          // folder
-  std::string config_file;  // of the newest attempt
+  std::string run;          // folder of the run
+  std::string config_file;  // config of the newest attempt
 };
 
 struct SavedModel {
-  Config config;           // of the newest attempt
-  std::string checkpoint;  // path of the .h5 file; it was verified as a whole
+  Config config;           // config of the newest attempt
+  std::string checkpoint;  // path of the .h5 file, which has been verified
   std::int64_t step = 0;
-  std::string run;          // folder
-  std::string config_file;  // that `config` was read from
+  std::string run;          // folder of the run
+  std::string config_file;  // the file that `config` was read from
 };
 
-// The run that a folder means, as find_saved takes it; "" where there is none (yet). ConfigError where it holds
-// several.
+// Returns the run that a folder stands for, by the rules of find_saved; "" if there is none (yet). Throws ConfigError
+// if it holds several.
 std::string run_in(const std::string& folder);
 
-// `location`: a run's folder (results/<name>/run-<hash>: its newest good checkpoint), the folder above where it holds
-// one run or that of an attempt, or one checkpoint file, or `best` or `latest` in its folder. Verifies every byte of
-// the checkpoint. Throws ConfigError where there is no trained model, with what would be valid; EnvironmentError where
-// `location` cannot be read; DataError where the checkpoint file that was given is damaged (in a folder damaged ones
-// are passed over).
+// `location`: a run's folder (results/<name>/run-<hash>), whose newest good checkpoint is taken; the folder above if it
+// holds a single run; the folder of an attempt; a checkpoint file, or `best` or `latest` in its folder. Verifies every
+// byte of the checkpoint. Throws ConfigError, with valid alternatives, if there is no trained model; EnvironmentError
+// if `location` cannot be read; DataError if the given checkpoint file is damaged (in a folder damaged ones are
+// skipped).
 SavedCheckpoint find_saved(const std::string& location);
-// The same with its config, to which the environment of this process applies (load_config). ConfigError where that is
-// not valid.
+// The same with the config, to which the environment of this process applies (load_config). Throws ConfigError if the
+// config is not valid.
 SavedModel find_model(const std::string& location);
 
-// The model for samples of the form that it was trained on, without data or device. DataError where the checkpoint is
-// of another model.
+// Returns the model for samples of the form that it was trained on, without data or device. Throws DataError if the
+// checkpoint is of another model.
 Graph trained_graph(const SavedModel& saved);
 
-// The model on a device, for data of this form, weights loaded. The constructor throws ConfigError where the model
-// cannot take such data, DataError where the checkpoint is of another model, MemoryError. No rank communicates: each
-// loads its own.
+// The model on a device, for data of this form, with its weights loaded. The constructor throws ConfigError if the
+// model cannot take such data, DataError if the checkpoint is of another model, and MemoryError. Ranks do not
+// communicate: each loads its own model.
 class LoadedModel {
  public:
   LoadedModel(const SavedModel& saved, const SampleForm& form, std::unique_ptr<Device> device);

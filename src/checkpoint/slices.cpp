@@ -27,7 +27,7 @@ void require_each_row_once(std::vector<ElemRange> places, std::int64_t bytes, bo
   ECHELON_CHECK(holes || filled == bytes, "the ranks hold {} of {} bytes of '{}'", filled, bytes, name);
 }
 
-// Gathers each tensor while it is shown: its data may be gone afterwards.
+// Gathers each tensor while it is shown, because its data may be gone afterwards.
 class Gatherer final : public StateVisitor {
  public:
   Gatherer(Group& group, bool holes) : group_(group), holes_(holes) {}
@@ -51,7 +51,7 @@ class Gatherer final : public StateVisitor {
   GatheredTensors take() { return std::move(gathered_); }
 
  private:
-  // Bytes of the rows that each rank holds, within those of all.
+  // Byte ranges of the rows of each rank within those of all.
   std::vector<ElemRange> places_of(const StateTensor& t) {
     const auto row = static_cast<std::int64_t>(bytes_of(t.shape.with_front(1), t.dtype));
     const double own[] = {static_cast<double>(t.offset[0]), static_cast<double>(t.shape[0])};

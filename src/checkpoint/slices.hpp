@@ -1,4 +1,4 @@
-// What the ranks of a run hold of its state: their shares of tensors, and rows that are gathered for a checkpoint.
+// The parts of a run's state that its ranks hold: their slices of tensors, and rows gathered for a checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -13,33 +13,33 @@
 
 namespace echelon::inline checkpoint {
 
-// Calls visit_state of every stateful object of the run with the visitor, in one order on all ranks.
+// Calls visit_state of every stateful object of the run with the visitor, in the same order on all ranks.
 using VisitAll = std::function<void(StateVisitor&)>;
 
-// Shape of a tensor as files have it: whole, whatever this rank holds.
+// Returns the shape of a tensor in files: whole, whatever this rank holds.
 Shape whole_shape(const StateTensor& tensor);
-// Likewise of what this rank holds.
+// Returns the shape, in files, of the part that this rank holds.
 Shape held_shape(const StateTensor& tensor);
-// What this rank holds of it: all, of a replicated one.
+// Returns the part that this rank holds; for a replicated tensor, all of it.
 TensorRegion region_of(const StateTensor& tensor);
 int folded_axis(const StateTensor& tensor);  // -1: none
 
-// Rows of all replicas; along the other axes the extent of this rank.
+// The rows of all replicas, with this rank's extent along the other axes.
 struct GatheredTensor {
   Shape shape;
   std::vector<std::byte> bytes;
 };
 using GatheredTensors = std::map<std::string, GatheredTensor, std::less<>>;  // by name
 
-// Of all visited tensors with Placement::rows or per_replica, on rank 0 of the group, which writes them; none on other
-// ranks. Collective, with the same tensors on all ranks, blocking. Each rank sends what it holds once, from where it
-// lies. A failed check on all ranks where rows are missing or overlap.
-// `holes`: rows that no rank has are zeros.
+// Gathers all visited tensors with Placement::rows or per_replica on rank 0 of the group, which writes them; returns
+// none on other ranks. Collective and blocking, with the same tensors on all ranks. Each rank sends what it holds once,
+// without a copy. A check fails on all ranks if rows are missing or overlap. `holes`: rows that no rank has become
+// zeros instead.
 GatheredTensors gather_rows(Group& group, const VisitAll& visit, bool holes = false);
 
-// The tensor with gathered rows in place of those of this rank.
+// Returns the tensor with gathered rows in place of this rank's rows.
 StateTensor with_rows(const StateTensor& tensor, const GatheredTensor& gathered);
-// The same of all that `visit` shows; `gathered` outlives the result.
+// The same for everything that `visit` shows; `gathered` must outlive the result.
 VisitAll with_gathered(const VisitAll& visit, const GatheredTensors& gathered);
 
 }  // namespace echelon::inline checkpoint

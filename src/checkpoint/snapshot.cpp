@@ -13,9 +13,9 @@ std::size_t bytes_of(const StateTensor& tensor) {
 
 constexpr std::size_t kPage = 4096;
 
-// Where bytes of `from` go in a buffer with a page to spare: as far into a page as they come from. A copy that stores a
-// few bytes further into a page than it loads takes three times as long: processors compare the low 12 bits of the
-// addresses, and a load waits for a store that seems to be to the same place.
+// Where to put bytes of `from` in a buffer with a spare page: at the same offset within a page. If a copy stores a few
+// bytes further into a page than it loads, it takes three times as long: processors compare the low 12 bits of
+// addresses, and a load waits for a store that seems to have the same address.
 std::size_t same_place_in_page(const std::byte* buffer, const void* from) {
   return (reinterpret_cast<std::uintptr_t>(from) - reinterpret_cast<std::uintptr_t>(buffer)) % kPage;
 }
@@ -60,7 +60,7 @@ class Snapshot::Copier final : public StateVisitor {
   std::size_t count_ = 0;
 };
 
-// What is gathered comes with memory of its own.
+// Gathered tensors bring their own memory.
 class Snapshot::Sizer final : public StateVisitor {
  public:
   explicit Sizer(std::vector<std::size_t>& bytes) : bytes_(bytes) {}

@@ -32,7 +32,7 @@ class StructurePass final : public StateVisitor {
   h5::Writer& writer_;
 };
 
-// Writes values to their places.
+// Writes the values to their places in the file.
 class ValuesPass final : public StateVisitor {
  public:
   ValuesPass(const h5::Writer& writer, const std::string& path, const std::vector<h5::DatasetPlace>& places)

@@ -41,7 +41,7 @@ ordered_json to_json(const TrainedData& data) {
 
 std::string dump(const ordered_json& json) { return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
 
-// Without the shards' folder, so that data which were moved stay the same data; without what a test set may change.
+// Leaves out the shards' folder, so that moved data stay the same data, and everything that a test set may change.
 std::string fingerprint_of(const Dataset& train, TrainedData data) {
   if (train.has_sequences() && train.kind != DataKind::text) data.sample_shape.front() = 0;
   data.target_length = 0;
@@ -51,7 +51,7 @@ std::string fingerprint_of(const Dataset& train, TrainedData data) {
   return hex64(checksum64(all));
 }
 
-// Lengths of sequences may differ, and are in front.
+// Lengths of sequences, the first extent, may differ.
 bool same_samples(const Dataset& test, const TrainedData& trained) {
   std::vector<std::int64_t> here = extents(test.sample_shape), there = trained.sample_shape;
   if (here.size() != there.size()) return false;

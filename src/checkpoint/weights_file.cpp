@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kWeights = "weights/";
-constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // as the format's own library has it
+constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the limit of the format's own library
 
 class CheckpointWeights final : public WeightsFile {
  public:
@@ -70,7 +70,7 @@ double value_at(const char* from, Coding coding) {
   return 0;
 }
 
-// An 8-byte length, a JSON header of that length, then the values.
+// Format: an 8-byte length, a JSON header of that length, then the values.
 class Safetensors final : public WeightsFile {
  public:
   explicit Safetensors(const std::string& path) : path_(path), file_(path, std::ios::binary) {
@@ -131,7 +131,7 @@ class Safetensors final : public WeightsFile {
 
   std::string path_;
   mutable std::ifstream file_;
-  std::uint64_t begin_ = 0;  // of the values
+  std::uint64_t begin_ = 0;  // start of the values
   std::vector<StoredTensor> tensors_;
   std::map<std::string, Place> places_;
 };

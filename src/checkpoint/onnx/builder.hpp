@@ -15,15 +15,15 @@ namespace echelon::inline checkpoint::onnx {
 
 class Builder {
  public:
-  // A name that nothing has yet: `wanted`, or that with a number.
+  // Returns an unused name: `wanted`, or `wanted` with a number.
   std::string name(const std::string& wanted);
-  // What the operations that follow are named after, where they name no output: a layer.
+  // Sets the layer after which the following operations are named if they name no output.
   void set_part(std::string name) { part_ = std::move(name); }
 
-  // Appends an operation that writes `outputs`, names that name() gave.
+  // Appends an operation that writes `outputs`; their names must come from name().
   void write(std::string type, std::vector<std::string> inputs, std::vector<std::string> outputs,
              std::vector<Attribute> attributes = {});
-  // Appends an operation with one output; returns that.
+  // Appends an operation with one output and returns the output's name.
   std::string add(const std::string& type, std::vector<std::string> inputs, std::vector<Attribute> attributes = {});
 
   std::string integers(const std::vector<std::int64_t>& values);              // (n), i64
@@ -33,7 +33,7 @@ class Builder {
   std::string numbers(const Shape& shape, const std::vector<float>& values);  // f32
   void constant(std::string name, Element type, const Shape& shape, std::string content);
 
-  // The value that `make` returned when it was called first with this key.
+  // Calls `make` at the first call with this key, and returns its value at every call.
   std::string once(const std::string& key, const std::function<std::string()>& make);
 
   File& file() { return file_; }

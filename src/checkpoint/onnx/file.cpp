@@ -16,7 +16,7 @@ namespace {
 constexpr int kIrVersion = 8;
 constexpr std::size_t kMostBytes = std::size_t{1} << 31;
 
-// Numbers of the fields in onnx.proto.
+// Field numbers in onnx.proto.
 enum Model : int { kIr = 1, kProducer = 2, kProducerVersion = 3, kGraph = 7, kOperatorSets = 8, kMetadata = 14 };
 enum Graph : int { kNode = 1, kGraphName = 2, kInitializer = 5, kInput = 11, kOutput = 12 };
 enum Node : int { kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kOpType = 4, kAttribute = 5 };
@@ -80,7 +80,7 @@ Message value_info(const Port& from) {
   return to;
 }
 
-// A tensor but for its content, and the key and length of that.
+// A tensor without its content, and the key and length of the content.
 Message tensor_head(const Constant& from) {
   Message to;
   for (const std::int64_t extent : from.shape) to.integer(kDims, extent);
@@ -134,7 +134,7 @@ std::string serialise(File file) {
   for (const Port& output : file.outputs) graph.message(kOutput, value_info(output));
 
   Message head, operators;
-  operators.integer(kSetVersion, kOperatorSet);  // domain "": that of ONNX
+  operators.integer(kSetVersion, kOperatorSet);  // domain "": ONNX itself
   head.integer(kIr, kIrVersion).text(kProducer, "echelon").text(kProducerVersion, kVersion);
   head.message(kOperatorSets, operators);
   for (const auto& [key, value] : file.metadata) head.message(kMetadata, pair(key, value));

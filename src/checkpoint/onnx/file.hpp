@@ -11,7 +11,7 @@ namespace echelon::inline checkpoint::onnx {
 
 inline constexpr int kOperatorSet = 17;
 
-// Element types, numbered as TensorProto.DataType.
+// Element types, numbered as in TensorProto.DataType.
 enum class Element : std::uint8_t { f32 = 1, i8 = 3, i32 = 6, i64 = 7 };
 
 struct Attribute {
@@ -22,21 +22,21 @@ struct Attribute {
 struct Operation {
   std::string type;  // "Conv"
   std::string name;
-  std::vector<std::string> inputs, outputs;  // names of values; "": an optional one that is left out
+  std::vector<std::string> inputs, outputs;  // names of values; "": an omitted optional input
   std::vector<Attribute> attributes = {};
 };
 
-// A value that the file holds.
+// A value stored in the file.
 struct Constant {
   std::string name;
   Element type = Element::f32;
   std::vector<std::int64_t> shape;
-  std::string content;  // plain, little-endian
+  std::string content;  // raw values, little-endian
 };
 
 // An input or output of the model.
 struct Port {
-  static constexpr std::int64_t kBatch = -1;  // an extent that the user chooses, "N"
+  static constexpr std::int64_t kBatch = -1;  // extent that the user chooses, "N"
   std::string name;
   Element type = Element::f32;
   std::vector<std::int64_t> shape;
@@ -44,17 +44,17 @@ struct Port {
 };
 
 struct File {
-  std::vector<Operation> operations;  // each behind those whose outputs it takes
+  std::vector<Operation> operations;  // in topological order
   std::vector<Constant> constants;
   std::vector<Port> inputs, outputs;
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 
-// Removes operations, constants and inputs that no output depends on.
+// Removes operations, constants and inputs on which no output depends.
 void remove_unused(File& file);
 
-// The bytes of the file. Constants are released as they are written, so that hardly more than one copy of the weights
-// is in memory. ConfigError above 2 GiB, which no reader of protocol buffers takes.
+// Returns the bytes of the file. Constants are released as they are written, so that memory holds hardly more than one
+// copy of the weights. Throws ConfigError above 2 GiB, the limit of protocol buffers.
 std::string serialise(File file);
 
 }  // namespace echelon::inline checkpoint::onnx

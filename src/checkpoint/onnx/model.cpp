@@ -107,11 +107,11 @@ class OnnxLowering final : public Lowering {
   const Graph& graph_;
   const ReadParameter& read_;
   const Options& options_;
-  std::vector<std::string> matrices_;  // names of the parameters that become 8-bit numbers
+  std::vector<std::string> matrices_;  // names of the parameters that are quantised
   Builder to_;
   int node_ = 0;
   std::vector<Operand> operands_;
-  std::vector<int> values_;  // by ValueId: index of its operand; -1: none yet
+  std::vector<int> values_;  // [ValueId] index of its operand; -1: none yet
   std::map<int, int> parameters_;
   std::map<std::pair<int, std::string>, int> kept_;
   struct State {
@@ -131,7 +131,7 @@ void OnnxLowering::lower_node() {
   }
 }
 
-// Inputs that no operation reads are removed again in the end.
+// Adds all inputs; those that no operation reads are removed at the end.
 void OnnxLowering::add_inputs() {
   for (std::size_t id = 0; id < graph_.values().size(); ++id) {
     const Value& value = graph_.values()[id];
@@ -148,7 +148,7 @@ void OnnxLowering::add_inputs() {
   }
 }
 
-// As data/normalise.hpp: value * factor + offset.
+// Like data/normalise.hpp: value * factor + offset.
 std::string OnnxLowering::normalised(const std::string& samples, const Value& value) {
   const auto& [mean, deviation] = options_.normalisation;
   const bool changes = std::any_of(mean.begin(), mean.end(), [](double m) { return m != 0; }) ||
@@ -171,7 +171,7 @@ std::string OnnxLowering::normalised(const std::string& samples, const Value& va
   return to_.add("Where", {to_.add("Unsqueeze", {used, to_.integers({2})}), moved, to_.number(0)});
 }
 
-// Of classes the first input of the loss are logits.
+// For classes, the first input of the loss is the logits.
 void OnnxLowering::add_outputs() {
   const Value& last = value_of(input_value(0));
   const std::string& value = at(tensor_of(input_value(0))).value;
@@ -239,7 +239,7 @@ void OnnxLowering::alias(int output, int input) {
 }
 
 void OnnxLowering::op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource, int) {
-  if (spec.kind == OpKind::reorder) {  // of a state: to where the layer begins, or from where it ended
+  if (spec.kind == OpKind::reorder) {  // of a state: to the layer's initial state, or from its final state
     const auto state =
         std::find_if(states_.begin(), states_.end(), [&](const State& s) { return s.before == args[1].id; });
     if (state != states_.end())

@@ -1,12 +1,12 @@
-// A model as an ONNX graph that computes what `predict --outputs` writes.
+// Builds an ONNX graph of a model that computes the same as `predict --outputs`.
 //
 //   inputs   "samples" (N, ..) f32, or tokens (N, T) i32; where layers read them "lengths" (N) i32 and "target" (N, U)
 //            i32; "<layer>.h" and "<layer>.c" (N, H) of layers with `carry`: the states before the first place
 //   outputs  "outputs" (N, ..) f32: probabilities of classes, or the values; "<layer>.h_next", "<layer>.c_next": the
 //            states behind the last place, for the next batch
 //
-// Constants have the names, shapes and layout of the checkpoint. The graph is that of evaluation: running statistics,
-// no dropout.
+// Constants have the names, shapes and layout of the checkpoint. The graph is that of evaluation, with running
+// statistics and no dropout.
 #pragma once
 
 #include <functional>
@@ -20,20 +20,20 @@
 namespace echelon::inline checkpoint::onnx {
 
 struct Normalisation {
-  std::vector<double> mean, std;  // by channel of images (C, H, W), by feature of sequences (T, F); empty: none
+  std::vector<double> mean, std;  // by channel for images (C, H, W), by feature for sequences (T, F); empty: none
 };
 
 struct Options {
   Normalisation normalisation = {};
-  bool int8 = false;  // weight matrices as quantise_rows has them, each behind a DequantizeLinear
+  bool int8 = false;  // weight matrices as from quantise_rows, each followed by a DequantizeLinear
 };
 
-// All values of a whole parameter, in f32.
+// Returns all values of a whole parameter in f32.
 using ReadParameter = std::function<std::vector<float>(const Parameter&)>;
 
-// `graph`: of a whole model, with its loss, as build_model returns it. Samples are normalised by the first operations,
-// (value - mean) / std, padded places of sequences being 0 behind that. ConfigError with the layer's file:line where
-// ONNX has no form of it.
+// `graph`: a whole model with its loss, as build_model returns it. The first operations normalise samples, (value -
+// mean) / std, and set padded places of sequences to 0. Throws ConfigError with the layer's file:line if ONNX cannot
+// express it.
 File make_file(const Graph& graph, const ReadParameter& read, const Options& options = {});
 
 }  // namespace echelon::inline checkpoint::onnx

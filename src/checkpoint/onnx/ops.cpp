@@ -32,7 +32,7 @@ void write_form(Builder& to, const PoolDims& d, const Arguments& args) {
   to.write(d.mode == PoolMode::max ? "MaxPool" : "AveragePool", {args["x"]}, {args["y"]}, attributes);
 }
 
-// Of a sequence (N, T, F) at each place, where Gemm takes no third axis.
+// For a sequence (N, T, F) at each place, because Gemm takes no third axis.
 void write_form(Builder& to, const DenseDims& d, const Arguments& args) {
   if (args.rank("x") == 2)
     return to.write("Gemm", {args["x"], args["w"], args["b"]}, {args["y"]}, {{"transB", std::int64_t{1}}});
@@ -76,7 +76,7 @@ void write_form(Builder& to, const LayerNormDims& d, const Arguments& args) {
            {{"axis", std::int64_t{args.rank("x") == 3 ? 2 : 1}}, {"epsilon", static_cast<float>(d.epsilon)}});
 }
 
-// Sequences (N, T, F), which the op folds to N*T samples, are joined along their features.
+// Joins sequences (N, T, F), which the op folds to N*T samples, along their features.
 void write_form(Builder& to, const ConcatDims& d, Arguments& args) {
   static constexpr std::string_view kInputs[kMaxConcat] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6"};
   std::vector<std::string> inputs;

@@ -1,5 +1,5 @@
-// Device ops as ONNX operations. A layer is exported by the ops that it lowers to, so a new layer of known ops needs
-// nothing here; a new family of ops is an overload of `write_form`.
+// Writes device ops as ONNX operations. A layer is exported through the ops that it lowers to, so a new layer of known
+// ops needs nothing here; a new family of ops needs an overload of `write_form`.
 #pragma once
 
 #include <string>
@@ -18,17 +18,17 @@ struct Operand {
   Shape shape;
 };
 
-// The arguments of one op, by their names in its page (device/ops/).
+// The arguments of one op, by their names in its header (device/ops/).
 class Arguments {
  public:
   // `operands`: in the order of the op's signature.
   Arguments(const OpSpec& spec, std::vector<Operand*> operands)
       : infos_(signature(spec)), operands_(std::move(operands)) {}
-  // The value of an argument; "" where the op has no such argument.
+  // Returns the value of an argument; "" if the op has no such argument.
   std::string operator[](std::string_view name) const;
   int rank(std::string_view name) const { return find(name).shape.rank(); }
   Shape shape(std::string_view name) const { return find(name).shape; }
-  // Where the op's page folds axes that the ONNX value keeps apart.
+  // For arguments whose axes the op's header folds but the ONNX value keeps separate.
   void set_shape(std::string_view name, const Shape& shape) { find(name).shape = shape; }
 
  private:
@@ -38,7 +38,7 @@ class Arguments {
   std::vector<Operand*> operands_;
 };
 
-// Appends what computes the outputs of an op of evaluation. ConfigError where ONNX has no form of it.
+// Appends operations that compute the outputs of an op of evaluation. Throws ConfigError if ONNX cannot express it.
 void write_op(Builder& to, const OpSpec& spec, Arguments args);
 
 // sequences.cpp
@@ -46,7 +46,7 @@ void write_form(Builder& to, const RnnDims& dims, const Arguments& args);
 void write_form(Builder& to, const AttentionDims& dims, const Arguments& args);
 void write_form(Builder& to, const SequencePoolDims& dims, const Arguments& args);
 
-// (N, T) of truth values: whether place t is below the sample's length; `lengths` (N), i32.
+// Returns booleans (N, T): whether place t is below the sample's length; `lengths` is (N), i32.
 std::string places_in_use(Builder& to, const std::string& lengths, std::int64_t places);
 
 }  // namespace echelon::inline checkpoint::onnx

@@ -12,7 +12,7 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// By gate of ONNX: the gate of device/ops/rnn.hpp. ONNX has i o f c (our g), and z r h (our n).
+// For each gate in ONNX's order (i o f c, where c is our g; z r h, where h is our n), our gate in device/ops/rnn.hpp.
 Integers gates_in_order(Cell cell) {
   switch (cell) {
     case Cell::lstm: return {0, 3, 1, 2};
@@ -25,7 +25,7 @@ Integers gates_in_order(Cell cell) {
 
 const char* type_of(Cell cell) { return cell == Cell::lstm ? "LSTM" : cell == Cell::gru ? "GRU" : "RNN"; }
 
-// Rows of a weight (G*H, ..) or bias (G*H), gate by gate in ONNX's order.
+// Reorders the rows of a weight (G*H, ..) or bias (G*H) to ONNX's order of gates.
 std::string reordered(Builder& to, const RnnDims& d, const std::string& value) {
   const Integers gates = gates_in_order(d.cell);
   if (gates.size() == 1) return value;
@@ -45,13 +45,13 @@ std::string transposed(Builder& to, const std::string& value, const Integers& ax
 
 std::string minus_infinity(Builder& to) { return to.number(-std::numeric_limits<float>::infinity()); }
 
-// (N, heads, T, features of a head) of a sequence (N, T, D); `axes`: their order.
+// Splits a sequence (N, T, D) into (N, heads, T, features of a head); `axes`: order of the axes.
 std::string in_heads(Builder& to, const AttentionDims& d, const std::string& value, std::int64_t places,
                      const Integers& axes) {
   return transposed(to, to.add("Reshape", {value, to.integers({0, places, d.heads, d.head()})}), axes);
 }
 
-// (T, T): 0, and -infinity where the key comes after the query.
+// A (T, T) mask: 0, or -infinity if the key comes after the query.
 std::string causal_mask(Builder& to, std::int64_t places) {
   return to.once(fmt::format("causal/{}", places), [&] {
     std::vector<float> mask(static_cast<std::size_t>(places * places));
@@ -70,7 +70,7 @@ std::string places_in_use(Builder& to, const std::string& lengths, std::int64_t 
   });
 }
 
-// ONNX runs over (T, N, F), and gives the places as (T, directions, N, H) and states as (directions, N, H).
+// ONNX takes (T, N, F), and returns the places as (T, directions, N, H) and states as (directions, N, H).
 void write_form(Builder& to, const RnnDims& d, const Arguments& args) {
   ECHELON_CHECK_EQ(d.first, 0, "a time chunk");
   const auto state = [&](const char* name) { return d.initial ? with_axis(to, args[name], 0) : std::string(); };

@@ -1,5 +1,5 @@
-// The wire format of protocol buffers, in which ONNX files are written: a message is a sequence of fields, each a
-// number with a type, then a value. https://protobuf.dev/programming-guides/encoding
+// The wire format of protocol buffers, in which ONNX files are written: a message is a sequence of fields, each with a
+// number, a type and a value. https://protobuf.dev/programming-guides/encoding
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace echelon::inline checkpoint::onnx {
 
 class Message {
  public:
-  // int32, int64 or enum: 7 bits a byte, the lowest first; a negative one takes 10 bytes.
+  // int32, int64 or enum: 7 bits per byte, lowest first; a negative number takes 10 bytes.
   Message& integer(int field, std::int64_t value);
   Message& number(int field, float value);              // 4 bytes, little-endian
-  Message& text(int field, std::string_view bytes);     // string or bytes: the length, then the content
-  Message& message(int field, const Message& content);  // likewise
+  Message& text(int field, std::string_view bytes);     // string or bytes: length, then content
+  Message& message(int field, const Message& content);  // length, then content
 
-  // A long message in pieces: its field and length, then by `append` its content.
+  // Writes a long message in pieces: first its field and length, then its content by `append`.
   Message& begin_message(int field, std::size_t length);
   Message& append(std::string_view bytes) { return bytes_ += bytes, *this; }
   Message& append(const Message& fields) { return append(fields.bytes_); }
