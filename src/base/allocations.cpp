@@ -6,7 +6,7 @@ namespace echelon::inline base {
 
 bool counts_allocations() {
   const std::uint64_t before = allocation_count.calls;
-  ::operator delete(::operator new(1));  // a call, which is never left out, unlike a new expression
+  ::operator delete(::operator new(1));  // a direct call cannot be optimised away, unlike a new expression
   return allocation_count.calls > before;
 }
 

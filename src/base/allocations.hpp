@@ -1,8 +1,8 @@
-// How often a thread asks for heap memory by operator new, and for how many bytes: beside times, which vary, a measure
-// of a step that does not.
+// Counts how often a thread allocates heap memory by operator new, and how many bytes. Unlike times, these counts of a
+// step do not vary.
 //
-// `echelon` counts (cli/counted_new.cpp): two additions a call. Tests and sanitised builds, which have an operator new
-// of their own, do not. What libraries take with malloc is not counted.
+// `echelon` counts (cli/counted_new.cpp), at the cost of two additions per call. Tests and sanitised builds, which have
+// their own operator new, do not. Memory that libraries allocate with malloc is not counted.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct AllocationCount {
     return {calls - before.calls, bytes - before.bytes};
   }
 };
-inline constinit thread_local AllocationCount allocation_count;  // of this thread so far
-// What this thread has got from operator new so far, less what it has given back, as the allocator rounds it. Tests
-// count it too.
+inline constinit thread_local AllocationCount allocation_count;  // calls and bytes of this thread so far
+// Bytes that this thread has got from operator new so far, less those it has freed, as rounded by the allocator.
+// Counted in tests too.
 inline constinit thread_local std::int64_t held_bytes = 0;
 
 // Whether this program counts.

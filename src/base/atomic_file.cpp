@@ -45,7 +45,7 @@ void publish_file(const std::string& temporary, const std::string& path) {
 }
 
 int create_file(const std::string& path, unsigned mode) {
-  ::unlink(path.c_str());  // of an earlier process of this number
+  ::unlink(path.c_str());  // may be left by an earlier process with this id
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 

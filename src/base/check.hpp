@@ -1,7 +1,7 @@
-// Checks of the program's own assumptions ("a failed check" in the contracts of other headers). They stay on in release
-// builds; a failed one is a defect of echelon and throws Error(kExitInternal) with file:line, the condition, both
-// operands, the rank of the thread and a hint. What a user can get wrong is one of the other types of error.hpp
-// instead. A check that passes costs one comparison: the hint is formatted only after a failure.
+// Checks of the program's own assumptions ("a failed check" in the contracts of other headers). They are active in
+// release builds. A failed one is a defect of echelon and throws Error(kExitInternal) with file:line, the condition,
+// both operands, the rank of the thread and a hint. Mistakes of the user are one of the other error types of error.hpp
+// instead. A check that passes costs one comparison, because the hint is formatted only after a failure.
 //
 //   ECHELON_CHECK(ready, "begin_step() comes first");
 //   ECHELON_CHECK_EQ(grads.elems, weights.elems, "arena of {}", name);
@@ -14,12 +14,12 @@
 
 namespace echelon::inline base {
 
-// Rank to which messages and failed checks of this thread are attributed; -1 before a world exists. Thread-local, and
-// not inherited: every thread that a rank starts sets its own.
+// The rank to which messages and failed checks of this thread are attributed; -1 before a world exists. It is
+// thread-local and not inherited: every thread that a rank starts must set its own.
 void set_thread_rank(int rank);
 int thread_rank();
 
-// Throws; `file` is shortened to begin at src/.
+// Throws; `file` is shortened to start at src/.
 [[noreturn]] void check_failed(const char* file, int line, std::string_view condition, const std::string& operands,
                                const std::string& hint);
 

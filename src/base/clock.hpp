@@ -1,4 +1,4 @@
-// Time, in seconds. What waits or measures is given a `Clock`; only programs that measure the machine itself (the
+// Time in seconds. Code that waits or measures gets a `Clock`; only programs that measure the machine itself (the
 // benchmarks of cli/) read `now_s()`.
 #pragma once
 
@@ -11,8 +11,8 @@ inline double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// A source of time: of the host, or a virtual one (comm/virtual/), which moves only between two calls of its world. Any
-// thread may read it.
+// A source of time: the host's, or a virtual one (comm/virtual/), which advances only between two calls of its world.
+// Any thread may read it.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -29,7 +29,7 @@ inline const Clock& host_clock() {
   return clock;
 }
 
-// Adds the seconds of its own lifetime to `total_s`, also when an exception unwinds; `total_s` and `clock` outlive it.
+// Adds the seconds of its lifetime to `total_s`, also if an exception unwinds. `total_s` and `clock` must outlive it.
 class ScopedTimer {
  public:
   explicit ScopedTimer(double& total_s, const Clock& clock = host_clock())

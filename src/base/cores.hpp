@@ -3,7 +3,7 @@
 
 namespace echelon::inline base {
 
-int usable_cores();            // in the affinity mask of this process, at least 1
-int openmp_threads_at_most();  // of one team: OMP_THREAD_LIMIT, and 1 where OMP_MAX_ACTIVE_LEVELS is 0
+int usable_cores();            // number of cores in the affinity mask of this process, at least 1
+int openmp_threads_at_most();  // limit per team: OMP_THREAD_LIMIT; 1 if OMP_MAX_ACTIVE_LEVELS is 0
 
 }  // namespace echelon::inline base

@@ -1,14 +1,14 @@
-// Processor seconds of this process, of all its threads: of the whole process, or of the newest run of a process that
-// makes several, one after another. Nothing throws.
+// Processor seconds of all threads of this process: since it began, or since the newest run began in a process that
+// makes several runs in turn. Nothing throws.
 #pragma once
 
 namespace echelon::inline base {
 
-// A run begins. By one thread, while no run is under way.
+// Marks the beginning of a run. Called by one thread, while no run is in progress.
 void begin_cpu_time();
 
-// In user and system mode, since the newest begin_cpu_time, or since the process began where there was none. Any
-// thread.
+// Returns the seconds in user and system mode since the last begin_cpu_time or, without one, since the process began.
+// Callable from any thread.
 double cpu_seconds();
 
 }  // namespace echelon::inline base

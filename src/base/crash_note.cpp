@@ -28,7 +28,7 @@ const char* name_of_signal(int signal) {
   }
 }
 
-// Calls nothing that a signal handler may not.
+// Only calls functions that are async-signal-safe.
 void explain(int signal) {
   if (what_now != nullptr) {
     for (const char* part :
@@ -51,7 +51,7 @@ void explain(int signal) {
   print(", at\n");
   ::backtrace_symbols_fd(frames.data(), ::backtrace(frames.data(), frames.size()), STDERR_FILENO);
   print(kReportIt);
-  std::raise(signal);  // SA_RESETHAND: now as if there were no handler
+  std::raise(signal);  // SA_RESETHAND has restored the default action
 }
 
 }  // namespace
@@ -71,7 +71,7 @@ bool explain_crashes() {
   return false;
 #else
   std::array<void*, 1> frame{};
-  ::backtrace(frame.data(), frame.size());  // loads the library that unwinds, which allocates
+  ::backtrace(frame.data(), frame.size());  // loads the unwinding library now, because that allocates
   struct sigaction action {};
   action.sa_handler = explain;
   action.sa_flags = SA_RESETHAND | SA_NODEFER;

@@ -7,8 +7,8 @@
 
 namespace echelon::inline base {
 
-// f32 and f64 are the types that models compute in; f16 (IEEE half) and bf16 those of activations in mixed precision,
-// whose parameters and gradients of parameters stay f32; i32 and u8 hold labels, indices and raw samples.
+// Models compute in f32 and f64. Activations in mixed precision are f16 (IEEE half) or bf16, while parameters and their
+// gradients stay f32. i32 and u8 hold labels, indices and raw samples.
 enum class DType : std::uint8_t { f32, f64, f16, bf16, i32, u8 };
 
 constexpr std::size_t size_of(DType dtype) {
@@ -45,13 +45,13 @@ template <>
 inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
 
 constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-// The type of parameters, their gradients and sums beside activations of `dtype`: f32 for halves, else the same.
+// The type of parameters, their gradients and sums with activations of `dtype`: f32 for halves, else the same type.
 constexpr DType wide_of(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 
 [[noreturn]] void not_f32_or_f64(DType dtype);  // a failed check (exit 1)
 
-// Calls `body(T{})` with the C++ type of f32 or f64, returns what it returns; a failed check for every other dtype. The
-// one place where a dtype becomes a type.
+// Calls `body(T{})` with the C++ type for f32 or f64 and returns its result; a failed check for every other dtype. The
+// only place where a dtype becomes a type.
 template <class Body>
 decltype(auto) with_float(DType dtype, Body&& body) {
   if (dtype != DType::f32 && dtype != DType::f64) not_f32_or_f64(dtype);

@@ -1,6 +1,6 @@
 // The exceptions that end a run, each with the exit code that the shell sees. main.cpp prints what() on standard error
-// and returns code(). Of other exceptions, std::bad_alloc ends with 6, file-system and system errors with 3, the rest
-// with 1 and kReportIt.
+// and returns code(). Among other exceptions, std::bad_alloc ends with 6, file-system and system errors with 3, and all
+// others with 1 and kReportIt.
 #pragma once
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 
 namespace echelon::inline base {
 
-// Fixed: scripts and schedulers read these numbers.
+// The numbers must not change, because scripts and schedulers read them.
 enum ExitCode : int {
   kExitOk = 0,
   kExitInternal = 1,
@@ -37,12 +37,12 @@ inline constexpr const char* kExitCodesText =
     "   75  stopped early with a good checkpoint: run the same command again\n"
     "  130  interrupted, with a checkpoint\n";
 
-// Follows the message of an internal error.
+// Printed after the message of an internal error.
 inline constexpr const char* kReportIt =
     "echelon: this is an internal error, a defect of echelon: please report it with the config and these lines\n";
 
-// An error whose text is meant for the user: what is wrong, where (key, file:line), and the nearest valid choice. No
-// final newline.
+// An error whose text is for the user: the problem, its place (key, file:line), and the nearest valid choice. The text
+// has no final newline.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& what) : std::runtime_error(what), code_(code) {}
@@ -62,7 +62,7 @@ struct EnvironmentError : Error {
   explicit EnvironmentError(const std::string& what) : Error(kExitEnvironment, what) {}
 };
 
-// A data file is missing, damaged or holds what it must not (exit 4).
+// A data file is missing, damaged or has invalid content (exit 4).
 struct DataError : Error {
   explicit DataError(const std::string& what) : Error(kExitData, what) {}
 };

@@ -7,7 +7,7 @@
 namespace echelon::inline base {
 namespace {
 
-// Bytes of the character at `at`; 0: not UTF-8.
+// Length in bytes of the UTF-8 character at `at`; 0: not UTF-8.
 std::size_t length_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(at);
@@ -21,13 +21,13 @@ std::size_t length_at(std::string_view text, std::size_t at) {
   return overlong || no_character ? 0 : length;
 }
 
-// C0, DEL and C1.
+// Whether it is a C0 control, DEL or a C1 control.
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   return first < 0x20 || first == 0x7f || (first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0);
 }
 
-// Each character as a view of it, "?" for those that are shown nowhere; ends of lines and tabs stay.
+// Calls `add` with each character as a view; "?" for unprintable ones. Newlines and tabs stay.
 template <class Add>
 void each_character(std::string_view text, const Add& add) {
   for (std::size_t at = 0; at < text.size();) {
@@ -46,7 +46,7 @@ bool is_code(std::string_view text) {
          std::all_of(text.begin() + 1, text.end() - 1, [](char c) { return is_word(c) || c == '_' || c == '.'; });
 }
 
-// Where a line of Markdown begins so, it is a heading, a quotation, a rule or an item of a list.
+// Escapes the start of a line that Markdown would show as a heading, quotation, rule or list item.
 std::string without_block(std::string text) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const char after = digits + 1 < text.size() ? text[digits + 1] : ' ';

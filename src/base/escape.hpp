@@ -1,6 +1,6 @@
-// Text from outside (names, labels, classes, paths) inside what the program writes. Each form has rules of its own, and
-// whoever writes the form escapes: records keep text as it came. Bytes that are not UTF-8 and control characters become
-// "?" in all of them.
+// Escapes text from outside (names, labels, classes, paths) in the program's output. Each output format has its own
+// rules, and its writer escapes; records keep the text unchanged. All functions replace control characters and bytes
+// that are not UTF-8 by "?".
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace echelon::inline base {
 
-// Content and attributes in double quotes of HTML, XML and SVG: & < > " as entities.
+// For content and double-quoted attributes of HTML, XML and SVG: & < > " become entities.
 std::string escaped_for_markup(const std::string& text);
-// A paragraph, a line of a list or a cell of a table of GitHub's Markdown, which shows the text as it is; ends of lines
+// For a paragraph, a list item or a table cell of GitHub's Markdown, which then shows the text unchanged; newlines
 // become spaces. A single word of letters, digits, "_" and "." in backquotes stays code.
 std::string escaped_for_markdown(const std::string& text);
-// Whole output for a terminal: no sequence of it moves the cursor, changes colours or titles. Ends of lines stay.
+// For output on a terminal: no escape sequence can move the cursor or change colours or titles. Newlines stay.
 std::string escaped_for_terminal(const std::string& text);
 
-// Bytes at the end of a text that begin a character of UTF-8 whose other bytes may follow; 0 to 3.
+// Returns the number of bytes (0 to 3) at the end of a text that begin an incomplete UTF-8 character.
 std::size_t begun_bytes(const std::string& text);
 
 }  // namespace echelon::inline base

@@ -16,7 +16,7 @@ Failure failure_of(const std::exception& error) {
   if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
     return {kExitEnvironment, fmt::format("{}: {}", file->path1().string(), file->code().message())};
   if (const auto* system = dynamic_cast<const std::system_error*>(&error)) {
-    if (system->code() == std::errc::resource_unavailable_try_again)  // std::thread
+    if (system->code() == std::errc::resource_unavailable_try_again)  // thrown by std::thread
       return {kExitEnvironment, no_thread_text()};
     return {kExitEnvironment, system->what()};
   }

@@ -1,4 +1,4 @@
-// The exit code and the text of any exception that ends a process or a run.
+// Maps any exception that ends a process or a run to its exit code and text.
 #pragma once
 
 #include <exception>
@@ -13,8 +13,8 @@ struct Failure {
   std::string text;
 };
 
-// An Error has its own; bad_alloc is 6; errors of files, threads and other calls of the operating system are 3, with
-// the limits of this process (limits.hpp) where one of them may be the cause; all others 1.
+// An Error has its own code; bad_alloc is 6; errors of files, threads and other system calls are 3, with the limits of
+// this process (limits.hpp) if one of them may be the cause; all others are 1.
 Failure failure_of(const std::exception& error);
 
 }  // namespace echelon::inline base

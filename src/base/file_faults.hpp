@@ -1,5 +1,5 @@
-// The calls by which a run writes its files, so that a test, or a run with [fault], can let them fail. Without faults a
-// call costs a branch more than the system's own.
+// The calls by which a run writes its files. A test, or a run with [fault], can make them fail. Without faults a call
+// costs one branch more than the system call.
 #pragma once
 
 #include <sys/types.h>
@@ -13,24 +13,24 @@
 
 namespace echelon::inline base {
 
-// Any thread.
+// Callable from any thread.
 class FileFaults {
  public:
   virtual ~FileFaults() = default;
-  // A write is about to begin: 0, or the error by which it fails; `bytes` may become less, at least 1.
+  // Called before a write. Returns 0, or the error with which it fails. May reduce `bytes`, to at least 1.
   virtual int write_begins(std::size_t& bytes) = 0;
-  // As fsync(2).
+  // Replaces fsync(2).
   virtual int sync(int fd) = 0;
-  // A library is about to write so many bytes: 0, or the error by which it fails.
+  // Called before a library writes this many bytes. Returns 0, or the error with which the write fails.
   virtual int write_error(std::size_t bytes) = 0;
-  // A library has read these bytes of content from a file.
+  // Called after a library has read these bytes of content from a file.
   virtual void have_read(std::string_view path, void* data, std::size_t bytes) = 0;
 };
 
-// Those of this process; null: none. What is set outlives all calls.
+// The faults of this process; null: none. The object must outlive all calls.
 inline std::atomic<FileFaults*> file_faults = nullptr;
 
-// write(2), pwrite(2), fsync(2).
+// Wrappers of write(2), pwrite(2) and fsync(2).
 inline bool may_write(std::size_t& bytes) {
   FileFaults* const faults = file_faults.load(std::memory_order_acquire);
   const int error = faults == nullptr ? 0 : faults->write_begins(bytes);

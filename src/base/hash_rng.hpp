@@ -1,9 +1,9 @@
-// Random numbers as hashes of what they are for, never generators with state.
+// Random numbers as hashes of their purpose, instead of generators with state.
 //
-// A draw is a pure function of (seed, name, step, sample, time, unit), so that k replicas, any split and any device
-// agree on it without a message, and a resumed run
-// draws what the uninterrupted one would have drawn. Header-only and free of host-only code: device kernels include it.
-// The mixer is SplitMix64's finaliser (Steele, Lea, Flood 2014), applied once per word.
+// A draw is a pure function of (seed, name, step, sample, time, unit). So k replicas, any split and any device agree on
+// it without a message, and a resumed run draws the same numbers as an uninterrupted one. Header-only and free of
+// host-only code, because device kernels include it. The mixer is SplitMix64's finaliser (Steele, Lea, Flood 2014),
+// applied once per word.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ ECHELON_HOST_DEVICE constexpr std::uint64_t hash_combine(std::uint64_t key, std:
   return mix64(key ^ mix64(word));
 }
 
-// FNV-1a of a name, mixed: names key streams ("conv1.weight", "shuffle").
+// FNV-1a hash of a name, mixed. Names are the keys of streams ("conv1.weight", "shuffle").
 constexpr std::uint64_t hash_name(std::string_view name) {
   std::uint64_t h = 0xcbf29ce484222325ULL;
   for (char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
@@ -41,16 +41,16 @@ class HashRng {
   constexpr HashRng(std::uint64_t seed, std::string_view name) : key_(hash_combine(mix64(seed), hash_name(name))) {}
   ECHELON_HOST_DEVICE constexpr explicit HashRng(std::uint64_t key) : key_(key) {}
 
-  // A stream of its own for each value of `word`: rng.at(step).at(sample).
+  // Returns a separate stream for each value of `word`: rng.at(step).at(sample).
   ECHELON_HOST_DEVICE constexpr HashRng at(std::uint64_t word) const { return HashRng(hash_combine(key_, word)); }
   ECHELON_HOST_DEVICE constexpr std::uint64_t key() const { return key_; }
 
   ECHELON_HOST_DEVICE constexpr std::uint64_t bits(std::uint64_t index) const { return hash_combine(key_, index); }
-  // In [0, 1), 53 bits.
+  // Uniform in [0, 1), with 53 bits.
   ECHELON_HOST_DEVICE constexpr double uniform(std::uint64_t index) const {
     return static_cast<double>(bits(index) >> 11) * 0x1.0p-53;
   }
-  // In [0, bound), bound > 0, by multiply-shift (bias below 2^-32 for bounds under 2^32).
+  // Uniform in [0, bound), bound > 0, by multiply-shift (bias below 2^-32 for bounds under 2^32).
   ECHELON_HOST_DEVICE constexpr std::uint64_t below(std::uint64_t index, std::uint64_t bound) const {
     return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits(index)) * bound) >> 64);
   }

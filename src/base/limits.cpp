@@ -36,7 +36,7 @@ void raise_limit(int resource, rlim_t usual) {
   ::setrlimit(static_cast<__rlimit_resource_t>(resource), &limit);
 }
 
-// That of threads is taken from the limit when the process starts.
+// The stack size of threads is taken from the limit at the start of the process.
 void raise_stack_of_threads() {
   pthread_attr_t attributes;
   std::size_t bytes = 0;
@@ -54,7 +54,7 @@ void require_limit(int resource, rlim_t least, const char* name, rlim_t unit, co
                                      is / unit, least / unit, what));
 }
 
-// pids.max of this process's control group, of versions 2 and 1; "" where there is none.
+// pids.max of this process's control group, version 2 or 1; "" if there is none.
 std::string most_tasks() {
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {

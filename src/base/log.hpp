@@ -1,7 +1,7 @@
-// The log of a run. Debug and info lines are written by rank 0 alone, to standard output; warnings and errors by every
-// rank, to standard error, with "[rank 3] " in front on ranks above 0. The rank is that of the thread (base/check.hpp).
-// Lines go to run.log too once log_to_file was called. Lines of several threads are not mixed. spdlog does the work;
-// its headers stay in log.cpp.
+// The log of a run. Debug and info lines are written only by rank 0, to standard output; warnings and errors by every
+// rank, to standard error, with the prefix "[rank 3] " on ranks above 0. The rank is that of the thread
+// (base/check.hpp). After log_to_file, lines also go to run.log. Lines of several threads are not interleaved.
+// Implemented with spdlog, whose headers stay in log.cpp.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,13 +13,13 @@ namespace echelon::inline base {
 
 enum class LogLevel { debug, info, warning, error };
 
-// Any thread. One line without its newline; "warning: " or "error: " is put in front. Flushed at once from info on.
+// Writes one line; `text` has no newline. Adds "warning: " or "error: " in front. Flushes from info on. Any thread.
 void log_line(LogLevel level, std::string_view text);
-// From now on lines of this process also go to this file, appended, with date and time, whatever the log level; a file
-// named before is closed. Throws EnvironmentError where it cannot be opened.
+// From now on, also appends the lines of this process to this file, with date and time, whatever the log level. A file
+// named before is closed. Throws EnvironmentError if the file cannot be opened.
 void log_to_file(const std::string& path);
-// Least level that is printed (default info; ECHELON_LOG=debug|info|warning|error sets it at the first line, any other
-// text counts as info).
+// Sets the lowest level that is printed (default info). ECHELON_LOG=debug|info|warning|error sets it at the first line;
+// any other text counts as info.
 void set_log_level(LogLevel level);
 void flush_log();
 

@@ -1,4 +1,4 @@
-// ASCII text in lower case; other bytes stay.
+// Converts ASCII letters to lower case; other bytes do not change.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// "did you mean": the known name nearest to what was written. Pure functions, any thread.
+// "did you mean": finds the known name nearest to the one that was written. Pure functions, callable from any thread.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace echelon::inline base {
 
-// Least number of insertions, deletions, substitutions and swaps of neighbours that turn a into b, no character edited
-// twice (optimal string alignment distance, case-sensitive). O(|a| |b|) time, O(|b|) memory.
+// Returns the smallest number of insertions, deletions, substitutions and swaps of neighbours that turn a into b, with
+// no character edited twice (optimal string alignment distance, case-sensitive). O(|a| |b|) time, O(|b|) memory.
 int edit_distance(std::string_view a, std::string_view b);
 
-// The entry of `known` at the least edit distance, upper and lower case being equal; of several the first. "" where all
-// are further than max(2, a third of the longer name).
+// Returns the entry of `known` with the smallest edit distance, ignoring case; the first of several. "" if all are
+// further away than max(2, a third of the longer name).
 std::string nearest_name(std::string_view written, std::span<const std::string> known);
 
 // "unknown layer 'cnov' (did you mean 'conv'?); known: conv, dense, ..."

@@ -1,5 +1,5 @@
-// Names as numbers from 0, in the order in which they first occur: 7 2 7 5 becomes 0 1 0 2. O(names): there may be as
-// many of them as ranks.
+// Replaces names by numbers from 0, in the order of their first occurrence: 7 2 7 5 becomes 0 1 0 2. O(names), because
+// there may be as many of them as ranks.
 #pragma once
 
 #include <unordered_map>

@@ -25,7 +25,7 @@ bool reset_peak(const char* clear_refs) {
   return !file.fail();
 }
 
-// VmHWM of /proc/self/status; unknown where it is not shown.
+// VmHWM of /proc/self/status; unknown if it is not shown.
 double high_water_mb() {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
@@ -33,7 +33,7 @@ double high_water_mb() {
   return kUnknownPeak;
 }
 
-// Of the process since it was executed; by getrusage, which may count what the process was before, as a last resort.
+// Peak since the process was executed. getrusage, the last resort, may count an earlier program of the process.
 double of_process_mb() {
   if (const double mb = high_water_mb(); mb >= 0) return mb;
   rusage usage{};

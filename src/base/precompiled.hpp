@@ -1,5 +1,5 @@
-// Standard headers that most files of src/ include, precompiled once per build (Makefile). Files still include what
-// they use: everything compiles without this header too, in twice the time.
+// Standard headers that most files of src/ include, precompiled once per build (Makefile). Files must still include
+// what they use: everything compiles without this header too, but takes twice as long.
 #pragma once
 
 #include <fmt/format.h>

@@ -16,7 +16,7 @@
 namespace echelon::inline base {
 namespace {
 
-// " <boot id> <PID namespace>"; " - -" where /proc does not show them.
+// " <boot id> <PID namespace>"; " - -" if /proc does not show them.
 const std::string& surroundings() {
   static const std::string text = [] {
     std::string boot = "-";
@@ -42,7 +42,7 @@ bool is_near(const std::string& id) { return id.ends_with(surroundings()); }
 
 namespace {
 
-// 0 where the process is not near.
+// Returns 0 if the process is not near.
 pid_t pid_of(const std::string& id) {
   pid_t pid = 0;
   const std::errc error = std::from_chars(id.data(), id.data() + id.size(), pid).ec;
@@ -58,7 +58,7 @@ bool is_gone(const std::string& id) {
 
 namespace {
 
-// /proc/PID/stat from field 3 on, "T 1 4711 ..", behind the name, which may hold parentheses; "" for no process.
+// Returns /proc/PID/stat from field 3 on, "T 1 4711 ..", after the name, which may hold parentheses; "" for no process.
 std::string stat_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kVariable = "ECHELON_MAX_ISA";
 constexpr Isa kAll[] = {Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx};
 
-// AVX-512 is what oneDNN calls its core: without one of its parts the library falls back to AVX2, and so do we.
+// avx512 means all parts of oneDNN's "core": if one is missing, the library falls back to AVX2, and so do we.
 bool cpuid_has(Isa isa) {
   switch (isa) {
     case Isa::avx2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

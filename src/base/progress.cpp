@@ -19,7 +19,7 @@ namespace {
 constexpr double kDrawEvery_s = 0.2, kFirstDrawing_s = 0.5;
 constexpr int kBarCells = 24;
 
-// mpirun gives every rank a terminal of its own making as standard output; what counts is where mpirun's own goes.
+// mpirun gives every rank a pseudo-terminal as standard output, so this checks mpirun's own standard output.
 bool stdout_is_terminal() {
   if (::isatty(STDOUT_FILENO) == 0) return false;
   if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;

@@ -1,5 +1,5 @@
-// What a person sees of work that takes long: on a terminal a bar that is drawn over itself, elsewhere a heartbeat line
-// in the log now and then. Of evaluations, imports and the cells of studies; training's own is
+// Shows people the progress of long work: a bar on a terminal, elsewhere a heartbeat line in the log from time
+// to time. For evaluations, imports and the cells of studies; training has its own in
 // train/hooks/progress.hpp.
 #pragma once
 
@@ -13,26 +13,26 @@ namespace echelon::inline base {
 
 enum class ProgressStyle : std::uint8_t { none, lines, bar };
 
-inline constexpr double kHeartbeat_s = 30;  // where no key says otherwise
+inline constexpr double kHeartbeat_s = 30;  // default if no key sets it
 
-// Of "auto", "bar", "lines" or "none": auto is a bar where standard output is a terminal, through mpirun too.
+// Parses "auto", "bar", "lines" or "none". auto: a bar if standard output is a terminal, also through mpirun.
 ProgressStyle progress_style(const std::string& wanted);
 
-// "[#####.....]" of `width` cells between the brackets.
+// A bar such as "[#####.....]" with `width` cells between the brackets.
 std::string bar_text(double part, int width);
 // Remaining time, rounded: "under 1 s", "16 s", "25 min".
 std::string left_text(double seconds);
 
 class LongWork {
  public:
-  // "evaluation", "batches": `total` of them; 0: not known. A line every `every_s` seconds at most, the first one after
-  // so many; a bar every 0.2 s, the first one after 0.5 s. `say`: where lines go, null: log_info, which rank 0 prints.
+  // `what`, `unit`: "evaluation", "batches". `total`: 0 if unknown. Prints a line every `every_s` seconds at most, or a
+  // bar every 0.2 s, first after `every_s` or 0.5 s. `say`: receives the lines; null: log_info, printed by rank 0.
   LongWork(std::string what, std::string unit, std::int64_t total, ProgressStyle style, double every_s = kHeartbeat_s,
            const Clock& clock = host_clock(), std::function<void(const std::string&)> say = nullptr);
   ~LongWork();  // wipes the bar
   LongWork(const LongWork&) = delete;
 
-  // So many are done. Costs a reading of the clock.
+  // Reports how many are done. Costs one reading of the clock.
   void at(std::int64_t done);
 
  private:

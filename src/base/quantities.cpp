@@ -46,7 +46,7 @@ double factor_of(const Unit (&units)[kUnits], const std::string& name) {
   return 0;
 }
 
-// Calls `take` with each part of the text between commas, at least one.
+// Calls `take` with each comma-separated part of the text, at least one.
 template <class Take>
 void for_parts(const std::string& text, const Take& take) {
   for (std::size_t begin = 0; begin <= text.size();) {

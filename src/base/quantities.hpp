@@ -1,5 +1,5 @@
-// Sizes and rates with units, of the command line and of configs. Units in any case, a space before them is allowed.
-// All throw ConfigError with the name of `option` (or key) and an example of valid text.
+// Parses sizes and rates with units, from the command line and from configs. Units may be in any case and follow a
+// space. All functions throw ConfigError with the name of `option` (or key) and an example of valid text.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace echelon::inline base {
 
-// "4096", "4KiB", "32 MiB", "1MB" (thousands): bytes.
+// Parses "4096", "4KiB", "32 MiB", "1MB" (powers of 1000) as bytes.
 std::int64_t parse_bytes(const std::string& text, const std::string& option);
 
-// "4KiB..32MiB": from the first, doubling, up to the last; or a list, "1KiB,64KiB".
+// Parses "4KiB..32MiB", sizes that double from the first to the last, or a list, "1KiB,64KiB".
 std::vector<std::int64_t> parse_sizes(const std::string& text, const std::string& option);
 
-// "1gbit", "25Gbit", "800mbit", "1gbps" (bits a second, thousands), "120MB", "1GiB" (bytes a second), each also with
-// "/s": bytes a second.
+// Parses "1gbit", "25Gbit", "800mbit", "1gbps" (bits per second, powers of 1000), "120MB", "1GiB" (bytes per second),
+// each also with "/s". Returns bytes per second.
 double parse_rate(const std::string& text, const std::string& option);
 
-// One or more of them, between commas: at least one.
+// Parses one or more rates separated by commas.
 std::vector<double> parse_rates(const std::string& text, const std::string& option);
 
 }  // namespace echelon::inline base

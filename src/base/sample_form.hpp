@@ -1,5 +1,5 @@
-// The form of one sample of a data set: shapes, vocabulary and labels. All that a model is built from besides its
-// config.
+// The form of one sample of a data set: shapes, vocabulary and labels. Together with the config it determines the
+// model.
 //
 //   images            samples (C, H, W), one class:                  {.shape = {1, 28, 28}, .classes = 10}
 //   text              tokens (T), the next token at each place:      {.shape = {64}, .vocabulary = 65, .label = {64},
@@ -16,12 +16,12 @@
 namespace echelon::inline base {
 
 struct SampleForm {
-  Shape shape{};                // of "samples", without N
+  Shape shape{};                // shape of "samples", without N
   std::int64_t vocabulary = 0;  // > 0: samples are tokens in [0, vocabulary), else real numbers
-  Shape label{};                // of "labels": () one a sample, (T) one a token
-  std::int64_t classes = 0;     // labels are in [0, classes); 0: labels are real numbers
+  Shape label{};                // shape of "labels": () one per sample, (T) one per token
+  std::int64_t classes = 0;     // labels are in [0, classes); 0: real numbers
   bool lengths = false;         // sequences of different lengths, padded: the model gets "lengths" ()
-  bool stream = false;          // a text; row n of a batch continues row n of the batch before: recurrent state is kept
+  bool stream = false;          // a text; row n of a batch continues that of the last batch: recurrent state is kept
   std::int64_t target = 0;      // > 0: the length of the second text "target", tokens in [0, classes)
 
   bool tokens() const { return vocabulary > 0; }

@@ -1,4 +1,4 @@
-// A tensor's extents, outermost first; at most 6 of them, stored in place: no allocation. Extents may be 0. Breaking a
+// A tensor's extents, outermost first: at most 6, stored in place without allocation. Extents may be 0. Violating a
 // precondition below is a failed check (exit 1).
 #pragma once
 
@@ -26,17 +26,17 @@ class Shape {
 
   // Product of the extents; 1 for a scalar (rank 0). Overflow is not checked.
   std::int64_t elems() const;
-  // Elements of one step along the outermost axis, the product of the other extents; 1 for a scalar.
+  // Elements per step along the outermost axis, i.e. the product of the other extents; 1 for a scalar.
   std::int64_t row_elems() const;
 
   // (N, C, H, W) -> (extent, C, H, W); the rank is at least 1.
   Shape with_front(std::int64_t extent) const;
   // (C, H, W) -> (extent, C, H, W); the rank is below kMaxRank.
   Shape prepended(std::int64_t extent) const;
-  // (N, C, H, W) -> (C, H, W); a scalar stays one.
+  // (N, C, H, W) -> (C, H, W); a scalar remains a scalar.
   Shape without_front() const;
-  // Axes `axis` and `axis` + 1 merged: (2, 3, 4).folded(1) = (2, 12), so the row-major data stay as they are. axis < 0:
-  // *this.
+  // Merges axes `axis` and `axis` + 1, which leaves row-major data unchanged: (2, 3, 4).folded(1) = (2, 12). axis < 0:
+  // returns *this.
   Shape folded(int axis) const;
 
   // "(32, 3, 28, 28)"

@@ -81,7 +81,7 @@ void SpanRecorder::add_device(double begin_s, double end_s, SpanKind kind, std::
 }
 
 void SpanRecorder::add_exchange(double begin_s, double end_s, std::int64_t bytes, int bucket) {
-  if (end_s <= begin_s || begin_s <= 0) return;  // nothing was under way
+  if (end_s <= begin_s || begin_s <= 0) return;  // there was no exchange
   if (!open() && begin_s >= closed_s_.load(std::memory_order_relaxed)) return;
   put({.begin_s = begin_s,
        .end_s = end_s,

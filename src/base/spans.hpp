@@ -1,10 +1,10 @@
-// What a rank did from when to when, for run.trace: spans of time, recorded by its compute thread and by the thread
-// that drives its communication engine, while the window of traced steps is open; and what its device did, by the
-// device's own clock, where that runs behind the host (train/device_times.hpp).
+// Records for run.trace when a rank did what. Spans of time are recorded by its compute thread and by the thread that
+// drives its communication engine, while the window of traced steps is open. If the device runs behind the host, its
+// work is recorded by the device's own clock (train/device_times.hpp).
 //
-// Threads record through a thread-local place (span_place), which is empty unless a trace was asked for: without one a
-// span costs a branch, and nothing is allocated. With one, outside the window, it costs an atomic load more. Inside it,
-// a span costs two readings of the clock and an entry of 64 bytes under a lock.
+// Threads record through a thread-local place (span_place), which is empty unless a trace was requested. Without a
+// trace a span costs a branch and allocates nothing. With one, it costs one more atomic load outside the window; inside
+// the window it costs two readings of the clock and an entry of 64 bytes under a lock.
 //
 //   const SpanTimer timer(outcome.exchange_wait_s, SpanKind::exchange_wait);   // a ScopedTimer that is a span too
 //   const SpanScope span(SpanKind::encode);                                    // a span alone
@@ -22,69 +22,69 @@
 namespace echelon::inline base {
 
 enum class SpanKind : std::uint8_t {
-  step,           // of the loop, from the end of the step before to its own
-  data,           // waiting for a batch, and copying it to the device
+  step,           // a step of the loop, from the end of the last one to its own
+  data,           // waiting for a batch and copying it to the device
   forward,        //
   backward,       //
-  layer,          // a part of forward or backward; the name is the layer's
-  split_wait,     // for other ranks of the same replica
-  exchange_wait,  // the compute thread blocked on the exchange: what of it is exposed
+  layer,          // a part of forward or backward, named after the layer
+  split_wait,     // waiting for other ranks of the same replica
+  exchange_wait,  // the compute thread is blocked on the exchange: the exposed part
   optimiser,      //
-  meeting,        // waiting until all ranks stand together
-  hooks,          // records, agreement, and what follows
+  meeting,        // waiting until all ranks have met
+  hooks,          // records, agreement, and other observers of the loop
   evaluation,     //
   checkpoint,     //
   encode,         // a codec
   decode,         //
-  sum,            // adding up what came
-  serve,          // a server takes up an update; peer: the worker
-  exchange,       // of a bucket, from its first message to its last; index: the bucket
-  send,           // a message under way
+  sum,            // summing received values
+  serve,          // a server applies an update; peer: the worker
+  exchange,       // a bucket, from its first message to its last; index: the bucket
+  send,           // a message in flight
   receive,        // a message that was awaited
 };
-// "exchange wait".
+// Returns "exchange wait".
 const char* name_of(SpanKind kind);
 
-// Where spans of one rank lie one after another or one within another; those from `exchange` on overlap.
+// Spans of one lane and rank follow one another or are nested; from `exchange` on they overlap.
 enum class SpanLane : std::uint8_t { compute, device, engine, exchange, sends, receives, helpers };
 
 struct Span {
-  double begin_s = 0, end_s = 0;  // of this rank's clock
-  const char* name = nullptr;     // null: that of its kind. Outlives the recorder's contents
-  std::int64_t step = 0;          // that this rank was in, counted from 1
+  double begin_s = 0, end_s = 0;  // by this rank's clock
+  const char* name = nullptr;     // null: the name of its kind. Must outlive the recorder's contents
+  std::int64_t step = 0;          // step that this rank was in, counted from 1
   std::int64_t bytes = -1;        // -1: none
   std::int32_t peer = -1;         // rank in the world; -1: none
-  std::int32_t index = -1;        // of a bucket; -1: none
+  std::int32_t index = -1;        // number of a bucket; -1: none
   SpanKind kind = SpanKind::step;
   SpanLane lane = SpanLane::compute;
 };
 
-// The spans of a rank. Any thread.
+// The spans of a rank. Callable from any thread.
 class SpanRecorder {
  public:
-  static constexpr std::size_t kMostSpans = std::size_t{1} << 20;  // 64 MB; further ones are counted alone
+  static constexpr std::size_t kMostSpans = std::size_t{1} << 20;  // 64 MB; further ones are only counted
 
-  // Of steps first to last, counted from 1. `serves`: this rank does no steps; its window opens with the first update
-  // of a worker in or after the step before `first`, and stays open.
+  // Records steps first to last, counted from 1. `serves`: this rank does no steps; its window opens with the first
+  // worker's update in or after the step before `first`, and stays open.
   SpanRecorder(std::int64_t first, std::int64_t last, bool serves = false, std::size_t most = kMostSpans);
 
-  // This rank has done so many steps of the run, and begins the next one at `now_s`.
+  // This rank has finished step number `step` of the run and begins the next one at `now_s`.
   void after_step(std::int64_t step, double now_s);
-  // Where this rank serves: a worker has done so many steps since the recorder was made for `first_step`.
+  // On a serving rank: a worker has done this many steps since the recorder was made for `first_step`.
   void worker_at(std::int64_t steps, double now_s);
   void begins_at(std::int64_t first_step) { first_step_ = first_step; }
 
   bool open() const { return open_.load(std::memory_order_relaxed); }
-  // The traced steps of this rank are over; always, where it serves.
+  // Whether the traced steps of this rank are over; always true if it serves.
   bool over() const { return serves_ || step_.load(std::memory_order_relaxed) > last_; }
   bool serves() const { return serves_; }
-  // That this rank is in, counted from 1.
+  // The step that this rank is in, counted from 1.
   std::int64_t step() const { return step_.load(std::memory_order_relaxed); }
-  // The step and the lane are filled in; those of an exchange lane are as given.
+  // Fills in step and lane, except for spans of an exchange lane.
   void add(Span span);
-  // Of the device, in a step that began in the window. Taken after the window too: its times are known later.
+  // Adds a span of the device in a step that began in the window, also after the window, because its times arrive late.
   void add_device(double begin_s, double end_s, SpanKind kind, std::int64_t step);
-  // Of a bucket. Taken too where it ended after the window but began in it.
+  // Adds the span of a bucket, also if it ended after the window but began in it.
   void add_exchange(double begin_s, double end_s, std::int64_t bytes, int bucket);
 
   struct Contents {
@@ -108,8 +108,8 @@ class SpanRecorder {
   Contents contents_;
 };
 
-// Told of the beginning and the end of each SpanTimer of a thread, traced or not; what `ends` takes counts as part of
-// the span (fault/injector.hpp).
+// Called at the beginning and the end of each SpanTimer of a thread, traced or not. The time that `ends` takes is part
+// of the span (fault/injector.hpp).
 class SpanWatcher {
  public:
   virtual ~SpanWatcher() = default;
@@ -117,23 +117,23 @@ class SpanWatcher {
   virtual void ends(SpanKind kind, double begin_s) = 0;
 };
 
-// Where the spans of a thread go.
+// The destination of a thread's spans.
 struct SpanPlace {
   SpanRecorder* recorder = nullptr;  // null: nowhere
   SpanLane lane = SpanLane::compute;
-  const int* world = nullptr;      // ranks in the world by rank of the group that is driven; null: they are the same
-  SpanWatcher* watcher = nullptr;  // null: nobody
-  SpanWatcher* borders = nullptr;  // likewise, told before the watcher (train/device_times.hpp)
+  const int* world = nullptr;      // [rank of the driven group] rank in the world; null: they are the same
+  SpanWatcher* watcher = nullptr;  // null: none
+  SpanWatcher* borders = nullptr;  // null: none; called before the watcher (train/device_times.hpp)
 };
 inline constinit thread_local SpanPlace span_place;
 
-// The recorder of this thread, where its window is open; else null.
+// Returns the recorder of this thread if its window is open; else null.
 inline SpanRecorder* open_spans() {
   SpanRecorder* const recorder = span_place.recorder;
   return recorder != nullptr && recorder->open() ? recorder : nullptr;
 }
 
-// This thread's place while it stands; the one before afterwards.
+// Sets this thread's place during its lifetime, and restores the last one.
 class PlacedSpans {
  public:
   explicit PlacedSpans(const SpanPlace& place) : before_(span_place) { span_place = place; }
@@ -144,7 +144,7 @@ class PlacedSpans {
   const SpanPlace before_;
 };
 
-// A ScopedTimer whose time is a span as well, of the same two readings of the clock.
+// A ScopedTimer whose time is recorded as a span too, with the same two readings of the clock.
 class SpanTimer {
  public:
   SpanTimer(double& total_s, SpanKind kind, const Clock& clock = host_clock())
@@ -168,7 +168,7 @@ class SpanTimer {
   SpanKind kind_;
 };
 
-// A span of its own lifetime.
+// Records its lifetime as a span.
 class SpanScope {
  public:
   explicit SpanScope(SpanKind kind, const char* name = nullptr, int peer = -1) : recorder_(open_spans()) {

@@ -16,7 +16,7 @@
 namespace echelon::inline base {
 namespace {
 
-// False: with errno. For a reader that is gone all is well.
+// Returns false, with errno set, on a failure. A reader that has gone is not a failure.
 bool write_all(int file, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t written = ::write(file, text.data() + at, text.size() - at);
@@ -27,7 +27,7 @@ bool write_all(int file, const std::string& text) {
   return true;
 }
 
-// A stream's writes may end within a character: its first bytes wait for the others.
+// Writes of a stream may end within a character; its first bytes wait for the others.
 struct Guarded {
   int file;
   std::string held = {};
@@ -42,7 +42,7 @@ struct Guarded {
   }
 };
 
-// A stream of its own, because a failed write to stdio's would stay with it, and fmt::print throw. For the process.
+// A separate stream, because stdio's would keep the error of a failed write, and fmt::print would throw. Never closed.
 std::FILE* guarded(int file, std::FILE* before, int buffering) {
   std::FILE* const stream = ::fopencookie(
       new Guarded{file}, "w", {.read = nullptr, .write = &Guarded::write, .seek = nullptr, .close = nullptr});

@@ -1,28 +1,28 @@
 // The interface by which objects expose their state for saving, restoring, comparing and counting.
 //
-// Every stateful object has `void visit_state(StateVisitor&)` that names each of its tensors and scalars exactly once,
-// in the same order each time. One visitor writes a checkpoint, another reads it back into the same memory, a third
-// computes checksums for the agreement of replicas, a fourth counts bytes. The object
-// does not depend on which visitor it is.
+// Every stateful object has `void visit_state(StateVisitor&)`, which names each of its tensors and scalars exactly
+// once, always in the same order. One visitor writes a checkpoint, another reads it back into the same memory, a
+// third computes checksums to compare replicas, a fourth counts bytes. The object does not know which visitor it
+// is.
 //
-// Placement: which part of a tensor each rank holds:
+// Placement tells which part of a tensor each rank holds:
 //   replicated   equal on every rank that has it; the first of them writes it, all read it
 //   slice        this part of the model's box of a tensor of `global_shape`, equal on all replicas of the part; a file
-//                has it whole under `name`, so that any mesh reads it back
-//   rows         this replica's rows of a tensor of `global_shape`; likewise
+//                has the whole tensor under `name`, so that any mesh can read it
+//   rows         this replica's rows of a tensor of `global_shape`, stored whole like a slice
 //   per_replica  different on every replica (residuals, asynchronous clocks): `global_shape` has a row for each, and
-//                `offset` begins with this replica's; the rest is a box, as a slice's. `other_k` states what becomes of
-//                it when the number of replicas changes:
-//                  refuse          a resume with another number is a DataError
-//                  sum_and_divide  every new row is the sum of the old rows / the new number: the total is kept
+//                `offset` begins with this replica's; the rest is a box, like a slice's. `other_k` says what happens
+//                to it when the number of replicas changes:
+//                  refuse          resuming with another number is a DataError
+//                  sum_and_divide  every new row is the sum of the old rows / the new number, which keeps the total
 //                  reset           zeros
-//                  keep            stays as it is, also where a checkpoint has none
+//                  keep            not changed, even if a checkpoint has none
 //
-// Visiting sends no message and is not collective: rows that lie on other ranks are gathered before
-// (checkpoint/slices.hpp, Strategy::gather_state).
+// Visiting sends no message and is not collective: rows of other ranks must be gathered before (checkpoint/slices.hpp,
+// Strategy::gather_state).
 //
-// The memory that a visitor gets is host memory, valid during the call only. An object whose state lives on a device
-// wraps the call: copies to the host before, and back after when `visitor.loading()`.
+// The memory that a visitor gets is host memory, valid only during the call. An object whose state is on a device wraps
+// the call: it copies to the host before and, if `visitor.loading()`, back afterwards.
 #pragma once
 
 #include <cstdint>
@@ -41,13 +41,13 @@ struct StateTensor {
   std::string_view name;  // unique in the run: "weights/conv1.weight"
   void* data = nullptr;   // host memory of shape.elems() * size_of(dtype)
   DType dtype = DType::f32;
-  Shape shape = {};  // what this rank holds
+  Shape shape = {};  // the part that this rank holds
   Placement placement = Placement::replicated;
-  Shape global_shape = {};  // else than replicated: the whole tensor's shape
-  Shape offset = {};        // likewise: where this rank's part begins, one entry an axis
-  int folded = -1;          // likewise: in files the axes `folded` and `folded` + 1 of `global_shape` are one
+  Shape global_shape = {};  // if not replicated: shape of the whole tensor
+  Shape offset = {};        // if not replicated: start of this rank's part, one entry per axis
+  int folded = -1;          // if not replicated: files merge the axes `folded` and `folded` + 1 of `global_shape`
   OtherK other_k = OtherK::refuse;
-  bool absent_is_zero = false;  // a checkpoint may not have it: then zeros, with a warning in the log
+  bool absent_is_zero = false;  // if a checkpoint lacks it, it becomes zeros, with a warning in the log
 };
 
 class StateVisitor {
@@ -55,7 +55,7 @@ class StateVisitor {
   virtual ~StateVisitor() = default;
   // True when the visitor writes into the memory it is shown.
   virtual bool loading() const = 0;
-  // A loading visitor throws ConfigError or DataError where the stored tensor is missing or has another shape or dtype.
+  // A loading visitor throws ConfigError or DataError if the stored tensor is missing or has another shape or dtype.
   virtual void tensor(const StateTensor& tensor) = 0;
   // Scalars are replicated: equal on every rank.
   virtual void scalar(std::string_view name, std::int64_t& value) = 0;

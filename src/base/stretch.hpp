@@ -1,5 +1,5 @@
-// The stretch of a launch that this process is in, where no run is watched: a start or end of MPI that may hang for a
-// rank that is lost. Written by the thread that goes through them, read by the one that limits them
+// The stretch of a launch that this process is in while no run is watched: a start or end of MPI, which may hang
+// because of a lost rank. The thread that goes through the stretches writes it; the thread that limits them reads it
 // (job/launch_watch.hpp).
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace echelon::inline base {
 
-// In it the process is in the hands of the MPI library.
+// The stretch in which the MPI library controls the process.
 inline constexpr const char* kStartOfMpi = "MPI_Init";
 
 struct Stretch {
-  std::atomic<const char*> name{nullptr};  // null: another watchdog is on duty
-  std::atomic<std::int64_t> number{0};     // how many have begun
-  std::atomic<bool> run_has_ended{false};  // what is left is MPI's end
+  std::atomic<const char*> name{nullptr};  // null: another watchdog is active
+  std::atomic<std::int64_t> number{0};     // number of stretches begun so far
+  std::atomic<bool> run_has_ended{false};  // only the end of MPI is left
 };
 inline Stretch& current_stretch() {
   static Stretch stretch;

@@ -13,15 +13,15 @@ namespace {
 using Cells = std::vector<std::string>;
 
 constexpr std::size_t kGap = 2;        // spaces between columns
-constexpr std::size_t kMostCell = 36;  // characters of a cell before it is folded, where a table is too wide
+constexpr std::size_t kMostCell = 36;  // longest cell in characters before folding, if a table is too wide
 constexpr std::size_t kLeastCell = 12;
 
-// Characters, not bytes, of UTF-8 text.
+// Counts the characters of UTF-8 text.
 std::size_t display_width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// The byte behind so many characters.
+// Returns the number of bytes that this many characters take.
 std::size_t bytes_of(const std::string& text, std::size_t characters) {
   std::size_t at = 0;
   while (at < text.size() && (characters > 0 || (text[at] & 0xC0) == 0x80)) characters -= (text[at++] & 0xC0) != 0x80;
@@ -39,8 +39,8 @@ bool begins_like_number(const std::string& cell) {
   return at < cell.size() && std::isdigit(static_cast<unsigned char>(cell[at]));
 }
 
-// Lines of at most `width` characters, broken between words, and inside those that are longer; spaces between words of
-// one line stay as they are.
+// Breaks text into lines of at most `width` characters, between words, or inside words that are longer. Spaces between
+// the words of a line stay.
 Cells lines_of(const std::string& text, std::size_t width) {
   if (display_width(text) <= width) return {text};
   Cells lines;
@@ -77,7 +77,7 @@ std::size_t longest_word(const std::string& text) {
   return longest;
 }
 
-// A table on its way to a terminal: cells as they are shown, and how wide each column is.
+// The layout of a table for a terminal: its cells as shown, and the width of each column.
 struct Layout {
   Cells header;
   std::vector<Cells> rows;
@@ -95,7 +95,7 @@ struct Layout {
     return sum;
   }
 
-  // The first columns by which all rows differ; one where rows are equal.
+  // Returns how many of the first columns are needed to tell all rows apart; one if rows are equal.
   std::size_t keys() const {
     for (std::size_t count = 1; count < header.size(); ++count) {
       std::set<Cells> seen;
@@ -105,13 +105,13 @@ struct Layout {
     return 1;
   }
 
-  // Headings over several lines, and long cells.
+  // Folds headings and long cells over several lines.
   void fold() {
     for (std::size_t c = 0; c < header.size(); ++c)
       width[c] =
           std::max({std::min(longest_word(header[c]), kMostCell), std::min(widest(c), kMostCell), std::size_t{1}});
   }
-  // Gives room that is left to the columns whose cells lack most.
+  // Distributes the remaining room to the columns whose cells lack most.
   void spread(std::size_t columns) {
     const auto lacks = [&](std::size_t c) { return widest(c) - std::min(widest(c), width[c]); };
     for (std::size_t left = columns - total(0, header.size()); left > 0; --left) {
@@ -122,7 +122,7 @@ struct Layout {
       ++width[most];
     }
   }
-  // Takes from the widest of the first `count` columns until they are no wider than `most`.
+  // Narrows the widest of the first `count` columns until together they take at most `most`.
   void narrow(std::size_t count, std::size_t most) {
     while (total(0, count) > most) {
       const auto last = width.begin() + static_cast<std::ptrdiff_t>(count);
@@ -132,7 +132,7 @@ struct Layout {
     }
   }
 
-  // Ends of the blocks that follow each other, each with the first `keys` columns.
+  // Returns the end columns of consecutive blocks, each of which begins with the first `keys` columns.
   std::vector<std::size_t> ends(std::size_t keys, std::size_t columns) const {
     const std::size_t left = columns - std::min(columns, total(0, keys));
     std::vector<std::size_t> out;
@@ -143,14 +143,14 @@ struct Layout {
     return out;
   }
 
-  // Columns [0, keys) and [from, to).
+  // Formats columns [0, keys) and [from, to).
   std::string block(std::size_t keys, std::size_t from, std::size_t to) const {
     std::vector<std::size_t> shown;
     for (std::size_t c = 0; c < keys; ++c) shown.push_back(c);
     for (std::size_t c = from; c < to; ++c) shown.push_back(c);
     std::size_t rule = kGap * (shown.size() - 1);
     for (const std::size_t c : shown) rule += width[c];
-    const auto line = [&](const Cells& cells, bool low) {  // `low`: short cells stand at the bottom
+    const auto line = [&](const Cells& cells, bool low) {  // `low`: aligns short cells at the bottom
       std::vector<Cells> parts;
       std::size_t height = 1;
       for (const std::size_t c : shown)
@@ -210,7 +210,7 @@ std::string Table::text(std::size_t columns) const {
     layout.spread(columns);
     return layout.block(0, 0, count);
   }
-  // Folded headings only where they save a block.
+  // Folds headings only if that saves a block.
   const std::size_t keys = layout.keys();
   for (std::size_t& width : plain.width) width = std::min(width, kMostCell);
   for (Layout* either : {&layout, &plain}) either->narrow(keys, columns / 2);

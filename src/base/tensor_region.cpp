@@ -8,7 +8,7 @@
 namespace echelon::inline base {
 namespace {
 
-// Calls copy(bytes into the part, bytes into the whole, bytes) for each run that lies together in both.
+// Calls copy(offset in the part, offset in the whole, bytes) for each run that is contiguous in both.
 template <class Copy>
 void for_each_run(const TensorRegion& region, std::size_t elem_bytes, Copy&& copy) {
   const int rank = region.shape.rank();

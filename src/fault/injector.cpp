@@ -21,7 +21,7 @@
 namespace echelon::inline fault {
 namespace {
 
-constexpr std::uint64_t kRank = 0, kStep = 1, kElement = 2, kBit = 3;  // what is drawn
+constexpr std::uint64_t kRank = 0, kStep = 1, kElement = 2, kBit = 3;  // streams of random draws
 
 bool is_training(std::string_view phase) { return phase != "start" && phase != "end" && phase != "handing over"; }
 
@@ -33,10 +33,10 @@ std::int64_t rank_of(const Fault& fault, const HashRng& random, int ranks) {
   return fault.rank >= 0 ? fault.rank : static_cast<std::int64_t>(random.below(kRank, static_cast<unsigned>(ranks)));
 }
 
-// A file of this run that it writes itself, and no shard.
+// Whether it is a file that the run writes itself, not a shard.
 bool is_in(std::string_view path, std::string_view folder) { return !folder.empty() && path.starts_with(folder); }
 
-// 0 where the file cannot be read.
+// Returns 0 if the file cannot be read.
 std::uint64_t bits_of(const std::string& file) {
   std::error_code error;
   const std::uintmax_t bytes = std::filesystem::file_size(file, error);
@@ -160,7 +160,7 @@ void FaultInjector::come_to(std::string_view phase, std::int64_t step) {
   }
 }
 
-// Of what happens at once; the rest waits for the next message, write or gradient.
+// Performs faults that happen at once; the others wait for the next message, write or gradient.
 void FaultInjector::act(Armed& armed) {
   switch (armed.fault.kind) {
     case FaultKind::kill:
@@ -195,7 +195,7 @@ void FaultInjector::begins(SpanKind kind) {
   if (kind == SpanKind::optimiser) come_to("optimiser", phase_->step());
 }
 
-// Inside the span, so that the run's own figures show a rank that is slow.
+// Sleeps inside the span, so that the run's own figures show a slow rank.
 void FaultInjector::ends(SpanKind kind, double begin_s) {
   if (kind != SpanKind::forward && kind != SpanKind::backward) return;
   for (const Armed& armed : armed_)
@@ -293,7 +293,7 @@ void FaultInjector::flip_gradients(Arenas& arenas, ArenaRange range) {
   }
 }
 
-// A bit of all files together.
+// Flips one bit, drawn over all files together.
 void FaultInjector::flip_checkpoint(std::int64_t step, const std::vector<std::string>& files) {
   for (Armed& armed : armed_) {
     if (!is_due(armed, FaultKind::flip_checkpoint, step)) continue;

@@ -1,10 +1,10 @@
-// The faults that a run is to have ([fault], slurm/FAULTS.md), on one rank: it waits for their moments and lets
-// them happen, around the transport, the files, the clock and the device of this rank.
+// Injects the configured faults of a run ([fault], slurm/FAULTS.md) on one rank: it waits for their moments and
+// triggers them at the transport, the files, the clock and the device of this rank.
 //
-// Where a run has no faults there is no injector, and nothing is wrapped.
+// Without faults there is no injector, and nothing is wrapped.
 //
-// Each fault that happens is first written down: a line of <run>/faults.jsonl (attempt, rank, host, step, phase, the
-// sentence) and a warning in the log. A later attempt of the run reads the file: what fires once does not happen again.
+// Each fault is recorded before it happens: a line of <run>/faults.jsonl (attempt, rank, host, step, phase, sentence)
+// and a warning in the log. Later attempts of the run read it, so that faults that fire once do not happen again.
 #pragma once
 
 #include <atomic>
@@ -25,24 +25,24 @@ namespace echelon::inline fault {
 
 class FaultInjector final : public MessageFaults, public FileFaults, public PhaseListener, public SpanWatcher {
  public:
-  // Of rank `rank` of a launch of `ranks`. ConfigError as faults_of.
+  // For rank `rank` of a launch of `ranks`. Throws ConfigError as faults_of does.
   FaultInjector(const Config& config, int rank, int ranks);
   ~FaultInjector() override;
   FaultInjector(const FaultInjector&) = delete;
 
-  // The transport, or one around it where a fault is of the messages of this rank.
+  // Returns the transport, wrapped if a fault concerns messages of this rank.
   std::unique_ptr<Transport> around(std::unique_ptr<Transport> transport);
-  // Whether faults of this rank are of this kind; weights and gradients that they name must exist (ConfigError).
+  // has: whether this rank has faults of this kind. check: ConfigError if a fault names missing weights or gradients.
   bool has(FaultKind kind) const;
   void check(const Config& config, const Arenas& arenas) const;
 
-  // An attempt begins, on its compute thread: from here on faults may happen. `anew`: the run begins from the first
-  // step by the user's wish (run.restart = "never"), and earlier faults do not count.
+  // An attempt begins, on its compute thread; from here on faults may happen. `anew`: the user asked to start from the
+  // first step (run.restart = "never"), so earlier faults do not count.
   void begin(const RunFolder& folder, const std::string& host, PhaseBoard& phase, bool anew);
-  // It ends, on the same thread: warns of faults that never happened.
+  // The attempt ends, on the same thread. Warns of faults that never happened.
   void end();
 
-  // Step `step` is done; flips what is due of these weights, after `settle`. The compute thread.
+  // Step `step` is done: calls `settle`, then flips the weights that are due. Called by the compute thread.
   template <class Settle>
   void flip_weights(std::int64_t step, Arenas& arenas, const Settle& settle) {
     for (Armed& armed : armed_)
@@ -53,15 +53,15 @@ class FaultInjector final : public MessageFaults, public FileFaults, public Phas
   }
   // A range of gradients is complete and about to be sent.
   void flip_gradients(Arenas& arenas, ArenaRange range);
-  // A checkpoint was written, into these files.
+  // A checkpoint was written into these files.
   void flip_checkpoint(std::int64_t step, const std::vector<std::string>& files);
 
  private:
   enum class State : std::uint8_t { waiting, due, fired };
   struct Armed {
     Fault fault;
-    int number = 0;         // in fault.inject
-    std::int64_t step = 0;  // 0: from the beginning of an attempt
+    int number = 0;         // index in fault.inject
+    std::int64_t step = 0;  // 0: from the start of an attempt
     std::atomic<State> state = State::waiting;
 
     Armed(Fault of, int at) : fault(std::move(of)), number(at) {}
@@ -80,10 +80,10 @@ class FaultInjector final : public MessageFaults, public FileFaults, public Phas
 
   void come_to(std::string_view phase, std::int64_t step);
   bool is_due(const Armed& armed, FaultKind kind, std::int64_t step) const;
-  // The first fault of this kind that is due, or happens already; null: none.
+  // Returns the first fault of this kind that is due or already happening; null: none.
   Armed* active(FaultKind kind);
   void flip(Armed& armed, Arenas& arenas, ArenaRange range);
-  // Writes it down, once; false where it has happened before.
+  // Records it once. Returns false if it has happened before.
   bool happens(Armed& armed, const std::string& detail = "");
   void read_earlier();
   void act(Armed& armed);
@@ -91,18 +91,18 @@ class FaultInjector final : public MessageFaults, public FileFaults, public Phas
 
   const std::uint64_t seed_;
   const int rank_;
-  std::vector<Armed> armed_;  // of this rank
+  std::vector<Armed> armed_;  // faults of this rank
   PhaseBoard* phase_ = nullptr;
   std::string run_, attempt_, host_;
   std::atomic<std::int64_t> written_bytes_ = 0;
   std::atomic<bool> begun_ = false;
-  std::mutex mutex_;  // of what is written down
+  std::mutex mutex_;  // guards the record
 };
 
-// Null where the config has no faults, or none that can be read: the attempt reports what is wrong with it.
+// Returns null if the config has no faults, or invalid ones, which the attempt reports.
 std::unique_ptr<FaultInjector> make_fault_injector(const Config& config, int rank, int ranks);
-// ConfigError for faults that this launch cannot have: a rank that does not exist, a process that is killed where ranks
-// are threads.
+// Throws ConfigError for faults that are impossible in this launch: a rank that does not exist, or a killed process if
+// ranks are threads.
 void check_faults(const Config& config, int ranks, bool threads);
 
 }  // namespace echelon::inline fault

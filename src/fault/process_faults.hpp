@@ -1,10 +1,10 @@
-// What a process does to itself.
+// Faults that a process inflicts on itself.
 #pragma once
 
 namespace echelon::inline fault {
 
 [[noreturn]] void kill_this_process();  // SIGKILL
-// SIGSTOP; a child process continues it after this time, 0: never. Returns once it goes on.
+// Sends SIGSTOP; a child process continues it after this time (0: never). Returns once the process continues.
 void stop_this_process(double seconds);
 
 }  // namespace echelon::inline fault

@@ -35,7 +35,7 @@ struct Continuation {
   }
 };
 
-// One source: its texts so far.
+// The texts of one source so far.
 class Source {
  public:
   explicit Source(const BeamOptions& options) : options_(options), live_(1) {}
@@ -45,7 +45,7 @@ class Source {
     return beam >= live_.size() || live_[beam].tokens.empty() ? options_.start : live_[beam].tokens.back();
   }
 
-  // `logits` (beams, classes); from: of each beam the one that it goes on from.
+  // `logits` (beams, classes). from: for each beam, the beam that it continues.
   void go_on(std::span<const double> logits, std::span<std::int64_t> from) {
     std::iota(from.begin(), from.end(), 0);
     if (done_) return;
@@ -68,7 +68,7 @@ class Source {
   FoundText take() { return std::move(best_); }
 
  private:
-  // The best ones, in order: as many as there are beams without those that have finished.
+  // Returns the best continuations in order: as many as there are beams, minus the finished ones.
   std::vector<Continuation> continuations(std::span<const double> logits) const {
     const std::size_t classes = logits.size() / static_cast<std::size_t>(options_.beams);
     const bool last = std::ssize(live_.front().tokens) >= options_.longest;

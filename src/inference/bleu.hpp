@@ -1,8 +1,8 @@
-// BLEU of a corpus (Papineni et al. 2002) over n-grams of 1 to 4 tokens, one reference a text, as sacreBLEU computes it
-// with its defaults (Post 2018, version 2; sacrebleu/metrics/bleu.py): n-grams that match, clipped at those of the
-// reference, are added over all texts; BLEU = BP * exp(mean over n of log p_n), BP = exp(1 - reference / candidate
-// tokens) where candidates are shorter, else 1. An order of which nothing matches counts as 1 / 2^i of an n-gram, the
-// i-th such order (smoothing "exp"); without any match, or without candidates of 4 tokens, BLEU is 0.
+// BLEU of a corpus (Papineni et al. 2002) over n-grams of 1 to 4 tokens with one reference per text, as sacreBLEU
+// computes it by default (Post 2018, version 2; sacrebleu/metrics/bleu.py). Matching n-grams, clipped at those of the
+// reference, are summed over all texts; BLEU = BP * exp(mean over n of log p_n), with BP = exp(1 - reference /
+// candidate tokens) if candidates are shorter, else 1. The i-th order without a match counts as 1 / 2^i of an n-gram
+// (smoothing "exp"). BLEU is 0 without any match, or without candidates of 4 tokens.
 #pragma once
 
 #include <array>

@@ -17,7 +17,7 @@
 namespace echelon::inline inference {
 namespace {
 
-// Whether the outputs of the model, the first input of the loss, are logits of classes.
+// Whether the outputs of the model, the first input of the loss, are class logits.
 bool gives_classes(const Graph& graph) {
   return graph.nodes()[static_cast<std::size_t>(graph.loss())].layer->kind() == "softmax_loss";
 }
@@ -35,7 +35,7 @@ std::vector<float> fetch(Device& device, const Tensor& tensor) {
   });
 }
 
-// Logits into probabilities, row by row; the likeliest of each.
+// Turns logits into probabilities, row by row; returns the likeliest class of each row.
 std::vector<std::int32_t> softmax_rows(std::vector<float>& values, std::int64_t classes) {
   std::vector<std::int32_t> chosen;
   for (auto row = values.begin(); row != values.end(); row += classes) {
@@ -49,7 +49,7 @@ std::vector<std::int32_t> softmax_rows(std::vector<float>& values, std::int64_t 
   return chosen;
 }
 
-// The first pass of a program builds what the library runs: it is not timed.
+// Runs a first, untimed pass, in which a program builds the library's primitives.
 void warm_up(Device& device, Program& program, const Batch& batch) {
   set_inputs(device, program, batch);
   program.forward({});
@@ -58,15 +58,15 @@ void warm_up(Device& device, Program& program, const Batch& batch) {
 }
 
 constexpr int kSumsChannel = 0;
-constexpr int kResultsChannel = 1;  // from here on: one for each rank
+constexpr int kResultsChannel = 1;  // and the following ones, one per rank
 
-// Predictions of other ranks on their way to rank 0, a message for each batch: the chosen classes, then the outputs.
+// Sends predictions of other ranks to rank 0, one message per batch: the chosen classes, then the outputs.
 class Results {
  public:
   Results(Engine* ranks, const Value& output, bool classes, bool outputs)
       : ranks_(ranks), output_(output), classes_(classes), outputs_(outputs || !classes) {}
 
-  // Waits until the batch before this one has left.
+  // Waits until the last batch has been sent.
   void send(const InferenceBatch& batch) {
     sent_.wait();
     message_.resize(bytes_of(batch.ids.size()));
@@ -126,7 +126,7 @@ class Share {
         loader_(data, plan, evaluation_loading(config, model.arenas().dtype(), rank)),
         program_(model.graph(), model.arenas(), {.batch = plan.batch(rank), .training = false}) {}
 
-  // The next batch; `figures`: its loss, correct ones, weight and seconds. Its labels are added to `classes`.
+  // Returns the next batch; sets `figures`: loss, correct predictions, weight, seconds; adds its labels to `classes`.
   InferenceBatch next(std::int64_t step, double* figures, ClassCounts& classes) {
     const Value& output = outputs_of(model_.graph());
     const Batch& given = loader_.next();
@@ -179,7 +179,7 @@ SamplePlan inference_plan(const Dataset& data, const Config& config, int ranks) 
 
 std::vector<std::int64_t> counted_ids(const SamplePlan& plan, std::int64_t step, int rank) {
   std::vector<std::int64_t> ids;
-  for (const SampleSlot& slot : plan.ids(0, step, rank))  // what fills the last step up comes last
+  for (const SampleSlot& slot : plan.ids(0, step, rank))  // samples that only fill up the last step come last
     if (slot.counts) ids.push_back(slot.id);
   return ids;
 }

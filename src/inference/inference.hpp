@@ -1,8 +1,8 @@
-// A trained model over a data set: predictions, loss, accuracy, and how long a batch takes.
+// Runs a trained model over a data set: predictions, loss, accuracy, and the time per batch.
 //
 // Batches are dealt to ranks in turn: batch b to rank b mod k. The sums of batches are added in the order of batches,
 // so that any number of ranks with equal devices and threads gets the same bits. Text that is read in streams
-// (data.order = "stream"), whose rows keep a state from batch to batch, is processed by rank 0 alone.
+// (data.order = "stream"), whose rows keep a state from batch to batch, is processed only by rank 0.
 #pragma once
 
 #include <cstdint>
@@ -20,39 +20,39 @@ namespace echelon::inline inference {
 
 // Results of one forward pass.
 struct InferenceBatch {
-  std::vector<std::int64_t> ids;  // indices of the samples in the data set, (n)
-  Shape shape;                    // of one sample's outputs: (K), (T, K)
-  std::vector<float> outputs;     // (n, shape): softmax of the logits, or the values; may be empty where not requested
+  std::vector<std::int64_t> ids;     // ids of the samples in the data set, (n)
+  Shape shape;                       // of one sample's outputs: (K), (T, K)
+  std::vector<float> outputs;        // (n, shape): softmax of the logits, or the values; may be empty if not requested
   std::vector<std::int32_t> chosen;  // most probable class of each row of K, (n) or (n, T); empty for values
 };
 
 struct InferenceSummary {
   std::int64_t samples = 0;
-  int ranks = 1;                      // that took part
-  LossSums sums;                      // over all labels; weight 0 where the data have none
-  ClassCounts classes;                // of labels of classes
-  std::vector<double> latencies;      // seconds of each pass, sorted: copy of the input, forward, copy of the output
+  int ranks = 1;                      // ranks that took part
+  LossSums sums;                      // over all labels; weight 0 if the data have none
+  ClassCounts classes;                // only for labels that are classes
+  std::vector<double> latencies;      // seconds of each pass, sorted: copying the input, forward, copying the output
   double latency(double part) const;  // quantile `part` in [0, 1], the nearest rank; 0 without passes
 };
 
 struct InferenceOptions {
   Engine* ranks = nullptr;  // null: this process alone
-  bool confusion = false;   // classes hold a matrix, where there are at most ClassCounts::kMostConfused
-  bool outputs = false;     // outputs of other ranks are sent too where there are classes; values always are
-  // Called on rank 0 for every batch, in the order of samples (of streams: of batches). Empty: nothing is collected.
+  bool confusion = false;   // `classes` holds a confusion matrix if there are at most ClassCounts::kMostConfused
+  bool outputs = false;     // sends outputs of other ranks too if there are classes; values are always sent
+  // Called on rank 0 for every batch in the order of samples (for streams, of batches). Empty: nothing is collected.
   std::function<void(const InferenceBatch&)> take{};
 };
 
-// The batches of config.evaluate.batch samples in order, dealt to at most `ranks` ranks, one batch each at least; in
-// streams where the model was trained in streams.
+// Returns a plan of batches of config.evaluate.batch samples in order, dealt to at most `ranks` ranks, each with at
+// least one batch; in streams if the model was trained in streams.
 SamplePlan inference_plan(const Dataset& data, const Config& config, int ranks);
 
-// Samples of a rank in a step of that plan, without those that fill it up.
+// Returns the samples of a rank in a step of that plan, without those that only fill it up.
 std::vector<std::int64_t> counted_ids(const SamplePlan& plan, std::int64_t step, int rank);
 
-// Collective over the ranks, blocking; all return the same summary. The first pass of each rank is repeated as a
-// warm-up and not timed. With `take`, ranks send each batch to rank 0: n (rows of K) classes of 4 bytes, and outputs
-// where requested. Throws DataError for shards that cannot be read, MemoryError, and errors of the engine.
+// Collective over the ranks and blocking; all return the same summary. Each rank repeats its first pass as an untimed
+// warm-up. With `take`, ranks send each batch to rank 0: n (rows of K) classes of 4 bytes, and outputs if requested.
+// Throws DataError for shards that cannot be read, MemoryError, and errors of the engine.
 InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& config, const InferenceOptions& options);
 
 }  // namespace echelon::inline inference

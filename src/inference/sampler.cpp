@@ -12,7 +12,7 @@
 namespace echelon::inline inference {
 namespace {
 
-// Indices of the logits that may be drawn: all, or the `most` largest ones, in the order of indices.
+// Returns the indices of the logits to draw from: all, or the `most` largest ones, in ascending order.
 std::vector<std::int32_t> drawn_among(std::span<const double> logits, std::int64_t most) {
   std::vector<std::int32_t> tokens(logits.size());
   std::iota(tokens.begin(), tokens.end(), 0);

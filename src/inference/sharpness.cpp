@@ -12,7 +12,7 @@
 namespace echelon::inline inference {
 namespace {
 
-// Loss and its gradient over the same few batches, again and again.
+// The loss and its gradient over a fixed set of batches.
 class Landscape {
  public:
   Landscape(LoadedModel& model, const Dataset& data, const Config& config, std::int64_t samples)
@@ -24,7 +24,7 @@ class Landscape {
         loading_(evaluation_loading(config, model.arenas().dtype())) {}
 
   std::int64_t samples() const { return passes_ * plan_.batch(0); }
-  // Mean loss at the present weights; their gradient in the arena.
+  // Returns the mean loss at the current weights, and puts the gradient into the arena.
   double loss() {
     Loader loader(data_, plan_, loading_);
     program_.reset_losses();
@@ -63,7 +63,7 @@ void put(Arenas& arenas, const std::vector<T>& weights) {
   arenas.touch();
 }
 
-// One step uphill inside the box about `centre`; running averages stay where they are.
+// Takes one step uphill inside the box around `centre`; running averages do not change.
 template <class T>
 void climb(const ParameterSet& parameters, const std::vector<T>& centre, const std::vector<T>& gradient, double epsilon,
            std::vector<T>& at) {

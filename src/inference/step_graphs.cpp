@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kLengths = "lengths";
 
-// Without states that the program keeps from batch to batch: the step is given its states.
+// Removes the states that layers keep from batch to batch, because the step gets its states as inputs.
 ModelConfig without_carry(ModelConfig model, const SampleForm& form) {
   if (!model.zoo.empty()) model.layers = zoo_layers(model.zoo, form), model.zoo.clear();
   for (LayerConfig& layer : model.layers) layer.carry = false;
@@ -47,7 +47,7 @@ class Cutter {
   const Value& value(ValueId id) const { return whole_.values()[static_cast<std::size_t>(id)]; }
   bool in_step(ValueId id) const { return step_[static_cast<std::size_t>(id)]; }
 
-  // Which values depend on the token.
+  // Finds the values that depend on the token.
   void find_step() {
     step_.assign(whole_.values().size(), false);
     step_[static_cast<std::size_t>(whole_.find(token_))] = true;
@@ -79,7 +79,7 @@ class Cutter {
       refuse(node, "reads all places of a text");
   }
 
-  // The input of the step for a value that is not computed in it.
+  // Returns the step's input for a value that is not computed in the step.
   ValueId handed(ValueId id) {
     const Value& from = value(id);
     if (const ValueId known = cut_.step.find(from.name); known >= 0) return known;
@@ -132,7 +132,7 @@ class Cutter {
 
   Graph whole_;
   std::string token_;
-  std::vector<bool> step_;  // by value of the whole model
+  std::vector<bool> step_;  // [value of the whole model]
   StepGraphs cut_;
 };
 

@@ -8,7 +8,7 @@
 namespace echelon::inline inference {
 namespace {
 
-// Each of the rows of `values` `times` times.
+// Repeats each row of `values` `times` times.
 std::vector<std::byte> repeated(const std::vector<std::byte>& values, std::int64_t rows, std::int64_t times) {
   const std::size_t row = values.size() / static_cast<std::size_t>(rows);
   std::vector<std::byte> all(values.size() * static_cast<std::size_t>(times));

@@ -1,5 +1,5 @@
-// A trained model that reads a text token by token and gives the logits of the next token: several texts side by side,
-// one in each row. What decodes (sampler.hpp, beam.hpp) sees the interface alone.
+// A trained model that reads text token by token and gives the logits of the next token, for several texts side by
+// side, one per row. Decoders (sampler.hpp, beam.hpp) only see the interface.
 #pragma once
 
 #include <cstdint>
@@ -20,33 +20,33 @@ class TextModel {
   virtual ~TextModel() = default;
   virtual std::int64_t rows() const = 0;
   virtual std::int64_t classes() const = 0;  // K
-  // Each row reads one more token, tokens (rows); returns the logits of the next one, (rows, K), valid until the next
+  // Each row reads one more token of tokens (rows). Returns the logits of the next one, (rows, K), valid until the next
   // call.
   virtual std::span<const double> read(std::span<const std::int32_t> tokens) = 0;
-  // From now on row r goes on where row from[r] is.
+  // From now on row r continues the text of row from[r].
   virtual void go_on_from(std::span<const std::int64_t> from) = 0;
 };
 
-// Sources as a batch of the loader has them, of N = sentences.
+// Sources in the form of the loader's batches, with N = sentences.
 struct SourceTexts {
   const std::int32_t* tokens = nullptr;   // (N, T), padded
-  const std::int32_t* lengths = nullptr;  // (N); null: all T
+  const std::int32_t* lengths = nullptr;  // (N); null: all are T
 };
 
 class StepwiseModel final : public TextModel {
  public:
-  // `beams` rows for each of `sentences`. Weights are zero until they are loaded through visit_weights. The device
-  // outlives it. MemoryError; EnvironmentError for an op that the device does not have.
+  // Makes `beams` rows for each of `sentences`. Weights are zero until they are loaded through visit_weights. The
+  // device must outlive it. Throws MemoryError, and EnvironmentError for an op that the device does not have.
   StepwiseModel(StepGraphs graphs, Device& device, DType dtype, std::int64_t sentences, std::int64_t beams);
 
-  // "weights/<parameter>" of the whole model.
+  // Shows "weights/<parameter>" of the whole model.
   void visit_weights(StateVisitor& visitor);
   // Replaces the matrices by their 8-bit form (checkpoint/quantise.hpp).
   void quantise_weights();
 
-  // Texts are empty again: states are zeros.
+  // Makes all texts empty again: states are zeros.
   void begin();
-  // Likewise, for translations of these sources: rows [s * beams, (s + 1) * beams) are of source s.
+  // The same for translations of these sources: rows [s * beams, (s + 1) * beams) belong to source s.
   void begin(const SourceTexts& sources);
 
   std::int64_t rows() const override { return sentences_ * beams_; }

@@ -21,7 +21,7 @@ std::int64_t sources_at_once(const Config& config, const BeamOptions& beam) {
   return std::max<std::int64_t>(1, config.evaluate.batch / beam.beams);
 }
 
-// The labels of row `at` that count, without the end token behind them.
+// Returns the labels of row `at` that count, without the final end token.
 std::span<const std::int32_t> target_of(const Batch& batch, std::int64_t at, std::int32_t end) {
   const auto* labels = static_cast<const std::int32_t*>(batch.labels) + at * batch.target_length;
   const std::span<const std::int32_t> row(labels, static_cast<std::size_t>(batch.target_length));

@@ -20,7 +20,7 @@ namespace echelon::inline job {
 namespace {
 
 constexpr int kChannel = 0;
-constexpr int kSpacesOfCrew = 16;  // the groups that one crew's engine may be split into
+constexpr int kSpacesOfCrew = 16;  // number of groups that one crew's engine may be split into
 constexpr double kLook_s = 0.2;
 
 std::vector<int> all_ranks(const Transport& transport) {
@@ -63,7 +63,7 @@ void Crew::leave(double limit_s) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (come.done()) return;
   engine_->break_off(std::make_exception_ptr(LostRankError({}, false, "a rank did not come to the end")));
-  engine_->settle();  // `all` is free from here on
+  engine_->settle();  // `all` may be used from here on
 }
 
 std::string Crew::name(int rank) const {
@@ -120,13 +120,13 @@ bool Crew::let_messages_end(double limit_s) {
       open = launch_->abandoned() > 0 && now_s() < until_s ? 1 : 0;
       group.sum({&open, 1});
     }
-  } catch (const LostRankError&) {  // ends the next attempt
+  } catch (const LostRankError&) {  // the next attempt will end with it
     return false;
   }
   return launch_->abandoned() == 0;
 }
 
-// Each process is reported once.
+// Posts the end of each process only once.
 void Crew::look() {
   std::vector<char> reported(processes_.size());
   std::unique_lock lock(mutex_);
@@ -157,7 +157,7 @@ void Crew::on_notified(Token, double) {
   engine_->break_off(std::make_exception_ptr(LostRankError(verdict.lost, verdict.goes_on, text)));
 }
 
-// The engine's own end; the network's errors end the exchange too.
+// The engine stops by itself; errors of the network end the exchange too.
 void Crew::failed(std::exception_ptr) {}
 
 }  // namespace echelon::inline job

@@ -1,10 +1,10 @@
-// The ranks of a launch that are left, and the engine between them, for runs that go on without lost workers
+// The remaining ranks of a launch, and the engine between them, for runs that continue without lost workers
 // (run.on_lost_worker = "continue").
 //
-// Once `watch` was called, ranks are watched: by beats between them and by the processes of this host (loss_watch.hpp).
-// After a loss the engine breaks off with a LostRankError on all ranks that are left, and `without` gives the crew of
-// those. A rank that the others have given up ends by _exit(7); processes of this host that were given up but still
-// exist are killed, so that the launcher sees the end of the job.
+// After `watch`, ranks are watched: by beats between them and by the processes of this host (loss_watch.hpp). After a
+// loss the engine stops with a LostRankError on all remaining ranks, and `without` returns the crew of these. A rank
+// that the others have given up exits by _exit(7). Processes of this host that were given up but still exist are
+// killed, so that the launcher notices the end of the job.
 #pragma once
 
 #include <condition_variable>
@@ -21,17 +21,17 @@
 
 namespace echelon::inline job {
 
-// Exit 7. What ends all waits of an engine after a loss.
+// Ends all waits of an engine after a loss (exit 7).
 struct LostRankError : Error {
   LostRankError(std::vector<int> ranks, bool may_go_on, const std::string& what)
       : Error(kExitLostRank, what), lost(std::move(ranks)), goes_on(may_go_on) {}
   std::vector<int> lost;  // ranks of the engine
-  bool goes_on;           // false: those that are left may be the ones that are cut off
+  bool goes_on;           // false: the remaining ranks may be the ones that are cut off
 };
 
 class Crew final : private ProtocolHost {
  public:
-  // Of all ranks of the transport. Sends nothing.
+  // The crew of all ranks of the transport. Sends nothing.
   explicit Crew(std::shared_ptr<Transport> launch);
   ~Crew() override;
   Crew(const Crew&) = delete;
@@ -39,25 +39,26 @@ class Crew final : private ProtocolHost {
   Engine& engine() { return *engine_; }
   int size() const { return static_cast<int>(members_.size()); }
   int ranks_of_launch() const { return launch_->size(); }
-  // Of a rank of the engine: its number in the launch; "rank 3 on n2" by that number.
+  // in_launch: number in the launch of a rank of the engine. name: "rank 3 on n2", by that number.
   int in_launch(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
   std::string name(int rank) const;
-  // Collective, once, before anything depends on it: from here on ranks are watched. `timeout_s` of silence is a loss.
+  // Collective; called once, before anything needs it. Ranks are watched from then on: `timeout_s` of silence is a
+  // loss.
   void watch(double timeout_s);
   bool watched() const { return loss_watch_.has_value(); }
-  // The crew of those that are left, which are watched; sends nothing. This engine was broken off by a loss of `lost`,
-  // and has settled on return. The destructor of this crew may come at any time afterwards.
+  // Returns the crew of the remaining ranks, which are watched; sends nothing. Requires that this engine was stopped by
+  // the loss of `lost`; it has settled on return. This crew may then be destroyed at any time.
   std::unique_ptr<Crew> without(const std::vector<int>& lost);
-  // Collective, at the end of a run: nobody is watched any more, and no rank returns before the others have come to
-  // this point, or after limit_s: its end is no loss.
+  // Collective, at the end of a run. Stops watching. No rank returns before the others have reached this point, or
+  // before limit_s, so that its exit does not count as a loss.
   void leave(double limit_s = 5);
-  // Collective over the crew, at the start of one: returns once no message to one of its ranks is on its way into
-  // memory of earlier crews, or after limit_s. False: such memory must be kept, on this rank.
+  // Collective over the crew, at the start of a crew. Returns once no message to one of its ranks is in flight into
+  // memory of earlier crews, or after limit_s. False: this rank must keep such memory.
   bool let_messages_end(double limit_s = 10);
 
  private:
   struct Process {
-    int rank = 0;    // of the engine
+    int rank = 0;    // rank of the engine
     std::string id;  // base/process.hpp
     std::uint64_t started_ticks = 0;
   };
@@ -74,13 +75,13 @@ class Crew final : private ProtocolHost {
   int generation_;
   double timeout_s_ = 0;
   std::unique_ptr<Engine> engine_;
-  std::vector<Process> processes_;  // of this host, in the order of ranks
+  std::vector<Process> processes_;  // on this host, in the order of ranks
   std::optional<LossWatch> loss_watch_;
   std::unique_ptr<Attachment> attachment_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool ended_ = false;
-  std::thread thread_;  // looks at processes
+  std::thread thread_;  // polls the processes
 };
 
 }  // namespace echelon::inline job

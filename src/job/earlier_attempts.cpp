@@ -1,4 +1,4 @@
-// Corrections in the folders of earlier attempts before a new one starts.
+// Corrects the folders of earlier attempts before a new one starts.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
-// False for an incomplete line, and for one without a step. `later`: recorded after the checkpoint was taken, as are
-// the checkpoint's own figures.
+// Returns false for an incomplete line, and for one without a step. `later`: the line was recorded after the checkpoint
+// was taken, as the checkpoint's own figures are.
 bool is_row_until(const std::string& line, std::int64_t step, bool later) {
   const auto row = nlohmann::json::parse(line, nullptr, false);
   if (!row.is_object()) return false;
@@ -50,7 +50,7 @@ void conclude_died(const RunFolder& folder) {
   for (const std::string& attempt : attempts_of(folder.run)) {
     if (attempt == folder.attempt) continue;
     auto status = read_status(attempt);
-    if (!status_is_verdict(attempt)) settle_status(attempt);  // killed between the two files
+    if (!status_is_verdict(attempt)) settle_status(attempt);  // its process was killed between writing the two files
     if (!status || (status->state != "running" && status->state != "died")) continue;
     status->state = "died";
     status->reason = "it was killed or crashed before it could write a reason";

@@ -25,12 +25,12 @@ constexpr const char* kOurs = "ECHELON_JOB_END_TIME";
 constexpr const char* kSlurms = "SLURM_JOB_END_TIME";
 constexpr const char* kMeaning = "seconds since 1970 (date +%s)";
 constexpr double kUsualKillWait_s = 30;         // Slurm's own default
-constexpr int kLate = 124;                      // of timeout
+constexpr int kLate = 124;                      // exit code of timeout
 constexpr std::int64_t kLatest = 253402300799;  // the last second of the year 9999
 
 struct JobEnd {
   double at_s = 0;    // 0: not known
-  double most_s = 0;  // half of what was left at the start
+  double most_s = 0;  // half of the time left at the start
   double kill_wait_s = kUsualKillWait_s;
   std::string refusal, note;
 };
@@ -43,7 +43,7 @@ std::string value_of(const char* name) {
 
 double now() { return static_cast<double>(std::time(nullptr)); }
 
-// The number of an array alone names all its elements.
+// The number of an array job alone would name all its elements.
 std::string slurm_job() {
   const std::string array = value_of("SLURM_ARRAY_JOB_ID"), element = value_of("SLURM_ARRAY_TASK_ID");
   return array.empty() || element.empty() ? value_of("SLURM_JOB_ID") : array + "_" + element;
@@ -53,7 +53,7 @@ bool is_job_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789_") == std::string::npos;
 }
 
-// The first characters that a command of the shell prints, and its status as by waitpid.
+// Returns the first characters that a shell command prints, and its status as from waitpid.
 std::pair<std::string, int> answer_of(const std::string& command) {
   std::string answer;
   std::FILE* const pipe = ::popen(command.c_str(), "r");
@@ -76,7 +76,7 @@ void ask_for_kill_wait() {
   if (seconds > 0) job_end.kill_wait_s = seconds;
 }
 
-// "1795910000", or "NONE" and the like where the job has no limit.
+// Parses "1795910000", or "NONE" and the like if the job has no limit.
 void ask_slurm() {
   const std::string job = slurm_job();
   if (!is_job_number(job)) return;

@@ -30,10 +30,10 @@
 namespace echelon::inline job {
 namespace {
 
-// Number of polls of an idle OpenMP thread before it sleeps: a few microseconds. Digits on 2 threads of one rank:
-// 48,000 samples/s without, 120,000 with (as much as with an endless spin, which would starve the engine's thread).
+// Polls of an idle OpenMP thread before it sleeps, a few microseconds. The digits model on 2 threads of one rank:
+// 48,000 samples/s without, 120,000 with (as many as with an endless spin, which would starve the engine's thread).
 constexpr const char* kSpins = "1000";
-constexpr const char* kRestarted = "ECHELON_RESTARTED";  // set in the second life of the process
+constexpr const char* kRestarted = "ECHELON_RESTARTED";  // set in the restarted process
 
 bool is_set(const char* name) {
   const char* value = std::getenv(name);
@@ -54,10 +54,10 @@ void require_cpu() {
       "CXXFLAGS, or use a newer node");
 }
 
-// Those of the engine, of MPI and of a run, and a share of the cores.
+// Threads of the engine, of MPI and of a run, and a share of the cores.
 int threads_of_rank() {
   constexpr int kHelpers = 10;
-  const std::int64_t ranks =  // of this host, as far as the launcher tells
+  const std::int64_t ranks =  // on this host, as far as the launcher tells
       whole_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE", "the number of ranks on this host", 1, 1 << 20).value_or(1);
   return kHelpers + usable_cores() / static_cast<int>(ranks);
 }
@@ -68,7 +68,7 @@ void prepare_process() {
   require_cpu();
   if (!is_set(kRestarted)) require_limits(threads_of_rank());
   std::vector<std::string> words = words_of_this_process();
-  if (is_set(kRestarted) && !words.empty())  // else top, ps and pkill would know it as "exe"
+  if (is_set(kRestarted) && !words.empty())  // otherwise top, ps and pkill would show it as "exe"
     ::prctl(PR_SET_NAME, std::filesystem::path(words.front()).filename().c_str());
   set_tcp_defaults();
   set_fabric_defaults();
@@ -115,7 +115,7 @@ int threads_of(const DeviceConfig& config, const HostSlot& slot) {
 
 int gpu_index(const HostSlot& slot, int visible, std::string* warning) {
   if (visible <= 0) return 0;
-  // A launcher that shows each task one GPU of its own leaves nothing to choose; one GPU seen by all is shared.
+  // If a launcher shows each task a GPU of its own, there is no choice; one GPU seen by all tasks is shared.
   if (warning && slot.local_rank == 0) {
     if (visible > slot.local_ranks)
       *warning = fmt::format("{} of {} GPUs on {} {} idle: {} there", visible - slot.local_ranks, visible, slot.host,
@@ -147,8 +147,8 @@ DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, s
 namespace {
 
 double since_process_start_s() {
-  // Field 22 of /proc/self/stat: start in ticks after boot. The name in field 2 may hold spaces; fields count after
-  // ')'.
+  // Field 22 of /proc/self/stat: start in ticks after boot. The name in field 2 may contain spaces, so fields are
+  // counted after ')'.
   const std::string stat = read_file_whole("/proc/self/stat");
   std::istringstream rest(stat.substr(stat.rfind(')') + 2));
   std::string field;
@@ -159,7 +159,7 @@ double since_process_start_s() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - start_s;
 }
 
-double before_run_s = 0;  // of this process, before its newest run
+double before_run_s = 0;  // lifetime of this process before its newest run
 
 }  // namespace
 

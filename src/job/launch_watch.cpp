@@ -22,10 +22,10 @@
 namespace echelon::inline job {
 namespace {
 
-// The limit of MPI_Init after a TERM, which srun --kill-on-bad-exit sends where another rank has failed in it.
+// The limit of MPI_Init after a TERM, which srun --kill-on-bad-exit sends if another rank has failed in it.
 constexpr double kAfterTerm_s = 5;
 
-// "rank 3", by the launcher's environment, since MPI may not be there yet.
+// "rank 3" by the launcher's environment, because MPI may not have started.
 std::string rank_text() {
   const char* rank = rank_in_environment();
   return rank != nullptr ? fmt::format("rank {}", rank) : "this process";

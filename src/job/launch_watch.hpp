@@ -1,12 +1,12 @@
-// Ends a process of a launch where the start or the end of MPI takes too long: before a run has its watchdog, and after
-// it (watchdog.hpp), a rank that is lost or stopped would be waited for without end.
+// Ends a process of a launch if the start or the end of MPI takes too long. Before a run has its watchdog, and after it
+// (watchdog.hpp), the process would wait forever for a rank that is lost or stopped.
 //
-// A thread counts its own ticks within one stretch (base/stretch.hpp), so that time in which the whole job was
-// suspended does not count. Above the limit it writes to the log which stretch it is and which processes of this
-// launch on this host are stopped, and ends the process by _exit(7); the launcher ends the others. In MPI_Init the
-// limit is 5 s once this rank has received TERM: a launcher ends the others so where one has failed. Once the run has
-// ended, and its status is written, only MPI is left to be closed: then the stopped processes are continued first, so
-// that the launcher returns what the status says.
+// A thread counts its own ticks within one stretch (base/stretch.hpp), so that time during which the whole job was
+// suspended does not count. Above the limit it logs the stretch and the stopped processes of this launch on this host,
+// and ends the process by _exit(7); the launcher ends the others. In MPI_Init the limit is 5 s after this rank has
+// received TERM, by which a launcher ends the other ranks if one has failed. Once the run has ended and its status is
+// written, only MPI has to be closed: then the stopped processes are continued first, so that the launcher's exit code
+// agrees with the status.
 #pragma once
 
 #include <functional>
@@ -15,15 +15,15 @@
 namespace echelon::inline job {
 
 struct LaunchWatchOptions {
-  double limit_s = 300;   // of one stretch: run.hang_timeout_s
-  double closing_s = 30;  // the same once the run has ended; at most half of limit_s, which others may still wait by
+  double limit_s = 300;   // limit of one stretch: run.hang_timeout_s
+  double closing_s = 30;  // limit once the run has ended; at most half of limit_s, by which other ranks may still wait
   double look_every_s = 0.2;
-  std::function<void(int exit_code)> end;  // tests replace it; default: _exit
+  std::function<void(int exit_code)> end;  // replaced in tests; default: _exit
 };
 
 class LaunchWatch {
  public:
-  // Starts the thread; call it before MPI is started. The destructor joins it, within one tick.
+  // Starts the thread; must be called before MPI starts. The destructor joins it within one tick.
   explicit LaunchWatch(LaunchWatchOptions options);
   ~LaunchWatch();
   LaunchWatch(const LaunchWatch&) = delete;

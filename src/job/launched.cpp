@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kOpenMpi = {"mpirun", "mpiexec", "orterun", "prterun"};
 
-// Name, state and parent from /proc/PID/stat, "4711 (name) S 1 ..", whose name may hold parentheses; false for no
-// process.
+// Reads name, state and parent from /proc/PID/stat, "4711 (name) S 1 ..", whose name may contain parentheses; returns
+// false if there is no process.
 bool read_stat(Launched& process) {
   std::ifstream file("/proc/" + std::to_string(process.pid) + "/stat");
   std::string line;
@@ -81,13 +81,13 @@ void remove_session_folder(pid_t launcher) {
     if (!name.starts_with("ompi.") || !name.ends_with("." + std::to_string(::getuid()))) continue;
     std::error_code failed;
     if (fs::remove_all(entry->path() / ("pid." + std::to_string(launcher)), failed) > 0 && !failed)
-      fs::remove(entry->path(), failed);  // fails while it holds another launcher's
+      fs::remove(entry->path(), failed);  // fails if it contains another launcher's folder
   }
 }
 
 namespace {
 
-// Whether its main thread, which has the loop of events, waits for a lock; false where /proc does not show it.
+// Whether its main thread, which runs the event loop, waits for a lock; false if /proc does not show it.
 bool waits_for_itself(const Launched& launcher) {
   std::string where;
   std::ifstream("/proc/" + std::to_string(launcher.pid) + "/wchan") >> where;

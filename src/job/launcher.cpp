@@ -21,11 +21,11 @@ namespace echelon::inline job {
 namespace {
 
 constexpr int kNotStarted = 127;
-constexpr double kKilled_s = 5;  // until the kernel has ended a process, if it can
+constexpr double kKilled_s = 5;  // time for the kernel to end a killed process
 
 void rest() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
 
-// In the child: never returns.
+// Runs in the child and never returns.
 [[noreturn]] void become(const std::vector<char*>& argv, const EnvironmentWords& environment) {
   ::setpgid(0, 0);
   sigset_t none;
@@ -50,7 +50,7 @@ Launcher::Launcher(const std::vector<std::string>& argv, const EnvironmentWords&
   if (pid_ < 0) throw EnvironmentError(fmt::format("{}: cannot be started: {}", argv.front(), std::strerror(errno)));
   if (pid_ == 0) become(words, environment);
   ::setpgid(pid_, pid_);
-  if (!mark_.empty()) open_mpi_.insert(pid_);  // what it will become, if it is killed before a look
+  if (!mark_.empty()) open_mpi_.insert(pid_);  // in case it turns out to be Open MPI's and is killed early
 }
 
 Launcher::~Launcher() {
@@ -77,7 +77,7 @@ std::vector<Launched> Launcher::processes() {
   return all;
 }
 
-// The processes that live beside the launcher itself.
+// Returns the living processes other than the launcher itself.
 std::vector<pid_t> Launcher::left(bool ranks_alone) {
   std::vector<pid_t> pids;
   for (const Launched& one : processes())

@@ -8,7 +8,7 @@ namespace echelon::inline job {
 namespace {
 
 constexpr Token kTick = 0;         // the only timer
-constexpr double kSleptTicks = 2;  // a later tick: this rank did not run
+constexpr double kSleptTicks = 2;  // a tick later than this: the rank did not run
 constexpr int kTicksToLeave = 3;
 
 }  // namespace
@@ -79,12 +79,12 @@ void LossWatch::received(int from, std::size_t bytes) {
                    [](std::byte fate) { return static_cast<Fate>(fate); });
     return decide(kind == Kind::verdict);
   }
-  if (!lives(from)) return;  // given up: it will get the verdict
+  if (!lives(from)) return;  // it was given up and will get the verdict
   const bool news = merge(in_);
   if (kind == Kind::asks) {
     if (from != lowest_living()) return;
     phase_ = Phase::following;
-    phase_ends_s_ = awake_s_ + 2 * grace_s();  // the leader's wait, and its verdict's way
+    phase_ends_s_ = awake_s_ + 2 * grace_s();  // waiting time of the leader, and transit time of its verdict
     return send(from, Kind::knows, in_[1]);
   }
   if (phase_ != Phase::leading && lowest_living() == rank_) lead();
@@ -95,7 +95,7 @@ void LossWatch::received(int from, std::size_t bytes) {
   if (news) follow_or_lead();
 }
 
-// True where the message knew of more losses. What others believe of this rank is theirs.
+// Returns true if the message knew of more losses. Ignores what others believe of this rank.
 bool LossWatch::merge(const Message& message) {
   bool news = false;
   for (int rank = 0; rank < ranks(); ++rank) {
@@ -160,7 +160,7 @@ bool LossWatch::may_go_on() const {
   return living > unknown || (living == unknown && lowest_living() < lowest_unknown);
 }
 
-// Processes that are gone get no message: some networks report an error for it.
+// Sends nothing to processes that are gone, because some networks report an error for such messages.
 void LossWatch::decide(bool goes_on) {
   phase_ = Phase::decided;
   ticks_left_ = kTicksToLeave;
@@ -170,7 +170,7 @@ void LossWatch::decide(bool goes_on) {
   if (lives(rank_)) send_to_others(goes_on ? Kind::verdict : Kind::verdict_of_few, false);
 }
 
-// Tells the host once the verdict has left: the engine breaks off then.
+// Notifies the host once the verdict has been sent, because the engine then stops.
 void LossWatch::settle() {
   if (!out_.empty() && ticks_left_ > 0 && lives(rank_)) return;
   phase_ = Phase::over;
@@ -188,7 +188,7 @@ void LossWatch::send(int peer, Kind kind, std::byte question) {
   actions_->send(next_send_++, peer, kTag, kept.data(), kept.size(), -1);
 }
 
-// One at a time, also where the successor takes none.
+// Sends one beat at a time, even if the successor takes none.
 void LossWatch::beat() {
   if (out_.contains(beat_)) return;
   beat_ = next_send_;

@@ -1,5 +1,5 @@
-// The phase of this rank, for the watchdog and error messages. One writer (the compute thread; of news the thread that
-// drives the engine), any number of readers; the values are separate relaxed atomics and may be of different moments.
+// The phase of this rank, for the watchdog and error messages. One writer (the compute thread; for news the engine's
+// thread), any number of readers. The values are separate relaxed atomics and may be from different moments.
 #pragma once
 
 #include <atomic>
@@ -9,11 +9,11 @@
 
 namespace echelon::inline job {
 
-// Phase of a rank while others work without it: a server while workers evaluate or save. Its waits are not watched,
-// those of the others are.
-inline constexpr char kStandBy[] = "standing by";  // an array: known by its address
+// The phase of a rank while others work without it, such as a server while workers evaluate or save. Its waits are not
+// watched; those of the others are.
+inline constexpr char kStandBy[] = "standing by";  // an array, identified by its address
 
-// Told of each phase that begins, on the thread that begins it (fault/injector.hpp).
+// Called for each phase that begins, on the thread that begins it (fault/injector.hpp).
 class PhaseListener {
  public:
   virtual ~PhaseListener() = default;
@@ -30,9 +30,9 @@ class PhaseBoard {
     name_.store(name, std::memory_order_relaxed);
     if (listener_ != nullptr) listener_->entered(name, step());
   }
-  void listen(PhaseListener* listener) { listener_ = listener; }  // null: nobody. By the writer
+  void listen(PhaseListener* listener) { listener_ = listener; }  // null: none. Called by the writer
   void at_step(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
-  // Some rank of the run has done a step (train/control/news.hpp).
+  // Some rank of the run has finished a step (train/control/news.hpp).
   void hear_of_step() { heard_s_.store(clock_.now_s(), std::memory_order_relaxed); }
 
   const char* name() const { return name_.load(std::memory_order_relaxed); }

@@ -23,14 +23,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The number of an attempt's folder ("01", "123"); 0 for what is none.
+// Returns the number of an attempt's folder ("01", "123"); 0 for other names.
 int attempt_number(const std::string& name) {
   constexpr std::size_t kMostDigits = 9;
   const bool digits = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
   return digits && name.size() >= 2 && name.size() <= kMostDigits ? std::stoi(name) : 0;
 }
 
-// Those of a run, by number.
+// Returns the attempts of a run by number.
 std::vector<std::pair<int, std::string>> numbered_attempts(const std::string& run) {
   std::vector<std::pair<int, std::string>> found;
   std::error_code error;
@@ -41,7 +41,7 @@ std::vector<std::pair<int, std::string>> numbered_attempts(const std::string& ru
   return found;
 }
 
-// Temporary files of attempts that were killed, or are being written.
+// Temporary files of attempts that were killed or are still writing.
 std::vector<fs::path> leftovers_in(const std::string& run) {
   std::vector<fs::path> found;
   std::error_code error;

@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 constexpr std::size_t kMostBytes = 4096;
 constexpr double kRecordWait_s = 2;
 
-// Differs from boot to boot and from machine to machine, unlike names of hosts in containers.
+// Differs between boots and machines, unlike names of hosts in containers.
 std::string boot_id() {
   try {
     std::string id = read_file_whole("/proc/sys/kernel/random/boot_id");
@@ -40,7 +40,7 @@ std::string boot_id() {
 std::string own_record(const std::string& job) {
   const ordered_json json = {
       {"host", host_name()},     {"boot", boot_id()}, {"pid", static_cast<std::int64_t>(::getpid())}, {"job", job},
-      {"since", now_utc_text()}, {"clock", now_s()}};  // distinguishes two processes of the same id
+      {"since", now_utc_text()}, {"clock", now_s()}};  // distinguishes two processes with the same id
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -81,7 +81,7 @@ struct Holder {
 
 enum class Locked { yes, held, unsupported };
 
-// Of an open file description, so that it is not lost when this process opens and closes the file once more.
+// A lock of an open file description, so that it is not lost when this process opens and closes the file again.
 Locked lock_whole(int fd) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
@@ -90,7 +90,7 @@ Locked lock_whole(int fd) {
   return errno == EAGAIN || errno == EACCES ? Locked::held : Locked::unsupported;
 }
 
-// "" where there is no such file. Opened each time, so that NFS reads it from the server.
+// Returns "" if there is no such file. Opens it each time, so that NFS reads it from the server.
 std::string read_record(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
@@ -101,7 +101,7 @@ std::string read_record(const std::string& path) {
   return record;
 }
 
-// A holder that has only just got the kernel's lock writes its record a moment later.
+// A holder that has just taken the kernel's lock writes its record a moment later.
 std::string read_record_soon(const std::string& path) {
   std::string record = read_record(path);
   for (const double until = now_s() + kRecordWait_s; record.empty() && now_s() < until; record = read_record(path))
@@ -113,7 +113,7 @@ double seconds_of(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// When the file was last renewed, by the file system's clock; opened anew, as above.
+// When the file was last renewed, by the file system's clock. Opens it each time, for NFS.
 double renewed_s(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status {};
@@ -124,7 +124,7 @@ double renewed_s(const std::string& path) {
   return seconds_of(status.st_mtim);
 }
 
-// The present time by the clock that times files there, which may be another machine's.
+// The current time by the clock that timestamps files there, which may be another machine's.
 double file_system_now_s(const std::string& path) {
   const std::string probe = fmt::format("{}.tmp-{}", path, ::getpid());
   const int fd = create_file(probe);
@@ -158,7 +158,7 @@ void RunLock::take(const std::string& run, const std::string& job) {
   thread_ = std::thread([this] { beat(); });
 }
 
-// `locked`: the kernel has given its lock, so that no process on this host holds the run.
+// `locked`: the kernel has granted its lock, so no other process on this host holds the run.
 void RunLock::take_over(const std::string& path, bool locked) {
   const std::string before = read_record(path);
   const Holder holder(before);
@@ -173,7 +173,7 @@ void RunLock::take_over(const std::string& path, bool locked) {
   if (::fsync(fd_) != 0) fail(path, "cannot be written");
 }
 
-// Returns once the file has stood still for dead_s; refuses where it is renewed meanwhile.
+// Returns once the file has not changed for dead_s; throws if it is renewed meanwhile.
 void RunLock::wait_for_death(const std::string& path, const std::string& record) const {
   const double last = renewed_s(path);
   const double left_s = options_.dead_s - (file_system_now_s(path) - last);

@@ -9,7 +9,7 @@
 namespace echelon::inline job {
 namespace {
 
-// Of a link that tests/cluster/hosts.sh shapes.
+// Burst of a link that tests/cluster/hosts.sh shapes.
 constexpr double kBurstBytes = 256e3;
 
 }  // namespace

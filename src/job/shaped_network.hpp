@@ -1,4 +1,4 @@
-// The network of [network] around the messages of a launch.
+// Applies the network of [network] to the messages of a launch.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace echelon::inline job {
 
-// ConfigError where network.rate is no rate; `key`: its name in messages.
+// Throws ConfigError if network.rate is not a rate; `key`: its name in messages.
 NetworkShape shape_of(const NetworkConfig& config, const std::string& key = "network.rate");
 
-// The transport, slowed down to the network of the config (comm/shaped.hpp); as it is, where none is given. Collective.
+// Slows the transport down to the config's network (comm/shaped.hpp); unchanged if none is given. Collective.
 std::unique_ptr<Transport> with_network(std::unique_ptr<Transport> transport, const NetworkConfig& config);
 
-// "1 Gbit/s, 50 us, 2 ranks a host"; "" where messages pass as they come.
+// "1 Gbit/s, 50 us, 2 ranks a host"; "" if messages are not delayed.
 std::string shaped_text(const Transport& transport);
 
 }  // namespace echelon::inline job

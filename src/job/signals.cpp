@@ -23,7 +23,7 @@ std::atomic<int> hang_up{0};
 std::atomic<int> second{0};  // the signal that came twice
 std::atomic<bool> second_is_watched{false};
 std::atomic<bool> leaves{false};
-std::atomic<int> term_at{0};  // low bits of the clock's seconds, enough for differences
+std::atomic<int> term_at{0};  // low bits of the clock's seconds; differences suffice
 
 int clock_seconds() {
   timespec now{};

@@ -12,7 +12,7 @@
 namespace echelon::inline job {
 namespace {
 
-// For `echelon supervise`, which started the launcher of this rank.
+// Writes the attempt's name for `echelon supervise`, which started the launcher of this rank.
 void name_attempt(const std::string& attempt) {
   const char* file = std::getenv("ECHELON_ATTEMPT_FILE");
   if (file == nullptr || *file == '\0') return;
@@ -58,7 +58,7 @@ Status StatusBoard::running_now() const {
   return status;
 }
 
-// Files are written without the mutex: a file system that hangs must not block the loop and the watchdog.
+// Writes files without holding the mutex: a hanging file system must not block the loop and the watchdog.
 void StatusBoard::beat() {
   std::int64_t written = -1;
   std::unique_lock lock(mutex_);

@@ -1,5 +1,5 @@
-// Writes status.json: a thread of rank 0 while the attempt runs, and the first rank and thread that reports its end.
-// Any thread may call any function once `open` has returned.
+// Writes status.json: by a thread of rank 0 while the attempt runs, then by the first rank and thread that reports its
+// end. After `open` has returned, any thread may call any function.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,10 @@ class StatusBoard {
   ~StatusBoard();
   StatusBoard(const StatusBoard&) = delete;
 
-  // Sets the folder; before, `conclude` and `write_rank_error` have no effect. Every rank.
+  // Sets the folder. Before that, `conclude` and `write_rank_error` have no effect. Called on every rank.
   void open(const RunFolder& folder, const Provenance& provenance);
-  // Writes "running", and again every kBeat_s seconds where something has changed, from a thread of its own. Rank 0.
-  // Throws EnvironmentError where the file cannot be written now; later failures are not errors.
+  // Writes "running", and again every kBeat_s seconds if something has changed, from a thread of its own. Called on
+  // rank 0. Throws EnvironmentError if the file cannot be written now; later failures are not errors.
   void start_beating();
 
   void at_step(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }  // updates done
@@ -35,12 +35,12 @@ class StatusBoard {
   RunFolder folder() const;
   Provenance provenance() const;
   bool is_open() const;
-  // The run goes on under another rank 0, of this process_id_text, since the one before was lost. `writes`: this rank
-  // writes it into status.json. EnvironmentError.
+  // The run continues under a new rank 0 with this process_id_text, because the last one was lost. `writes`: this rank
+  // writes it into status.json. Throws EnvironmentError.
   void pass_to(const std::string& process, bool writes);
 
-  // Records the end of the attempt (verdict.json, status.json), unless any rank has recorded it already: then false,
-  // and nothing changes. `step` < 0: that of `at_step`. Throws EnvironmentError where the file cannot be written.
+  // Records the end of the attempt (verdict.json, status.json). If a rank has recorded it already, returns false and
+  // changes nothing. `step` < 0: that of `at_step`. Throws EnvironmentError if the file cannot be written.
   bool conclude(const std::string& state, int exit_code, const std::string& reason, std::int64_t step = -1);
   // Writes the error text of one rank to rank-0003.err in the attempt's folder; rank 0 has run.log and writes none.
   // Throws EnvironmentError.
@@ -54,7 +54,7 @@ class StatusBoard {
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::string attempt_;  // of folder_
+  std::string attempt_;  // attempt of folder_
   RunFolder folder_;
   Provenance provenance_;
   std::string checkpoint_, best_;

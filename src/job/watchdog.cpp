@@ -96,7 +96,7 @@ struct Watchdog::Body {
     }
   }
 
-  // True once the end was called.
+  // Returns true once the end was called.
   bool check_once() {
     if (options_.look) options_.look();
     if (const int signal = second_signal(); signal != 0) {
@@ -122,7 +122,7 @@ struct Watchdog::Body {
     return false;
   }
 
-  // The peer that is waited for may itself wait for a stopped process of this host, and the message library names none.
+  // A peer may itself be waiting for a stopped process of this host, which the message library does not name.
   std::string stopped_text() const {
     std::string text;
     for (const WatchedRank& other : options_.others)
@@ -131,8 +131,8 @@ struct Watchdog::Body {
     return text;
   }
 
-  // All ranks of the host see it at once; the first one reports it. A rank that ended by its own error has
-  // reported before.
+  // All ranks of the host detect it at once; the first one reports it. A rank that ended by its own error has already
+  // reported.
   void end_for_lost_rank(const WatchedRank& lost) {
     const std::string reason =
         fmt::format("{} was lost: its process (PID {}) was killed or crashed, at step {}, in {}",
