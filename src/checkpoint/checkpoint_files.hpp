@@ -2,15 +2,15 @@
 // on files. Those that write are called by one rank, which holds the lock of the run.
 //
 //   step-00001234.h5            the checkpoint (checkpoint.hpp)
-//   step-00001234.part-0003.h5  values of it, where the model lies on several ranks (parts.hpp)
+//   step-00001234.part-0003.h5  its values, if the model is split over several ranks (parts.hpp)
 //   step-00001234.json          the manifest of these files, written after them: step, sizes, and for each dataset its
 //                               place in the file and the checksum of its values as they were in memory; one checksum
 //                               of everything else in a file (manifest.hpp)
 //   latest                      the name of the newest good one, written last
 //   best                        the name of the best by checkpoint.keep_best
-//   step-00001234.next.json     for a moment: where a checkpoint of this step was there before (replicas at their own
-//                               pace, the first of which had done this step already), it counts until the new file
-//                               takes its place, and this manifest from then on, which takes the other's place next
+//   step-00001234.next.json     exists briefly if a checkpoint of this step is replaced (by replicas at their own pace,
+//                               the first of which had done this step before). The old one counts until the new file
+//                               takes its place; then this manifest counts, and replaces the old manifest
 //
 // A checkpoint is good if its manifest can be read, names this step and agrees with all its files. All of their bytes
 // are compared before HDF5 opens a file, because a flipped bit in its structure can make the library crash or hang.

@@ -10,7 +10,7 @@ namespace echelon::inline checkpoint {
 
 struct Exported {
   std::int64_t tensors = 0;  // tensors of the model; if their scales are tensors of the file, those too
-  std::uint64_t bytes = 0;   // of the file
+  std::uint64_t bytes = 0;   // size of the file
 };
 
 // Both throw DataError for a checkpoint without weights or of another model, and EnvironmentError if `path` cannot be

@@ -12,7 +12,7 @@ struct TensorDistance {
   std::string name;
   std::int64_t values = 0;
   double largest = 0;           // max |other - base|; infinity if one of two values is not finite
-  double root_mean_square = 0;  // of other - base; infinity likewise
+  double root_mean_square = 0;  // RMS of other - base; infinity as above
   double largest_base = 0;      // max |base| over finite values
   double relative() const;      // largest / largest_base; 0 if both are 0
 };

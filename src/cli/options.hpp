@@ -246,7 +246,7 @@ BenchAllreduceOptions parse_bench_allreduce(const std::vector<std::string>& word
 
 struct BenchNetworkOptions {  // mpirun -n K echelon bench network [--out FILE.json] [--figure FILE.svg] [--json] ..
   std::string out, figure;
-  double seconds = 0.05, limit_s = 10;  // of one bandwidth message; of a wait
+  double seconds = 0.05, limit_s = 10;  // length of a bandwidth message; limit of a wait
   NetworkConfig network;                // as for bench allreduce
   bool json = false;                    // print what --out writes instead of the tables
 };

@@ -46,7 +46,7 @@ std::vector<StudyCell> known_cells(const StudyPlan& study) {
 
 // The prediction for a cell that is not over, with all ranks on one host.
 struct Foretold {
-  double memory_bytes = 0;  // of the rank that needs most; 0: not known
+  double memory_bytes = 0;  // rank that needs most; 0: not known
   std::string refusal;      // reason of `check`; "": it can run
 };
 

@@ -95,7 +95,7 @@ struct DataConfig {
   Ragged ragged = Ragged::wrap;             // "wrap" | "drop" | "zero_weight"
   Balance balance = Balance::fixed;         // "static": fixed shards | "queue": replicas draw batches as needed |
                                             // "speed": replicas share each step by their measured speed
-  double fraction = 1;  // of the samples to train on: the first ones of a seeded permutation, 1e-6 to 1
+  double fraction = 1;  // share of the samples to train on: the first of a seeded permutation, 1e-6 to 1
   bool shuffle = true;
   Order order = Order::samples;  // "samples": independent | "stream": text; rows of a batch continue the last ones
   std::int64_t sequence_length =
@@ -226,7 +226,7 @@ struct DeviceConfig {
   double pace_ms = 0;      // ops on the host compute, then sleep, so that a step's forward and backward take this long,
                            // split over the ops; -1: each op takes the time of paced_table and the rates; 0: off
   double pace_jitter = 0;  // a step's pace is multiplied by e^(this x a standard normal draw)
-  double pace_spread = 0;  // each rank's pace is multiplied likewise, by one draw per run
+  double pace_spread = 0;  // the same for each rank's pace, by one draw per run
   std::vector<double> pace_factors;  // [rank]: factor on its pace; 1 for ranks beyond the list
 };
 
@@ -260,7 +260,7 @@ struct GoalConfig {
   double deadline_h = 0;                 // limit for the hours of a run
 };
 
-// What a run monitors about itself while it trains (train/hooks/monitor.hpp).
+// The conditions that a run monitors in itself while it trains (train/hooks/monitor.hpp).
 struct MonitorConfig {
   Watch divergence = Watch::stop;        // by train.divergence_factor; "off" | "warn" | "stop", as for the others
   bool noise_scale = false;              // the gradient noise scale is measured

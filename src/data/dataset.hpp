@@ -65,7 +65,7 @@ struct Dataset {
   double scale = 1.0;                    // u8 pixels: 1/255; x = (value * scale - mean[c]) / std[c]
 
   Vocabulary vocabulary;         // empty: none is stored
-  Starts starts, target_starts;  // of sequences and pairs; of pairs; otherwise null
+  Starts starts, target_starts;  // sequences and pairs; pairs only; otherwise null
   Vocabulary target_vocabulary;  // only pairs
   bool stream = false;           // text: each row of a batch continues in the next step (data.order = "stream")
   std::shared_ptr<const LabelSample> label_sample;  // see class_mix.hpp; null: labels were not inspected

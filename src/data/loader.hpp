@@ -20,7 +20,7 @@ namespace echelon::inline data {
 struct LoaderOptions {
   int replica = 0;
   bool all_replicas = false;             // one batch for all replicas: SamplePlan::all_ids (data.as_replicas)
-  DType dtype = DType::f32;              // of samples, weights and numeric labels: f32 or f64
+  DType dtype = DType::f32;              // type of samples, weights and numeric labels: f32 or f64
   int prefetch = 2;                      // number of batches to read ahead
   std::int64_t buffer_bytes = 64 << 20;  // limit for decoded records; at least one chunk is held
   Augmentation augmentation{};           // for images

@@ -72,7 +72,7 @@ struct SamplePlanRequest {
   bool queue = false;  // batches are drawn (draw_plan.hpp), so a replica may get no samples
 
   using ById = std::shared_ptr<const std::vector<std::int32_t>>;  // one entry per sample id, shared by copies
-  ById lengths;                                                   // of sequences; null without buckets
+  ById lengths;                                                   // lengths of sequences; null without buckets
   std::vector<std::int64_t> buckets;                              // greatest length of each, increasing; empty: none
   std::shared_ptr<const LabelSample> label_sample = {};           // null: classes are assumed to be mixed
   ById weights;             // labels of a sample that count (tokens of a target); null: `weight` for all

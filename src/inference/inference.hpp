@@ -21,7 +21,7 @@ namespace echelon::inline inference {
 // Results of one forward pass.
 struct InferenceBatch {
   std::vector<std::int64_t> ids;     // ids of the samples in the data set, (n)
-  Shape shape;                       // of one sample's outputs: (K), (T, K)
+  Shape shape;                       // shape of one sample's outputs: (K), (T, K)
   std::vector<float> outputs;        // (n, shape): softmax of the logits, or the values; may be empty if not requested
   std::vector<std::int32_t> chosen;  // most probable class of each row of K, (n) or (n, T); empty for values
 };

@@ -53,7 +53,7 @@ DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, s
 // progress.
 void begin_run();
 double since_run_start_s();         // process start by the kernel's clock, in ticks of 10 ms; execv does not change it
-std::string command_line();         // of this process; words with special characters are quoted
+std::string command_line();         // command of this process; words with special characters are quoted
 std::string job_id();               // job of Slurm, PBS or LSF; "" outside of one
 bool slurm_job_without_gpus();      // the job requested no GPU, as far as its environment tells
 std::string now_utc_text();         // "2025-01-31T12:34:56Z"

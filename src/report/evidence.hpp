@@ -56,7 +56,7 @@ struct Evidence {
   // One per environment: the setting on one rank (else on the fewest ranks) that learns best, see baseline.hpp; -1 if
   // no run finished there.
   std::vector<int> baselines = {};
-  int baseline = -1;  // of the first environment that has one; -1: no run finished
+  int baseline = -1;  // the baseline of the first environment that has one; -1: none
   bool has_goal() const { return goal.metric != GoalMetric::none; }
   const Setting& best_single() const { return settings[static_cast<std::size_t>(baseline)]; }
   bool single_is_one() const { return baseline >= 0 && best_single().ranks() == 1; }

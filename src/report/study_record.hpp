@@ -56,7 +56,7 @@ struct Repetition {
   double drift = kUnknown, noise_scale = kUnknown, sharpness = kUnknown;  // as in RunFigures; study.sharpness
   double bytes_per_step = kUnknown;                                       // on the wire, sum over ranks
   double warm_bytes_per_step = kUnknown;                                  // the same after all warm-ups
-  double peak_rss_mb = kUnknown, device_peak_mb = kUnknown;               // of the rank that uses most
+  double peak_rss_mb = kUnknown, device_peak_mb = kUnknown;               // peak of the rank that uses most
   double wall_s = kUnknown;                                               // whole run: start-up, training, evaluations
   double cpu_s = kUnknown;                                                // processor time, sum over ranks
   std::vector<Evaluation> curve = {};                                     // thinned to kCurvePoints points
@@ -122,7 +122,7 @@ struct EnvironmentVerdict {
   std::string headline;         // one or two whole sentences, as a person would say it: "Yes: 4 ranks, .."
   int baseline = -1;            // the single worker that every setting is compared with; -1: no run finished
   int recommended = -1;         // for "yes" the setting; else -1
-  Effect gain = {}, cost = {};  // of the recommended setting: times as fast, times the cost
+  Effect gain = {}, cost = {};  // recommended setting: times as fast, times the cost
   std::vector<int> ties = {};
   double margin = kUnknown;  // margin of the metric as used; unknown: there is no metric
   int repetitions = 0;       // pairs behind the answer
@@ -138,7 +138,7 @@ struct GoalLine {  // a limit of [goal]
 struct StudyVerdict {
   Answer answer = Answer::undecided;
   std::string headline;  // over all environments
-  int recommended = -1;  // of the first environment that has one; -1: one worker, or not decided
+  int recommended = -1;  // the first environment's that has one; -1: one worker, or not decided
   std::vector<EnvironmentVerdict> environments = {};
   std::vector<GoalRow> rows = {};         // "if you want .. then ..", in the order of environments
   std::vector<std::string> limits = {};   // sentences: what limits the speed, and up to how many ranks more ranks pay

@@ -16,7 +16,7 @@ struct SplitRun {
 };
 
 struct SplitResult {
-  std::vector<double> gradients, weights;     // of the whole model, in the order of its parameters
+  std::vector<double> gradients, weights;     // the whole model's, in the order of its parameters
   double loss = 0;                            // last step, over all replicas
   std::vector<std::size_t> activation_bytes;  // [rank]
   double correct = 0;                         // last step, over all replicas: weighted correct predictions

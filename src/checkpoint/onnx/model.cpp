@@ -239,7 +239,7 @@ void OnnxLowering::alias(int output, int input) {
 }
 
 void OnnxLowering::op(const OpSpec& spec, const std::vector<TensorRef>& args, ScaleSource, int) {
-  if (spec.kind == OpKind::reorder) {  // of a state: to the layer's initial state, or from its final state
+  if (spec.kind == OpKind::reorder) {  // a state: to the layer's initial state, or from its final state
     const auto state =
         std::find_if(states_.begin(), states_.end(), [&](const State& s) { return s.before == args[1].id; });
     if (state != states_.end())

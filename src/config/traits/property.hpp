@@ -32,7 +32,7 @@ enum class Property : std::uint8_t {
   combines_pairs,     // combines gradients of two replicas at a time, by dot products of whole parameters
   // Codecs
   coded,       // messages are not plain values
-  lossy_code,  // of f32; the encoding error is sent later
+  lossy_code,  // for f32; the encoding error is sent later
   own_route,   // brings its own plan
   // How the optimiser sees gradients
   needs_all_gradients,  // needs all gradients before the first update

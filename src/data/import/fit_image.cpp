@@ -7,7 +7,7 @@
 namespace echelon::inline data {
 namespace {
 
-constexpr int kWeightBits = 22;  // of 32 bits, 8 hold a pixel and 2 are spare
+constexpr int kWeightBits = 22;  // 8 of 32 bits hold a pixel and 2 are spare
 
 // The source pixels that contribute to each destination pixel of an axis, with their weights.
 struct Axis {

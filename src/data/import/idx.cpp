@@ -77,7 +77,7 @@ class Idx : public SampleSource {
     if (samples_ != labels)
       throw DataError(
           fmt::format("{}: holds {} images, but {} holds {} labels", images_.path(), samples_, labels_.path(), labels));
-    double elems = 1;  // of one image; a double cannot overflow
+    double elems = 1;  // elements of one image; a double cannot overflow
     for (std::size_t axis = 1; axis < extents.size(); ++axis) elems *= static_cast<double>(extents[axis]);
     if (samples_ == 0 || elems == 0 || elems > 1 << 26)
       throw DataError(fmt::format("{}: its header claims extents of {}", images_.path(), fmt::join(extents, " x ")));

@@ -52,7 +52,7 @@ struct ShardsWritten {
   std::int64_t samples = 0, held_out = 0, classes = 0;
   Shape sample_shape;
   DType stored = DType::u8;
-  std::vector<double> mean, std, value_range;  // of the training samples
+  std::vector<double> mean, std, value_range;  // over the training samples
   std::uint64_t bytes = 0;                     // size of the files
   std::string empty_classes{};                 // classes without a training sample (label_counts.hpp)
 };

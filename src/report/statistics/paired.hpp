@@ -7,7 +7,7 @@
 
 namespace echelon::inline report {
 
-inline constexpr double kConfidence = 0.95;  // of every interval
+inline constexpr double kConfidence = 0.95;  // level of every interval
 
 // Student's t test of the mean. With a spread of 0, p is 0 or 1: equal bits in every pair are not chance.
 struct PairedMean {

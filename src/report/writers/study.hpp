@@ -36,7 +36,7 @@ double exposed_share(const ScalingRow& row);
 struct RankCompute {
   double forward_flops_per_s = kUnknown, backward_flops_per_s = kUnknown;  // over the time of the phase
   double flops_per_weight_and_step = kUnknown;                             // over all ranks
-  double card_peak_over_mean = kUnknown;  // of the card with the highest peak (a server's, if there are servers)
+  double card_peak_over_mean = kUnknown;  // card with the highest peak (a server's, if there are servers)
 };
 RankCompute compute_of(const ScalingRow& row);
 
