@@ -79,8 +79,13 @@ SavedCheckpoint find_saved(const std::string& location) {
           fmt::format("{}: holds no trained model; give the folder of a run (results/NAME/run-HASH) or a "
                       "checkpoint (step-NNNNNNNN.h5)",
                       location));
-    const auto found = find_checkpoint((run / "checkpoints").string());
-    if (!found) throw ConfigError(fmt::format("{}: holds no good checkpoint", run.string()));
+    std::vector<DamagedCheckpoint> damaged;
+    const auto found = find_checkpoint((run / "checkpoints").string(), &damaged);
+    if (!found && damaged.empty()) throw ConfigError(fmt::format("{}: holds no checkpoint", run.string()));
+    if (!found)
+      throw DataError(fmt::format(
+          "{}: holds no good checkpoint: {}", run.string(),
+          damaged.size() == 1 ? "its only one is damaged" : fmt::format("all {} are damaged", damaged.size())));
     return {found->path, found->step, run.string(), config_file_of(run)};
   }
   const fs::path run = fs::absolute(path).parent_path().parent_path();

@@ -225,6 +225,12 @@ TEST_CASE("a model brings its normalisation, and a damaged one is refused by eve
   const Outcome passed_over = trial.echelon({"eval", "results/trial", "test"});
   CHECK(passed_over.code == kExitOk);
   CHECK_THAT(passed_over.out, Catch::Contains("at step 15"));
+  for (const auto& entry : fs::directory_iterator(trial.run() + "/checkpoints"))
+    if (entry.path().extension() == ".h5") fs::resize_file(entry.path(), fs::file_size(entry.path()) / 2);
+  const Outcome none = trial.echelon({"eval", "results/trial", "test"});
+  INFO(none.err);
+  CHECK(none.code == kExitData);
+  CHECK_THAT(none.err, Catch::Contains("holds no good checkpoint: all 2 are damaged"));
 }
 
 TEST_CASE("predict needs no labels and eval does", "[predict]") {

@@ -142,6 +142,12 @@ TEST_CASE("check prints the roles of ranks and their bytes", "[run]") {
   CHECK(outcome.code == 0);
   CHECK_THAT(outcome.out, Contains("4 = 3 workers + 1 server on 1 host") && Contains("3 data-parallel replicas") &&
                               Contains("gradients pushed, weights pulled"));
+  // The period of backup workers and asynchronous ones is that of meetings; they send at every step.
+  for (const char* strategy : {"server", "backup", "asynchronous"}) {
+    const test::Outcome plan = trial.check({fmt::format("exchange.strategy={}", strategy)}, {"--replicas", "3"});
+    INFO(plan.out << plan.err);
+    CHECK_THAT(plan.out, Contains("a step over all ranks"));
+  }
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ struct IndexFormat {
 // geometrically distributed gaps, about log2(n / count) + 1.5 bits per index.
 IndexFormat format_for(IndexCoding coding, bool extra, std::size_t count, std::int64_t n);
 // The bytes that write_indices would write for these entries.
-std::size_t bytes_of_indices(const IndexFormat& format, std::span<const std::uint32_t> places);
+std::size_t bytes_of_indices(const IndexFormat& format, std::span<const std::uint32_t> entries);
 // Each entry is index << 1 | extra bit, rising. Returns the bytes written.
 std::size_t write_indices(const IndexFormat& format, std::span<const std::uint32_t> entries, std::byte* wire);
 

@@ -19,7 +19,7 @@ ExchangeArenas backup_arenas(const Config& config, const ParameterSet&, int work
 
 const StrategyEntry backup_entry{
     .make = make_backup, .arenas = backup_arenas, .step_text = [](const StepExchange& exchange) {
-      return served_text(exchange, exchange.exchange().backup.period);
+      return served_text(exchange, 1);  // backup.period is that of meetings
     }};
 
 }  // namespace echelon::inline exchange
