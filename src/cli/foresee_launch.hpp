@@ -12,11 +12,10 @@ namespace echelon::cli {
 
 struct LaunchMemory {
   Config config;
-  std::int64_t samples = 0;  // samples of the training set
-  std::int64_t steps = 0;    // steps of the run; not filled for parallel.split = "auto"
-  BatchPlan batch;           // not filled for parallel.split = "auto"
-  std::vector<Footprint>
-      of_ranks;  // the ranks of the fullest host; empty for parallel.split = "auto", which is not predicted
+  std::int64_t samples = 0;         // samples of the training set
+  std::int64_t steps = 0;           // steps of the run; not filled for parallel.split = "auto"
+  BatchPlan batch;                  // not filled for parallel.split = "auto"
+  std::vector<Footprint> of_ranks;  // on the fullest host; empty for parallel.split = "auto", which is not predicted
 };
 
 // A value of 0 is not known (parallel.split = "auto").
