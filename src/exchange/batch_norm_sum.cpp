@@ -4,6 +4,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "comm/group.hpp"
 #include "exchange/allreduce_request.hpp"
+#include "exchange/facets.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -20,11 +21,11 @@ BatchNormSum::BatchNormSum(Device& device, Engine& engine, int channel, Strategy
       engine_(engine),
       channel_(channel),
       in_memory_(in_memory(config, engine.transport())),
-      strategy_(strategy) {}
+      on_devices_(facet_of<SumsOnDevices>(strategy)) {}
 
 void BatchNormSum::operator()(const Tensor& tensor) {
   ECHELON_CHECK(tensor.dtype == DType::f64 && tensor.layout == Layout::plain, "sums over replicas are plain and f64");
-  if (strategy_.sum_on_devices(tensor, engine_.size())) return;
+  if (on_devices_ && on_devices_->sum_on_devices(tensor, engine_.size())) return;
   host_.resize(static_cast<std::size_t>(tensor.elems()));
   device_.to_host(host_.data(), tensor.data, tensor.bytes());
   sum_on_host();

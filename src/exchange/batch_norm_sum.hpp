@@ -11,6 +11,8 @@
 
 namespace echelon::inline exchange {
 
+class SumsOnDevices;
+
 class BatchNormSum {
  public:
   // All replicas ask for the same sums in the same order. `channel` is theirs alone. In shared memory where the
@@ -29,7 +31,7 @@ class BatchNormSum {
   Engine& engine_;
   int channel_;
   bool in_memory_;
-  Strategy& strategy_;
+  SumsOnDevices* on_devices_;  // null where no device sums
   std::vector<double> host_;
 };
 

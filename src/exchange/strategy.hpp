@@ -16,23 +16,17 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/state.hpp"
 #include "comm/engine.hpp"
-#include "comm/group.hpp"
 #include "config/roles.hpp"
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
-#include "device/tensor.hpp"
-#include "exchange/asynchronous/ledger.hpp"
 #include "exchange/progress.hpp"
-#include "exchange/staleness.hpp"
 #include "optim/optimiser.hpp"
 
 namespace echelon::inline exchange {
@@ -86,11 +80,10 @@ struct StepOutcome {
 
 // All calls are made by the rank's compute thread. Those that wait (wait_parameters, end_step, drain, gather_state)
 // drive the engine meanwhile and throw what ended it: EnvironmentError of the transport, or the error of a protocol.
-// Ranges are elements of the arenas, [begin, end).
+// Ranges are elements of the arenas, [begin, end). What only some strategies do is in facets.hpp.
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  virtual std::string_view name() const = 0;
   // The same on all ranks and during the whole run.
   virtual Progress progress() const { return {}; }
   // Never waits for another rank. A failed check (exit 1) where the step before has not ended.
@@ -104,40 +97,17 @@ class Strategy {
   // of its own, once its queue has passed. Ranges of a step cover the arenas once, in any order. Never waits for
   // another rank.
   virtual void gradient_ready(ArenaRange range) = 0;
-  // Where gradients of `ranks` replicas are summed by the devices' own library: enqueues the sum of a tensor over them,
-  // in place, between what is on the device's stream and what comes. Collective, in the same order among gradients on
-  // all ranks; the host waits for nothing. False, on all ranks, where there is no such sum.
-  virtual bool sum_on_devices(const Tensor& tensor, int ranks) { return (void)tensor, (void)ranks, false; }
   // A failed check where gradients are missing. What still travels arrives beside the next step.
   virtual StepOutcome end_step() = 0;
-  // Where replicas meet on call, once a meeting: this rank has come and does no step until it is over, so that others
-  // need not wait for it. May wait for answers to what it sent and for the meeting before, to which all have come.
-  virtual void come_to_meeting() {}
   // Collective where ranks meet. Afterwards nothing is in flight on this rank.
   virtual void drain() = 0;
   // Collective, drained: brings to every worker what lies on other ranks of the optimiser's states and of what
   // visit_state shows. Before a checkpoint.
   virtual void gather_state() {}
-  // Of strategies that declare goes_on_without, on a run that has lost these ranks of its engine, which was broken off
-  // (Engine::settle): the run's present weights come into the arenas of all that are left, and visit_state shows what
-  // belongs to them. Collective over `living`, on another engine, blocking; may be called again where it threw. False,
-  // on all ranks, where weights were lost too.
-  virtual bool rescue(Group& living, const std::vector<int>& lost) { return (void)living, (void)lost, false; }
   // What must be saved beside weights and optimiser states, by name: residuals, thresholds, exact weights. Drained.
   virtual void visit_state(StateVisitor& visitor) = 0;
   // Messages and bytes sent by this rank for all that has arrived so far.
   virtual WireCounters wire() const = 0;
-  // Of strategies with asynchronous servers: what those on this rank received up to the last meeting, by worker. Empty
-  // for others, and where there is nobody to exchange with.
-  virtual std::vector<StalenessTally> staleness() const { return {}; }
-  // Likewise: the number of buckets of which this rank serves a part.
-  virtual std::int64_t pieces_served() const { return 0; }
-  // Likewise: what the servers on this rank took up since the last call, by bucket (asynchronous/ledger.hpp), whose
-  // parts are the whole one after the other; empty where this rank serves nothing. Drained at a meeting, it reaches up
-  // to this meeting, and may hold what came after it.
-  virtual std::vector<LedgerBytes> take_ledgers() { return {}; }
-  // Updates of this rank that were not sent in their step, because a receiver was slow; NaN where that cannot be.
-  virtual double updates_held() const { return std::numeric_limits<double>::quiet_NaN(); }
   // Bytes that all ranks together send in one step according to the price list; NaN where they depend on the values.
   virtual double formula_bytes_per_step() const = 0;
   // "ring all-reduce, 3 buckets of 4.00 MiB", for the run banner.
@@ -154,8 +124,8 @@ struct StrategyContext {
   Role role = Role::worker;  // of this rank
   std::int64_t steps_per_epoch = 1;
   // By bucket: the order in which the servers on this rank are to take up what comes; empty: as it comes.
-  std::vector<LedgerBytes> recorded = {};
-  bool may_lose_workers = false;  // `rescue` may be called (run.on_lost_worker = "continue")
+  std::vector<std::vector<std::uint8_t>> recorded = {};
+  bool may_lose_workers = false;  // Rescues::rescue may be called (run.on_lost_worker = "continue")
   bool noise_scale = false;       // StepOutcome::squares are asked for
 };
 

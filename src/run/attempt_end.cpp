@@ -10,6 +10,7 @@
 #include "base/stretch.hpp"
 #include "comm/checked.hpp"
 #include "config/goal.hpp"
+#include "exchange/facets.hpp"
 #include "job/agree.hpp"
 #include "job/job_end.hpp"
 #include "job/signals.hpp"
@@ -114,7 +115,9 @@ int Attempt::finish(Ending ending) {
                            checksum_at_start_,
                            threads_};
   Group peers(rank_groups_->peers(), kControlChannel);
-  const std::vector<StalenessTally> staleness = gather_staleness(strategy_->staleness(), group_);
+  const auto* serves = facet_of<ServesUpdates>(*strategy_);
+  const std::vector<StalenessTally> staleness =
+      gather_staleness(serves ? serves->staleness() : std::vector<StalenessTally>(), group_);
   RunFigures summary = collect_summary(parts, group_, peers, staleness, finished ? "finished" : "stopped", state_.step);
   checkpoints_->add_to(summary);
   summary.damaged_checkpoints = start_.damaged;

@@ -11,6 +11,7 @@
 #include "checkpoint/trained_data.hpp"
 #include "config/parse.hpp"
 #include "data/describe.hpp"
+#include "exchange/facets.hpp"
 #include "job/agree.hpp"
 #include "job/job_end.hpp"
 #include "job/signals.hpp"
@@ -252,7 +253,9 @@ void Attempt::leave_trace(const std::string& why, const std::vector<int>& lost, 
 // Before the other hooks, which may end the run. Collective.
 void Attempt::record_arrivals() {
   if (strategy_->progress().meets != Progress::Meets::on_call || slot_.ranks == 1) return;
-  const std::vector<double> served = group_.gather(static_cast<double>(strategy_->pieces_served()));
+  const auto* serves = facet_of<ServesUpdates>(*strategy_);
+  const std::int64_t own_pieces = serves ? serves->pieces_served() : 0;
+  const std::vector<double> served = group_.gather(static_cast<double>(own_pieces));
   LedgerHeader header;
   header.rank = slot_.rank, header.ranks = slot_.ranks;
   header.workers = rank_groups_->roles().workers;
@@ -270,7 +273,7 @@ void Attempt::record_arrivals() {
   all_or_none(group_, [&] {
     // Of a split model, whose orders no run can repeat: the hook alone, which settles what servers told before
     // meetings.
-    const bool records = strategy_->pieces_served() > 0 && !rank_groups_->mesh().splits();
+    const bool records = own_pieces > 0 && !rank_groups_->mesh().splits();
     const std::string path = records ? arrivals_path(start_.folder.attempt, slot_.rank) : "";
     hooks_.insert(hooks_.begin(), std::make_unique<ArrivalsHook>(*strategy_, path, header));
   });

@@ -12,6 +12,7 @@
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "checkpoint/trained_data.hpp"
+#include "exchange/facets.hpp"
 #include "job/agree.hpp"
 #include "run/attempt.hpp"
 #include "train/positions.hpp"
@@ -112,7 +113,8 @@ int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
     const std::string process = living.of_first(process_id_text());
     all_or_none(living, [&] { board_.pass_to(process, first); });
     const bool trained = living.max(control_ ? 0 : 1) == 0;
-    if (trained && !strategy_->rescue(living, lost))
+    auto* rescues = facet_of<Rescues>(*strategy_);
+    if (trained && !(rescues && rescues->rescue(living, lost)))
       return fail({lost, false,
                    fmt::format("{} lost, and with {} a part of the weights; the same command goes on from the last "
                                "checkpoint",

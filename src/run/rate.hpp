@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/group.hpp"
+#include "exchange/staleness.hpp"
 #include "exchange/strategy.hpp"
 #include "report/figures.hpp"
 #include "run/summary.hpp"

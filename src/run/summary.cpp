@@ -14,6 +14,7 @@
 #include "base/peak_memory.hpp"
 #include "config/traits/strategies.hpp"
 #include "device/peak_rate.hpp"
+#include "exchange/facets.hpp"
 #include "job/shaped_network.hpp"
 #include "model/build.hpp"
 #include "report/figures_json.hpp"
@@ -182,7 +183,7 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   own.codec_s = own.coded ? stats.codec_s() : kUnknown;
   if (parts.config.run.measure_peak)
     own.peak_flops = peak_flops(parts.device, parts.config.device.dtype, parts.arenas.dtype());
-  own.updates_held = parts.strategy.updates_held();
+  if (const auto* holds = facet_of<HoldsUpdates>(parts.strategy)) own.updates_held = holds->updates_held();
   own.gradients_dropped = {static_cast<double>(stats.gradients_dropped())};
   own.samples_dropped = {static_cast<double>(stats.samples_dropped())};
   if (parts.config.device.pace_ms != 0) {

@@ -10,6 +10,7 @@
 #include "comm/links/link_waits.hpp"
 #include "config/schema.hpp"
 #include "device/device.hpp"
+#include "exchange/staleness.hpp"
 #include "exchange/strategy.hpp"
 #include "job/launch.hpp"
 #include "job/run_folder.hpp"

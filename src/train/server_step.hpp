@@ -4,7 +4,7 @@
 // workers evaluate; workers have a group of their own for batch norm and times.
 #pragma once
 
-#include "exchange/strategy.hpp"
+#include "exchange/facets.hpp"
 #include "job/phase.hpp"
 #include "train/stepper.hpp"
 
@@ -17,7 +17,7 @@ class ServerStep final : public Stepper {
   // Returns once the step's updates are done; no loss and no weight enter the step's sums from here.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
-  void come_to_meeting() override { strategy_.come_to_meeting(); }
+  void come_to_meeting() override { join_meeting(strategy_); }
   bool trains() const override { return false; }
 
  private:

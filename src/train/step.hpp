@@ -16,7 +16,7 @@
 #include "device/arenas.hpp"
 #include "device/upload.hpp"
 #include "exchange/batch_norm_sum.hpp"
-#include "exchange/strategy.hpp"
+#include "exchange/facets.hpp"
 #include "job/phase.hpp"
 #include "model/program.hpp"
 #include "parallel/activation_exchange.hpp"
@@ -55,7 +55,7 @@ class StepRunner final : public Stepper {
   void end_run() override;
   const DrawPlan* draws() const override;
   std::optional<Drawn> draw() override;
-  void come_to_meeting() override { strategy_.come_to_meeting(); }
+  void come_to_meeting() override { join_meeting(strategy_); }
 
   // What recurrent layers carry from step to step, whole by rows of the global batch.
   void visit_state(StateVisitor& visitor) override;

@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "base/hash_rng.hpp"
 #include "comm/group.hpp"
+#include "exchange/facets.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
 #include "verify/random.hpp"
@@ -137,11 +138,11 @@ std::unique_ptr<Worker> worker_of(const ReplicaRun& run, const Config& config, S
 void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config& config, Standing& standing,
             ServedOrders& orders) {
   StateImage image;
-  worker->strategy().come_to_meeting();
+  join_meeting(worker->strategy());
   worker->strategy().drain();
   worker->strategy().gather_state();
   worker->visit_state(image);
-  orders.push_back(worker->strategy().take_ledgers());
+  orders.push_back(take_ledgers(worker->strategy()));
   worker = nullptr;
   Group ranks(standing.exchange(), kControlChannel);
   image.each_scalar([&](std::span<std::byte> scalar) { ranks.broadcast(scalar.data(), scalar.size(), 0); });
@@ -212,15 +213,15 @@ ReplicaResult train_replica(std::unique_ptr<Transport> transport, const ReplicaR
       group.sum(std::span(&result.step_losses.back(), 1));
     }
     if (step > 0) continue;
-    worker->strategy().come_to_meeting();
+    join_meeting(worker->strategy());
     worker->strategy().drain();
     result.gradients = worker->gradients();
   }
-  worker->strategy().come_to_meeting();
+  join_meeting(worker->strategy());
   worker->strategy().drain();
   result.sent_bytes = static_cast<double>(worker->strategy().wire().bytes_sent);
   result.formula_bytes = worker->strategy().formula_bytes_per_step();
-  orders.push_back(worker->strategy().take_ledgers());
+  orders.push_back(take_ledgers(worker->strategy()));
   result.orders = {std::move(orders)};
   if (standing.serves()) return result;
   result.weights = worker->weights();

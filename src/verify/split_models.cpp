@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "base/tensor_region.hpp"
 #include "comm/group.hpp"
+#include "exchange/facets.hpp"
 #include "model/build.hpp"
 #include "verify/ranks.hpp"
 #include "verify/worker.hpp"
@@ -63,12 +64,12 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
     result.gradient_norm = last.outcome.gradient_norm;
     result.skipped += last.outcome.skipped ? 1 : 0;
     if (step > 0) continue;
-    worker.strategy().come_to_meeting();
+    join_meeting(worker.strategy());
     worker.strategy().drain();
     put(whole, own, worker.gradients(), result.gradients);
   }
   worker.activation_exchange().finish();
-  worker.strategy().come_to_meeting();
+  join_meeting(worker.strategy());
   worker.strategy().drain();
   put(whole, own, worker.weights(), result.weights);
   if (rank_groups.has_loss()) result.loss = last.losses.loss, result.correct = last.losses.correct;

@@ -16,7 +16,7 @@
 #include "comm/local/local.hpp"
 #include "comm/part_transport.hpp"
 #include "config/traits/strategies.hpp"
-#include "exchange/strategy.hpp"
+#include "exchange/facets.hpp"
 #include "tests/support/discrete_device.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/ranks.hpp"
@@ -124,7 +124,8 @@ Rescued rescue(std::string_view name, const std::vector<int>& lost, std::int64_t
     Engine left(make_part_transport(whole, members, 16));
     Group living(left, 0);
     const Flat before = trainer.read_weights();
-    const bool rescued = strategy->rescue(living, lost);
+    auto* rescues = facet_of<Rescues>(*strategy);
+    const bool rescued = rescues && rescues->rescue(living, lost);
     living.barrier();
     const std::lock_guard lock(mutex);
     all.rescued += rescued;

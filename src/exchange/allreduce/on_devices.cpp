@@ -21,6 +21,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "comm/group.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/facets.hpp"
 #include "exchange/step_account.hpp"
 
 namespace echelon::inline exchange {
@@ -141,7 +142,7 @@ class WatchedSums {
   std::thread asking_;
 };
 
-class OnDevices final : public Strategy {
+class OnDevices final : public Strategy, public SumsOnDevices {
  public:
   OnDevices(const ExchangeConfig& config, const StrategyContext& context)
       : algorithm_(config.algorithm), overlap_(config.overlap), context_(context), account_(context.optimiser) {
@@ -168,8 +169,6 @@ class OnDevices final : public Strategy {
                     .slots = buckets_.size() + 1,
                     .broadcast = [&](void* data, std::size_t bytes) { group.broadcast(data, bytes, 0); }});
   }
-
-  std::string_view name() const override { return "synchronous"; }
 
   void begin_step(const StepInfo& info) override {
     for (Bucket& bucket : buckets_) bucket.gradient.reset();

@@ -56,7 +56,6 @@ class Synchronous final : public Strategy {
         context, sums_->staging(), context.first_channel + sums_->channels());
   }
 
-  std::string_view name() const override { return "synchronous"; }
   double divisor(const StepInfo& info) const override {
     return !adasum_ ? info.weight : info.local_weight > 0 ? info.local_weight : 1;
   }

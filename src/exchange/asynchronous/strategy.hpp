@@ -11,17 +11,16 @@
 #include "exchange/asynchronous/memory.hpp"
 #include "exchange/asynchronous/served.hpp"
 #include "exchange/averaging/arena_pass.hpp"
+#include "exchange/facets.hpp"
 #include "exchange/step_account.hpp"
-#include "exchange/strategy.hpp"
 
 namespace echelon::inline exchange {
 
-class AsyncStrategy : public Strategy, private ProtocolHost {
+class AsyncStrategy : public Strategy, public MeetsOnCall, public Rescues, public ServesUpdates, private ProtocolHost {
  public:
   // ConfigError for rules that look at whole parameters where servers have the optimiser's states.
   AsyncStrategy(const ExchangeConfig& config, const StrategyContext& context, std::string_view name);
 
-  std::string_view name() const override { return name_; }
   Progress progress() const override { return {.meets = Progress::Meets::on_call}; }
   double divisor(const StepInfo& info) const override { return info.local_weight > 0 ? info.local_weight : 1; }
   void come_to_meeting() override;

@@ -29,13 +29,14 @@
 #include "base/text.hpp"
 #include "exchange/averaging/local_steps.hpp"
 #include "exchange/entry.hpp"
+#include "exchange/facets.hpp"
 #include "exchange/living.hpp"
 #include "exchange/residual_state.hpp"
 
 namespace echelon::inline exchange {
 namespace {
 
-class Averaging final : public LocalSteps {
+class Averaging final : public LocalSteps, public Rescues {
  public:
   Averaging(const ExchangeConfig& config, const StrategyContext& context)
       : LocalSteps(context),
@@ -51,7 +52,6 @@ class Averaging final : public LocalSteps {
     if (outer()) velocity_ = pass().arena("outer momentum");
   }
 
-  std::string_view name() const override { return "averaging"; }
   Progress progress() const override {
     return {.meets = Progress::Meets::by_period, .period = keys_.period, .every_step_until = synchronous_steps_};
   }

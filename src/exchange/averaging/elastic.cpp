@@ -18,12 +18,13 @@
 #include "base/text.hpp"
 #include "exchange/averaging/local_steps.hpp"
 #include "exchange/entry.hpp"
+#include "exchange/facets.hpp"
 #include "exchange/living.hpp"
 
 namespace echelon::inline exchange {
 namespace {
 
-class Elastic final : public LocalSteps {
+class Elastic final : public LocalSteps, public Rescues {
  public:
   Elastic(const ExchangeConfig& config, const StrategyContext& context) : LocalSteps(context), keys_(config.elastic) {
     open_sums(config, context.first_channel);
@@ -31,7 +32,6 @@ class Elastic final : public LocalSteps {
     deviation_ = pass().arena("deviation from the centre");
   }
 
-  std::string_view name() const override { return "elastic"; }
   Progress progress() const override { return {.meets = Progress::Meets::by_period, .period = keys_.period}; }
   double divisor(const StepInfo& info) const override { return info.local_weight > 0 ? info.local_weight : 1; }
 

@@ -33,6 +33,7 @@
 #include "exchange/backup/memory.hpp"
 #include "exchange/backup/traffic.hpp"
 #include "exchange/entry.hpp"
+#include "exchange/facets.hpp"
 #include "exchange/living.hpp"
 #include "exchange/server/gather.hpp"
 #include "exchange/server/partition.hpp"
@@ -41,11 +42,10 @@
 namespace echelon::inline exchange {
 namespace {
 
-class Backup final : public Strategy, private ProtocolHost {
+class Backup final : public Strategy, public Rescues, private ProtocolHost {
  public:
   Backup(const ExchangeConfig& config, const StrategyContext& context);
 
-  std::string_view name() const override { return "backup"; }
   Progress progress() const override { return {.meets = Progress::Meets::by_period, .period = keys_.period}; }
 
   void begin_step(const StepInfo& info) override;

@@ -29,13 +29,14 @@
 #include "base/text.hpp"
 #include "exchange/averaging/local_steps.hpp"
 #include "exchange/entry.hpp"
+#include "exchange/facets.hpp"
 #include "exchange/gossip/neighbour_sums.hpp"
 #include "exchange/living.hpp"
 
 namespace echelon::inline exchange {
 namespace {
 
-class Gossip final : public LocalSteps {
+class Gossip final : public LocalSteps, public Rescues {
  public:
   Gossip(const ExchangeConfig& config, const StrategyContext& context)
       : LocalSteps(context), keys_(config.gossip), graph_(config.gossip, context.engine.size(), context.seed) {
@@ -50,7 +51,6 @@ class Gossip final : public LocalSteps {
     open_sums(config, context.first_channel + mixed_->channels());
   }
 
-  std::string_view name() const override { return "gossip"; }
   Progress progress() const override { return {.meets = Progress::Meets::by_period, .period = keys_.consensus_every}; }
   double divisor(const StepInfo& info) const override { return info.weight > 0 ? info.weight / replicas() : 1; }
 

@@ -24,7 +24,6 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   // Throws ConfigError for rules that look at whole parameters, and where codec, dtype or ranks do not fit.
   ServerStrategy(const ExchangeConfig& config, const StrategyContext& context);
 
-  std::string_view name() const override { return "server"; }
   void drain() override;
   void gather_state() override;
   // What is not drained yet is no state.

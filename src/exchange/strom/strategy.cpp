@@ -35,6 +35,7 @@
 #include "exchange/buckets.hpp"
 #include "exchange/codec_tally.hpp"
 #include "exchange/entry.hpp"
+#include "exchange/facets.hpp"
 #include "exchange/kit/residual.hpp"
 #include "exchange/living.hpp"
 #include "exchange/local_scaling.hpp"
@@ -46,7 +47,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-class Strom final : public Strategy {
+class Strom final : public Strategy, public MeetsOnCall, public Rescues, public HoldsUpdates {
  public:
   Strom(const ExchangeConfig& config, const StrategyContext& context)
       : keys_(config.strom),
@@ -79,7 +80,6 @@ class Strom final : public Strategy {
                         [this](std::size_t b, StromMessage message) { add(b, message); });
   }
 
-  std::string_view name() const override { return "strom"; }
   Progress progress() const override {
     return {.meets = asynchronous() ? Progress::Meets::on_call : Progress::Meets::every_step};
   }

@@ -1,6 +1,7 @@
 #include "train/hooks/arrivals.hpp"
 
 #include "base/log.hpp"
+#include "exchange/facets.hpp"
 
 namespace echelon::inline train {
 
@@ -19,7 +20,7 @@ ArrivalsHook::~ArrivalsHook() {
 }
 
 void ArrivalsHook::take() {
-  if (file_) file_->add(strategy_.take_ledgers());
+  if (file_) file_->add(take_ledgers(strategy_));
 }
 
 void ArrivalsHook::step_end(const StepRecord& record) {
