@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/collective/algorithms.hpp"
 #include "comm/exchange_arenas.hpp"
 #include "device/parameter.hpp"
 #include "exchange/strategy.hpp"
@@ -65,5 +66,20 @@ int state_arenas(const Config& config);
 // bytes are NaN where they depend on the values.
 std::string step_line(const StepExchange& exchange, const std::string& way, std::size_t buckets, double bytes,
                       std::int64_t period);
+
+// For strategies that sum by exchange.algorithm (allreduce/entry.cpp): the buckets with the all-reduce of each; an
+// exchange every `period` steps.
+struct SummedBucket {
+  ArenaRange range;
+  AllreduceRequest request;
+};
+std::vector<SummedBucket> summed_buckets(const StepExchange& exchange);
+ExchangeArenas sums_arenas(const Config& config, const ParameterSet& parameters, int replicas);
+std::string sums_text(const StepExchange& exchange, std::int64_t period);
+std::string sums_title(const ExchangeConfig& config);
+
+// For those with servers (server/entry.cpp): ranks that the weights are divided over.
+double serving_ranks(const ExchangeConfig& config, int workers);
+std::string served_text(const StepExchange& exchange, std::int64_t period);
 
 }  // namespace echelon::inline exchange

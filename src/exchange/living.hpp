@@ -1,4 +1,4 @@
-// Weights of the ranks that are left of a run (Strategy::rescue). Rare, and through host memory.
+// Weights of the ranks that are left of a run (Rescues). Rare, and through host memory.
 #pragma once
 
 #include "comm/group.hpp"

@@ -8,7 +8,6 @@
 #include "comm/protocol/driver.hpp"
 #include "planner/pace.hpp"
 #include "planner/strategy_models.hpp"
-#include "planner/virtual_backup.hpp"
 #include "planner/virtual_served.hpp"
 
 namespace echelon::inline planner {

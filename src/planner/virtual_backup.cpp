@@ -1,4 +1,4 @@
-#include "planner/virtual_backup.hpp"
+#include "planner/virtual_served.hpp"
 
 #include <algorithm>
 #include <memory>

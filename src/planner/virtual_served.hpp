@@ -19,5 +19,7 @@ bool can_simulate_served(const StrategySetting& setting, int replicas);
 double simulated_served_s(const StrategySetting& setting, int replicas);
 double simulated_server_s(const StrategySetting& setting, int replicas);
 double simulated_async_s(const StrategySetting& setting, int replicas);
+// Of backup; of the steps that are closed. The servers' arithmetic takes no time.
+double simulated_backup_s(const StrategySetting& setting, int replicas);
 
 }  // namespace echelon::inline planner

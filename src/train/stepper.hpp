@@ -65,7 +65,7 @@ class Stepper {
     std::int64_t step = 0;
   };
   virtual std::optional<Drawn> draw() { return {}; }
-  // Strategy::come_to_meeting.
+  // MeetsOnCall::come_to_meeting.
   virtual void come_to_meeting() {}
   // Whether it computes gradients; a server does not.
   virtual bool trains() const { return true; }

@@ -21,7 +21,7 @@ import tempfile
 import time
 from datetime import datetime, timezone
 
-from kills import SETS, WAYS, prepare_environment, strategies, tell
+from kills import SETS, WAYS, load, prepare_environment, strategies, tell
 
 RANKS, STEPS, LIMIT_S, HANG_S = 3, 48, 60, 6
 COMMON = ["device.threads=1", "device.pace_ms=4", "train.epochs=0", f"train.steps={STEPS}", "checkpoint.every_steps=8",
@@ -59,14 +59,6 @@ def run(command, limit_s=LIMIT_S):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)
         return -1, process.communicate()[0], True
-
-
-def load(path):
-    try:
-        with open(path) as file:
-            return json.load(file)
-    except (OSError, ValueError):
-        return {}
 
 
 def rewritten(attempt):

@@ -28,7 +28,7 @@ struct StrategyTraits {
   bool local_steps = false;      // replicas take their own optimiser steps, by the gradients of their own samples
   bool own_pace = false;         // replicas count their own steps and meet only on call (exchange/progress.hpp)
   bool skips_steps = false;      // a late replica skips steps that the others have done without it
-  bool goes_on_without = false;  // the remaining workers continue without lost ones (Strategy::rescue)
+  bool goes_on_without = false;  // the remaining workers continue without lost ones (Rescues)
   Words reads = {};              // keys of [exchange] that this strategy reads and some others do not
   Words tables = {};             // strategies whose tables [exchange.<name>] it reads besides its own
 

@@ -8,9 +8,9 @@
 #include "comm/codec/coded_rows.hpp"
 #include "comm/collective/adasum.hpp"
 #include "device/device.hpp"
-#include "exchange/allreduce/sums_entry.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/entry.hpp"
 
 namespace echelon::inline exchange {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "exchange/server/served_entry.hpp"
+#include "exchange/entry.hpp"
 
 namespace echelon::inline exchange {
 namespace {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "exchange/allreduce/sums_entry.hpp"
+#include "exchange/entry.hpp"
 
 namespace echelon::inline exchange {
 namespace {

@@ -1,5 +1,5 @@
+#include "exchange/entry.hpp"
 #include "device/device.hpp"
-#include "exchange/server/served_entry.hpp"
 
 namespace echelon::inline exchange {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "base/text.hpp"
 #include "comm/collective/neighbours.hpp"
-#include "exchange/allreduce/sums_entry.hpp"
 #include "exchange/allreduce_request.hpp"
+#include "exchange/entry.hpp"
 #include "exchange/gossip/topology.hpp"
 
 namespace echelon::inline exchange {

@@ -5,9 +5,9 @@
 #include "base/text.hpp"
 #include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
+#include "exchange/entry.hpp"
 #include "exchange/server/form.hpp"
 #include "exchange/server/partition.hpp"
-#include "exchange/server/served_entry.hpp"
 
 namespace echelon::inline exchange {
 

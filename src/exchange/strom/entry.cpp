@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "exchange/allreduce/sums_entry.hpp"
+#include "exchange/entry.hpp"
 
 namespace echelon::inline exchange {
 namespace {
