@@ -2,6 +2,7 @@
 #
 #   CUDA=0|1      leave the CUDA device out or demand it (default: built where a GPU, nvcc and cuDNN 9 are found)
 #   ASAN=1 UBSAN=1 TSAN=1   sanitised builds, each in a folder of its own
+#   MARCH=x86-64-v3         processors that the program runs on, as -march has it: native, x86-64, armv8-a+crc (CXX of ARM)
 #   PREFIX=/usr/local       where `make install` puts things
 #   config.mk     read if present: a site's own settings (CXX, CUDA_HOME, CPPFLAGS, ..)
 -include config.mk
@@ -12,6 +13,8 @@ CUDA_HOME ?= $(patsubst %/bin/,%,$(dir $(realpath $(or $(shell command -v nvcc 2
 ifeq ($(origin CXX),default)
 CXX := $(if $(shell command -v ccache 2>/dev/null),ccache )g++
 endif
+MARCH ?= $(if $(filter aarch64%,$(shell $(CXX) -dumpmachine 2>/dev/null)),armv8-a+crc,x86-64-v3)
+MARCH := $(MARCH)
 
 SAN := $(strip $(if $(filter 1,$(ASAN)),asan) $(if $(filter 1,$(UBSAN)),ubsan) $(if $(filter 1,$(TSAN)),tsan))
 empty :=
@@ -27,7 +30,7 @@ NCCL_FOUND := $(firstword $(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nc
 SANFLAGS := $(if $(filter asan,$(SAN)),-fsanitize=address) $(if $(filter ubsan,$(SAN)),-fsanitize=undefined -fno-sanitize-recover=undefined) $(if $(filter tsan,$(SAN)),-fsanitize=thread)
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror=return-type -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
 OPT := $(if $(SAN),-O1 -fno-omit-frame-pointer,-O3)
-CXXFLAGS += -std=c++20 -g1 $(OPT) -march=x86-64-v3 -ffp-contract=off -fPIC -fopenmp -pthread $(WARN) $(SANFLAGS)
+CXXFLAGS += -std=c++20 -g1 $(OPT) -march=$(MARCH) -ffp-contract=off -fPIC -fopenmp -pthread $(WARN) $(SANFLAGS)
 # pkg-config is asked once, when something is compiled, so that `make deps` works on a bare machine.
 PKG = $(eval PKG := $$(shell pkg-config --cflags ompi-c hdf5 spdlog fmt 2>/dev/null) -DSPDLOG_COMPILED_LIB -DSPDLOG_FMT_EXTERNAL)$(PKG)
 CPPFLAGS += -Isrc -MMD -MP
@@ -242,7 +245,7 @@ $(OUT)/tests/cuda_on_cpu: $(CPU_SRC:%=$(CPU)/%.o) $(call compiled,$(CPU_COMPARED
 ANALYZE := $(OUT)/analyze
 ANALYZERS = $(foreach tool,clang-tidy cppcheck,$(if $(shell command -v $(tool) 2>/dev/null),$(tool)))
 analyzed: $(foreach tool,$(ANALYZERS),$(SRC:%=$(ANALYZE)/%.$(tool)))
-ANALYZE_FLAGS = -std=c++20 -march=x86-64-v3 -fopenmp -pthread -Isrc $(PKG) -DECHELON_COMMIT='"analysis"'
+ANALYZE_FLAGS = -std=c++20 -march=$(MARCH) -fopenmp -pthread -Isrc $(PKG) -DECHELON_COMMIT='"analysis"'
 # clang's analyser follows this program's own calls, not those inside the standard library: three times as fast.
 TIDY_FLAGS = $(foreach own,c++-stdlib-inlining c++-template-inlining,-Xclang -analyzer-config -Xclang $(own)=false)
 $(ANALYZE)/%.clang-tidy: % .clang-tidy tests/lint/clang.hpp

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nmmintrin.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/hash_rng.hpp"
+#include "base/vectors.hpp"
 
 namespace echelon::inline base {
 

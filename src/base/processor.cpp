@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kVariable = "ECHELON_MAX_ISA";
 constexpr Isa kAll[] = {Isa::avx2, Isa::avx512, Isa::avx512_bf16, Isa::amx};
 
+#ifdef __x86_64__
 // avx512 means all parts of oneDNN's "core": if one is missing, the library falls back to AVX2, and so do we.
 bool cpuid_has(Isa isa) {
   switch (isa) {
@@ -28,6 +29,12 @@ bool cpuid_has(Isa isa) {
   }
   return false;
 }
+
+bool cpuid_has_f16_products() { return __builtin_cpu_supports("avx512fp16"); }
+#else
+bool cpuid_has(Isa) { return false; }
+bool cpuid_has_f16_products() { return false; }
+#endif
 
 Isa read_max_isa() {
   const char* wanted = std::getenv(kVariable);
@@ -61,8 +68,15 @@ Isa max_isa() {
 
 bool processor_has(Isa isa) { return isa <= max_isa() && cpuid_has(isa); }
 
+std::string_view missing_instructions() {
+#ifdef __AVX2__
+  if (!cpuid_has(Isa::avx2) || !__builtin_cpu_supports("bmi2")) return "AVX2, FMA or BMI2";
+#endif
+  return {};
+}
+
 std::string isa_text() {
-  std::string_view has = "less than avx2", used = has;
+  std::string_view has = kX86 ? "less than avx2" : "NEON", used = has;
   for (const Isa isa : kAll) {
     if (cpuid_has(isa)) has = name_of(isa);
     if (processor_has(isa)) used = name_of(isa);
@@ -74,7 +88,7 @@ std::string isa_text() {
 std::vector<std::string> half_instructions() {
   std::vector<std::string> has;
   if (processor_has(Isa::avx512_bf16)) has.emplace_back("AVX512_BF16");
-  if (max_isa() == Isa::amx && __builtin_cpu_supports("avx512fp16")) has.emplace_back("AVX512_FP16");
+  if (max_isa() == Isa::amx && cpuid_has_f16_products()) has.emplace_back("AVX512_FP16");
   if (processor_has(Isa::amx)) has.emplace_back("AMX_BF16");
   return has;
 }

@@ -8,6 +8,13 @@
 
 namespace echelon::inline base {
 
+// Whether the program is compiled for x86-64. Elsewhere a processor has none of these instructions.
+#ifdef __x86_64__
+inline constexpr bool kX86 = true;
+#else
+inline constexpr bool kX86 = false;
+#endif
+
 // Each level includes all levels before it. `name_of` gives oneDNN's names in lower case: "avx2", "avx512_core",
 // "avx512_core_bf16", "avx512_core_amx".
 enum class Isa { avx2, avx512, avx512_bf16, amx };
@@ -18,7 +25,9 @@ std::string_view name_of(Isa isa);
 Isa max_isa();
 // Whether the processor has these instructions and max_isa() allows them. Every choice of an implementation asks here.
 bool processor_has(Isa isa);
-// "avx512_core_bf16", or "avx2, by ECHELON_MAX_ISA (the processor has avx512_core_amx)".
+// "AVX2, FMA or BMI2" where the program is compiled for these and the processor lacks one of them; else empty.
+std::string_view missing_instructions();
+// "avx512_core_bf16", or "avx2, by ECHELON_MAX_ISA (the processor has avx512_core_amx)"; "NEON" on ARM.
 std::string isa_text();
 
 // Returns those of "AVX512_BF16", "AVX512_FP16" and "AMX_BF16" that are available.

@@ -1,6 +1,5 @@
 #include "comm/shared_queue.hpp"
 
-#include <immintrin.h>
 #include <sched.h>
 
 #include <chrono>
@@ -10,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/intrinsics.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -37,7 +37,7 @@ class WaitNote {
 void wait_for_peer(Engine& engine, const SharedBlock& block, const WaitView& wait, const std::function<bool()>& ready) {
   for (int i = 0; i < kSpins; ++i) {
     if (ready()) return;
-    _mm_pause();
+    cpu_relax();
   }
   const double begin = engine.clock().now_s();
   std::optional<WaitNote> note;

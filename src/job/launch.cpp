@@ -48,10 +48,12 @@ std::vector<std::string> words_of_this_process() {
 }
 
 void require_cpu() {
-  if (processor_has(Isa::avx2) && __builtin_cpu_supports("bmi2")) return;
+  const std::string_view missing = missing_instructions();
+  if (missing.empty()) return;
   throw EnvironmentError(
-      "this CPU lacks AVX2, FMA or BMI2, for which echelon is built; build it on this machine with -march=native in "
-      "CXXFLAGS, or use a newer node");
+      fmt::format("this CPU lacks {}, for which echelon is built; build it on this machine with `make MARCH=native`, "
+                  "or use a newer node",
+                  missing));
 }
 
 // Threads of the engine, of MPI and of a run, and a share of the cores.

@@ -72,6 +72,12 @@ libraries() {
   sources | grep '^src/' | xargs grep -nE '#include "(cuda|tests)/' 2>/dev/null
 }
 
+# Vector instructions have two doors: vectors.hpp up to AVX2, for every processor; intrinsics.hpp for x86-64 alone.
+intrinsics() {
+  sources | grep -vE '^src/base/(intrinsics|vectors)\.hpp$' | xargs grep -nE '#include [<"]([a-z]*mmintrin\.h|immintrin|x86intrin|arm_(neon|sve|acle)|simde/)' /dev/null |
+    sed 's|$|   (base/intrinsics.hpp or base/vectors.hpp)|'
+}
+
 long_files() { sources | xargs wc -l | awk '$2 != "total" && $1 > 350 { print $2 ": " $1 " lines, more than 350" }'; }
 # Rows of a table, between clang-format off and on, may be longer.
 long_lines() { sources | xargs awk '/clang-format off/ { table = 1 } /clang-format on/ || FNR == 1 { table = 0 } length($0) > 120 && !table { print FILENAME ":" FNR ": " length($0) " columns, more than 120" }'; }
@@ -134,6 +140,7 @@ rule 'each room in its namespace' room_namespaces
 rule 'one name, one room' one_name_one_room
 rule 'families of strategies apart' strategy_families
 rule 'each library in its room' libraries
+rule 'intrinsics behind two headers' intrinsics
 rule 'files of at most 350 lines' long_files
 rule 'lines of at most 120 columns' long_lines
 rule 'headers say #pragma once' pragma_once

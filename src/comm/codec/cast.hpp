@@ -8,10 +8,9 @@
 //   __m256 unpack(__m128i halves) const;
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstring>
 
+#include "base/vectors.hpp"
 #include "comm/codec/codec.hpp"
 #include "comm/codec/lanes.hpp"
 

@@ -7,9 +7,9 @@
 // have no 64-bit integer multiplication); one half of the key is xored in before it and the other in its middle.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstdint>
+
+#include "base/vectors.hpp"
 
 namespace echelon::inline comm {
 

@@ -1,13 +1,12 @@
 #include "comm/codec/float_block.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/vectors.hpp"
 #include "comm/codec/lanes.hpp"
 #include "comm/codec/select.hpp"
 

@@ -3,12 +3,12 @@
 // needed.
 #pragma once
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "base/vectors.hpp"
 
 namespace echelon::inline comm {
 
@@ -27,7 +27,7 @@ void each_lanes(std::int64_t elems, Body&& body) {
 template <class T>
 void fetch_ahead(const T* at, std::int64_t elems) {
   const auto where = reinterpret_cast<std::uintptr_t>(at) + static_cast<std::uintptr_t>(elems) * sizeof(T);
-  _mm_prefetch(reinterpret_cast<const char*>(where), _MM_HINT_T0);
+  __builtin_prefetch(reinterpret_cast<const char*>(where));
 }
 
 inline __m256 load_lanes(const float* at, std::int64_t n) {

@@ -8,6 +8,7 @@
 // No block extends into the next row. NaN counts among the others. A value that is inf or NaN makes the mean of its
 // sign inf or NaN, and with it all values of that sign in its block.
 #include <bit>
+#include <utility>
 
 #include "base/check.hpp"
 #include "comm/codec/codec.hpp"

@@ -2,13 +2,13 @@
 // (magnitude_bits), compared as an integer: NaN is above inf, inf above every number, and comparisons do not round.
 #pragma once
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <vector>
+
+#include "base/vectors.hpp"
 
 namespace echelon::inline comm {
 

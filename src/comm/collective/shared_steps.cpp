@@ -1,11 +1,10 @@
 #include "comm/collective/shared_steps.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/intrinsics.hpp"
 #include "base/spans.hpp"
 
 namespace echelon::inline comm {
@@ -81,7 +80,7 @@ int SharedSteps::missing(const Step& step) const {
 int SharedSteps::wait_briefly(const Step& step) const {
   int peer = missing(step);
   for (int look = 0; look < kLooks && peer != kDone; ++look) {
-    _mm_pause();
+    cpu_relax();
     peer = missing(step);
   }
   return peer;

@@ -76,7 +76,10 @@ namespace {
 
 const char* isa_name() {
   using Library = dnnl::cpu_isa;
-  return library_uses(Library::avx512_core) ? "AVX-512" : library_uses(Library::avx2) ? "AVX2" : "SSE4.1";
+  return library_uses(Library::avx512_core) ? "AVX-512"
+         : library_uses(Library::avx2)      ? "AVX2"
+         : kX86                             ? "SSE4.1"
+                                            : "NEON";
 }
 
 // oneDNN divides its loops by the number of threads that it requests: with fewer, sums are wrong and barriers wait for
@@ -282,10 +285,12 @@ std::string bf16_products_problem() {
 }
 
 std::unique_ptr<Device> make_onednn_device(const DeviceOptions& options) {
-  if (!processor_has(Isa::avx2))
+  const std::string_view missing = missing_instructions();
+  if (!missing.empty())
     throw EnvironmentError(
-        "this CPU has no AVX2 and FMA, which echelon is compiled for (x86-64-v3); run on a node with a CPU of 2013 or "
-        "later, or build with another -march in config.mk: CXXFLAGS += -march=x86-64");
+        fmt::format("this CPU has no {}, which echelon is compiled for (x86-64-v3); run on a node with a CPU of 2013 "
+                    "or later, or build with `make MARCH=x86-64`",
+                    missing));
   return std::make_unique<onednn::OnednnDevice>(options);
 }
 

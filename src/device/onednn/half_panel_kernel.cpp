@@ -1,16 +1,16 @@
 // Like panel_kernel.cpp, with two places of the depth per instruction.
-#include <immintrin.h>
-
 #include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
 
+#include "base/intrinsics.hpp"
 #include "device/onednn/panel_kernel.hpp"
 
 namespace echelon::inline device::onednn {
 namespace {
 
+#ifdef ECHELON_X86_BODIES
 constexpr int kLanes = 16;
 using Kernel = void (*)(const PanelBlock<BHalf>&);
 
@@ -26,7 +26,7 @@ __attribute__((target("avx512f,avx512bf16"))) void multiply_rows(const PanelBloc
   const BHalf *x = at.x, *w = at.w;
   const std::byte* ahead = at.ahead;
   for (std::int64_t k = 0; k < at.depth; k += 2, x += 2, w += 2 * kPanels512.columns, ahead += at.ahead_step) {
-    _mm_prefetch(ahead, _MM_HINT_T0);
+    __builtin_prefetch(ahead);
     __m512i weights[kVectors];
     ECHELON_UNROLLED (v, kVectors) weights[v] = _mm512_loadu_si512(w + 2 * v * kLanes);
     ECHELON_UNROLLED (r, kRows) {
@@ -44,6 +44,7 @@ template <int kVectors, int... kRows>
 constexpr std::array<Kernel, sizeof...(kRows)> kernels(std::integer_sequence<int, kRows...>) {
   return {multiply_rows<kRows + 1, kVectors>...};
 }
+#endif
 
 void multiply_plainly(int rows, const PanelBlock<BHalf>& at) {
   for (int r = 0; r < rows; ++r) {
@@ -66,11 +67,15 @@ void multiply_plainly(int rows, const PanelBlock<BHalf>& at) {
 
 }  // namespace
 
+#ifdef ECHELON_X86_BODIES
 void multiply_panel(int rows, const PanelBlock<BHalf>& block) {
   if (!block.avx512) return multiply_plainly(rows, block);
   using Counts = std::make_integer_sequence<int, kPanels512.rows>;
   static constexpr auto kNarrow = kernels<1>(Counts{}), kWide = kernels<2>(Counts{});
   (block.columns > kLanes ? kWide : kNarrow)[static_cast<std::size_t>(rows - 1)](block);
 }
+#else
+void multiply_panel(int rows, const PanelBlock<BHalf>& block) { multiply_plainly(rows, block); }
+#endif
 
 }  // namespace echelon::inline device::onednn

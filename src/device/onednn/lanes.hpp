@@ -1,16 +1,15 @@
 // A pixel's lanes as vectors, by the compiler's vector types, so that loops with selections are vectorised whatever the
 // optimiser decides. Vectors are 8 floats wide (AVX2); 16 lanes are two of them, one lane is a vector of one. With
 // kMost = 16 they are one AVX-512 vector, for bodies that are inlined into a function with
-// __attribute__((target("avx512f"), flatten)).
+// __attribute__((target("avx512f"), flatten)). Without AVX2 the same bodies are compiled from loops over lanes.
 #pragma once
-
-#include <immintrin.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
+#include "base/intrinsics.hpp"
 #include "device/onednn/halves.hpp"
 
 #pragma GCC diagnostic ignored "-Wpsabi"  // about vectors of 64 bytes as arguments: see above
@@ -36,14 +35,16 @@ struct Lanes {
   }
   static void store(float* to, Floats v) { std::memcpy(to, &v, sizeof v); }
   static Floats load(const BHalf* from) {
-    if constexpr (kWidth == 16)
-      return reinterpret_cast<Floats>(load_as(from) << 16);
-    else if constexpr (kWidth == 8)
+#ifdef __AVX2__
+    if constexpr (kWidth == 8)
       return reinterpret_cast<Floats>(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(at(from))), 16));
-    else if constexpr (kWidth == 4)
+    if constexpr (kWidth == 4)
       return reinterpret_cast<Floats>(_mm_slli_epi32(_mm_cvtepu16_epi32(_mm_loadl_epi64(at(from))), 16));
-    else
+#endif
+    if constexpr (kWidth == 1)
       return Floats{widened(*from)};
+    else
+      return reinterpret_cast<Floats>(load_as(from) << 16);
   }
   // The rounding of rounded_bits (halves.hpp).
   static void store(BHalf* to, Floats v) {
@@ -51,9 +52,10 @@ struct Lanes {
     const Ints nearest = bits + 0x7fff + (bits >> 16 & 1), quiet = bits | 0x400000;
     store_as(to, (v == v ? nearest : quiet) >> 16);
   }
-  // a * b + c, rounded once.
+  // a * b + c, rounded once where that is an instruction, as it is with AVX2 and on ARM.
   template <class F = Floats>
   static F fma(F a, F b, F c) {
+#ifdef __AVX2__
     if constexpr (kWidth == 16)
       return reinterpret_cast<F>(fma_512(a, b, c));
     else if constexpr (kWidth == 8)
@@ -62,6 +64,17 @@ struct Lanes {
       return reinterpret_cast<F>(_mm_fmadd_ps(a, b, c));
     else
       return F{std::fma(a[0], b[0], c[0])};
+#elif defined(__FP_FAST_FMAF)
+    float sum[kWidth], factors[2][kWidth];
+    std::memcpy(factors[0], &a, sizeof a);
+    std::memcpy(factors[1], &b, sizeof b);
+    std::memcpy(sum, &c, sizeof c);
+    for (int i = 0; i < kWidth; ++i) sum[i] = std::fma(factors[0][i], factors[1][i], sum[i]);  // becomes vector code
+    std::memcpy(&c, sum, sizeof c);
+    return c;
+#else
+    return a * b + c;
+#endif
   }
   // One conversion instruction; the compiler's __builtin_convertvector would convert the two halves separately.
   template <class F = Floats>
@@ -88,10 +101,12 @@ struct Lanes {
   }
 
  private:
+#ifdef __AVX2__
   __attribute__((target("avx512f"))) static __m512 fma_512(__m512 a, __m512 b, __m512 c) {
     return _mm512_fmadd_ps(a, b, c);
   }
   static const __m128i* at(const BHalf* from) { return reinterpret_cast<const __m128i*>(from); }
+#endif
 };
 
 // Calls body.operator()<kLanes>(i) over [0, n): first kMost = 16 at a time, then eight, then one by one.

@@ -9,7 +9,7 @@
 
 namespace echelon::inline device {
 
-// Throws EnvironmentError if the CPU lacks AVX2 or FMA, for which all host code is compiled.
+// Throws EnvironmentError if the CPU lacks instructions that host code is compiled for (base/processor.hpp).
 std::unique_ptr<Device> make_onednn_device(const DeviceOptions& options);
 // The reason why this CPU does not compute bf16, and the setting to use instead.
 std::string halves_problem();

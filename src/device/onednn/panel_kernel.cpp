@@ -1,11 +1,12 @@
 #include "device/onednn/panel_kernel.hpp"
 
-#include <immintrin.h>
-
 #include <array>
 #include <utility>
 
+#include "base/intrinsics.hpp"
+
 namespace echelon::inline device::onednn {
+#ifdef ECHELON_X86_BODIES
 namespace {
 
 constexpr int kLanes = 16;
@@ -23,7 +24,7 @@ __attribute__((target("avx512f"))) void multiply_rows(const PanelBlock<float>& a
   const float *x = at.x, *w = at.w;
   const std::byte* ahead = at.ahead;
   for (std::int64_t k = 0; k < at.depth; ++k, ++x, w += kPanels512.columns, ahead += at.ahead_step) {
-    _mm_prefetch(ahead, _MM_HINT_T0);
+    __builtin_prefetch(ahead);
     __m512 weights[kVectors];
     ECHELON_UNROLLED (v, kVectors) weights[v] = _mm512_loadu_ps(w + v * kLanes);
     ECHELON_UNROLLED (r, kRows) {
@@ -48,5 +49,8 @@ void multiply_panel(int rows, const PanelBlock<float>& block) {
   static constexpr auto kNarrow = kernels<1>(Counts{}), kWide = kernels<2>(Counts{});
   (block.columns > kLanes ? kWide : kNarrow)[static_cast<std::size_t>(rows - 1)](block);
 }
+#else
+void multiply_panel(int rows, const PanelBlock<float>& block) { multiply_panel_avx2(rows, block); }
+#endif
 
 }  // namespace echelon::inline device::onednn

@@ -1,9 +1,8 @@
-// Like panel_kernel.cpp, in AVX2 registers.
-#include <immintrin.h>
-
+// Like panel_kernel.cpp, in AVX2 registers, and for every processor without AVX-512.
 #include <array>
 #include <utility>
 
+#include "base/vectors.hpp"
 #include "device/onednn/panel_kernel.hpp"
 
 namespace echelon::inline device::onednn {
@@ -27,7 +26,7 @@ void multiply_rows(const PanelBlock<float>& at) {
   const float *x = at.x, *w = at.w;
   const std::byte* ahead = at.ahead;
   for (std::int64_t k = 0; k < at.depth; ++k, ++x, w += kPanels256.columns, ahead += at.ahead_step) {
-    _mm_prefetch(ahead, _MM_HINT_T0);
+    __builtin_prefetch(ahead);
     __m256 weights[kVectors];
     ECHELON_UNROLLED (v, kVectors) weights[v] = _mm256_loadu_ps(w + v * kLanes);
     ECHELON_UNROLLED (r, kRows) {

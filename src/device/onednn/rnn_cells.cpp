@@ -6,7 +6,11 @@
 #include "device/onednn/vector_math.hpp"
 
 // Inlines all calls of the function and compiles it for AVX-512, so that no call passes a vector of 64 bytes.
+#ifdef ECHELON_X86_BODIES
 #define ECHELON_AVX512 __attribute__((target("avx512f"), flatten))
+#else
+#define ECHELON_AVX512 __attribute__((flatten))  // never called: RnnStep::avx512 is false
+#endif
 
 namespace echelon::inline device::onednn {
 namespace {

@@ -1,17 +1,34 @@
-#include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstring>
 
+#include "base/intrinsics.hpp"
 #include "base/processor.hpp"
 #include "device/onednn/tiles.hpp"
 
-#define ECHELON_TILES __attribute__((target("amx-tile,amx-bf16")))
-
 namespace echelon::inline device::onednn {
 namespace {
+
+void multiply_plainly(const TileSums& at) {
+  for (int r = 0; r < at.rows; ++r) {
+    std::array<float, kTileBlock> sums{};
+    if (at.add) std::memcpy(sums.data(), at.c + r * at.c_row, static_cast<std::size_t>(at.columns) * sizeof(float));
+    for (std::int64_t step = 0; step < at.steps; ++step) {
+      const BHalf* a = at.a + tile_at(r / kTileSide, step, at.steps) + r % kTileSide * kTileDepth;
+      for (int column = 0; column < at.columns; ++column) {
+        const BHalf* b = at.b + tile_at(column / kTileSide, step, at.steps) + column % kTileSide * 2;
+        for (std::int64_t k = 0; k < kTileDepth; ++k)
+          sums[static_cast<std::size_t>(column)] += widened(a[k]) * widened(b[k / 2 * kTileDepth + k % 2]);
+      }
+    }
+    std::memcpy(at.c + r * at.c_row, sums.data(), static_cast<std::size_t>(at.columns) * sizeof(float));
+  }
+}
+
+#ifdef ECHELON_X86_BODIES
+#define ECHELON_TILES __attribute__((target("amx-tile,amx-bf16")))
 
 // The format that ldtilecfg reads (Intel's manual, volume 1, chapter 18).
 struct alignas(64) TileShapes {
@@ -78,26 +95,20 @@ ECHELON_TILES void multiply_block(const TileSums& at) {
   if constexpr (kRows > 1 && kColumns > 1) _tile_stored(3, below + kTileSide, row);
 }
 
-void multiply_plainly(const TileSums& at) {
-  for (int r = 0; r < at.rows; ++r) {
-    std::array<float, kTileBlock> sums{};
-    if (at.add) std::memcpy(sums.data(), at.c + r * at.c_row, static_cast<std::size_t>(at.columns) * sizeof(float));
-    for (std::int64_t step = 0; step < at.steps; ++step) {
-      const BHalf* a = at.a + tile_at(r / kTileSide, step, at.steps) + r % kTileSide * kTileDepth;
-      for (int column = 0; column < at.columns; ++column) {
-        const BHalf* b = at.b + tile_at(column / kTileSide, step, at.steps) + column % kTileSide * 2;
-        for (std::int64_t k = 0; k < kTileDepth; ++k)
-          sums[static_cast<std::size_t>(column)] += widened(a[k]) * widened(b[k / 2 * kTileDepth + k % 2]);
-      }
-    }
-    std::memcpy(at.c + r * at.c_row, sums.data(), static_cast<std::size_t>(at.columns) * sizeof(float));
-  }
-}
-
 bool permitted() {
   constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM of Linux 5.16
   return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
 }
+#else
+// No other processor has this unit: multiplies_tiles() is false there, and a TileUnit never real.
+void set_up(int) {}
+void release() {}
+template <int kRows, int kColumns>
+void multiply_block(const TileSums& at) {
+  multiply_plainly(at);
+}
+bool permitted() { return false; }
+#endif
 
 }  // namespace
 

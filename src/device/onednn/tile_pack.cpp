@@ -1,18 +1,15 @@
 // Packs factors into tiles and writes sums from tiles to the result.
-#include <immintrin.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
 
+#include "base/intrinsics.hpp"
 #include "device/onednn/panel_kernel.hpp"
 #include "device/onednn/tiles.hpp"
 
 // g++ 12 warns about the undefined parts of its own intrinsics.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-
-#define ECHELON_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
 namespace echelon::inline device::onednn {
 namespace {
@@ -42,6 +39,28 @@ void pack_plainly(const TileSource& source, const TilePart& part, BHalf* to) {
       to[at] = line && i < part.count ? element(line, source.lines.halves, i) : BHalf{0};
     }
 }
+
+void finish_plainly(const TileResult& result, const float* sums, std::int64_t first, int rows, int columns,
+                    std::byte* to) {
+  for (int r = 0; r < rows; ++r) {
+    std::byte* line = to + result.lines.bytes_to(first + r);
+    for (int column = 0; column < columns; ++column) {
+      float sum = sums[r * kTileBlock + column] + (result.bias ? result.bias[column] : 0.0f);
+      if (result.lines.halves) {
+        BHalf& at = reinterpret_cast<BHalf*>(line)[column];
+        at = rounded(result.add ? sum + widened(at) : sum);
+      } else {
+        float& at = reinterpret_cast<float*>(line)[column];
+        at = result.add ? sum + at : sum;
+      }
+    }
+  }
+}
+
+using Packer = void (*)(const TilePart&, BHalf*);
+
+#ifdef ECHELON_X86_BODIES
+#define ECHELON_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 
 // Loads 16 elements of a line as bf16.
 ECHELON_AVX512 inline __m256i sixteen(const std::byte* line, bool halves, __mmask16 mask) {
@@ -107,8 +126,6 @@ ECHELON_AVX512 void pack_512(const TilePart& part, BHalf* to) {
   ECHELON_UNROLLED (i, 16) _mm512_store_si512(to + i * kTileDepth, rows[i]);
 }
 
-using Packer = void (*)(const TilePart&, BHalf*);
-
 Packer packer_of(const TileSource& source) {
   if (source.left)
     return source.lines_by_depth ? source.lines.halves ? pack_512<true, true, true> : pack_512<true, false, true>
@@ -142,23 +159,11 @@ ECHELON_AVX512 void finish_512(const TileResult& result, const float* sums, std:
     }
   }
 }
-
-void finish_plainly(const TileResult& result, const float* sums, std::int64_t first, int rows, int columns,
-                    std::byte* to) {
-  for (int r = 0; r < rows; ++r) {
-    std::byte* line = to + result.lines.bytes_to(first + r);
-    for (int column = 0; column < columns; ++column) {
-      float sum = sums[r * kTileBlock + column] + (result.bias ? result.bias[column] : 0.0f);
-      if (result.lines.halves) {
-        BHalf& at = reinterpret_cast<BHalf*>(line)[column];
-        at = rounded(result.add ? sum + widened(at) : sum);
-      } else {
-        float& at = reinterpret_cast<float*>(line)[column];
-        at = result.add ? sum + at : sum;
-      }
-    }
-  }
-}
+#else
+// No other processor has AVX-512: `wide` is false there.
+Packer packer_of(const TileSource&) { return nullptr; }
+constexpr auto finish_512 = finish_plainly;
+#endif
 
 }  // namespace
 

@@ -2,13 +2,18 @@
 // test the kernels. Include it after the headers of a kernel and before the kernel.
 #pragma once
 
-#include <immintrin.h>
-
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+
+#include "base/intrinsics.hpp"
+
+#ifndef ECHELON_X86_BODIES
+#define ECHELON_X86_BODIES
+using __mmask16 = std::uint16_t;
+#endif
 
 namespace echelon::test::avx512 {
 
