@@ -23,11 +23,10 @@ void add_exchange(Table& all) {
   exchange.key(
       "strategy", &ExchangeConfig::strategy, words(names_in(kStrategies)),
       "synchronous: all-reduce of gradients; server: parameter servers update the weights; averaging: local steps, "
-      "and the mean of the weights every so many; elastic: local steps pulled towards a common centre (EASGD); gossip: "
+      "weights averaged every H steps; elastic: local steps pulled towards a common centre (EASGD); gossip: "
       "local steps, mixed with the weights of a few neighbours after each (D-PSGD, stochastic gradient push); "
       "asynchronous: parameter servers at which no worker waits for another; stale_synchronous: the same, but a worker "
-      "waits where it is too far ahead of the slowest (SSP); backup: parameter servers that take the first gradients "
-      "of "
+      "waits if it is too far ahead of the slowest (SSP); backup: parameter servers that take the first gradients of "
       "each step and drop those of late replicas; strom: no server, each replica sends every other the few entries of "
       "its accumulated update that exceed a threshold");
   exchange.key("algorithm", &ExchangeConfig::algorithm, words(names_in(kAlgorithms)),
@@ -47,32 +46,33 @@ void add_exchange(Table& all) {
   exchange.key("codec", &ExchangeConfig::codec, words(codecs),
                "compression of gradients (strategies with servers: also of weights) on the wire");
   exchange.key("density", &ExchangeConfig::density, range(1e-6, 1),
-               "codec topk: fraction of the values that is sent; codec threshold: target fraction of tau = 0");
+               "codec topk: fraction of the values that is sent; codec threshold: target fraction if tau = 0");
   exchange.key("tau", &ExchangeConfig::tau, range(0, 1e9),
                "codec threshold: values x with |x| >= tau are sent as +tau or -tau; 0: tau adapts to density");
   exchange.key("index_coding", &ExchangeConfig::index_coding, words({"raw", "golomb", "gamma"}),
                "codecs topk and threshold: encoding of the indices of values");
-  exchange.key("error_feedback", &ExchangeConfig::error_feedback, {},
-               "lossy codecs: what a message of gradients left out is added to the next one; false: it is dropped, for "
-               "comparison");
+  exchange.key(
+      "error_feedback", &ExchangeConfig::error_feedback, {},
+      "lossy codecs: the encoding error of a message of gradients is added to the next one; false: it is dropped, "
+      "for comparison");
   exchange.key("codec_warmup_steps", &ExchangeConfig::codec_warmup_steps, range(0, 1e12),
                "number of steps at the start of the run that send uncoded gradients");
   exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096),
                "size of a gradient bucket, the unit of the exchange");
   exchange.key("sparse_density", &ExchangeConfig::sparse_density, range(0, 1),
-               "the gradient of a sparse embedding is sent as a whole table where replicas touch more than this "
-               "fraction of its rows on average; 0: where that takes fewer bytes, 1: never");
+               "the gradient of a sparse embedding is sent as a whole table if replicas touch more than this "
+               "fraction of its rows on average; 0: whenever that takes fewer bytes; 1: never");
   exchange.key("segment_kb", &ExchangeConfig::segment_kb, range(1, 1048576),
                "longest message of an all-reduce (its pipelining granularity), except of naive, shared, mpi and nccl");
   exchange.key("messages_in_flight", &ExchangeConfig::messages_in_flight, range(1, 1024),
-               "messages that a rank has under way at once; further ones start in order of priority", kNeutral);
+               "limit of a rank's messages in flight; further ones wait in order of priority", kNeutral);
   exchange.key(
       "helpers", &ExchangeConfig::helpers, range(0, 256),
-      "threads of a rank that sum gradients and code them for topk, threshold, int8 and onebit, beside the one "
+      "threads of a rank that sum gradients and code them for topk, threshold, int8 and onebit, besides the one "
       "that sends and receives",
       kNeutral);
   exchange.key("servers", &ExchangeConfig::servers, range(0, 65536),
-               "algorithm or strategy server: number of ranks that serve a part of the parameters each, spread over "
+               "algorithm or strategy server: number of ranks that each serve a part of the parameters, spread over "
                "the hosts; 0: all");
   exchange.key("inner", &ExchangeConfig::inner,
                words(names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.halves; })),

@@ -13,7 +13,7 @@ void add_experiment(Table& all) {
   model.key("zoo", &ModelConfig::zoo, words_or_empty(zoo_names()),
             "a predefined model; otherwise define [[model.layers]]");
   model.key("loss", &ModelConfig::loss, words({"auto", "softmax", "mse", "bce"}),
-            "auto: softmax over classes, mse where labels are real numbers");
+            "auto: softmax over classes, mse if labels are real numbers");
   model.key("label_smoothing", &ModelConfig::label_smoothing, range(0, 0.999),
             "loss softmax: fraction of the target that is spread over all classes in training");
   model.key("synchronised_batch_norm", &ModelConfig::synchronised_batch_norm, {},
@@ -25,7 +25,7 @@ void add_experiment(Table& all) {
   model.key("weights", &ModelConfig::weights, text(),
             "initial weights by name: a .safetensors file, a run's folder or a checkpoint; \"\": drawn from the seed");
   model.key("weights_partial", &ModelConfig::weights_partial, {},
-            "weights: tensors that it lacks, or has in another shape, are drawn, and its other ones are left out");
+            "weights: tensors missing from the file, or of another shape, are drawn; its other tensors are ignored");
   model.key("freeze", &ModelConfig::freeze, text(),
             "layers or parameters that are not trained, by name or pattern: [\"conv*\", \"fc1.bias\"]");
 
@@ -33,9 +33,10 @@ void add_experiment(Table& all) {
   data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");
   data.key("test", &DataConfig::test, text(), "the same for the evaluation data; empty: no evaluation");
   data.key("sharding", &DataConfig::sharding, words({"auto", "file", "record", "node", "replicated"}),
-           "who reads what: file: each replica files of its own; record: all share one order of all records; node: the "
-           "replicas of a host read the files of that host, each in an order of its own; replicated: each reads all; "
-           "auto: file where there are enough files, about equal and with the same classes, else record");
+           "how samples are assigned. file: whole files to each replica; record: all replicas share one order of all "
+           "records; node: the replicas of a host read the files of that host, each in its own order; replicated: each "
+           "replica reads all samples; auto: file if there are enough files of about equal size with the same classes, "
+           "else record");
   data.key("ragged", &DataConfig::ragged, words({"wrap", "drop", "zero_weight"}),
            "the incomplete last step of an epoch: wrap around, drop it, or fill it with samples of weight 0");
   data.key("balance", &DataConfig::balance, words({"static", "queue", "speed"}),
@@ -66,7 +67,8 @@ void add_experiment(Table& all) {
            "folder on a disk of each host: shards are copied there once and read there; \"\": they are read in place",
            kNeutral);
   data.key("stage_limit_gb", &DataConfig::stage_limit_gb, range(0, 1e6),
-           "stage: GB of all copies, the least recently used ones are removed; 0: all but a tenth of the disk",
+           "limit of staged copies in GB; least recently used ones are removed; 0: no limit; a tenth of the disk is "
+           "always kept free",
            kNeutral);
   data.key("as_replicas", &DataConfig::as_replicas, range(0, 65536),
            "one replica processes the samples of this many replicas; 0: off");
@@ -84,8 +86,11 @@ void add_experiment(Table& all) {
   train.key("epochs", &TrainConfig::epochs, range(0, 1e6), "number of epochs; 0: train.steps ends the run", kNeutral);
   train.key("steps", &TrainConfig::steps, range(0, 1e12), "stop after this many updates; 0: train.epochs ends the run",
             kNeutral);
-  train.key("divergence_factor", &TrainConfig::divergence_factor, range(0, 1e9),
-            "exit 5 after 20 losses above this x the first step's (at least 1); 0: off", kNeutral);
+  train.key(
+      "divergence_factor", &TrainConfig::divergence_factor, range(0, 1e9),
+      "exits with 5 after 20 consecutive losses above this multiple of the first step's loss (taken as at least 1); "
+      "0: off",
+      kNeutral);
   train.key("reproducible", &TrainConfig::reproducible, {},
             "bitwise identical results on 1, 2, 4, .. replicas of one split (a fixed summation tree)");
   train.key("micro_shards", &TrainConfig::micro_shards, range(1, 65536),

@@ -22,7 +22,7 @@ void add_optimiser(Table& all) {
                 "rule lars: eta of a layer's rate eta*|w| / (|g| + weight_decay*|w|)");
   optimizer.key("lazy", &OptimiserConfig::lazy, {},
                 "sparse embeddings: only the rows that a step touches are updated, also under momentum, decay or "
-                "moments, which would change the others too; an approximation");
+                "moments, although these would change other rows too; an approximation");
   optimizer.key("clip_norm", &OptimiserConfig::clip_norm, range(0, 1e9),
                 "the norm of the whole gradient is clipped to this; 0: off");
   optimizer.key("scaling", &OptimiserConfig::scaling, words(names_in(kScalings)),
@@ -30,15 +30,18 @@ void add_optimiser(Table& all) {
   optimizer.key("base_batch", &OptimiserConfig::base_batch, range(0, 1e9),
                 "scaling linear and sqrt: the batch size that learning_rate refers to");
   optimizer.key("schedule", &OptimiserConfig::schedule, words(names_in(kSchedules)), "schedule of the learning rate");
-  optimizer.key("warmup_epochs", &OptimiserConfig::warmup_epochs, range(0, 1e6), "linear from 0 to learning_rate");
+  optimizer.key("warmup_epochs", &OptimiserConfig::warmup_epochs, range(0, 1e6),
+                "warm-up length: linear from 0 to learning_rate");
   optimizer.key("decay_at_epochs", &OptimiserConfig::decay_at_epochs, range(0, 1e6),
-                "schedule step: times decay_factor at each of these");
-  optimizer.key("decay_factor", &OptimiserConfig::decay_factor, range(0, 1), "schedule step");
+                "schedule step: epochs at which the rate is multiplied by decay_factor");
+  optimizer.key("decay_factor", &OptimiserConfig::decay_factor, range(0, 1),
+                "schedule step: factor on the rate at each of decay_at_epochs");
   optimizer.key("final_factor", &OptimiserConfig::final_factor, range(0, 1),
                 "schedules cosine and polynomial: final learning rate as a fraction of learning_rate");
   optimizer.key("power", &OptimiserConfig::power, range(0.01, 100), "schedule polynomial; 1: a straight line");
-  optimizer.key("schedule_epochs", &OptimiserConfig::schedule_epochs, range(0, 1e6),
-                "schedules cosine and polynomial: epochs that they span, whatever the length of the run; 0: all of it");
+  optimizer.key(
+      "schedule_epochs", &OptimiserConfig::schedule_epochs, range(0, 1e6),
+      "schedules cosine and polynomial: epochs that they span, whatever the length of the run; 0: the whole run");
 }
 
 }  // namespace echelon::inline config::keys

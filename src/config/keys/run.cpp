@@ -9,18 +9,18 @@ void add_run(Table& all) {
   network.key(
       "rate", &NetworkConfig::rate, text(),
       "\"1gbit\", \"100mbit\", \"120MB/s\": messages between hosts are slowed down to cards of this rate, each "
-      "direction, and records are marked as shaped; \"100mbit,100mbit,4mbit\": by host, the last for all further "
-      "ones; \"\": off");
-  network.key("delay_us", &NetworkConfig::delay_us, range(0, 1e7), "rate: and take so long on their way");
+      "direction, and records are marked as shaped; \"100mbit,100mbit,4mbit\": one per host, the last is for all "
+      "further ones; \"\": off");
+  network.key("delay_us", &NetworkConfig::delay_us, range(0, 1e7), "with rate: latency of messages between hosts");
   network.key(
       "ranks_per_host", &NetworkConfig::ranks_per_host, range(1, 65536),
-      "rate: consecutive ranks that stand for a host and share its card; messages between them pass as they are");
+      "with rate: consecutive ranks that form a host and share its card; messages between them are not delayed");
 
   auto device = part(all, "device", &Config::device);
-  device.key("kind", &DeviceConfig::kind, words(names_in(kDevices)), "auto: cuda where a GPU is usable, else onednn");
+  device.key("kind", &DeviceConfig::kind, words(names_in(kDevices)), "auto: cuda if a GPU is usable, else onednn");
   device.key("kinds", &DeviceConfig::kinds, words({"auto", "reference", "onednn", "cuda"}),
-             "instead of kind, where the ranks of a host differ: by rank on its host, the last for all further ones; "
-             "[\"cuda\", \"onednn\"]: one GPU, and processors beside it");
+             "replaces kind if ranks of a host differ: one per rank of a host; the last is for all further ranks; "
+             "[\"cuda\", \"onednn\"]: one GPU, other ranks on processors");
   device.key("dtype", &DeviceConfig::dtype, words({"f32", "f64", "f16", "bf16"}),
              "f64: kinds reference and cuda; f16: kind cuda; bf16: kinds auto, cuda and onednn; halves are activations "
              "only, weights stay f32");
@@ -57,16 +57,17 @@ void add_run(Table& all) {
   device.key("pace_jitter", &DeviceConfig::pace_jitter, range(0, 3),
              "pace_ms: a step's pace is multiplied by e^(this x a standard normal draw)");
   device.key("pace_spread", &DeviceConfig::pace_spread, range(0, 3),
-             "pace_ms: each rank's pace likewise, by one draw for the run");
+             "pace_ms: each rank's pace is multiplied in the same way, by one draw per run");
   device.key("pace_factors", &DeviceConfig::pace_factors, range(1e-3, 1e6),
-             "pace_ms: by rank, its pace is multiplied by this; 1 for ranks beyond the list");
+             "pace_ms: factors on the pace, one per rank; 1 for ranks beyond the list");
 
   auto evaluate = part(all, "evaluate", &Config::evaluate);
   evaluate.key("every_epochs", &EvaluateConfig::every_epochs, range(0, 1e6),
                "interval of evaluations; 0: only at the end");
-  evaluate.key("every_steps", &EvaluateConfig::every_steps, at_least(0),
-               "also after so many steps, at the next meeting; where replicas step at their own pace, after so many of "
-               "replica 0, which evaluates its weights while the others train; 0: off");
+  evaluate.key(
+      "every_steps", &EvaluateConfig::every_steps, at_least(0),
+      "also every N steps, at the next meeting; if replicas step at their own pace, every N steps of replica 0, "
+      "which evaluates its weights while the others train; 0: off");
   evaluate.key("batch", &EvaluateConfig::batch, range(1, 1e6),
                "samples per forward pass of a rank; with data.order = \"stream\" rows over all ranks");
   evaluate.key("by", &EvaluateConfig::by, words({"all", "first", "aside"}),
@@ -88,26 +89,26 @@ void add_run(Table& all) {
   checkpoint.key("keep", &CheckpointConfig::keep, range(1, 10000), "number of newest checkpoints that are kept");
   checkpoint.key(
       "keep_best", &CheckpointConfig::keep_best, words({"", "test_accuracy", "test_loss", "test_perplexity"}),
-      "one is also written after each evaluation that is better by this figure than all before, and the best "
-      "is kept beside the newest; \"\": none");
+      "also writes a checkpoint after each evaluation with a new best value of this figure, and keeps the best "
+      "one besides the newest; \"\": none");
   checkpoint.key("asynchronous", &CheckpointConfig::asynchronous, {},
-                 "training goes on once the state is copied in memory, and a thread of rank 0 writes it");
+                 "training continues once the state is copied in memory; a thread of rank 0 writes it");
   checkpoint.key("verify", &CheckpointConfig::verify, {},
-                 "each is read back from the disk and compared before it counts and older ones go");
+                 "reads each checkpoint back and verifies it before it counts and older ones are removed");
 
   auto goal = part(all, "goal", &Config::goal, kNeutral);
   goal.key("metric", &GoalConfig::metric, words({"", "test_accuracy", "test_loss", "test_perplexity"}),
-           "figure of the evaluation that a run is to reach; \"\": none");
+           "evaluation figure that target refers to; \"\": none");
   goal.key("target", &GoalConfig::target, range(0, 1e9),
            "at least this accuracy, at most this loss or perplexity; a run that ends without it exits with 8");
   goal.key("stop", &GoalConfig::stop, {}, "training ends at the first evaluation of all replicas that reaches it");
   goal.key("most_samples", &GoalConfig::most_samples, range(0, 1e6),
-           "studies: samples to the target over those of the fewest ranks, at most; 0: not judged");
+           "studies: limit for the samples to the target, relative to those of the fewest ranks; 0: off");
   goal.key("least_efficiency", &GoalConfig::least_efficiency, range(0, 1),
-           "studies: efficiency of the scaling, at least; 0: not judged");
+           "studies: lower limit for the scaling efficiency; 0: off");
   goal.key("greatest_cost", &GoalConfig::greatest_cost, range(0, 1e12),
-           "studies: cost of a run, at most; needs cost.node_hour or cost.rank_hour; 0: not judged");
-  goal.key("deadline_h", &GoalConfig::deadline_h, range(0, 1e6), "studies: hours of a run, at most; 0: not judged");
+           "studies: limit for the cost of a run; needs cost.node_hour or cost.rank_hour; 0: off");
+  goal.key("deadline_h", &GoalConfig::deadline_h, range(0, 1e6), "studies: limit for the hours of a run; 0: off");
 
   auto monitor = part(all, "monitor", &Config::monitor, kNeutral);
   const KeyLimits watch = words({"off", "warn", "stop"});
@@ -121,25 +122,25 @@ void add_run(Table& all) {
   monitor.key("plateau_evaluations", &MonitorConfig::plateau_evaluations, range(1, 1e6),
               "evaluations in a row without a loss below the best");
   monitor.key("plateau_change", &MonitorConfig::plateau_change, range(0, 1),
-              "by this fraction of it a loss must be below the best");
-  monitor.key("memory", &MonitorConfig::memory, watch, "resident memory of a rank climbs; stop: checkpoint, exit 75");
+              "relative improvement on the best loss that counts");
+  monitor.key("memory", &MonitorConfig::memory, watch, "resident memory of a rank grows; stop: checkpoint, exit 75");
   monitor.key("memory_growth_mb", &MonitorConfig::memory_growth_mb, range(1, 1e9),
-              "growth since the first samples that is told, while it goes on");
+              "continuing growth since the first samples that is reported");
   monitor.key("slow_rank", &MonitorConfig::slow_rank, watch,
               "a rank computes longer than the others or than before; stop: checkpoint, exit 75");
   monitor.key("slow_factor", &MonitorConfig::slow_factor, range(1.01, 1e6),
-              "times the median rank's compute time, or the rank's own least median");
+              "limit as a multiple of the median rank's compute time, or of the rank's own least median");
   monitor.key("slow_steps", &MonitorConfig::slow_steps, range(2, 1e6), "steps over which medians are taken");
   monitor.key("throttling", &MonitorConfig::throttling, watch,
-              "a GPU runs below its clock, by heat or the host's power brake; stop: checkpoint, exit 75");
+              "a GPU runs below its clock because of heat or the host's power brake; stop: checkpoint, exit 75");
   monitor.key("out_of_time", &MonitorConfig::out_of_time, words({"off", "warn"}),
               "at its rate the run would end after Slurm's time limit");
 
   auto cost = part(all, "cost", &Config::cost, kNeutral);
   cost.key("node_hour", &CostConfig::node_hour, range(0, 1e9), "price of an hour of one host; 0: not known");
   cost.key("rank_hour", &CostConfig::rank_hour, range(0, 1e9),
-           "price of an hour of one rank, where ranks and not hosts are billed; 0: not known");
-  cost.key("currency", &CostConfig::currency, filled_text(), "of these prices, for reports");
+           "price of an hour of one rank, if ranks and not hosts are billed; 0: not known");
+  cost.key("currency", &CostConfig::currency, filled_text(), "currency of these prices, for reports");
 
   auto run = part(all, "run", &Config::run, kNeutral);
   run.key("results", &RunConfig::results, filled_text(), "folder of all runs");
@@ -147,8 +148,8 @@ void add_run(Table& all) {
           "resume the newest checkpoint of the same config");
   run.key("resume_from", &RunConfig::resume_from, text(),
           "run folder, attempt folder or checkpoint file of another run to begin from", !kNeutral);
-  run.key("resume_weights_only", &RunConfig::resume_weights_only, {}, "of it take the weights alone, at step 0",
-          !kNeutral);
+  run.key("resume_weights_only", &RunConfig::resume_weights_only, {},
+          "resume_from: loads only its weights and starts at step 0", !kNeutral);
   run.key("replay", &RunConfig::replay, text(),
           "folder of a run or attempt: repeat its recorded order of arrivals, for the same weights bit for bit",
           !kNeutral);
@@ -156,12 +157,12 @@ void add_run(Table& all) {
   run.key("hang_timeout_s", &RunConfig::hang_timeout_s, range(0.1, 604800),
           "a wait longer than this ends the job with exit code 7");
   run.key("on_lost_worker", &RunConfig::on_lost_worker, words({"stop", "continue"}),
-          "continue: where the strategy can, the others go on without a worker that was killed, or is silent for "
+          "continue: if the strategy can, the others continue without a worker that was killed, or is silent for "
           "hang_timeout_s");
   run.key("allow_faults", &RunConfig::allow_faults, {}, "[fault] and ECHELON_FAULT may break this run on purpose");
   run.key("stop_before_end_s", &RunConfig::stop_before_end_s, range(0, 604800),
           "write a checkpoint and exit with 75 this long before the job's time limit, or half of what is left of it at "
-          "the start, where that is less; 0: off");
+          "the start, if that is less; 0: off");
   run.key("progress", &RunConfig::progress, words({"auto", "bar", "lines", "none"}), "");
   run.key("log_every_steps", &RunConfig::log_every_steps, range(1, 1e9), "interval of rows of metrics.jsonl");
   run.key(
@@ -169,12 +170,12 @@ void add_run(Table& all) {
       "at the end, the rate of large matrix products on all ranks at once: reports show the share of it that a step "
       "reaches");
   run.key("trace", &RunConfig::trace, text(),
-          "\"steps 10..20\": where the time of these steps goes on every rank, as trace.txt and trace.json; \"\": off");
+          "\"steps 10..20\": traces these steps on every rank into trace.txt and trace.json; \"\": off");
 
   auto fault = part(all, "fault", &Config::fault, kNeutral);
   fault.key("inject", &FaultConfig::inject, text(),
             "faults on purpose, \"kill rank 1 at step 30\" and others (slurm/FAULTS.md); needs run.allow_faults");
-  fault.key("seed", &FaultConfig::seed, at_least(0), "of random ranks, steps and bits of faults");
+  fault.key("seed", &FaultConfig::seed, at_least(0), "seed of random ranks, steps and bits of faults");
 }
 
 }  // namespace echelon::inline config::keys
