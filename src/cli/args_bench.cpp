@@ -11,7 +11,8 @@ Run declare_bench_step(CLI::App& app) {
   auto o = held<BenchStepOptions>();
   app.add_option("config", o->config, "experiment (TOML)")->required();
   add_sets(app, o->sets);
-  app.add_option("--steps", o->steps, "timed steps; 0: 50, or 20 s of them, at least 3")->capture_default_str();
+  app.add_option("--steps", o->steps, "timed steps; 0: 50, or as many as fit in 20 s, at least 3")
+      ->capture_default_str();
   app.add_option("--batch", o->batch, "samples per step; 0: one replica's part of batch.global")->capture_default_str();
   app.add_option("--threads", o->threads, "threads of one op")->capture_default_str();
   app.add_flag("--ops", o->ops, "every op with its implementation, time and rate");
@@ -36,11 +37,11 @@ namespace {
 void add_network(CLI::App& app, NetworkConfig& network) {
   auto* rate = app.add_option("--shaped", network.rate,
                               "slow messages down to cards of this rate, 1gbit, as network.rate does for runs");
-  app.add_option("--delay-us", network.delay_us, "with --shaped: microseconds on their way, as network.delay_us")
+  app.add_option("--delay-us", network.delay_us, "with --shaped: latency in microseconds, as network.delay_us")
       ->check(number_in(0.0, 1e7))
       ->needs(rate);
   app.add_option("--ranks-per-host", network.ranks_per_host,
-                 "with --shaped: consecutive ranks that stand for a host, as network.ranks_per_host")
+                 "with --shaped: consecutive ranks that form a host, as network.ranks_per_host")
       ->check(CLI::Range(1, 65536))
       ->needs(rate);
 }
@@ -89,7 +90,7 @@ Run declare_bench_network(CLI::App& app) {
   auto o = held<BenchNetworkOptions>();
   app.add_option("--out", o->out, "write the matrices of latency and bandwidth here, as JSON")->type_name("FILE");
   app.add_option("--figure", o->figure, "write the bandwidths here, as SVG")->type_name("FILE");
-  app.add_option("--seconds", o->seconds, "time that the largest message of a link takes at least (up to 64 MiB)")
+  app.add_option("--seconds", o->seconds, "minimum duration of a link's largest message (up to 64 MiB)")
       ->capture_default_str();
   app.add_option("--limit", o->limit_s, "seconds after which a link that does not answer counts as blocked")
       ->capture_default_str();

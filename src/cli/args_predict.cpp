@@ -6,7 +6,7 @@ namespace echelon::cli {
 namespace {
 
 void add_weights(CLI::App& app, std::string& form) {
-  app.add_option("--weights", form, "trained, or int8: matrices as 8-bit numbers with a scale a row")
+  app.add_option("--weights", form, "trained, or int8: matrices as 8-bit numbers with a scale per row")
       ->capture_default_str();
 }
 
@@ -23,7 +23,8 @@ CLI::Option* add_inference(CLI::App& app, PredictOptions& o) {
 // Adds --beam and the options that need it; returns --beam.
 CLI::Option* add_beam(CLI::App& app, PredictOptions& o, const char* help) {
   CLI::Option* const beam = app.add_option("--beam", o.beam, help)->check(CLI::Range(1, 1024));
-  app.add_option("--length-penalty", o.length_penalty, "of beams: the best log p / length^A; 0: no normalisation")
+  app.add_option("--length-penalty", o.length_penalty,
+                 "exponent A of the length: the best beam has the largest log p / length^A; 0: no normalisation")
       ->type_name("A")
       ->check(number_in(0.0, 100.0))
       ->capture_default_str();
@@ -41,13 +42,13 @@ Run declare_predict(CLI::App& app) {
       "folder, file or pattern of shards; default: data.test of the run's config, for --generate and --prompt "
       "data.train");
   app.add_option("--out", o->out,
-                 "HDF5 file to write: predictions, or outputs where there are no classes; of text a copy");
+                 "HDF5 file with predictions (outputs if there are no classes); for text, a copy of it");
   app.add_flag("--outputs", o->outputs, "also write the probabilities of all classes");
   CLI::Option* const generate =
-      app.add_option("--generate", o->generate, "print a text: so many tokens behind the prompt")
+      app.add_option("--generate", o->generate, "generate N tokens after the prompt and print the text")
           ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
   CLI::Option* const beam =
-      add_beam(app, *o, "print the translation of each source, found with so many beams; 1: greedy");
+      add_beam(app, *o, "print the translation of each source, by beam search with B beams; 1: greedy");
   beam->excludes(generate);
   CLI::Option* const prompt =
       app.add_option("--prompt", o->prompt, "the beginning of the text, or the source to be translated")
@@ -65,14 +66,14 @@ Run declare_predict(CLI::App& app) {
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
       ->capture_default_str()
       ->needs(generate);
-  app.add_option("--seed", o->seed, "of the draws")->capture_default_str()->needs(generate);
+  app.add_option("--seed", o->seed, "seed of the draws")->capture_default_str()->needs(generate);
   return [o] { return run_predict(*o); };
 }
 
 Run declare_eval(CLI::App& app) {
   auto o = held<PredictOptions>();
   add_inference(app, *o)->description("folder, file or pattern of shards; default: data.test of the run's config");
-  add_beam(app, *o, "BLEU of translations found with so many beams; default 1: greedy");
+  add_beam(app, *o, "BLEU of translations by beam search with B beams; default 1: greedy");
   app.add_option("--classes", o->classes,
                  "CSV file to write: recall, precision and F1 of each class, and the confusion matrix");
   app.add_option("--sharpness", o->sharpness,
@@ -83,7 +84,7 @@ Run declare_eval(CLI::App& app) {
       "--follow", o->follow,
       "evaluate the checkpoints of a run while another job trains it, on its data.test unless data is given, in the "
       "batches of its config; rows go to evaluation.jsonl in its folder; ends when the run has ended");
-  app.add_option("--every", o->every_s, "--follow: seconds between two looks")
+  app.add_option("--every", o->every_s, "--follow: polling interval in seconds")
       ->check(number_in(0.01, 86400.0))
       ->capture_default_str()
       ->needs(follow);

@@ -12,13 +12,15 @@ Run declare_report(CLI::App& app) {
   app.add_option("--out", o->out, "folder to write to")->capture_default_str();
   app.add_option("--name", o->name, "base name of the files written: NAME.md, NAME.csv, NAME.json")
       ->capture_default_str();
-  app.add_option("--tensorboard", o->tensorboard, "instead: write event files for TensorBoard into this folder")
+  app.add_option("--tensorboard", o->tensorboard,
+                 "instead of the tables, write event files for TensorBoard into this folder")
       ->type_name("FOLDER");
-  app.add_option("--mllog", o->mllog, "instead: write MLPerf log lines (:::MLLOG) into result_N.txt of this folder")
+  app.add_option("--mllog", o->mllog,
+                 "instead of the tables, write MLPerf log lines (:::MLLOG) into result_N.txt of this folder")
       ->type_name("FOLDER");
   app.add_option("--claims", o->claims,
-                 "instead: the verdict on every record of a claim (claim.json of studies) in this folder; writes "
-                 "claims.md and claims.svg, or --name")
+                 "instead of the tables, write the verdict on every record of a claim (claim.json of studies) in this "
+                 "folder into claims.md and claims.svg, or --name")
       ->type_name("FOLDER");
   return [o] { return run_report(*o); };
 }
@@ -30,7 +32,7 @@ Run declare_compare(CLI::App& app) {
       ->required();
   app.add_option("new", o->fresh, "the same of the build to be checked")->type_name("NEW")->required();
   app.add_option("--tolerance", o->tolerances,
-                 "least relative change of throughput that counts (default 0.03), or with a group: accuracy=0.005 "
+                 "smallest relative change of throughput that counts (default 0.03), or with a group: accuracy=0.005 "
                  "(absolute), loss=0.02, counts=0 (bytes, messages), memory=0.05; may be repeated")
       ->allow_extra_args(false)
       ->type_name("[GROUP=]PART");
@@ -42,13 +44,13 @@ Run declare_compare(CLI::App& app) {
                  "a key, a section (exchange) or a fact (threads) in which BASE and NEW may differ; may be repeated")
       ->allow_extra_args(false)
       ->type_name("KEY");
-  app.add_option("--significance", o->significance, "a change by chance counts with this probability at most")
+  app.add_option("--significance", o->significance, "probability of reporting a change that is only chance")
       ->capture_default_str();
   app.add_option("--junit", o->junit, "write a JUnit XML file as well")->type_name("FILE");
   app.add_flag(
       "--weights", o->weights,
-      "instead: how far weights are apart, tensor by tensor; BASE and NEW are runs, checkpoints or safetensors "
-      "files; with --tolerance 1e-4 code 8 where a value differs by more than this part of its tensor's largest");
+      "instead of figures, compare weights tensor by tensor; BASE and NEW are runs, checkpoints or safetensors "
+      "files; with --tolerance 1e-4: code 8 if a value differs by more than this part of its tensor's largest");
   app.add_flag("--json", o->json, "JSON instead of tables");
   return [o] { return run_compare(*o); };
 }
@@ -62,14 +64,14 @@ Run declare_plan(CLI::App& app) {
       ->allow_extra_args(false)
       ->type_name("RUN");
   app.add_option("--step", o->step,
-                 "a described step, instead: forward_ms=60,backward_ms=120,jitter=0.03 or a file with [step]")
+                 "instead of --from, a described step: forward_ms=60,backward_ms=120,jitter=0.03 or a file with [step]")
       ->type_name("TEXT|FILE");
   app.add_option("--network", o->network,
                  "25gbit; 25gbit,ranks_per_host=8,inside=nvlink; a file with [network]; or one of bench network "
                  "--out (.json); default: the config's network.rate, else 10gbit")
       ->type_name("TEXT|FILE");
   app.add_option("--replicas", o->replicas, "8..10000 (doubling), or a list")->capture_default_str();
-  app.add_option("--scaling", o->scaling, "weak: the batch of each replica stays; strong: that of all")
+  app.add_option("--scaling", o->scaling, "weak: keep each replica's batch; strong: keep the global batch")
       ->capture_default_str();
   app.add_option("--compare", o->compare, "what else is predicted: strategies, algorithms, codecs, meshes, or none")
       ->delimiter(',')
@@ -88,8 +90,9 @@ Run declare_sweep_micro(CLI::App& app) {
   add_sets(app, o->launch.sets);
   app.add_option("--ranks", o->launch.ranks, "all processes of the launch; default 1");
   app.add_option("--hosts", o->launch.hosts, "number of hosts")->capture_default_str();
-  app.add_option("--memory", o->memory,
-                 "of a rank, e.g. 8GiB; default: device.memory_limit_mb, or what this machine has for its ranks");
+  app.add_option(
+      "--memory", o->memory,
+      "memory of a rank, e.g. 8GiB; default: device.memory_limit_mb, or what this machine has for its ranks");
   return [o] { return run_sweep_micro(*o); };
 }
 

@@ -34,7 +34,7 @@ Run declare_scale(CLI::App& app) {
   auto* report = app.add_flag("--report", o->report, "write the report of what was run so far, and run nothing");
   auto* slurm = app.add_flag("--slurm", o->slurm, "write a Slurm job for each size, and one for the report");
   app.add_flag("--submit", o->submit, "with --slurm: submit them")->needs(slurm);
-  app.add_option("--jobs", o->jobs, "with --slurm: an array of so many jobs for each size, which share its cells")
+  app.add_option("--jobs", o->jobs, "with --slurm: an array of N jobs for each size, which share its cells")
       ->check(CLI::Range(1, 10000))
       ->needs(slurm);
   auto* network = app.add_flag("--network", o->network, "measure the network first; run nothing over blocked links");
@@ -48,8 +48,7 @@ Run declare_sweep_batch(CLI::App& app) {
   auto o = held<SweepBatchOptions>();
   app.add_option("config", o->config, "the experiment, TOML")->required();
   add_sets(app, o->sets);
-  app.add_option("--sizes", o->sizes,
-                 "global batch sizes in increasing order; default: batch.global, twice and four times as much")
+  app.add_option("--sizes", o->sizes, "global batch sizes in increasing order; default: batch.global times 1, 2 and 4")
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--scaling", o->scalings,
@@ -71,14 +70,14 @@ Run declare_info(CLI::App& app) {
 
 Run declare_verify(CLI::App& app) {
   auto o = held<VerifyOptions>();
-  app.add_flag("--quick", o->quick, "fewer sizes, steps and cases: some 20 s on 2 ranks");
-  app.add_option("--dir", o->dir, "folder on the file system that is tried, which all hosts share")
+  app.add_flag("--quick", o->quick, "fewer sizes, steps and cases: about 20 s on 2 ranks");
+  app.add_option("--dir", o->dir, "folder on the file system to test, which all hosts share")
       ->type_name("DIR")
       ->capture_default_str();
   app.add_option("--junit", o->junit, "write the results here, as JUnit XML")->type_name("FILE");
   app.add_option(
          "--fault", o->fault,
-         "a fault of messages on purpose, to see it found: \"corrupt message of rank 1 at step 3\"; a step is a "
+         "inject a message fault to check that it is detected: \"corrupt message of rank 1 at step 3\"; a step is a "
          "check")
       ->type_name("SENTENCE");
   return [o] { return run_verify(*o); };
@@ -113,7 +112,7 @@ void add_shards(CLI::App& app, Options& o) {
   app.add_option("--chunk", o.chunk, "records stored and read together, 64 to 256")->capture_default_str();
   app.add_option("--compress", o.compress, "gzip level, 0 to 9")->capture_default_str();
   app.add_flag("--no-checksums", o.no_checksums, "store chunks without checksums (Fletcher32)");
-  app.add_flag("--verify", o.verify, "read the files back from the disk when they are written, and compare checksums");
+  app.add_flag("--verify", o.verify, "read files back from the disk after writing and verify checksums");
   app.add_option("--stored", o.stored, "type of the values, u8 or f32")->capture_default_str();
   app.add_option("--shape", o.shape, "shape of a sample: C,H,W")->delimiter(',')->allow_extra_args(false);
 }
@@ -201,7 +200,7 @@ constexpr Verb kVerbs[] = {
      "  mpirun -n 2 --bind-to none echelon train configs/smoke/digits.toml --set train.epochs=3\n"
      "  srun --mpi=pmix -n 8 echelon train experiment.toml",
      declare_train, true},
-    {"supervise", "watch over a launcher and its run: end it where it hangs, start again after lost ranks or hosts",
+    {"supervise", "watch over a launcher and its run: end it if it hangs, start it again after lost ranks or hosts",
      "  echelon supervise -- mpirun -n 4 --bind-to none echelon train experiment.toml\n"
      "  echelon supervise --hosts n1,n2,n3 --min-hosts 2 --restarts 9 -- mpirun -H {slots} -n {ranks} echelon train "
      "e.toml",
@@ -264,7 +263,8 @@ constexpr Verb kVerbs[] = {
      declare_completion},
     {"manual", "print the manual page of this build in roff", "  echelon manual | man -l -", declare_manual},
     {"info", "version, devices, libraries and cores of this machine", "  echelon info", declare_info},
-    {"verify", "try what the program promises on this machine, build, launch and file system; code 8 where it fails",
+    {"verify",
+     "test on this machine, build, launch and file system that the program keeps its promises; code 8 where one fails",
      "  mpirun -n 2 --bind-to none echelon verify --quick\n"
      "  srun --mpi=pmix -N 2 --ntasks-per-node=4 echelon verify --dir /scratch/me --junit verify.xml",
      declare_verify, true},

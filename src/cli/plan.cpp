@@ -116,8 +116,8 @@ class Planner {
                                 100 * step_.variation.jitter(), 100 * step_.variation.spread()));
     lines.push_back(
         fmt::format("network   {}; bandwidth known to {:.0f} %", network_.name, 100 * network_.uncertainty));
-    lines.push_back(fmt::format(
-        "batch     {}", strong() ? "of all replicas stays (strong scaling)" : "of each replica stays (weak scaling)"));
+    lines.push_back(fmt::format("batch     {}", strong() ? "global batch is kept (strong scaling)"
+                                                         : "each replica's batch is kept (weak scaling)"));
     lines.push_back("memory    " + memory());
     return lines;
   }
