@@ -53,7 +53,7 @@ awk -v units="$units" -v most=$kLines '
     head = $0
     sub(/[({=;\[].*/, "", head); sub(/ : .*/, "", head); sub(/ +$/, "", head); sub(/.*[ *&]/, "", head)
     if (head !~ /^[A-Za-z_][A-Za-z_0-9]*$/ || head !~ /[a-z]/) next
-    if (header && (file ~ /^tests/ || /^(struct|class|enum|using) /)) public[head] = 1
+    if (header && (file ~ /^tests/ || /^(struct|class|enum|using) / || head ~ /^k[A-Z]/)) public[head] = 1
     if (!header) names[file] = names[file] " " head
   }
   function fits(unit, file,  i, n, all) {
