@@ -2,7 +2,8 @@
 #
 #   CUDA=0|1      leave the CUDA device out or demand it (default: built where a GPU, nvcc and cuDNN 9 are found)
 #   ASAN=1 UBSAN=1 TSAN=1   sanitised builds, each in a folder of its own
-#   MARCH=x86-64-v3         processors that the program runs on, as -march has it: native, x86-64, armv8-a+crc (CXX of ARM)
+#   MARCH=x86-64-v3         processors that the program runs on, as -march has it: native, armv8-a+crc (CXX of ARM), x86-64
+#                           (less than AVX2; needs libsimde-dev, as ARM does)
 #   PREFIX=/usr/local       where `make install` puts things
 #   config.mk     read if present: a site's own settings (CXX, CUDA_HOME, CPPFLAGS, ..)
 -include config.mk
