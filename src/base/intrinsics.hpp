@@ -12,6 +12,13 @@
 
 namespace echelon::inline base {
 
+// Whether the compiled code multiplies and adds with one rounding: with FMA on x86-64, and on ARM.
+#ifdef __FP_FAST_FMAF
+inline constexpr bool kFusedMultiplyAdd = true;
+#else
+inline constexpr bool kFusedMultiplyAdd = false;
+#endif
+
 // Between two looks at memory that another core will write: lets the other thread of the core go first.
 inline void cpu_relax() {
 #if defined(__x86_64__)

@@ -3,9 +3,9 @@
 // the same bits, but for _mm256_fmadd_ps: it rounds the product where kFusedMultiplyAdd is false.
 #pragma once
 
-#ifdef __AVX2__
 #include "base/intrinsics.hpp"
-#else
+
+#ifndef __AVX2__
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/x86/avx2.h>
 #include <simde/x86/f16c.h>
@@ -25,12 +25,5 @@ inline std::uint16_t f16_bits(float value) {
 inline float f16_value(std::uint16_t bits) {
   return _mm_cvtss_f32(_mm_cvtph_ps(_mm_setr_epi16(static_cast<std::int16_t>(bits), 0, 0, 0, 0, 0, 0, 0)));
 }
-
-// Whether the compiled code multiplies and adds with one rounding: with FMA on x86-64, and on all others we know.
-#ifdef __FP_FAST_FMAF
-inline constexpr bool kFusedMultiplyAdd = true;
-#else
-inline constexpr bool kFusedMultiplyAdd = false;
-#endif
 
 }  // namespace echelon::inline base

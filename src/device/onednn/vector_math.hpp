@@ -32,9 +32,10 @@ struct VectorMath {
 
   static Floats sigmoid(Floats x) { return 1.0f / (1.0f + exp(-x)); }
 
-  // A quotient of polynomials, as in Eigen (Guennebaud et al.); 1 or -1 beyond 7.999.
+  // A quotient of polynomials, as in Eigen (Guennebaud et al.); 1 or -1 beyond kEnd, the least place where the quotient
+  // is rounded to 1. The roundings of products that are not fused move that place.
   static Floats tanh(Floats x) {
-    constexpr float kEnd = 7.99881172180175781f;
+    constexpr float kEnd = kFusedMultiplyAdd ? 7.99881172180175781f : 7.90531110763549805f;
     x = x > kEnd ? all(kEnd) : x;
     x = x < -kEnd ? all(-kEnd) : x;
     const Floats s = x * x;
