@@ -32,7 +32,7 @@ std::string listing(const std::string& text) {
 }
 
 std::string option_text(const CLI::Option& option) {
-  std::string head = option.get_name(true);
+  std::string head = option.get_positional() ? option.get_name(true) : option.get_name(false, true);
   if (!option.get_type_name().empty() && option.get_items_expected_max() > 0) head += " " + option.get_type_name();
   const std::string usual = option.get_default_str();
   return paragraph(head, option.get_description() + (usual.empty() ? "" : fmt::format(" (default: {})", usual)));

@@ -114,7 +114,7 @@ std::unique_ptr<Crew> Crew::without(const std::vector<int>& lost) {
 
 bool Crew::let_messages_end(double limit_s) {
   Group group(*engine_, kChannel);
-  const double until_s = now_s() + limit_s;
+  const double until_s = now_s() + std::min(limit_s, timeout_s_ / 2);  // the launch watch ends the process later
   try {
     for (double open = 1; open > 0;) {
       open = launch_->abandoned() > 0 && now_s() < until_s ? 1 : 0;

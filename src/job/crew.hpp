@@ -53,7 +53,8 @@ class Crew final : private ProtocolHost {
   // before limit_s, so that its exit does not count as a loss.
   void leave(double limit_s = 5);
   // Collective over the crew, at the start of a crew. Returns once no message to one of its ranks is in flight into
-  // memory of earlier crews, or after limit_s. False: this rank must keep such memory.
+  // memory of earlier crews, or after limit_s or half of the timeout, because a stopped rank may have sent a part of a
+  // message. False: this rank must keep such memory.
   bool let_messages_end(double limit_s = 10);
 
  private:

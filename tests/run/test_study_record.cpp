@@ -98,7 +98,9 @@ TEST_CASE("a study's cells carry environment, round, seed and outcome, and leave
   CHECK_THAT(again.out, Contains("20 done before"));
 }
 
-// Two steps decide nothing, and a batch of 7 cannot be split between two ranks.
+// Runs whose pace varies by a factor of e decide nothing, and a batch of 7 cannot be split between two ranks.
+const test::Sets kUndecided = {"train.epochs=0", "train.steps=2", "checkpoint.every_steps=0", "device.pace_ms=4",
+                               "device.pace_spread=1"};
 std::string undecided(const std::string& more) {
   return "\n[study]\nranks = [1, 2]\nrepeats = \"until decided\"\nmax_repeats = 4\n" + more +
          "[study.axes]\n\"batch.global\" = [48, 7]\n";
@@ -108,7 +110,7 @@ TEST_CASE("rounds go on where the last cell of one cannot be run", "[run][study]
   // Any order of cells in a round will do; in the file's order each round ends with the cell that is left out.
   const test::Trial trial;
   add_study(trial, undecided("order = \"file\"\n"));
-  const test::Outcome study = trial.echelon(scale({"train.epochs=0", "train.steps=2", "checkpoint.every_steps=0"}), 2);
+  const test::Outcome study = trial.echelon(scale(kUndecided), 2);
   INFO(study.out << study.err);
   CHECK_THAT(study.out, Contains("16/16"));
 }
@@ -116,7 +118,7 @@ TEST_CASE("rounds go on where the last cell of one cannot be run", "[run][study]
 TEST_CASE("a study that is never decided runs its most rounds; --list tells why a cell cannot be run", "[run][study]") {
   const test::Trial trial;
   add_study(trial, undecided(""));
-  const std::vector<std::string> words = scale({"train.epochs=0", "train.steps=2", "checkpoint.every_steps=0"});
+  const std::vector<std::string> words = scale(kUndecided);
   std::vector<std::string> list = words;
   list.emplace_back("--list");
   const test::Outcome listed = trial.echelon(list);
