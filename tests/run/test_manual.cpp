@@ -19,6 +19,7 @@ TEST_CASE("the manual page renders, with every verb, option and key", "[run]") {
   for (const cli::Verb& verb : cli::all_verbs()) {
     CHECK_THAT(page.out, Contains(std::string("echelon ") + verb.name));
     CLI::App app;
+    app.set_help_flag();
     verb.declare(app);
     for (const CLI::Option* option : app.get_options())
       for (const std::string& name : option->get_lnames()) CHECK_THAT(page.out, Contains("--" + name));
