@@ -117,7 +117,8 @@ TEST_CASE("a loss while the run is handed over is another loss", "[run][lost][sa
     const test::Trial trial;
     const std::string script =
         "reached 17; a=$(rank 3); b=$(rank 1); kill -KILL $a; sleep " + apart_s + "; kill -KILL $b; wait $pid";
-    const test::Outcome run = trial.train_and(4, going_on(strategy), script, 240);
+    // Longer than the time between the losses on any processor.
+    const test::Outcome run = trial.train_and(4, test::with(going_on(strategy), {"train.epochs=60"}), script, 240);
     INFO(run.out << run.err);
     const auto status = trial.status();
     INFO(status.dump(1));
