@@ -184,9 +184,14 @@ $(OUT)/obj/%.cpp.o: %.cpp $(OUT)/flags
 	@mkdir -p $(@D)
 	@echo "  CXX  $<"
 	@$(CXX) $(CXXFLAGS) $(CPPFLAGS) $(PKG) -c -o $@ $<
-$(OUT)/units/%.o: $(OUT)/units/%.cpp $(OUT)/flags $(OUT)/pch/src.hpp $(OUT)/pch/cold.hpp $(OUT)/pch/tests.hpp
-	@echo "  CXX  $* ($$(wc -l < $<) files)"
-	@$(CXX) $(CXXFLAGS) -Wno-shadow -Wno-stringop-overread $(CPPFLAGS) $(PKG) -include $(PRECOMPILED) -Winvalid-pch -c -o $@ $<
+define compile_unit
+@echo "  CXX  $(@:$(OUT)/units/%.o=%) ($$(wc -l < $<) files)"
+@$(CXX) $(CXXFLAGS) -Wno-shadow -Wno-stringop-overread $(CPPFLAGS) $(PKG) -include $(PRECOMPILED) -Winvalid-pch -c -o $@ $<
+endef
+$(OUT)/units/src/%.o: $(OUT)/units/src/%.cpp $(OUT)/flags $(OUT)/pch/src.hpp $(OUT)/pch/cold.hpp
+	$(compile_unit)
+$(OUT)/units/tests/%.o: $(OUT)/units/tests/%.cpp $(OUT)/flags $(OUT)/pch/tests.hpp
+	$(compile_unit)
 
 # The CUDA library is a second file, which the executable opens at run time and which takes what it needs of src/base
 # and src/device from the executable. It opens NCCL at run time itself, so only NCCL's header is needed here.
