@@ -1,5 +1,5 @@
-// What a strategy says of itself before it runs. The entry of a strategy is in its folder (entry.cpp), and is asked for
-// by name: exchange.strategy is compared with a name in entry.cpp of this room alone.
+// The description of a strategy before it runs. Each strategy has its entry in its folder (entry.cpp), found by name:
+// only entry.cpp of this room compares exchange.strategy with a name.
 #pragma once
 
 #include <cstddef>
@@ -16,28 +16,31 @@
 
 namespace echelon::inline exchange {
 
-// The exchange of a step as `check` knows it: over which ranks, of which parameters.
+// The exchange of a step as `check` knows it: the ranks, and the parameters that they exchange.
 struct StepExchange {
   const Config& config;
   const ParameterSet& parameters;
   std::vector<int> hosts;   // by rank, servers on ranks of their own last
-  int servers = 0;          // of them
+  int servers = 0;          // number of ranks that only serve
   bool rows_apart = false;  // sparse tables are no part of the buckets
   const ExchangeConfig& exchange() const { return config.exchange; }
   DType dtype() const { return wide_of(config.device.dtype); }
   int ranks() const { return static_cast<int>(hosts.size()); }
   int workers() const { return ranks() - servers; }
+  double bytes(const Price& price) const {
+    return static_cast<double>(price.payload_elems) * static_cast<double>(size_of(dtype()));
+  }
 };
 
 struct StrategyEntry {
   std::unique_ptr<Strategy> (*make)(const ExchangeConfig& config, const StrategyContext& context);
-  // As CountArenas, but for the residual of a lossy codec in checkpoints.
+  // Counts all but the residual of a lossy codec in checkpoints, which exchange_arenas adds.
   CountArenas arenas;
-  // The exchange of a step, of several ranks: algorithm, buckets, messages and bytes by the price list.
+  // Describes the exchange of a step over several ranks: algorithm, buckets, messages and bytes by the price list.
   std::string (*step_text)(const StepExchange& exchange);
-  // Behind the name of the strategy in a title: " every 10, ring".
+  // The text that follows the strategy's name in a title: " every 10, ring".
   std::string (*title)(const ExchangeConfig& config) = [](const ExchangeConfig&) { return std::string(); };
-  bool always_codes = false;  // also without exchange.codec
+  bool always_codes = false;  // messages are coded even without exchange.codec
 };
 
 #define X(name, ...)                                                                                   \
@@ -56,14 +59,14 @@ std::string exchange_text(const StepExchange& exchange);
 // "averaging every 10, ring, fp16"
 std::string strategy_title(const ExchangeConfig& config);
 
-// For entries. Whether exchange.codec codes, whether it loses anything, and the bytes of messages over those of values.
+// Whether exchange.codec codes, whether it is lossy, and the size of its messages over that of the values.
 bool is_coded(const ExchangeConfig& config);
 bool is_lossy(const ExchangeConfig& config);
 double coded_share(const ExchangeConfig& config, const ParameterSet& parameters);
-// Arenas of the optimiser's states.
+// Number of arenas of the optimiser's states.
 int state_arenas(const Config& config);
-// "<strategy>, <way> in 3 buckets: 21.3 MiB every 10 steps over all ranks", with what exchange.codec makes of it. The
-// bytes are NaN where they depend on the values.
+// "<strategy>, <way> in 3 buckets: 21.3 MiB every 10 steps over all ranks", with the options of exchange.codec. `bytes`
+// is NaN if it depends on the values.
 std::string step_line(const StepExchange& exchange, const std::string& way, std::size_t buckets, double bytes,
                       std::int64_t period);
 
@@ -78,8 +81,9 @@ ExchangeArenas sums_arenas(const Config& config, const ParameterSet& parameters,
 std::string sums_text(const StepExchange& exchange, std::int64_t period);
 std::string sums_title(const ExchangeConfig& config);
 
-// For those with servers (server/entry.cpp): ranks that the weights are divided over.
+// For strategies with servers (server/entry.cpp): the number of ranks that share the weights. Gradients are pushed at
+// every step, whatever the period of meetings.
 double serving_ranks(const ExchangeConfig& config, int workers);
-std::string served_text(const StepExchange& exchange, std::int64_t period);
+std::string served_text(const StepExchange& exchange);
 
 }  // namespace echelon::inline exchange

@@ -1,4 +1,4 @@
-// What some strategies can do beside the steps of strategy.hpp. A strategy has a facet where it derives from it.
+// Abilities that some strategies have in addition to strategy.hpp. A strategy has a facet if it derives from it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace echelon::inline exchange {
 
-// Null where the strategy has none.
+// Null if the strategy does not have this facet.
 template <class Facet>
 Facet* facet_of(Strategy& strategy) {
   return dynamic_cast<Facet*>(&strategy);
@@ -22,54 +22,55 @@ const Facet* facet_of(const Strategy& strategy) {
   return dynamic_cast<const Facet*>(&strategy);
 }
 
-// Where replicas meet on call.
+// The strategy's replicas meet on call.
 class MeetsOnCall {
  public:
   virtual ~MeetsOnCall() = default;
-  // Once a meeting: this rank has come and does no step until it is over, so that others need not wait for it. May wait
-  // for answers to what it sent and for the meeting before, to which all have come.
+  // Called once per meeting: this rank has come and does no step until the meeting is over, so that others need not
+  // wait for it. May wait for answers to its messages, and for the meeting before, which all ranks have reached.
   virtual void come_to_meeting() = 0;
 };
 
-// Of strategies that declare goes_on_without, on a run that has lost these ranks of its engine, which was broken off
+// A strategy that declares goes_on_without continues a run that has lost ranks of its engine, which was broken off
 // (Engine::settle).
 class Rescues {
  public:
   virtual ~Rescues() = default;
-  // The run's present weights come into the arenas of all that are left, and visit_state shows what belongs to them.
-  // Collective over `living`, on another engine, blocking; may be called again where it threw. False, on all ranks,
-  // where weights were lost too.
+  // Brings the run's present weights into the arenas of all remaining ranks; visit_state then shows their state.
+  // Collective over `living`, which is on another engine; blocking; may be called again after it threw. Returns false
+  // on all ranks if weights were lost too.
   virtual bool rescue(Group& living, const std::vector<int>& lost) = 0;
 };
 
-// Of strategies with asynchronous servers; all is empty where there is nobody to exchange with.
+// The strategy has asynchronous servers. All results are empty if there is nobody to exchange with.
 class ServesUpdates {
  public:
   virtual ~ServesUpdates() = default;
-  // What the servers on this rank received up to the last meeting, by worker.
+  // One tally per worker, of the updates that the servers on this rank received up to the last meeting.
   virtual std::vector<StalenessTally> staleness() const = 0;
   // The number of buckets of which this rank serves a part.
   virtual std::int64_t pieces_served() const = 0;
-  // What the servers on this rank took up since the last call, by bucket, whose parts are the whole one after the
-  // other; empty where this rank serves nothing. Drained at a meeting, it reaches up to this meeting, and may hold what
-  // came after it.
+  // The updates that the servers on this rank applied since the last call: one part of the ledger per bucket, to be
+  // appended to the parts before; empty if this rank serves nothing. A call at a meeting returns all updates up to that
+  // meeting, and possibly later ones.
   virtual std::vector<LedgerBytes> take_ledgers() = 0;
 };
 
+// The strategy may hold updates back.
 class HoldsUpdates {
  public:
   virtual ~HoldsUpdates() = default;
-  // Updates of this rank that were not sent in their step, because a receiver was slow; NaN where that cannot be.
+  // Number of updates of this rank that were not sent in their step because a receiver was slow; NaN if that cannot
+  // happen.
   virtual double updates_held() const = 0;
 };
 
-// Where gradients are summed by the devices' own library.
+// The devices' own library sums gradients.
 class SumsOnDevices {
  public:
   virtual ~SumsOnDevices() = default;
-  // Enqueues the sum of a tensor over `ranks` replicas, in place, between what is on the device's stream and what
-  // comes. Collective, in the same order among gradients on all ranks; the host waits for nothing. False, on all ranks,
-  // where there is no such sum.
+  // Enqueues the sum of a tensor over `ranks` replicas, in place, on the device's stream. Collective, in the same order
+  // among gradients on all ranks; the host does not wait. Returns false on all ranks if there is no such sum.
   virtual bool sum_on_devices(const Tensor& tensor, int ranks) = 0;
 };
 

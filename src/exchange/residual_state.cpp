@@ -33,16 +33,6 @@ StateTensor replica_tensor(std::string_view name, void* data, DType dtype, const
   return tensor;
 }
 
-void visit_residual(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, void* arena,
-                    ReplicaPosition place, DType dtype) {
-  for (const Parameter& parameter : parameters.all()) {
-    if (parameter.kind == ParameterKind::statistic) continue;
-    const std::string name = fmt::format("{}/{}", prefix, parameter.name);
-    std::byte* values = static_cast<std::byte*>(arena) + static_cast<std::size_t>(parameter.begin) * size_of(dtype);
-    visitor.tensor(replica_tensor(name, values, dtype, parameter, place));
-  }
-}
-
 void visit_whole(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena) {
   for (const Parameter& parameter : parameters.all()) {
     const std::string name = fmt::format("{}/{}", prefix, parameter.name);

@@ -20,10 +20,6 @@ struct ReplicaPosition {
 StateTensor replica_tensor(std::string_view name, void* data, DType dtype, const Parameter& parameter,
                            ReplicaPosition place);
 
-// An arena that differs by replica, parameter by parameter as "<prefix>/<name>", statistics left out; for another
-// number of replicas summed and divided. `arena` is host memory.
-void visit_residual(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, void* arena,
-                    ReplicaPosition place, DType dtype = DType::f32);
 // An arena that is equal on all replicas, as "<prefix>/<name>"; slices where the parameters are.
 void visit_whole(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena);
 // A few numbers that differ by replica; for another number of replicas their means, or zeros. Where a checkpoint has

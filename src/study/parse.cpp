@@ -45,8 +45,7 @@ class Reader : SectionReader {
       else if (entry.key == "max_repeats")
         max_repeats_ = whole(entry, 1, 1000), max_repeats_at_ = &entry;
       else if (entry.key == "verb")
-        study_.verb = kStudyVerbs[word(entry, {std::begin(kStudyVerbs), std::end(kStudyVerbs)})],
-        study_.verb = study_.verb == "run" ? "supervise" : study_.verb;  // its older name
+        study_.verb = verb(entry);
       else if (entry.key == "args")
         study_.args = texts(entry);
       else if (entry.key == "warmup_steps")
@@ -96,6 +95,11 @@ class Reader : SectionReader {
       (void)word(entry, {"until decided"});
     else
       study_.repeats = whole(entry, 1, 1000);
+  }
+
+  std::string verb(const TomlEntry& entry) const {
+    const std::string named = kStudyVerbs[word(entry, {std::begin(kStudyVerbs), std::end(kStudyVerbs)})];
+    return named == "run" ? "supervise" : named;  // its older name
   }
 
   std::vector<std::int64_t> list(const TomlEntry& entry, const KeyLimits& limits) const {

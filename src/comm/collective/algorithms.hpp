@@ -7,6 +7,7 @@
 // shared and run again in each step.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,14 @@ struct Price {
   std::int64_t messages = 0;
   std::int64_t payload_elems = 0;
   int steps = 0;  // messages in the longest chain of dependent ones, where each rank's part is one segment
+
+  // Adds a collective beside this one: their chains do not depend on each other.
+  Price& operator+=(const Price& beside) {
+    messages += beside.messages;
+    payload_elems += beside.payload_elems;
+    steps = std::max(steps, beside.steps);
+    return *this;
+  }
 };
 
 // The names of the algorithms with a plan, and of those in which a library sums on GPUs (`nccl`).

@@ -51,8 +51,8 @@ std::vector<SummedBucket> summed_buckets(const StepExchange& exchange) {
   return buckets;
 }
 
-// The residuals of what a replica sends and of sums that are encoded again (gradient_codec.hpp), the first on a GPU in
-// its memory; and the messages of plans (comm/collective/plan_memory.hpp), where they are not cut into segments.
+// Counts the residuals of the values that a replica sends, in the GPU's memory if there is one, and of sums that are
+// encoded again (gradient_codec.hpp); and the messages of plans that are not cut into segments (plan_memory.hpp).
 ExchangeArenas sums_arenas(const Config& config, const ParameterSet& parameters, int replicas) {
   const ExchangeConfig& exchange = config.exchange;
   const CodecRoute route = route_of(exchange);
@@ -78,17 +78,12 @@ std::string sums_text(const StepExchange& exchange, std::int64_t period) {
   if (is_coded(config)) return coded_sums_text(exchange, buckets, period);
   const bool adasum = config.reduction == Reduction::adasum;
   Price sum;
-  for (const auto& [bucket, request] : buckets) {
-    const Price price = adasum ? price_adasum(request) : price_allreduce(config.algorithm, request);
-    sum.messages += price.messages;
-    sum.payload_elems += price.payload_elems;
-    sum.steps = std::max(sum.steps, price.steps);
-  }
+  for (const auto& [bucket, request] : buckets)
+    sum += adasum ? price_adasum(request) : price_allreduce(config.algorithm, request);
   const std::string way =
       adasum ? "Adasum along a butterfly" : algorithm_text(config, exchange.workers()) + " all-reduce";
   const AlgorithmTraits algorithm = algorithm_traits(config.algorithm);
-  const double bytes = static_cast<double>(sum.payload_elems) * static_cast<double>(size_of(exchange.dtype()));
-  return step_line(exchange, way, buckets.size(), bytes, period) +
+  return step_line(exchange, way, buckets.size(), exchange.bytes(sum), period) +
          (algorithm.in_memory ? ", no messages: sums in memory that ranks share"
           : algorithm.library
               ? " (the library's algorithm may differ)"

@@ -7,9 +7,9 @@
 namespace echelon::inline exchange {
 namespace {
 
-// Of a worker (memory.hpp), and of a server with its part (served.hpp). A codec (codec.hpp) takes its messages on a
-// worker; a lossy one the residual on all ranks; either on servers a copy of what each worker has. Messages are on the
-// host wherever the servers' weights are.
+// A rank is a worker (memory.hpp), or a server with its part (served.hpp). A codec (codec.hpp) adds messages on a
+// worker and, on servers, a copy of the weights that each worker has; a lossy codec adds the residual on all ranks.
+// Messages are on the host wherever the servers' weights are.
 ExchangeArenas async_arenas(const Config& config, const ParameterSet&, int workers) {
   const ExchangeConfig& exchange = config.exchange;
   const AsynchronousKeys& keys = exchange.asynchronous;
@@ -29,15 +29,13 @@ ExchangeArenas async_arenas(const Config& config, const ParameterSet&, int worke
   return arenas;
 }
 
-std::string async_text(const StepExchange& exchange) { return served_text(exchange, 1); }
-
 }  // namespace
 
-const StrategyEntry asynchronous_entry{.make = make_asynchronous, .arenas = async_arenas, .step_text = async_text};
+const StrategyEntry asynchronous_entry{.make = make_asynchronous, .arenas = async_arenas, .step_text = served_text};
 const StrategyEntry stale_synchronous_entry{
     .make = make_stale_synchronous,
     .arenas = async_arenas,
-    .step_text = async_text,
+    .step_text = served_text,
     .title = [](const ExchangeConfig& config) { return fmt::format(" within {}", config.stale_synchronous.bound); }};
 
 }  // namespace echelon::inline exchange

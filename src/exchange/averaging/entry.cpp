@@ -5,7 +5,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// The weights of the last averaging, the outer momentum.
+// Averaging keeps the weights of the last averaging, and the outer momentum.
 ExchangeArenas averaging_arenas(const Config& config, const ParameterSet& parameters, int replicas) {
   const AveragingKeys& keys = config.exchange.averaging;
   ExchangeArenas arenas = sums_arenas(config, parameters, replicas);
@@ -14,7 +14,7 @@ ExchangeArenas averaging_arenas(const Config& config, const ParameterSet& parame
   return arenas;
 }
 
-// The centre, the deviation from it.
+// Elastic averaging keeps the centre, and the deviation from it.
 ExchangeArenas elastic_arenas(const Config& config, const ParameterSet& parameters, int replicas) {
   ExchangeArenas arenas = sums_arenas(config, parameters, replicas);
   arenas.device += 2;

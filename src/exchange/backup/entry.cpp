@@ -4,9 +4,9 @@
 namespace echelon::inline exchange {
 namespace {
 
-// Weights and sums of the whole model and gradients that arrive (memory.hpp), on a GPU's host with the optimiser's
-// states; weights on their way, twice where a worker is late; and where workers may be lost the weights of the step
-// before, while new ones arrive.
+// The servers keep weights and sums of the whole model and the gradients that arrive (memory.hpp); for a GPU these are
+// on the host, with the optimiser's states. Weights in flight count twice, for a late worker. If workers may be lost,
+// the weights of the step before are kept while new ones arrive.
 ExchangeArenas backup_arenas(const Config& config, const ParameterSet&, int workers) {
   const double parts = serving_ranks(config.exchange, workers);
   const double served = 2 + (workers - 1) / parts, messages = workers > 1 ? 2 / parts : 0;
@@ -17,9 +17,6 @@ ExchangeArenas backup_arenas(const Config& config, const ParameterSet&, int work
 
 }  // namespace
 
-const StrategyEntry backup_entry{
-    .make = make_backup, .arenas = backup_arenas, .step_text = [](const StepExchange& exchange) {
-      return served_text(exchange, 1);  // backup.period is that of meetings
-    }};
+const StrategyEntry backup_entry{.make = make_backup, .arenas = backup_arenas, .step_text = served_text};
 
 }  // namespace echelon::inline exchange

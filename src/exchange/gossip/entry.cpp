@@ -11,7 +11,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// On the host the weights that arrive in a round. Of random ones more than three are rare.
+// The weights that arrive on the host in a round; more than three random ones are rare.
 int arriving(GossipTopology topology, int others) {
   switch (topology) {
     case GossipTopology::complete: return others;
@@ -22,7 +22,7 @@ int arriving(GossipTopology topology, int others) {
   return 0;
 }
 
-// On the device the deviation from the mean, and weights on their way.
+// The device keeps the deviation from the mean, and weights in flight.
 ExchangeArenas gossip_arenas(const Config& config, const ParameterSet&, int replicas) {
   const GossipKeys& keys = config.exchange.gossip;
   const bool aside = keys.order == MixingOrder::mix_before || keys.topology == GossipTopology::random;
@@ -37,17 +37,14 @@ std::string gossip_text(const StepExchange& exchange) {
   const GossipGraph graph(keys, exchange.ranks(), 0);
   const std::vector<SummedBucket> buckets = summed_buckets(exchange);
   Price sum;
-  for (const auto& [bucket, request] : buckets) {
-    const Price price = price_neighbour_sum(graph.links(), bucket.elems(), neighbour_message_elems(elem));
-    sum.messages += price.messages;
-    sum.payload_elems += price.payload_elems;
-  }
+  for (const auto& [bucket, request] : buckets)
+    sum += price_neighbour_sum(graph.links(), bucket.elems(), neighbour_message_elems(elem));
   return fmt::format(
       "gossip, weights to {} of {} replicas in {}: {} a step over all ranks, {} messages; every {} {} all-reduce",
       graph.links() / exchange.ranks(), exchange.ranks() - 1,
-      counted(static_cast<std::int64_t>(buckets.size()), "bucket"),
-      bytes_text(static_cast<double>(sum.payload_elems) * elem), count_text(sum.messages),
-      counted(keys.consensus_every, "step"), algorithm_text(exchange.exchange(), exchange.ranks()));
+      counted(static_cast<std::int64_t>(buckets.size()), "bucket"), bytes_text(exchange.bytes(sum)),
+      count_text(sum.messages), counted(keys.consensus_every, "step"),
+      algorithm_text(exchange.exchange(), exchange.ranks()));
 }
 
 }  // namespace

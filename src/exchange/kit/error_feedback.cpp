@@ -3,16 +3,15 @@
 #include <limits>
 
 #include "base/hash_rng.hpp"
-#include "comm/codec/codec.hpp"
-#include "config/traits/codecs.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/entry.hpp"
 
 namespace echelon::inline exchange {
 
 ErrorFeedback::ErrorFeedback(const ExchangeConfig& config, const ParameterSet& parameters,
                              std::vector<ArenaRange> buckets, std::uint64_t seed, Device* encoder)
-    : on_(config.codec != kNoCodec.name),
-      lossy_(on_ && codec_info(config.codec).lossy),
+    : on_(is_coded(config)),
+      lossy_(is_lossy(config)),
       feeds_back_(config.error_feedback),
       warmup_steps_(config.codec_warmup_steps),
       parameters_(parameters),

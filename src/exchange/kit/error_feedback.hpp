@@ -1,7 +1,6 @@
-// What every sender of messages coded by exchange.codec does alike, bucket by
-// bucket: which steps are coded, the keys of random draws, the residual of a
-// lossy codec, and the record of a step. allreduce/gradient_codec, server/codec
-// and asynchronous/codec differ in what they encode and where it goes.
+// The common part of all senders of messages coded by exchange.codec, bucket by bucket: the steps that are coded, the
+// keys of random draws, the residual of a lossy codec, and the record of a step. allreduce/gradient_codec, server/codec
+// and asynchronous/codec differ in the values that they encode and in the receivers.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +16,8 @@ namespace echelon::inline exchange {
 
 class ErrorFeedback {
  public:
-  // `buckets` of the arenas, `seed` of the run. The parameters outlive this.
-  // `encoder`: a device that encodes by itself and has the residual; null: the
-  // residual is on the host.
+  // `buckets` are ranges of the arenas, `seed` is the run's. The parameters must outlive this object. `encoder` is a
+  // device that encodes by itself and holds the residual; null: the residual is on the host.
   ErrorFeedback(const ExchangeConfig& config, const ParameterSet& parameters, std::vector<ArenaRange> buckets,
                 std::uint64_t seed, Device* encoder = nullptr);
 
@@ -31,25 +29,22 @@ class ErrorFeedback {
   const std::vector<ArenaRange>& buckets() const { return buckets_; }
   const ArenaRange& bucket(std::size_t b) const { return buckets_[b]; }
 
-  // Bucket b is sent next in this step of the run, with messages of the codec
-  // or, before exchange.codec_warmup_steps, without.
+  // Bucket b is sent next in this step of the run, coded unless the step is before exchange.codec_warmup_steps.
   void begin_step(std::size_t b, std::int64_t step) { step_[b] = step; }
   std::int64_t step_of(std::size_t b) const { return step_[b]; }
   bool codes(std::size_t b) const { return on_ && step_[b] >= warmup_steps_; }
-  // Of the random draws of a rank for bucket b in a step; `way` keeps what goes
-  // to and fro apart.
+  // The key of a rank's random draws for bucket b in a step; `way` differs between the two directions of a message.
   std::uint64_t key(std::size_t b, std::int64_t step, int rank, const char* way = "codec") const;
-  // `bytes` a step; NaN where uncoded steps come first.
+  // Returns `bytes`, a step's; NaN if uncoded steps come first.
   double formula_bytes(double bytes) const;
 
   Residual& residual() { return residual_; }
-  // Once after a checkpoint was loaded: bucket b's residual came from there.
+  // True once after a checkpoint was loaded: bucket b's residual came from it.
   bool take_loaded(std::size_t b) { return std::exchange(loaded_[b], 0) != 0; }
-  // "residual/<parameter>" by replica. A checkpoint's residual is dropped where
-  // all are.
+  // Visits "residual/<parameter>", one row per replica. A loaded residual is dropped if drops().
   void visit_state(StateVisitor& visitor, ReplicaPosition place);
 
-  // Of what this rank encoded since the last record.
+  // The totals of the values that this rank encoded since the last record.
   CodecTally& tally() { return tally_; }
   CodecRecord record() { return tally_.take(lossy_); }
 

@@ -1,6 +1,9 @@
 #include "exchange/kit/residual.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 
 #include "device/vector.hpp"
 
@@ -32,7 +35,13 @@ void Residual::visit(StateVisitor& visitor, std::string_view prefix, const Param
                      ReplicaPosition place) {
   std::vector<std::byte> fetched(memory_.bytes());
   if (on_device()) device_->to_host(fetched.data(), memory_.data(), fetched.size());
-  visit_residual(visitor, prefix, parameters, on_device() ? fetched.data() : values_.data(), place, dtype_);
+  std::byte* const arena = on_device() ? fetched.data() : values_.data();
+  for (const Parameter& parameter : parameters.all()) {
+    if (parameter.kind == ParameterKind::statistic) continue;
+    const std::string name = fmt::format("{}/{}", prefix, parameter.name);
+    std::byte* const values = arena + static_cast<std::size_t>(parameter.begin) * size_of(dtype_);
+    visitor.tensor(replica_tensor(name, values, dtype_, parameter, place));
+  }
   if (on_device() && visitor.loading()) device_->to_device(memory_.data(), fetched.data(), fetched.size());
 }
 

@@ -1,6 +1,6 @@
-// The residual of a rank: what a lossy codec has left out of its messages,
-// value by value of the arenas, and what is added to the values that are
-// encoded next. In host memory, or in that of a device that encodes by itself.
+// The residual of a rank: the values that a lossy codec has left out of its messages, element by element of the arenas.
+// They are added to the values that are encoded next. The residual is in host memory, or in that of a device that
+// encodes by itself.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace echelon::inline exchange {
 
 class Residual {
  public:
-  Residual() = default;  // nothing is lost, and nothing kept
+  Residual() = default;  // empty: nothing is lost
   explicit Residual(std::int64_t elems, DType dtype = DType::f32)
       : dtype_(dtype), values_(static_cast<std::size_t>(elems) * size_of(dtype)) {}
   Residual(Device& device, std::int64_t elems)
@@ -25,24 +25,24 @@ class Residual {
 
   bool empty() const { return values_.empty() && !memory_.data(); }
   bool on_device() const { return memory_.data() != nullptr; }
-  // From this element of the arenas on, wherever it lies.
+  // The address of this element of the arenas, in host or device memory.
   std::byte* at(std::int64_t elem) {
     return (on_device() ? static_cast<std::byte*>(memory_.data()) : values_.data()) +
            static_cast<std::size_t>(elem) * size_of(dtype_);
   }
-  // On the host, f32; empty where nothing is kept there.
+  // The values on the host, which must be f32; empty if the residual is not there.
   std::span<float> on_host(ArenaRange range) {
     if (values_.empty()) return {};
     return {reinterpret_cast<float*>(at(range.begin)), static_cast<std::size_t>(range.elems())};
   }
 
   void clear(ArenaRange range);
-  // The sum of squares on the host; 0 where nothing is kept there.
+  // The sum of squares on the host; 0 if the residual is not there.
   double squares(ArenaRange range);
-  // Of what is not sent from here: values of a device += residual; residual =
-  // 0.
+  // For values that this rank does not send: adds the residual to the values of a device, and clears it.
   void release(Device& device, void* values, ArenaRange range);
-  // As visit_residual.
+  // Visits "<prefix>/<parameter>", one row per replica, without running statistics; another number of replicas reads
+  // the sum of the rows, divided.
   void visit(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, ReplicaPosition place);
 
  private:

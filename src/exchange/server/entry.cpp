@@ -16,7 +16,7 @@ double serving_ranks(const ExchangeConfig& config, int workers) {
   return static_cast<double>(config.servers > 0 ? config.servers : workers);
 }
 
-std::string served_text(const StepExchange& exchange, std::int64_t period) {
+std::string served_text(const StepExchange& exchange) {
   const ExchangeConfig& config = exchange.exchange();
   const std::vector<PartitionedBucket> buckets = partition_over_servers(
       config, allreduce_request(config, exchange.hosts, exchange.dtype()), exchange.parameters, exchange.dtype());
@@ -27,24 +27,18 @@ std::string served_text(const StepExchange& exchange, std::int64_t period) {
       bytes += coded_server_bytes(
           *ServerForm::make(config, exchange.parameters, exchange.dtype(), bucket, server_parts(request), {}, false),
           request);
-    return step_line(exchange, way + ",", buckets.size(), bytes, period);
+    return step_line(exchange, way + ",", buckets.size(), bytes, 1);
   }
   Price sum;
-  for (const auto& [bucket, request] : buckets) {
-    const Price price = price_allreduce("server", request);
-    sum.messages += price.messages;
-    sum.payload_elems += price.payload_elems;
-    sum.steps = std::max(sum.steps, price.steps);
-  }
-  const double bytes = static_cast<double>(sum.payload_elems) * static_cast<double>(size_of(exchange.dtype()));
-  return step_line(exchange, way, buckets.size(), bytes, period) +
+  for (const auto& [bucket, request] : buckets) sum += price_allreduce("server", request);
+  return step_line(exchange, way, buckets.size(), exchange.bytes(sum), 1) +
          fmt::format(", {} messages in {} sequential steps", count_text(sum.messages), sum.steps);
 }
 
 namespace {
 
-// With a codec (codec.hpp, memory.hpp) residual, master weights, changes and working weights; the messages of a worker,
-// and on a server those that come from all. Top-k sorts all values of a part.
+// A codec (codec.hpp, memory.hpp) keeps the residual, master weights, changes and working weights, and the messages of
+// a worker; a server also keeps those that come from all workers. Top-k sorts all values of a part.
 ExchangeArenas server_arenas(const Config& config, const ParameterSet& parameters, int workers) {
   const ExchangeConfig& exchange = config.exchange;
   if (!is_coded(exchange)) return {};
@@ -57,8 +51,6 @@ ExchangeArenas server_arenas(const Config& config, const ParameterSet& parameter
 
 }  // namespace
 
-const StrategyEntry server_entry{.make = make_server,
-                                 .arenas = server_arenas,
-                                 .step_text = [](const StepExchange& exchange) { return served_text(exchange, 1); }};
+const StrategyEntry server_entry{.make = make_server, .arenas = server_arenas, .step_text = served_text};
 
 }  // namespace echelon::inline exchange

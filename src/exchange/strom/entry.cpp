@@ -6,8 +6,8 @@
 namespace echelon::inline exchange {
 namespace {
 
-// On the host weights before the step, the residual, entries while tau adapts, and the slots of messages
-// (protocol.hpp), of whole updates or of few entries.
+// The host keeps the weights before the step, the residual, entries while tau adapts, and the slots of messages
+// (protocol.hpp), which hold whole updates or a few entries.
 ExchangeArenas strom_arenas(const Config& config, const ParameterSet&, int replicas) {
   const StromKeys& keys = config.exchange.strom;
   const double slots = replicas == 1 ? 1 : strom_slots(keys.rounds == StromRounds::asynchronous) * replicas;
