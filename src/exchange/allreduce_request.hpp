@@ -1,4 +1,4 @@
-// What [exchange] asks of an all-reduce.
+// The all-reduce that [exchange] asks for.
 #pragma once
 
 #include <vector>
@@ -9,14 +9,15 @@
 
 namespace echelon::inline exchange {
 
-// Of no elements yet, for rank 0; `hosts` as in Transport::hosts. Throws ConfigError where there are fewer ranks than
-// exchange.servers. With exchange.server.ranks the ranks are all of the world, the last of them servers.
+// Returns a request with rank 0 and no elements, which the caller sets. `hosts` is as in Transport::hosts. With
+// exchange.server.ranks it must hold all ranks of the run, of which the last are the servers. Throws ConfigError if
+// there are fewer ranks than exchange.servers.
 AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vector<int>& hosts, DType dtype);
 
-// Whether the all-reduce, or its part inside hosts, is in memory that ranks share.
+// Whether the all-reduce, or its part inside hosts, uses memory that ranks share.
 bool sums_in_memory(const ExchangeConfig& config);
 
-// "ring", "server on 2 of 4 ranks", "hierarchical (tree inside hosts, ring between)"
+// Returns "ring", "server (on 2 of 4 ranks)" or "hierarchical (tree inside hosts, ring between)".
 std::string algorithm_text(const ExchangeConfig& config, int ranks);
 
 }  // namespace echelon::inline exchange

@@ -1,4 +1,4 @@
-// Sums of a program's small tensors over all replicas, between two of its ops: what synchronised batch norm waits for.
+// Sums a program's small tensors over all replicas between two of its ops, for synchronised batch norm.
 #pragma once
 
 #include <vector>
@@ -15,13 +15,14 @@ class SumsOnDevices;
 
 class BatchNormSum {
  public:
-  // All replicas ask for the same sums in the same order. `channel` is theirs alone. In shared memory where the
-  // exchange sums there and all replicas are on one host.
+  // All replicas ask for the same sums in the same order. No one else may use `channel`. Sums are computed in shared
+  // memory if the exchange sums there and all replicas are on one host.
   BatchNormSum(Device& device, Engine& engine, int channel, Strategy& strategy, const ExchangeConfig& config);
 
-  // Collective over the replicas, on the compute thread. `tensor`: f64, plain layout; for what is enqueued afterwards
-  // every replica holds the sum, with the same bits. On the devices where the strategy sums there; elsewhere it blocks:
-  // the values travel through the host. One sum of 8 bytes an element; EnvironmentError of transport or library.
+  // Replaces the values of `tensor` (f64, plain layout) by their sum over the replicas, with the same bits on all: ops
+  // that are enqueued afterwards see the sum. Collective; called by the compute thread. If the strategy sums on
+  // devices, the call only enqueues; otherwise it blocks, and 8 bytes per element pass through the host. Throws
+  // EnvironmentError if the transport or the devices' library fails.
   void operator()(const Tensor& tensor);
 
  private:
@@ -31,7 +32,7 @@ class BatchNormSum {
   Engine& engine_;
   int channel_;
   bool in_memory_;
-  SumsOnDevices* on_devices_;  // null where no device sums
+  SumsOnDevices* on_devices_;  // null if no device sums
   std::vector<double> host_;
 };
 

@@ -1,4 +1,4 @@
-// What a codec did since the last outcome, added up over buckets and messages.
+// Adds up what a codec did since the last outcome, over buckets and messages.
 #pragma once
 
 #include <cmath>
@@ -11,8 +11,8 @@
 
 namespace echelon::inline exchange {
 
-// Of some encoded values: bytes before and after, and the sums over the values of the density and the threshold with
-// which each was encoded. `seconds`: of encoding, and of decoding what others sent.
+// Totals over encoded values: bytes before and after, and sums over the values of the density and the threshold with
+// which each was encoded. `seconds` is the time for encoding and for decoding messages of other ranks.
 struct EncodedTotals {
   double bytes_before = 0, bytes_after = 0, values = 0, density = 0, tau = 0, seconds = 0;
 };
@@ -29,10 +29,10 @@ class CodecTally {
     totals_.tau += encoded.tau;
     totals_.seconds += encoded.seconds;
   }
-  // Sum of squares of bucket b's residual, as it is now.
+  // Sets the sum of squares of bucket b's residual, which replaces the one before.
   void set_residual(std::size_t b, double squares) { squares_[b] = squares; }
 
-  // Since the last call; an empty record where nothing was encoded.
+  // Returns the record since the last call; an empty one if nothing was encoded.
   CodecRecord take(bool lossy) {
     const EncodedTotals totals = std::exchange(totals_, {});
     if (totals.values == 0) return {};

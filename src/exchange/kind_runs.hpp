@@ -1,5 +1,5 @@
-// Arenas as runs of parameters of one kind: running statistics of batch norm are no gradients, and neither rules of the
-// optimiser nor corrections of gradients apply to them.
+// Splits arenas into runs of parameters of one kind. Running statistics of batch norm are not gradients: neither the
+// optimiser's rules nor corrections of gradients apply to them.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class KindRuns {
     }
   }
 
-  // use(range, statistic) for the runs inside a range, in order.
+  // Calls use(range, statistic) for the runs inside a range, in order.
   template <class Use>
   void each(ArenaRange of, const Use& use) const {
     for (const Run& run : runs_) {

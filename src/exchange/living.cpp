@@ -6,9 +6,9 @@
 namespace echelon::inline exchange {
 namespace {
 
-constexpr std::int64_t kAtOnce = 1 << 16;  // values
+constexpr std::int64_t kAtOnce = 1 << 16;  // values per message
 
-// Of device memory, values of the arenas' dtype.
+// `values` is device memory with values of the arenas' dtype.
 void broadcast(Group& living, Arenas& arenas, void* values, std::int64_t elems, int root) {
   std::vector<std::byte> host(static_cast<std::size_t>(elems) * size_of(arenas.dtype()));
   if (host.empty()) return;

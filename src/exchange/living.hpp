@@ -1,4 +1,5 @@
-// Weights of the ranks that are left of a run (Rescues). Rare, and through host memory.
+// Weights and states of the remaining ranks after a run has lost ranks (Rescues). This is rare, so that everything goes
+// through host memory. All functions are collective over the group and blocking.
 #pragma once
 
 #include "comm/group.hpp"
@@ -7,11 +8,11 @@
 
 namespace echelon::inline exchange {
 
-// The weights of every rank become their mean over the group, summed in f64: the same bits everywhere. Collective.
+// Replaces the weights of every rank by their mean over the group, summed in f64, with the same bits on all ranks.
 void average_weights(Group& living, Arenas& arenas);
-// This range of the weights of every rank becomes that of rank `root` of the group. Collective.
+// Replaces this range of the weights of every rank by that of rank `root` of the group.
 void broadcast_weights(Group& living, Arenas& arenas, ArenaRange range, int root);
-// Likewise this range of every state of the optimiser. Collective.
+// Replaces this range of every optimiser state by that of rank `root` of the group.
 void broadcast_states(Group& living, Arenas& arenas, Optimiser& optimiser, ArenaRange range, int root);
 
 }  // namespace echelon::inline exchange

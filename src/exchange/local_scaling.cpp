@@ -7,7 +7,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// Scalars into a row of numbers, and back.
+// Writes scalars to a row of numbers, or reads them from it.
 class ScalarRow final : public StateVisitor {
  public:
   ScalarRow() = default;

@@ -1,5 +1,5 @@
-// The loss scale of replicas that take steps of their own: each adapts its own, by its own gradients, so that a
-// checkpoint holds one of each replica.
+// The loss scale of replicas that take separate steps: each adapts its own scale by its own gradients, so that a
+// checkpoint holds one scale per replica.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace echelon::inline exchange {
 
-// "strategy/loss_scale" + part, (replicas, scalars of LossScale); nothing with one replica or without scaling. For
-// another number of replicas all go on with the scale of the first, which the optimiser saves (LossScale::visit_state).
+// Visits "strategy/loss_scale" + part, shape (replicas, scalars of LossScale); nothing with one replica or without
+// scaling. If the number of replicas has changed, all continue with the first replica's scale, which the optimiser
+// saves (LossScale::visit_state).
 void visit_local_scaling(StateVisitor& visitor, LossScale& scale, ReplicaPosition place, const std::string& part = {});
 
 }  // namespace echelon::inline exchange

@@ -1,6 +1,7 @@
-// The sums that an optimiser needs of the other parts of its model, in the order of ranks: every part of every replica
-// ends with the same bits. Both sums are collective over their ranks and block the compute thread; a message of 8 bytes
-// a value to each of the other ranks. EnvironmentError of the transport.
+// The sums that an optimiser needs over the other parts of its model. Values are added in the order of ranks, so that
+// every part of every replica gets the same bits. Both sums are collective over their ranks, block the compute thread,
+// and send a message of 8 bytes per value to each of the other ranks. They throw EnvironmentError if the transport
+// fails.
 #pragma once
 
 #include "comm/group.hpp"
@@ -10,8 +11,9 @@ namespace echelon::inline exchange {
 
 class PartNorms final : public PartSums {
  public:
-  // `model`: the engine of the ranks that hold one model, `slices`: of those of them that share a stage, of which one
-  // counts shared parameters (`counts_shared`). `channel` is theirs alone on both.
+  // `model` is the engine of the ranks that hold one model, `slices` that of the ranks among them that share a stage.
+  // One rank of a stage has `counts_shared`: it counts the shared parameters. No one else may use `channel` on both
+  // engines.
   PartNorms(Engine& model, Engine& slices, int channel, bool counts_shared)
       : model_(model, channel), slices_(slices, channel), counts_shared_(counts_shared) {}
 

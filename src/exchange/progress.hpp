@@ -1,6 +1,6 @@
-// How replicas go through a run together: a strategy's declaration, which the loop, its control messages and its hooks
-// follow. A meeting is a point at which all ranks of the run stand together: the loss of all replicas is summed there,
-// weights are compared, tested and saved there, and there the run ends.
+// How replicas proceed through a run. A strategy declares it; the loop, its control messages and its hooks follow it.
+// At a meeting all ranks of the run are at the same point: there the loss of all replicas is summed, and weights are
+// compared, evaluated and saved. The run ends at a meeting.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@ namespace echelon::inline exchange {
 struct Progress {
   enum class Meets : std::uint8_t {
     every_step,  // after each step
-    by_period,   // after every `period`-th step of the run, and at the end of each epoch; all replicas count alike
-    on_call,     // when an epoch over all replicas, a signal, the clock or the end calls for it; each replica counts
-                 // steps of its own, and nobody waits for another one between meetings
+    by_period,   // after every `period`-th step and at the end of each epoch; all replicas count the same steps
+    on_call,     // when the end of an epoch over all replicas, a signal, the clock or the end of the run requires it;
+                 // each replica counts its own steps, and no replica waits for another between meetings
   };
   Meets meets = Meets::every_step;
   std::int64_t period = 1;
-  std::int64_t every_step_until = 0;  // by_period: so many steps of the run meet after each
-  bool equal_weights = true;          // at a meeting, once drained, all replicas hold the same weights, bit for bit
+  std::int64_t every_step_until = 0;  // by_period: replicas also meet after each step up to this one
+  bool equal_weights = true;          // after drain at a meeting all replicas hold the same weights, bit for bit
 
-  // Whether replicas meet once `step` steps of the run are done; not for on_call.
+  // Whether replicas meet once `step` steps of the run are done. Not for on_call.
   bool meets_after(std::int64_t step, bool ends_epoch) const {
     if (meets != Meets::by_period) return meets == Meets::every_step;
     return ends_epoch || step <= every_step_until || step % period == 0;

@@ -7,7 +7,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// This replica's row of the tensor of all replicas, (replicas, shape); none where the rank is beyond them.
+// Returns this replica's row of a tensor of shape (replicas, shape); an empty part if the rank has no row.
 StateTensor replica_row(std::string_view name, void* data, DType dtype, const Shape& shape, ReplicaPosition place) {
   StateTensor tensor;
   tensor.name = name;

@@ -1,4 +1,4 @@
-// How residuals of replicas are shown to checkpoints, so that any number of replicas can resume from them.
+// Shows the residuals of replicas to checkpoints, so that any number of replicas can resume from them.
 #pragma once
 
 #include <string_view>
@@ -12,23 +12,23 @@ namespace echelon::inline exchange {
 
 struct ReplicaPosition {
   int rank = 0;
-  int ranks = 1;  // that have something; others have an empty part
+  int ranks = 1;  // ranks that have a row; later ranks have an empty part
 };
 
-// How a visitor sees a parameter's values that differ between replicas: a row of the tensor of all replicas; for
-// another number of them summed and divided.
+// Describes values of a parameter that differ between replicas as one row of a tensor with a row per replica. With
+// another number of replicas each reads the sum of the rows divided by the new number (OtherK::sum_and_divide).
 StateTensor replica_tensor(std::string_view name, void* data, DType dtype, const Parameter& parameter,
                            ReplicaPosition place);
 
-// An arena that is equal on all replicas, as "<prefix>/<name>"; slices where the parameters are.
+// Visits an arena that is equal on all replicas, as "<prefix>/<parameter>", with slices for sliced parameters.
 void visit_whole(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena);
-// A few numbers that differ by replica; for another number of replicas their means, or zeros. Where a checkpoint has
-// none of that name, zeros.
+// Visits a few numbers that differ between replicas. They become zeros if the checkpoint lacks the name; `other_k` says
+// what another number of replicas reads.
 void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPosition place,
                       OtherK other_k = OtherK::sum_and_divide);
 
-// The thresholds that codecs remember (Codec::tau), as `visit_by_replica`; for another number of ranks they begin anew.
-// Null: a codec that other ranks have in this place.
+// Visits the thresholds that codecs remember (Codec::tau) as `visit_by_replica` does. With another number of ranks they
+// start anew. A null codec stands for one that only other ranks have.
 void visit_taus(StateVisitor& visitor, std::string_view name, const std::vector<Codec*>& codecs, ReplicaPosition place);
 
 }  // namespace echelon::inline exchange

@@ -1,7 +1,7 @@
-// What an exchange sends from and receives into: the host's view of an arena.
+// The host's view of an arena, from which an exchange sends and into which it receives.
 //
-// On host devices it is the arena itself. On others it is pinned memory of the arena's size; ranges are copied out in
-// stream order (the transport starts once the returned event has passed) and back in.
+// On host devices it is the arena itself. On other devices it is pinned memory of the arena's size; ranges are copied
+// to the host and back in stream order, and the transport starts once the returned event has passed.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ namespace echelon::inline exchange {
 
 class Staging {
  public:
-  // Of an arena of `elems` values on the device: gradients, weights, a state of the optimiser.
+  // `arena` holds `elems` values on the device: gradients, weights or an optimiser state.
   Staging(Device& device, void* arena, std::int64_t elems, DType dtype);
 
-  // Host memory of the value at this place; valid where fetch's event has passed.
+  // The host address of this element; its value is valid once the event of `fetch` has passed.
   void* at(std::int64_t elem) const;
-  // Enqueues the copy to the host; null where there is nothing to wait for.
+  // Enqueues the copy to the host. Returns null if there is nothing to wait for.
   std::shared_ptr<const Event> fetch(ArenaRange range);
   // Enqueues the copy back to the device.
   void store(ArenaRange range);

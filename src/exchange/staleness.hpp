@@ -1,5 +1,5 @@
-// The staleness of updates that asynchronous servers took up, counted in versions of the weights that they were applied
-// to (asynchronous/rules.hpp). A tally is of one worker's updates, of one part of the model or of several.
+// The staleness of updates that asynchronous servers processed, in versions of the weights (asynchronous/rules.hpp). A
+// tally counts the updates of one worker, for one or several pieces of the model.
 #pragma once
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 namespace echelon::inline exchange {
 
 struct StalenessTally {
-  std::map<std::int64_t, std::uint64_t> histogram;  // updates that were applied, by their staleness
+  std::map<std::int64_t, std::uint64_t> histogram;  // number of applied updates by staleness
   std::uint64_t applied = 0, dropped = 0;
-  std::int64_t most = 0;  // of those that were applied
+  std::int64_t most = 0;  // largest staleness of an applied update
   double sum = 0;
-  double held_s = 0;     // time that answers to its updates were held: by the bound, or by the order of a replay
-  double longest_s = 0;  // the same of the part of the model whose answers were held longest: that the worker waited
-  double meeting_s = 0;  // time that it waited at meetings for the others
+  double held_s = 0;     // time that answers to it were held by the bound or by a replay's order, sum over pieces
+  double longest_s = 0;  // the same, for the piece with the longest time: what the worker waited
+  double meeting_s = 0;  // time that the worker waited for others at meetings
 
   double mean() const { return applied == 0 ? 0 : sum / static_cast<double>(applied); }
   void add(std::int64_t staleness, bool is_dropped) {
@@ -28,9 +28,9 @@ struct StalenessTally {
     most = std::max(most, staleness);
     sum += static_cast<double>(staleness);
   }
-  // Of one part of the model.
+  // Adds the time that answers for one piece were held.
   void add_held(double seconds) { held_s += seconds, longest_s += seconds; }
-  // Of another part of the model.
+  // Adds the tally of another piece.
   StalenessTally& operator+=(const StalenessTally& other) {
     for (const auto& [staleness, count] : other.histogram) histogram[staleness] += count;
     applied += other.applied;

@@ -1,5 +1,5 @@
-// What strategies keep count of that exchange bucket by bucket: which gradients are there, how many buckets wait for
-// their weights, and what the exchange took.
+// The bookkeeping of strategies that exchange bucket by bucket: which gradients are ready, how many buckets wait for
+// their weights, and the time that the exchange took.
 #pragma once
 
 #include "base/spans.hpp"
@@ -7,14 +7,14 @@
 
 namespace echelon::inline exchange {
 
-// How much of a range's gradient is there.
+// Counts the elements of a range whose gradients are ready.
 class ReadyCount {
  public:
   ReadyCount() = default;
   explicit ReadyCount(ArenaRange range) : range_(range) {}
 
   void reset() { elems_ = 0; }
-  // True where `done` completes the range. A gradient announced twice is a defect.
+  // Returns true if `done` completes the range. A check fails if a gradient is announced twice.
   bool add(ArenaRange done, std::int64_t step);
   bool complete() const { return elems_ == range_.elems(); }
 
@@ -27,28 +27,28 @@ class StepAccount {
  public:
   explicit StepAccount(Optimiser& optimiser) : optimiser_(optimiser) {}
 
-  // The optimiser's scalars stay those of the step before until the last of its buckets has its weights.
+  // The optimiser's step begins only when no bucket is in flight: until then its scalars are those of the step before.
   void begin_step(const StepInfo& info);
   const StepInfo& info() const { return info_; }
 
-  // A bucket's gradient is ready; and its weights are.
+  // A bucket's gradient is ready (submitted), or its weights are (completed).
   void submitted() { ++in_flight_; }
   void completed();
   bool all_completed() const { return in_flight_ == 0; }
 
-  // Of what has happened since the last `take`; strategies add what they waited and computed.
+  // The outcome since the last `take`, to which strategies add their times.
   StepOutcome& outcome() { return outcome_; }
   void note_sent(const WireCounters& sent);
-  // `bucket`, for run.trace: -1 of what is none.
+  // `bucket` is its index for run.trace; -1: the ticket is not of a bucket.
   void note_times(const Ticket& ticket, std::int64_t bucket = -1);
-  // Both, of a ticket that is done.
+  // Calls both for a ticket that is done.
   void note(const Ticket& ticket, std::int64_t bucket = -1) {
     note_sent(ticket.wire());
     note_times(ticket, bucket);
   }
   StepOutcome take();
-  // What was done since, on the thread that computes, is work of the exchange and not of the optimiser, as whose it is
-  // counted. Returns its seconds.
+  // Moves the compute thread's time since `begin_s` from the optimiser, which has counted it, to the exchange. Returns
+  // its seconds.
   double update_was_exchange(double begin_s) {
     const double end_s = now_s(), seconds = end_s - begin_s;
     if (SpanRecorder* recorder = open_spans())
@@ -59,7 +59,7 @@ class StepAccount {
     return seconds;
   }
 
-  // While one stands, what is waited and computed is not the next outcome's: who drains counts that time as its own.
+  // Keeps the waiting and optimiser times of its lifetime out of the next outcome: the caller of drain counts them.
   class ExcludedTime {
    public:
     explicit ExcludedTime(StepAccount& account) : account_(account), before_(account.outcome_) {}
@@ -88,11 +88,11 @@ class StepAccount {
   WireCounters wire_;
 };
 
-// The step of an optimiser that waits for all gradients. Every replica looks at the same sums, so all find the same
-// norm and verdict without a message.
+// Takes the step of an optimiser that waits for all gradients. Every replica has the same sums, so that all get the
+// same norm and verdict without a message.
 void apply_whole(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcome);
 
-// The same where every gradient is there, whether the optimiser waits for that or not.
+// Takes the step when all gradients are ready, whether the optimiser waits for them or not.
 void apply_all(Optimiser& optimiser, const Arenas& arenas, StepOutcome& outcome);
 
 }  // namespace echelon::inline exchange

@@ -23,20 +23,20 @@
 namespace echelon::inline exchange {
 namespace {
 
-constexpr std::size_t kTried = 4;  // of the cheapest candidates
-constexpr double kNear = 1.1;      // as good as the best
-constexpr double kTrial_s = 0.5;   // of one candidate at most, after two runs
+constexpr std::size_t kTried = 4;  // number of the cheapest candidates that are measured
+constexpr double kNear = 1.1;      // within this factor a time counts as equal to the best
+constexpr double kTrial_s = 0.5;   // at most, per candidate, after two runs
 constexpr int kMostRuns = 20;
 constexpr double kSegments_kb[] = {64, 256, 1024};
 constexpr double kBuckets_mb[] = {0.25, 1, 4, 16, 64};
 constexpr std::int64_t kInFlight[] = {2, 4, 8, 16, 32};
 constexpr std::int64_t kMostHelpers = 8;
-constexpr double kFaster = 1.05;         // than what the config gives, so that another is taken
-constexpr double kMostNaive = 64 << 20;  // bytes of extra memory
+constexpr double kFaster = 1.05;         // a measured choice must beat the config's by this factor
+constexpr double kMostNaive = 64 << 20;  // bytes of extra memory for `naive`
 
 struct Candidate {
   ExchangeConfig exchange;
-  double priced_s = -1, measured_s = -1;  // -1: not
+  double priced_s = -1, measured_s = -1;  // -1: not priced, not measured
 };
 
 class Tuner {
@@ -79,13 +79,13 @@ class Tuner {
     return static_cast<double>(elems) * static_cast<double>(size_of(dtype_));
   }
 
-  // Several ranks on some host, and several hosts.
+  // Whether there are several hosts, some with several ranks.
   bool layered() const {
     const auto host_count = engine_.transport().host_names().size();
     return host_count > 1 && host_count < engine_.transport().hosts().size();
   }
 
-  // Every algorithm of priced messages and segment that can make a difference here.
+  // Returns every algorithm with a price, each with all segment sizes that make a difference here.
   std::vector<Candidate> candidates() const {
     std::vector<Candidate> all;
     const auto add = [&](ExchangeConfig exchange) {
@@ -125,7 +125,7 @@ class Tuner {
     return plan_time_s(plans, hosts, network, size_of(dtype_));
   }
 
-  // Rank 0 prices; of one algorithm two segments at most are tried, and one where they make no difference.
+  // Rank 0 prices the candidates. Of one algorithm at most two segment sizes are tried, and one if both cost the same.
   std::vector<Candidate> cheapest(const Network& network) {
     std::string list;
     if (engine_.rank() == 0) {
@@ -167,7 +167,7 @@ class Tuner {
     return tried;
   }
 
-  // Seconds until all buckets, or the largest alone, are summed: the median run of the slowest rank.
+  // Returns the seconds until all buckets, or only the largest one, are summed: the median run on the slowest rank.
   double measure(const ExchangeConfig& exchange, bool largest_alone) {
     engine_.limit(static_cast<int>(exchange.messages_in_flight), static_cast<int>(exchange.helpers));
     AllreduceRequest request = allreduce_request(exchange, engine_.transport().hosts(), dtype_);
@@ -207,7 +207,7 @@ class Tuner {
                              [&](const Candidate& a, const Candidate& b) { return seconds(a) < seconds(b); });
   }
 
-  // The same with buckets of every size that makes another number of them.
+  // Returns this choice with every bucket size that leads to another number of buckets.
   std::vector<Candidate> by_bucket(const ExchangeConfig& exchange) const {
     std::vector<Candidate> all;
     std::size_t last = 0;
@@ -221,8 +221,8 @@ class Tuner {
     return all;
   }
 
-  // What the config gives first; then other numbers of messages in flight; then, with the best of those, helpers, of
-  // which a rank has room for as many as cores beyond one. Measured.
+  // Measures the config's own settings first, then other numbers of messages in flight, then numbers of helpers with
+  // the best of those. A rank has room for as many helpers as it has cores beyond one.
   std::vector<Candidate> by_engine(const ExchangeConfig& exchange) {
     const AlgorithmTraits traits = algorithm_traits(exchange.algorithm);
     if (!traits.reads.contains("messages_in_flight")) return {};
@@ -241,7 +241,7 @@ class Tuner {
     return all;
   }
 
-  // The cores of the rank that has fewest, but for the one of its engine.
+  // The cores of the rank that has the fewest, minus one for its engine; at most kMostHelpers.
   std::int64_t most_helpers() {
     const std::vector<int>& machines = engine_.transport().machines();
     const auto here = std::count(machines.begin(), machines.end(), machines[static_cast<std::size_t>(engine_.rank())]);
@@ -301,7 +301,7 @@ class Tuner {
   int first_channel_;
   const ParameterSet& parameters_;
   DType dtype_;
-  std::vector<std::byte> data_;  // zeros: sums stay zeros
+  std::vector<std::byte> data_;  // zeros, so that repeated sums stay zeros
 };
 
 }  // namespace

@@ -32,7 +32,7 @@ BucketSums::BucketSums(const ExchangeConfig& config, const StrategyContext& cont
       buckets_(std::move(buckets)),
       first_channel_(first_channel),
       algorithm_text_(algorithm_text(config, context.engine.size())),
-      priority_(config.priority && !algorithm_traits(config.algorithm).library),  // libraries keep one static order
+      priority_(config.priority && !algorithm_traits(config.algorithm).library),  // a library needs one fixed order
       staging_(context.arenas.device(), context.arenas.gradients_at(0), context.arenas.elems(), context.arenas.dtype()),
       codec_(config, context, request_of(config, context), buckets_, first_channel + static_cast<int>(buckets_.size())),
       tickets_(buckets_.size()) {
@@ -82,7 +82,7 @@ void BucketSums::submit(std::size_t b, std::int64_t step, double share) {
   job.data = staging_.at(buckets_[b].begin);
   job.dtype = context_.arenas.dtype();
   job.channel = first_channel_ + static_cast<int>(b);
-  // Buckets nearer the model's input are needed first.
+  // The next forward needs buckets nearer to the model's input first.
   job.priority = priority_ ? static_cast<int>(buckets_.size() - 1 - b) : 0;
   tickets_[b] = context_.engine.submit(std::move(job));
 }

@@ -1,9 +1,9 @@
-// Sums over the replicas of what lies in the gradient arena, bucket by bucket: by the all-reduce of exchange.algorithm,
-// in the format of exchange.codec. Strategies put gradients there, or weights. With exchange.reduction = "adasum"
-// gradients are combined parameter by parameter (comm/collective/adasum.hpp), running statistics averaged.
+// Sums the gradient arena over the replicas, bucket by bucket, with the all-reduce of exchange.algorithm and the wire
+// format of exchange.codec. Strategies put gradients or weights there. With exchange.reduction = "adasum" gradients are
+// combined parameter by parameter (comm/collective/adasum.hpp), and running statistics are averaged.
 //
-// Messages and bytes of a bucket: the price list's (comm/collective/price.cpp), the codec's or Adasum's. Host memory:
-// none on host devices, an arena of pinned memory on others; the codec's residuals.
+// The price list (comm/collective/price.cpp), the codec or Adasum gives the messages and bytes of a bucket. Host
+// memory: the codec's residuals and, unless the device is a host device, an arena of pinned memory.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace echelon::inline exchange {
 
 class BucketSums {
  public:
-  // Takes the channels [first_channel, first_channel + channels()); what it is given outlives it, `config` excepted.
-  // ConfigError where algorithm, codec, dtype, transport and ranks do not go together.
+  // Uses the channels [first_channel, first_channel + channels()). The arguments except `config` must outlive this
+  // object. Throws ConfigError if algorithm, codec, dtype, transport and ranks cannot be combined.
   BucketSums(const ExchangeConfig& config, const StrategyContext& context, std::vector<ArenaRange> buckets,
              int first_channel);
 
@@ -31,22 +31,23 @@ class BucketSums {
   int channels() const { return static_cast<int>(buckets_.size()) + 1; }
   Staging& staging() { return staging_; }
 
-  // Bucket b of the arena is final, once the device's queue has passed. The codec draws by `step`. `share`: this
-  // replica's part of the step's samples, by which Adasum averages running statistics. Never waits.
+  // Starts the sum of bucket b, whose values are final once the device's queue has passed. The codec derives its random
+  // draws from `step`. `share` is this replica's share of the step's samples, which weighs running statistics under
+  // Adasum. Never waits for another rank.
   void submit(std::size_t b, std::int64_t step, double share = 1);
-  // Returns once the sums lie in the arena, or are on their way there in the device's queue; adds bytes, the wait and
-  // times to `account`. One replica: at once.
+  // Waits for the sum; afterwards it is in the arena, or its copy to the arena is enqueued on the device. Adds the
+  // traffic, the wait and the times to `account`. With one replica it returns at once.
   void settle(std::size_t b, StepAccount& account);
 
-  // Both, of all buckets.
+  // Submits and settles all buckets.
   void sum(std::int64_t step, StepAccount& account);
 
   CodecRecord record() { return codec_.record(); }
   void gather_state() { codec_.gather_state(); }
   void visit_state(StateVisitor& visitor) { codec_.visit_state(visitor); }
-  // Bytes that all ranks together send for all buckets, once; NaN where they depend on the values.
+  // The bytes that all ranks together send for all buckets once; NaN if they depend on the values.
   double formula_bytes() const;
-  // "ring all-reduce coded as fp16"
+  // Returns for instance "ring all-reduce coded as fp16".
   std::string describe() const {
     return adasum_.empty() ? codec_.describe(algorithm_text_) : "Adasum along a butterfly";
   }
@@ -59,13 +60,13 @@ class BucketSums {
   void weigh_statistics(ArenaRange bucket, double share);
 
   StrategyContext context_;
-  std::vector<ArenaRange> buckets_;  // from the arena's end
+  std::vector<ArenaRange> buckets_;  // from the end of the arena on
   int first_channel_;
   std::string algorithm_text_;
   bool priority_;
   Staging staging_;
   GradientCodec codec_;
-  std::vector<std::shared_ptr<AdasumForm>> adasum_;  // by bucket; empty where gradients are summed
+  std::vector<std::shared_ptr<AdasumForm>> adasum_;  // by bucket; empty if gradients are summed
   std::vector<std::shared_ptr<const Plan>> adasum_plans_;
   std::vector<Ticket> tickets_;  // by bucket
 };

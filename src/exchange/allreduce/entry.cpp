@@ -51,8 +51,8 @@ std::vector<SummedBucket> summed_buckets(const StepExchange& exchange) {
   return buckets;
 }
 
-// Counts the residuals of the values that a replica sends, in the GPU's memory if there is one, and of sums that are
-// encoded again (gradient_codec.hpp); and the messages of plans that are not cut into segments (plan_memory.hpp).
+// Counts the residuals of values that a replica sends, in the GPU's memory if there is one, and the residuals of sums
+// that are encoded again (gradient_codec.hpp); also the messages of plans without segments (plan_memory.hpp).
 ExchangeArenas sums_arenas(const Config& config, const ParameterSet& parameters, int replicas) {
   const ExchangeConfig& exchange = config.exchange;
   const CodecRoute route = route_of(exchange);

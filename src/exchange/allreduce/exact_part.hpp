@@ -1,7 +1,8 @@
-// Values of the gradient arena that a lossy codec must not touch (running statistics), exchanged apart as they are.
+// Exchanges the values of the gradient arena that a lossy codec must not change (running statistics) separately and
+// uncoded.
 //
-// A step: `take` each bucket (its statistics are copied out and zeroed, so that the codec encodes zeros for them);
-// with the last one their sum is under way; `put` writes the sum into each bucket's result.
+// In a step, `take` copies the statistics of each bucket out and zeroes them, so that the codec encodes zeros. The last
+// call starts their sum. `put` writes the sums to the result of each bucket.
 #pragma once
 
 #include <memory>
@@ -15,20 +16,20 @@ namespace echelon::inline exchange {
 
 class ExactPart {
  public:
-  // Without statistics, or where not `wanted`, all calls are free.
+  // Unless `wanted`, or without statistics, all calls do nothing.
   ExactPart(const StrategyContext& context, std::string_view algorithm, AllreduceRequest request, int channel,
             bool wanted);
 
   void take(ArenaRange bucket);
-  // Into the host's memory of the bucket, or where that is null into the arena. Says what this rank has sent for the
-  // sum, once a sum.
+  // Blocks until the sum has arrived. Writes it to `summed`, host memory of the bucket, or to the arena if that is
+  // null. Returns the traffic that this rank sent for the sum, once per sum.
   WireCounters put(ArenaRange bucket, void* summed);
   double formula_bytes() const { return formula_bytes_; }
 
  private:
   struct Piece {
     ArenaRange range;
-    std::int64_t at = 0;  // in `values_`
+    std::int64_t at = 0;  // first index in `values_`
   };
   std::byte* values_at(const Piece& piece) const;
 
@@ -40,7 +41,7 @@ class ExactPart {
   Memory values_;  // on the host
   std::shared_ptr<const Plan> plan_;
   Ticket ticket_;
-  bool counted_ = true;  // what the ticket sent
+  bool counted_ = true;  // `put` has returned the ticket's traffic
   double formula_bytes_ = 0;
 };
 

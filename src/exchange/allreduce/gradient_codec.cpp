@@ -31,15 +31,15 @@ void check_together(const ExchangeConfig& config, const StrategyContext& context
                                   config.codec, name_of(context.arenas.dtype())));
 }
 
-// Shards of a stage hold other statistics beside those that all of them must sum alike: in the order of ranks then,
-// wherever a value lies.
+// Shards of a stage hold different statistics in addition to those that all of them must sum with the same bits.
+// `naive` adds in the order of ranks, whatever the index of a value.
 std::string exact_algorithm(const ExchangeConfig& config, const ParameterSet& parameters) {
   const auto& all = parameters.all();
   const bool whole = std::all_of(all.begin(), all.end(), [](const Parameter& p) { return p.shared(); });
   return whole ? config.algorithm : "naive";
 }
 
-// The device that encodes, and has the residual; null: the host does.
+// Returns the device that encodes and holds the residual; null if the host does.
 Device* encoder_of(const StrategyContext& context) {
   Device& device = context.arenas.device();
   return context.engine.size() > 1 && !device.on_host() ? &device : nullptr;
@@ -115,7 +115,7 @@ void GradientCodec::before(std::size_t b, std::int64_t step) {
   clear_residual_of_statistics(feedback_.bucket(b));
 }
 
-// What a codec decodes at their indices (1 bit has no zero) is discarded and not saved.
+// Discards what a codec decodes at the indices of statistics (1 bit has no zero), so that it is not saved.
 void GradientCodec::clear_residual_of_statistics(ArenaRange bucket) {
   if (!lossy()) return;
   for (const Parameter& parameter : context_.arenas.parameters().all()) {
@@ -164,7 +164,7 @@ double GradientCodec::residual_squares(std::size_t b) {
   return squares + sum_residual_.squares({range.begin + own.begin, range.begin + own.end});
 }
 
-// A single replica adds its whole residual, including that of earlier replicas.
+// A single replica adds its whole residual, which includes those of earlier replicas.
 void GradientCodec::release_residuals(std::size_t b) {
   if (!feedback_.take_loaded(b)) return;
   const ArenaRange range = feedback_.bucket(b);

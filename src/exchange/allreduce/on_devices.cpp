@@ -39,7 +39,7 @@ void check_together(const ExchangeConfig& config, const Device& device) {
                     config.codec, config.algorithm));
 }
 
-// Looked at by all ranks together, so that none waits for one that has given up.
+// All ranks check together, so that none waits for one that has given up.
 void check_ranks(Group& group, const std::string& algorithm, const Device& device) {
   const std::vector<std::string> problems = group.gather(device.allreduce_problem()),
                                  cards = group.gather(device.card());
@@ -58,11 +58,11 @@ void check_ranks(Group& group, const std::string& algorithm, const Device& devic
 
 constexpr std::chrono::milliseconds kAskEvery{50};
 
-// The sums that are under way between the devices, for the watchdog: nothing of the engine waits for them, and the host
-// may block inside the driver instead.
+// Shows the device sums in flight to the watchdog: the engine does not wait for them, but the host may block inside the
+// driver.
 class WatchedSums {
  public:
-  // All ranks make it together.
+  // Collective: all ranks construct it together.
   WatchedSums(Device& device, Engine& engine, int channel, const DeviceGroup& group)
       : engine_(engine), channel_(channel), since_s_(group.slots), ended_s_(group.slots) {
     calling_since_s_ = engine.clock().now_s();
@@ -91,14 +91,14 @@ class WatchedSums {
     const double now_s = engine_.clock().now_s();
     calling_since_s_ = now_s;
     calling_ = slot;
-    sums_->sum(slot, dtype, data, n);  // the library may wait for other ranks in here
-    since_s_[slot] = now_s;            // from here on `done` tells of this sum
+    sums_->sum(slot, dtype, data, n);  // the library may wait for other ranks in this call
+    since_s_[slot] = now_s;            // from now on `done` refers to this sum
     calling_since_s_ = 0;
   }
   void join(std::size_t slot) { sums_->join(slot); }
 
  private:
-  // Asks the driver, which may block: the watchdog only reads what was answered.
+  // Polls the driver on a thread of its own, because the call may block; the watchdog only reads the results.
   void ask() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, kAskEvery, [this] { return over_; })) {
@@ -110,7 +110,7 @@ class WatchedSums {
     }
   }
 
-  // On the watchdog's thread.
+  // Runs on the watchdog's thread.
   std::optional<WaitView> oldest() const {
     const auto view = [this](std::size_t slot, double since_s) {
       return WaitView{.channel = channel_,
@@ -131,10 +131,10 @@ class WatchedSums {
   Engine& engine_;
   const int channel_;
   std::uint64_t watch_ = 0;
-  std::atomic<double> calling_since_s_ = 0;  // 0: no call into the library is under way
+  std::atomic<double> calling_since_s_ = 0;  // 0: no call into the library is in progress
   std::atomic<std::size_t> calling_ = 0;
-  std::vector<std::atomic<double>> since_s_;  // by slot: when its last sum was asked for; 0: never
-  std::vector<std::atomic<double>> ended_s_;  // by slot: since_s_ of the last sum that was found to have ended
+  std::vector<std::atomic<double>> since_s_;  // by slot: time of its last sum; 0: never
+  std::vector<std::atomic<double>> ended_s_;  // by slot: since_s_ of the last sum that was found done
   std::unique_ptr<DeviceAllreduce> sums_;
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -195,8 +195,8 @@ class OnDevices final : public Strategy, public SumsOnDevices {
     }
   }
 
-  // In the one order that all sums have: those of gradients that are under way end before. A communicator of its own
-  // would run beside them, and libraries do not promise that two of them on one GPU end.
+  // Sums have one order: those of gradients in flight end first. A second communicator would run beside them, and
+  // libraries do not promise that two communicators on one GPU make progress.
   bool sum_on_devices(const Tensor& tensor, int ranks) override {
     if (!sums_ || ranks != replicas()) return false;
     const std::size_t slot = buckets_.size();
@@ -235,7 +235,7 @@ class OnDevices final : public Strategy, public SumsOnDevices {
   struct Bucket {
     ArenaRange range;
     ReadyCount gradient;
-    bool in_flight = false;  // its gradient is ready, its weights are not
+    bool in_flight = false;  // its gradient is ready, but its weights are not yet
   };
 
   int replicas() const { return context_.engine.size(); }
@@ -269,9 +269,9 @@ class OnDevices final : public Strategy, public SumsOnDevices {
   Overlap overlap_;
   StrategyContext context_;
   StepAccount account_;
-  std::vector<Bucket> buckets_;        // from the arena's end
-  std::vector<std::size_t> order_;     // of this step: buckets as they became ready
-  std::unique_ptr<WatchedSums> sums_;  // none with one replica
+  std::vector<Bucket> buckets_;        // from the end of the arena on
+  std::vector<std::size_t> order_;     // buckets of this step in the order in which they became ready
+  std::unique_ptr<WatchedSums> sums_;  // null with one replica
   double formula_bytes_ = 0;
 };
 

@@ -1,11 +1,11 @@
-// Synchronous data parallelism over the devices' own library: gradients are summed where they lie, in the devices'
-// arenas, beside the device's own work. Nothing is staged, nothing is coded, and the host waits for nothing.
+// Synchronous data parallelism with the devices' own library: gradients are summed in the devices' arenas, in parallel
+// with the device's other work. Nothing is staged or coded, and the host does not wait.
 //
-// Buckets go out in the order in which back-propagation finishes them, which is the same on all ranks, so they take no
-// priority. Sums of synchronised batch norm stand among them, in the order of the calls: one begins when the buckets
-// announced before it are summed. exchange.overlap says when the device waits for a bucket: before the optimiser's step
-// at the end of the pass (none, buckets), or layer by layer in the next forward (layers), where the first synchronised
-// batch norm waits for all. Sparse parameters travel whole.
+// Buckets are summed in the order in which back-propagation finishes them. It is the same on all ranks, so that no
+// priority is needed. Sums of synchronised batch norm are part of this order: one begins after the buckets announced
+// before it. exchange.overlap says when the device waits for a bucket: before the optimiser's step at the end of the
+// pass (none, buckets), or layer by layer in the next forward (layers), where the first synchronised batch norm waits
+// for all buckets. Sparse parameters are sent as whole tables.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace echelon::inline exchange {
 
-// `config.algorithm` is one of device_allreduce_names(). All ranks call it. ConfigError where the device is no GPU or
-// gradients are coded; EnvironmentError where the library is missing or ranks share a GPU.
+// `config.algorithm` is one of device_allreduce_names(). Collective. Throws ConfigError if the device is not a GPU or
+// gradients are coded, EnvironmentError if the library is missing or ranks share a GPU.
 std::unique_ptr<Strategy> make_on_devices(const ExchangeConfig& config, const StrategyContext& context);
 
 }  // namespace echelon::inline exchange

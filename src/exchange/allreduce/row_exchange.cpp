@@ -115,7 +115,7 @@ void RowExchange::gather_counts() {
   formula_bytes_ += static_cast<double>(price_allgather(ranks(), block).payload_elems);
 }
 
-// From numbers that all ranks have: all choose alike.
+// All ranks have the same numbers, so that all choose the same way.
 void RowExchange::choose_ways() {
   for (std::size_t t = 0; t < tables_.size(); ++t) {
     std::int64_t rows = 0;
@@ -135,7 +135,7 @@ void RowExchange::submit(std::shared_ptr<const Plan> plan, void* data, DType dty
   tickets_.push_back(context_.engine.submit(std::move(job)));  // priority 0: the next forward begins with tables
 }
 
-// Of all tables that go by rows: the blocks of the ranks one behind the other, the own one filled in.
+// Sends the rows of all tables that are not sent whole. The buffer has one block per rank; the own block is filled in.
 void RowExchange::send_rows() {
   std::vector<std::int64_t> ids(static_cast<std::size_t>(ranks())), values(ids.size());
   for (int r = 0; r < ranks(); ++r)
@@ -219,7 +219,7 @@ void RowExchange::add_rows() {
     }
 }
 
-// After a sum of whole tables: exactly the rows that any rank touched where somebody asks, else all.
+// Marks the rows of a table that was summed whole: with a lazy optimiser the rows that any rank touched, else all.
 void RowExchange::mark_sum(Table& table) {
   const auto words = static_cast<std::size_t>(row_words(table.marks.rows));
   std::fill_n(table.words, words, request_.lazy ? 0U : ~0U);

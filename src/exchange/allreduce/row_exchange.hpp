@@ -1,15 +1,15 @@
-// How sparse gradients travel: the rows that each replica touched, not whole tables.
+// Exchanges sparse gradients: the rows that each replica touched instead of whole tables.
 //
-// Once the gradients of all sparse parameters are there, `launch`
-//   1. gathers the number of touched rows, by table and rank (an all-gather of 8 bytes each);
-//   2. for each table decides from these numbers, which all ranks know: rows or whole
-//   (exchange/allreduce/row_price.hpp);
-//   3. rows: gathers row numbers (u32) and rows of all ranks, two all-gathers of unequal blocks for all such tables
-//      together; whole: an all-reduce of the whole table.
-// `settle` waits, and adds the rows of all ranks in the order of ranks to a table that was zeroed, so that every rank
-// ends with the same bits. Marks are then those of all replicas' rows.
+// Once the gradients of all sparse parameters are ready, `launch`
+//   1. gathers the number of touched rows per table and rank (an all-gather of 8 bytes each);
+//   2. decides for each table whether to send rows or the whole table (exchange/allreduce/row_price.hpp), by these
+//      numbers, which are the same on all ranks;
+//   3. gathers the row numbers (u32) and the rows of all ranks, in two all-gathers of unequal blocks for all tables
+//      sent as rows together, and starts an all-reduce for each table sent whole.
+// `settle` waits, zeroes the tables sent as rows, and adds the rows of all ranks in the order of ranks, so that every
+// rank gets the same bits. The marks are then those of all replicas' rows.
 //
-// Devices out of the host's reach stage whole tables: the copy over PCIe is dense, the wire is not.
+// If the host cannot address device memory, whole tables are staged: the copy over PCIe is dense, the messages are not.
 #pragma once
 
 #include <cstdint>
@@ -27,42 +27,43 @@ namespace echelon::inline exchange {
 
 class RowExchange {
  public:
-  // Channels from `first_channel` on. Without sparse parameters whose rows are tracked there is nothing to do
-  // (`empty`); one rank sends nothing.
+  // Uses the channels from `first_channel` on. It is `empty` if there are no sparse parameters with tracked rows. A
+  // single rank sends nothing.
   RowExchange(RowRequest request, const StrategyContext& context, Staging& staging, int first_channel);
 
   bool empty() const { return tables_.empty(); }
   void begin_step();
-  // The part of a range of finished gradients that belongs to sparse parameters is noted, and fetched from the device.
+  // Notes that gradients of sparse parameters in the range are final, and starts to fetch complete tables from the
+  // device.
   void ready(ArenaRange done, std::int64_t step);
   bool all_ready() const;
-  // Whether a sparse parameter lies in the range.
+  // Whether a sparse parameter overlaps the range.
   bool holds(ArenaRange range) const;
   // Blocks until all ranks have announced their numbers of rows.
   void launch();
-  // Blocks until the rows are there; the gradients of the tables are then sums over ranks. `done` is called with every
-  // ticket that was waited for.
+  // Blocks until the rows have arrived; the gradients of the tables are then sums over ranks. Calls `done` with every
+  // ticket after its wait.
   void settle(const std::function<void(const Ticket&)>& done);
   const std::vector<ArenaRange>& ranges() const { return ranges_; }
 
-  // Mean over the steps so far.
+  // The mean over the steps so far.
   double formula_bytes_per_step() const;
-  // "touched rows of 2 tables (6.87 MiB), whole above 40 % of rows"
+  // Returns for instance "touched rows of 2 tables (6.87 MiB), whole above 40 % of rows".
   std::string describe() const;
 
  private:
   struct Table {
     int parameter = 0;
-    RowMarks marks;                  // on the device
-    std::uint32_t* words = nullptr;  // the same on the host
-    Memory host_words;               // empty where the device's are within reach
+    RowMarks marks;                  // in device memory
+    std::uint32_t* words = nullptr;  // the same marks in host memory
+    Memory host_words;               // empty if the host can address the device's
     ReadyCount gradient;
-    std::vector<std::uint32_t> rows;                     // of this rank in this step
-    bool whole = false;                                  // in this step it travels whole
-    double most_rows = 0;                                // of all ranks together; beyond, whole
-    double row_bytes = 0, whole_bytes = 0;               // over all ranks by formula
-    std::shared_ptr<const Plan> table_plan, marks_plan;  // whole
-    std::vector<std::byte> column;                       // marks as numbers of the gradient's dtype, summed beside it
+    std::vector<std::uint32_t> rows;        // touched by this rank in this step
+    bool whole = false;                     // this step sends the whole table
+    double most_rows = 0;                   // above this number of rows over all ranks the table is sent whole
+    double row_bytes = 0, whole_bytes = 0;  // bytes that all ranks send by formula
+    std::shared_ptr<const Plan> table_plan, marks_plan;  // for a table sent whole
+    std::vector<std::byte> column;  // marks as numbers of the gradient's dtype, which are summed too
   };
 
   const Parameter& parameter(const Table& table) const { return context_.arenas.parameters()[table.parameter]; }
@@ -90,8 +91,8 @@ class RowExchange {
   std::vector<std::shared_ptr<const Event>> fetched_;
   std::vector<std::int64_t> counts_;  // by rank, then table
   std::shared_ptr<const Plan> counts_plan_;
-  std::vector<std::uint32_t> ids_;  // of all ranks, each rank's tables in order
-  std::vector<std::byte> values_;   // likewise
+  std::vector<std::uint32_t> ids_;  // rows of all ranks, in each rank's block by table
+  std::vector<std::byte> values_;   // the values of these rows
   std::vector<Ticket> tickets_;
   double formula_bytes_ = 0;
   std::int64_t steps_ = 0;

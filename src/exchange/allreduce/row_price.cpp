@@ -14,7 +14,7 @@ double allreduce_bytes(const RowRequest& request, std::int64_t elems) {
 
 }  // namespace
 
-// Each row number and row is sent on k-1 times.
+// Each row number and row is forwarded k-1 times.
 double rows_bytes(const RowRequest& request, const Parameter& table, double rows) {
   const double row_bytes =
       4 + static_cast<double>(table.shape.row_elems()) * static_cast<double>(size_of(request.dtype));
@@ -25,7 +25,7 @@ double whole_bytes(const RowRequest& request, const Parameter& table) {
   return allreduce_bytes(request, table.elems()) + (request.lazy ? allreduce_bytes(request, table.shape[0]) : 0);
 }
 
-// Sums in shared memory send nothing: the bytes of a ring stand for what they copy.
+// Sums in shared memory send no messages: the bytes of a ring stand for the bytes that they copy.
 double densest_rows(const RowRequest& request, const Parameter& table) {
   if (request.sparse_density > 0) return request.sparse_density;
   RowRequest sending = request;

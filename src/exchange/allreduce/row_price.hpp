@@ -1,11 +1,11 @@
-// What it costs to send the touched rows of a sparse gradient, and when the whole table is cheaper.
+// The cost of sending the touched rows of a sparse gradient, and the density above which the whole table is cheaper.
 //
-// Bytes over all ranks of a table of V rows of F values, of which k ranks touch R together (a row counts once for each
-// rank that touches it):
+// Bytes over all ranks for a table of V rows with F values of e bytes, of which k ranks touch R rows together (a row
+// counts once for each rank that touches it):
 //   rows    (k-1) R (4 + F e)          whole   the all-reduce's price, ring: 2 (k-1) V F e
-// A step sends the table whole above exchange.sparse_density, the share of rows that a rank touches on average, R / (k
-// V); 0: where the bytes break even. With a lazy optimiser all ranks must know the touched rows: the whole table
-// then has a column of marks beside it.
+// A step sends the table whole if R / (k V), the average share of rows that a rank touches, is above
+// exchange.sparse_density; 0 means where both cost the same bytes. With a lazy optimiser all ranks must know the
+// touched rows: a whole table is then sent with a column of marks.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@
 namespace echelon::inline exchange {
 
 struct RowRequest {
-  std::string algorithm;       // of the all-reduce of whole tables
-  AllreduceRequest allreduce;  // its ranks and hosts
+  std::string algorithm;       // of the all-reduce for whole tables
+  AllreduceRequest allreduce;  // gives the ranks and hosts
   DType dtype = DType::f32;
   bool lazy = false;
   double sparse_density = 0;

@@ -1,16 +1,16 @@
-// Synchronous data parallelism: every replica's gradients are summed by an all-reduce, bucket by bucket, while
-// back-propagation goes on; each replica then takes the same optimiser step, so that all keep identical bits.
+// Synchronous data parallelism: an all-reduce sums the gradients of all replicas, bucket by bucket, during
+// back-propagation. Each replica then takes the same optimiser step, so that all replicas keep identical bits.
 //
-// Three ways of overlapping (exchange.overlap):
-//   none      the buckets are submitted once back-propagation is over
-//   buckets   a bucket is submitted once the last of its parameters has its gradient; end_step waits for all
-//   layers    likewise, but end_step waits for none: the next forward waits, layer by layer, for the bucket whose
-//             weights it is about to read, and that bucket is applied then. Buckets nearer the model's input go first
+// There are three ways of overlapping (exchange.overlap):
+//   none      the buckets are submitted after back-propagation
+//   buckets   a bucket is submitted once the last of its parameters has its gradient; end_step waits for all buckets
+//   layers    as buckets, but end_step waits for none: the next forward waits, layer by layer, for the bucket whose
+//             weights it is about to read, and applies it then. Buckets nearer to the model's input are sent first
 //             (exchange.priority).
-// Where the gradient is clipped by its global norm or the loss is scaled, all buckets are waited for before the first
-// one is applied. With one replica nothing is sent. Sparse parameters travel apart, by the rows that were touched, once
-// back-propagation is over. With exchange.reduction = "adasum" gradients are means over each replica's own samples, and
-// are combined as comm/collective/adasum.hpp says; sparse parameters then travel whole.
+// If the gradient is clipped by its global norm or the loss is scaled, all buckets must arrive before the first is
+// applied. With one replica nothing is sent. Sparse parameters are exchanged separately, after back-propagation, by
+// touched rows. With exchange.reduction = "adasum" gradients are means over each replica's own samples and are combined
+// as in comm/collective/adasum.hpp; sparse parameters are then sent as whole tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class Synchronous final : public Strategy {
         context_(context),
         account_(context.optimiser) {
     if (overlap_ == Overlap::layers && (context.optimiser.waits() || replicas() == 1)) overlap_ = Overlap::buckets;
-    // Residuals are in all rows, and so is what Adasum combines.
+    // Residuals and Adasum's combinations have values in all rows, so that rows are not tracked.
     context.arenas.track_rows(config.codec == "none" && (!adasum_ || replicas() == 1) && !context.noise_scale);
     std::vector<ArenaRange> ranges = make_buckets(context.arenas.parameters(), size_of(context.arenas.dtype()),
                                                   config.bucket_mb * 1024 * 1024, context.arenas.tracks_rows());
@@ -102,7 +102,7 @@ class Synchronous final : public Strategy {
   }
   WireCounters wire() const override { return account_.wire(); }
   void gather_state() override { sums_->gather_state(); }
-  // What is not drained yet is no state.
+  // Requires drain: a bucket in flight is not part of the state.
   void visit_state(StateVisitor& visitor) override { sums_->visit_state(visitor); }
   double formula_bytes_per_step() const override { return sums_->formula_bytes() + rows_->formula_bytes_per_step(); }
 
@@ -123,13 +123,13 @@ class Synchronous final : public Strategy {
   struct Bucket {
     ArenaRange range;
     ReadyCount gradient;
-    bool in_flight = false;  // its gradient is ready, its weights are not
+    bool in_flight = false;  // its gradient is ready, but its weights are not yet
   };
 
   int replicas() const { return context_.engine.size(); }
   std::size_t index_of(const Bucket& bucket) const { return static_cast<std::size_t>(&bucket - buckets_.data()); }
 
-  // Gradients were divided by the weight of the whole step.
+  // Gradients are divided by the weight of the whole step; the factor makes them means over the own samples.
   void note_own_squares(ArenaRange range) {
     const StepInfo& info = account_.info();
     if (info.local_weight <= 0) return;
@@ -145,7 +145,7 @@ class Synchronous final : public Strategy {
     squares.mean_inverse = 1 / account_.info().weight;
   }
 
-  // Waits for a bucket's sum and applies it, where that need not wait for the others.
+  // Waits for a bucket's sum, and applies it unless the optimiser waits for all gradients.
   void settle(Bucket& bucket) {
     sums_->settle(index_of(bucket), account_);
     if (context_.noise_scale) note_mean_squares(bucket.range);
@@ -203,8 +203,8 @@ class Synchronous final : public Strategy {
   std::optional<BucketSums> sums_;
   std::optional<RowExchange> rows_;
   bool rows_in_flight_ = false;
-  std::vector<Bucket> buckets_;     // from the arena's end
-  std::vector<std::size_t> order_;  // of this step: buckets as they were submitted
+  std::vector<Bucket> buckets_;     // from the end of the arena on
+  std::vector<std::size_t> order_;  // buckets of this step in the order in which they became ready
   StepAccount account_;
 };
 

@@ -81,7 +81,7 @@ void ServerCodec::before_push(std::size_t b, std::int64_t step) {
   }
   if (ranks() == 1) return;
   if (!codes(b)) {
-    master_begun_ = false;  // the weights are exact
+    master_begun_ = false;  // uncoded steps leave exact weights, from which the master begins anew
     return;
   }
   const std::uint64_t key = feedback_.key(b, step, context_.engine.rank());
@@ -120,7 +120,7 @@ void ServerCodec::finish(std::size_t b) {
   if (lossy()) follow(b);
 }
 
-// The working copy takes the change: of the whole bucket, on a server alone of its part.
+// Adds the decoded change to the working copy of the whole bucket; on a dedicated server, of its part only.
 void ServerCodec::follow(std::size_t b) {
   const ArenaRange own = own_[b], range = works() ? feedback_.bucket(b) : own;
   float* working = working_.data() + range.begin;

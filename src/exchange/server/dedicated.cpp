@@ -1,5 +1,5 @@
-// A server on a rank of its own: takes in all pushes of a step, updates its parts, and sends the pulls, which end
-// beside the workers' next forward. Keeps whole arenas, of which it uses its parts.
+// A dedicated server receives all pushes of a step, updates its parts, and sends the pulls, which overlap the workers'
+// next forward. It holds whole arenas but uses only its parts of them.
 #include "exchange/server/strategy.hpp"
 
 namespace echelon::inline exchange {
@@ -28,7 +28,7 @@ class DedicatedServer final : public ServerStrategy {
 
  private:
   std::shared_ptr<const Event> own_gradient(ArenaRange) override { return nullptr; }
-  void store_pulled(std::size_t) override {}  // nobody reads them here
+  void store_pulled(std::size_t) override {}  // this rank reads no weights
 };
 
 }  // namespace

@@ -99,7 +99,7 @@ std::size_t ServerForm::most_bytes(ElemRange part) const {
 std::size_t ServerForm::encode(void* values, ElemRange range, bool sum, std::byte* wire) {
   const SpanTimer timer(encoded_.seconds, SpanKind::encode);
   Codec& codec = codec_of(range);
-  auto* singles = static_cast<float*>(values);  // lossless takes f64 too, and has no statistics here
+  auto* singles = static_cast<float*>(values);  // `lossless` also takes f64, but then there are no statistics
   float* residual = residual_.empty() ? nullptr : residual_.data() + range.begin;
   keep(singles, range);
   const std::vector<float> statistics = kept_;

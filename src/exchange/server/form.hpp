@@ -1,9 +1,9 @@
-// What a parameter server's messages look like where exchange.codec writes them: each part of a bucket in one message.
+// The coded messages of a parameter server (exchange.codec). A message holds one server's part of a bucket:
 //
-//   [a part, coded] [its running statistics as they are: f32 each]
+//   [coded values of the part] [its running statistics, uncoded, f32 each]
 //
-// Running statistics of batch norm lie in the arenas but are not gradients: a lossy codec sees zeros in their places.
-// What the codec leaves out stays in the residual, which is added to the next message's values.
+// Running statistics of batch norm are in the arenas but are not gradients: a lossy codec gets zeros in their places.
+// The residual keeps what the codec leaves out; it is added to the values of the next message.
 #pragma once
 
 #include <memory>
@@ -20,37 +20,38 @@
 
 namespace echelon::inline exchange {
 
-// Indices of running statistics in a bucket, as its elements.
+// The ranges of running statistics in a bucket, in elements of the bucket.
 std::vector<ElemRange> statistics_in(const ParameterSet& parameters, ArenaRange bucket);
 
-// ", coded as fp16 from step 100 on"; "" where nothing is.
+// Returns ", coded as fp16 from step 100 on", or "" without a codec.
 std::string coded_text(const ExchangeConfig& config);
 
 class ServerForm final : public WireForm {
  public:
-  // A codec for each server's part of the bucket, since some remember; places and parts are elements of the bucket.
+  // Each server's part of the bucket has its own codec, since some codecs have state. Ranges are in elements of the
+  // bucket.
   struct Part {
     ElemRange range;
     std::unique_ptr<Codec> codec;
   };
-  // `statistics` are empty where nothing is lost; `residual` is of the bucket, or empty.
+  // `statistics` is empty without a lossy codec; `residual` is that of the bucket, or empty.
   ServerForm(std::int64_t elems, std::vector<Part> parts, std::vector<ElemRange> statistics, std::span<float> residual);
-  // As exchange.codec asks, of the parts that are not empty. `pull`: of changes of weights, whose sizes have nothing to
-  // do with those of gradients: threshold has a tau of their own, which adapts to exchange.density. ConfigError where
-  // codec and dtype do not go together.
+  // Makes the form that exchange.codec asks for, with all parts that are not empty. With `pull` it codes changes of
+  // weights, whose magnitudes differ from those of gradients: `threshold` then adapts its own tau to exchange.density.
+  // Throws ConfigError if codec and dtype cannot be combined.
   static std::unique_ptr<ServerForm> make(const ExchangeConfig& config, const ParameterSet& parameters, DType dtype,
                                           ArenaRange bucket, const Parts& parts, std::span<float> residual, bool pull);
 
-  // `key`: of the random draws of this rank, bucket and step.
+  // `key` determines the random draws; it differs between ranks, buckets and steps.
   void begin_step(std::uint64_t key);
-  // What this rank encoded since the last call, and the time of that and of decoding. Not while a plan is under way.
+  // Totals of what this rank encoded and decoded since the last call. Not while messages are in flight.
   EncodedTotals take_encoded() { return std::exchange(encoded_, {}); }
   std::vector<Part>& parts() { return parts_; }
 
   std::string_view name() const override { return parts_.front().codec->info().name; }
   std::int64_t elems() const override { return elems_; }
   std::size_t most_bytes(std::int64_t n) const override;
-  std::size_t most_bytes(ElemRange part) const;  // of a server's part
+  std::size_t most_bytes(ElemRange part) const;  // for this server's part
   bool exact_size() const override { return statistics_.empty() && parts_.front().codec->exact_size(); }
   bool exact_codec() const { return parts_.front().codec->exact_size(); }
   bool in_place() const override { return false; }
@@ -63,11 +64,11 @@ class ServerForm final : public WireForm {
 
  private:
   Codec& codec_of(ElemRange range) const;
-  // The statistics of n values of the bucket: into `kept_`, and back; how many there are.
+  // `keep` copies the statistics in a range of the bucket to `kept_`, `put` copies them back, `count` counts them.
   void keep(float* values, ElemRange range);
   void put(float* values, ElemRange range) const;
   std::int64_t count(ElemRange range) const;
-  // Of a message the bytes before its statistics; a failed check where it is shorter than those.
+  // The length of a message without its statistics. A check fails if the message is shorter than these.
   std::size_t coded_bytes(std::size_t bytes, ElemRange range) const;
 
   std::int64_t elems_;
@@ -79,8 +80,8 @@ class ServerForm final : public WireForm {
   EncodedTotals encoded_;
 };
 
-// Bytes that all ranks together send for a bucket of `request`, pushed and pulled; NaN where they depend on the values.
-// `form` has the parts of all servers.
+// The bytes that all ranks together send for a bucket, pushes and pulls; NaN if they depend on the values. `form` must
+// have the parts of all servers.
 double coded_server_bytes(const ServerForm& form, const AllreduceRequest& request);
 
 }  // namespace echelon::inline exchange

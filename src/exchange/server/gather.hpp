@@ -1,4 +1,4 @@
-// Brings together what lies in parts on servers: before a checkpoint, optimiser states of the parts that each updates.
+// Gathers data that each server holds for its own parts, such as optimiser states before a checkpoint.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@ namespace echelon::inline exchange {
 
 struct ServedBucket {
   ArenaRange range;
-  ArenaRange own;                    // what this rank serves of it
-  std::shared_ptr<const Plan> plan;  // of what each server has of it, to all ranks (make_pull)
+  ArenaRange own;                    // the part that this rank serves
+  std::shared_ptr<const Plan> plan;  // sends every server's part to all ranks (make_pull)
   int channel = 0;
 };
 
-// Collective. `data`: host memory of the bucket's range, of which the own part is there once `after` has passed.
+// `data` is host memory of the bucket's range, whose own part is ready once `after` has passed. Collective; blocking.
 void gather_bucket(Engine& engine, const ServedBucket& bucket, void* data, DType dtype,
                    std::shared_ptr<const Event> after);
-// Collective: all states of the optimiser, whose own parts are in its arenas.
+// Gathers all states of the optimiser, whose arenas hold the own parts. Collective; blocking.
 void gather_states(Engine& engine, Arenas& arenas, Optimiser& optimiser, const std::vector<ServedBucket>& buckets);
 
 }  // namespace echelon::inline exchange

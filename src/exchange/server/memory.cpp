@@ -32,7 +32,7 @@ void* ServerBuffers::pulled(int b, ElemRange piece) const {
   return codec_.sends_changes(static_cast<std::size_t>(b)) ? codec_.changes_at(at) : weights_.at(at);
 }
 
-// Memory is kept for the next message that is no longer.
+// Returns a buffer of at least `bytes`, reusing a free one if it is long enough.
 std::vector<std::byte>& ServerBuffers::buffer(const Key& key, std::size_t bytes) {
   std::vector<std::byte>& own = used_[key];
   if (own.size() >= bytes) return own;

@@ -1,5 +1,5 @@
-// The messages of a synchronous parameter server: gradients and weights as they are, in segments, or coded
-// (exchange.codec), each part in one message (form.hpp).
+// The messages of a synchronous parameter server: plain gradients and weights in segments, or coded parts
+// (exchange.codec), one message each (form.hpp).
 #pragma once
 
 #include <deque>
@@ -14,7 +14,8 @@ namespace echelon::inline exchange {
 
 class ServerBuffers final : public ServerMemory {
  public:
-  // `buckets` are ranges of the arenas; everything outlives it. `segment_elems`: of messages that are not coded.
+  // `buckets` are ranges of the arenas; the references must outlive this object. `segment_elems` is the length of
+  // uncoded messages.
   ServerBuffers(std::vector<ArenaRange> buckets, std::int64_t segment_elems, DType dtype, Staging& gradients,
                 Staging& weights, ServerCodec& codec);
 
@@ -28,11 +29,11 @@ class ServerBuffers final : public ServerMemory {
 
  private:
   enum class Use : std::uint8_t { push, push_came, pull, pull_came };
-  using Key = std::tuple<Use, int, int, int>;  // of a message that lies beside the arenas: bucket, rank, slot
+  using Key = std::tuple<Use, int, int, int>;  // a buffer outside the arenas: its use, bucket, rank and slot
 
   std::size_t bytes_of(ElemRange piece) const { return static_cast<std::size_t>(piece.elems()) * size_of(dtype_); }
   void* gradient(int b, ElemRange piece) const;
-  // What is pulled: weights, or changes of them.
+  // The values that a pull carries: weights or their changes.
   void* pulled(int b, ElemRange piece) const;
   std::vector<std::byte>& buffer(const Key& key, std::size_t bytes);
   void give_back(const Key& key);

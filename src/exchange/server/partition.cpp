@@ -9,7 +9,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// Of each bucket the server that holds it, 0 to servers - 1.
+// Returns for each bucket the server that holds it, 0 to servers - 1.
 std::vector<int> servers_of_buckets(const std::vector<ArenaRange>& buckets, int servers) {
   std::vector<std::size_t> order(buckets.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

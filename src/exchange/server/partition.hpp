@@ -1,9 +1,9 @@
-// Which server holds what of the parameters (exchange.server.partition).
+// Which server holds which parameters (exchange.server.partition).
 //
-//   ranges     every bucket is cut into even parts, one a server
-//   variables  every bucket, of whole parameters, lies on one server: the largest bucket first, each on the server with
-//              the fewest bytes so far (Graham 1969: the fullest server has at most 4/3 - 1/(3s) of the least
-//              possible). Buckets are no larger than an s-th of all parameters, unless a parameter is
+//   ranges     every bucket is cut into even parts, one per server
+//   variables  every bucket is held as a whole by one server: largest bucket first, each goes to the server with the
+//              fewest bytes so far (Graham 1969: the fullest server then has at most 4/3 - 1/(3s) times the optimum).
+//              A bucket is closed once it has exchange.bucket_mb or 1/s of all parameters
 #pragma once
 
 #include <vector>
@@ -16,10 +16,11 @@ namespace echelon::inline exchange {
 
 struct PartitionedBucket {
   ArenaRange range;
-  AllreduceRequest request;  // whose server_parts are those of the bucket; make_push, make_pull move it
+  AllreduceRequest request;  // describes the bucket to server_parts, make_push and make_pull
 };
 
-// In the order back-propagation finishes them; `request` tells the ranks and servers. ConfigError as server_parts.
+// Returns the buckets in the order in which back-propagation finishes them. `request` gives the ranks and servers.
+// Throws ConfigError as server_parts does.
 std::vector<PartitionedBucket> partition_over_servers(const ExchangeConfig& config, const AllreduceRequest& request,
                                                       const ParameterSet& parameters, DType dtype);
 

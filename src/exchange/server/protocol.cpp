@@ -86,8 +86,8 @@ void ServerProtocol::send(int b, Use use, int to, const ServerMemory::Bytes& mes
                bucket.priority);
 }
 
-// In round d every rank sends to the one d places on and receives from the one d places back, so that all servers are
-// busy at once.
+// In round d every rank sends to rank + d and receives from rank - d (modulo ranks), so that all servers are busy at
+// once.
 void ServerProtocol::begin_push(int b, double now_s, ProtocolActions& actions) {
   Bucket& bucket = buckets_[static_cast<std::size_t>(b)];
   ECHELON_CHECK(!bucket.open && !bucket.pulling, "bucket {} was pushed before its last step was settled", b);
@@ -112,7 +112,7 @@ void ServerProtocol::begin_push(int b, double now_s, ProtocolActions& actions) {
   look_if_summed(b, actions);
 }
 
-// As many of a worker's next pieces as have a free slot.
+// Posts receives for as many of a worker's next pieces as there are free slots.
 void ServerProtocol::ask(int b, std::size_t p, ProtocolActions& actions) {
   Bucket& bucket = buckets_[static_cast<std::size_t>(b)];
   Pusher& pusher = bucket.pushers[p];
@@ -127,7 +127,7 @@ void ServerProtocol::ask(int b, std::size_t p, ProtocolActions& actions) {
   }
 }
 
-// Adds to a piece what is there of it, as far as the order of pushers allows.
+// Adds the received messages of a piece, as far as the order of pushers allows.
 void ServerProtocol::push_came(const Key& key, std::size_t bytes, ProtocolActions& actions) {
   Bucket& bucket = buckets_[static_cast<std::size_t>(key.bucket)];
   const auto index = static_cast<int>(key.piece % ServerMemory::kSlots);

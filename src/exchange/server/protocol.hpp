@@ -1,18 +1,18 @@
-// One rank's part of a synchronous parameter server, as a state machine (comm/protocol/machine.hpp). It moves bytes and
-// keeps order; what the bytes are is `ServerMemory`, what a step of the optimiser is, the host.
+// One rank of a synchronous parameter server as a state machine (comm/protocol/machine.hpp). It moves bytes and keeps
+// their order; `ServerMemory` knows what the bytes are, and the host applies the optimiser.
 //
-// For each bucket, once a step:
+// For each bucket, once per step:
 //   host posts gradient(b)   a worker sends each server its part; a server receives its part from every worker
-//   tells      summed(b)     all of this rank's pushes are out, and its own part is summed over the workers
-//   host posts updated(b)    its own part of the weights is new, and the old weights are read by nobody here any more
-//   tells      settled(b)    all parts of the weights are new, and all of this rank's pulls are out
+//   notifies   summed(b)     this rank's pushes are sent, and its own part is summed over the workers
+//   host posts updated(b)    its own part of the weights is updated, and nobody here reads the old weights any more
+//   notifies   settled(b)    all parts of the weights have arrived, and this rank's pulls are sent
 //
-// A part travels in pieces. A server adds the pieces of a part in the order of the ranks
-// behind it, (rank - 1), (rank - 2), .. modulo ranks, whatever the order of arrival, so that sums have the same bits on
-// every schedule; two pieces of each worker may be in memory before their turn.
+// A part is sent in pieces. A server adds the pieces of a part in the order of the ranks (rank - 1), (rank - 2), ..
+// modulo ranks, whatever the order of arrival, so that sums have the same bits on every schedule. Up to two pieces of
+// each worker wait in memory for their turn.
 //
-// Messages of a bucket: 2 (workers other than the server) * pieces, summed over servers, as those of the all-reduce
-// `server` (configs/strategies/ALLREDUCE.md).
+// Messages of a bucket: 2 (workers other than the server) * pieces, summed over servers, as for the all-reduce `server`
+// (configs/strategies/ALLREDUCE.md).
 #pragma once
 
 #include <cstdint>
@@ -24,32 +24,32 @@
 
 namespace echelon::inline exchange {
 
-// The buffers of messages, by bucket b and a piece of it in the bucket's elements.
+// The buffers of messages. A message is of bucket b and of a piece, which is a range in elements of the bucket.
 class ServerMemory {
  public:
   struct Bytes {
     void* data = nullptr;
-    std::size_t bytes = 0;  // of a message; room of a receive
+    std::size_t bytes = 0;  // length of a message to send; capacity for a receive
   };
-  static constexpr int kSlots = 2;  // of each worker
+  static constexpr int kSlots = 2;  // receive buffers per worker
 
   virtual ~ServerMemory() = default;
-  // Of the longest message of bucket b in this step; the same on all ranks.
+  // The length of the longest message of bucket b in this step, in elements; equal on all ranks.
   virtual std::int64_t piece_elems(int b) const = 0;
-  // What this worker sends to the server of the piece; valid until it is sent.
+  // The message of this worker to the server of the piece; valid until it is sent.
   virtual Bytes push(int b, int server, ElemRange piece) = 0;
   virtual Bytes push_room(int b, int worker, int slot, ElemRange piece) = 0;
-  // Adds what came to this server's sum; `replaces`: it is the first contribution.
+  // Adds a received message to this server's sum; with `replaces` it is the first contribution and is copied.
   virtual void add(int b, int worker, int slot, ElemRange piece, std::size_t bytes, bool replaces) = 0;
-  // What this server sends to every worker, asked for once a step; valid until all are sent.
+  // The message of this server to every worker. Called once per piece and step; valid until it is sent to all.
   virtual Bytes pull(int b, ElemRange piece) = 0;
   virtual Bytes pull_room(int b, int server, ElemRange piece) = 0;
   virtual void take(int b, int server, ElemRange piece, std::size_t bytes) = 0;
 };
 
 struct ServerBucket {
-  Parts parts;  // by rank; empty for those that do not serve
-  int tag = 0;  // and tag + 1
+  Parts parts;  // by rank; empty for ranks that do not serve
+  int tag = 0;  // for pushes; pulls use tag + 1
   int priority = 0;
 };
 
@@ -60,40 +60,40 @@ class ServerProtocol final : public Machine {
   static Word word_of(Token token) { return static_cast<Word>(token % 4); }
   static int bucket_of(Token token) { return static_cast<int>(token / 4); }
 
-  // The first `workers` ranks push and pull; `memory` outlives the machine.
+  // The first `workers` ranks push and pull. `memory` must outlive the machine.
   ServerProtocol(int rank, int ranks, int workers, const std::vector<ServerBucket>& buckets, ServerMemory& memory);
 
   void on(const ProtocolEvent& event, ProtocolActions& actions) override;
 
-  // What this rank has sent for bucket b since the host was last told of it; for the host, in `on_notified`.
+  // The traffic that this rank sent for bucket b since the last call. Only inside the host's `on_notified`.
   WireCounters take_sent(int b);
-  // When the host's last post about it came.
+  // Time of the host's last post for bucket b.
   double begun_s(int b) const { return buckets_[static_cast<std::size_t>(b)].begun_s; }
 
  private:
   struct Slot {
     bool taken = false, came = false;
-    std::size_t bytes = 0;  // of the message that came
+    std::size_t bytes = 0;  // length of the received message
   };
   struct Pusher {  // at a server, a worker that pushes to it
     int rank = 0;
-    std::int64_t asked = 0, added = 0;      // pieces whose receive was posted; that are in the sum
+    std::int64_t asked = 0, added = 0;      // number of pieces whose receive is posted, and that are added to the sum
     Slot slots[ServerMemory::kSlots] = {};  // piece i uses slot i modulo kSlots
   };
   struct Bucket {
     Parts parts;
     std::int64_t piece_elems = 1;
     int tag = 0, priority = 0;
-    bool open = false;                                  // between gradient and summed
-    bool pulling = false;                               // between updated and settled
-    std::vector<Pusher> pushers;                        // in the order in which they are added
-    std::vector<std::int64_t> next;                     // by piece of the own part: the pusher that it waits for
-    std::int64_t to_add = 0, to_send = 0, to_take = 0;  // messages
+    bool open = false;               // from gradient to summed
+    bool pulling = false;            // from updated to settled
+    std::vector<Pusher> pushers;     // in the order in which their pieces are added
+    std::vector<std::int64_t> next;  // by piece of the own part: index of the pusher that is added next
+    std::int64_t to_add = 0, to_send = 0, to_take = 0;  // number of messages
     std::int64_t step = 0;
     double begun_s = 0;
     WireCounters sent;
   };
-  // What a token of a send or a receive means.
+  // The use of a send or receive that a token encodes.
   enum class Use : std::uint8_t { pushed, pulled, push_came, pull_came };
   struct Key {
     Use use;

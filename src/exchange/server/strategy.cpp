@@ -1,19 +1,18 @@
-// Synchronous parameter server (Dean et al., NIPS 2012; Li et al., OSDI 2014), its servers inside the workers, or on
-// the last ranks of the world alone (exchange.server.ranks): each bucket is cut into one part a server. Gradients are
-// pushed to the part's server as back-propagation finishes them; once all replicas' are in, the server takes the
-// optimiser's step on its part, and everybody pulls the new weights. The next forward waits, layer by layer, for the
+// Synchronous parameter server (Dean et al., NIPS 2012; Li et al., OSDI 2014). The servers run inside the workers, or
+// alone on the last ranks (exchange.server.ranks). Each bucket is cut into one part per server. Workers push gradients
+// to the servers as back-propagation finishes them. Once a server has the gradients of all replicas, it takes the
+// optimiser's step on its part, and all workers pull the new weights. The next forward waits, layer by layer, for the
 // weights that it is about to read.
 //
-// Against an all-reduce: as many bytes, a k-th of the update's work on each rank where every rank is a server, and
-// states of the optimiser live where their part is served; `gather_state` brings them together, so that checkpoints
-// hold whole states and resume on any number of servers. A server on a rank of its own keeps whole arenas, of which it
-// uses its parts; its step is to take in all pushes, update, and send the pulls, which end beside the next forward.
-// What travels between ranks, and when, is protocol.hpp; memory.hpp makes the messages. What exchange.codec does to
-// both ways is in codec.hpp.
+// Compared with an all-reduce, as many bytes are sent; if every rank is a server, each does 1/k of the update.
+// Optimiser states are on the server of their part; `gather_state` gathers them, so that checkpoints hold whole states
+// and resume on any number of servers. A dedicated server holds whole arenas but uses only its parts: its step receives
+// all pushes, updates, and sends the pulls, which overlap the next forward. protocol.hpp decides what is sent and when,
+// memory.hpp makes the messages, and codec.hpp is exchange.codec in both directions.
 //
 // Norms (clip_norm, LARS, LAMB) and the test of scaled gradients are sums over the parts of all servers: every rank
-// then waits for all gradients at the end of a step, one message of 8 bytes a value goes between all ranks, and only
-// then are parts updated and pulled.
+// then waits for all gradients at the end of a step, all ranks exchange one message of 8 bytes per value, and only then
+// parts are updated and pulled.
 #include "exchange/server/strategy.hpp"
 
 #include <fmt/format.h>
@@ -54,7 +53,7 @@ ServerStrategy::ServerStrategy(const ExchangeConfig& config, const StrategyConte
     const Parts parts = server_parts(request);
     const ElemRange own = parts[static_cast<std::size_t>(request.rank)];
     formula_bytes_ += static_cast<double>(price_allreduce("server", request).payload_elems) * elem_bytes;
-    const std::size_t behind = partition.size() - 1 - b;  // buckets that the next forward needs before this one
+    const std::size_t behind = partition.size() - 1 - b;  // buckets that the next forward needs earlier
     traffic.push_back({.parts = parts, .tag = channel(b), .priority = config.priority ? static_cast<int>(behind) : 0});
     buckets_.push_back({.range = ranges[b],
                         .own = {ranges[b].begin + own.begin, ranges[b].begin + own.end},
@@ -70,7 +69,7 @@ ServerStrategy::ServerStrategy(const ExchangeConfig& config, const StrategyConte
   if (codec_->on()) formula_bytes_ = codec_->formula_bytes();
 }
 
-// The optimiser's ranges, and the channel of its sums, behind those of the buckets.
+// Tells the optimiser its ranges. The channel of its sums follows those of the buckets.
 void ServerStrategy::serve_parts() {
   std::vector<ArenaRange> own;
   for (auto bucket = buckets_.rbegin(); bucket != buckets_.rend(); ++bucket) own.push_back(bucket->own);
@@ -99,7 +98,7 @@ std::string ServerStrategy::describe() const {
                      counted(static_cast<std::int64_t>(buckets_.size()), "bucket"), coded_);
 }
 
-// On the thread that drives the engine.
+// Runs on the thread that drives the engine.
 void ServerStrategy::on_notified(Token token, double now_s) {
   const int b = ServerProtocol::bucket_of(token);
   const std::lock_guard lock(mutex_);
@@ -112,7 +111,7 @@ void ServerStrategy::failed(std::exception_ptr error) {
   for (Bucket& bucket : buckets_) bucket.promise.fail(error, context_.engine.clock().now_s());
 }
 
-// Hands bucket b to the protocol; the ticket is done once that tells of it again.
+// Hands bucket b to the protocol. The ticket is done when the protocol notifies of b next.
 void ServerStrategy::post(std::size_t b, ServerProtocol::Word word, std::shared_ptr<const Event> after) {
   {
     const std::lock_guard lock(mutex_);
@@ -212,7 +211,7 @@ StepOutcome ServerStrategy::take_outcome() {
   return outcome;
 }
 
-// Each server's part of the optimiser's states and of the weights that it keeps to itself, to everybody.
+// Gathers each server's part of the optimiser states and of the master weights on all ranks.
 void ServerStrategy::gather_served() {
   states_apart_ = false;
   std::vector<ServedBucket> served;

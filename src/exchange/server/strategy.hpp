@@ -1,5 +1,5 @@
-// What every rank of a synchronous parameter server does: buckets, their traffic, and the server's step on the parts
-// that this rank serves. worker.cpp trains beside it; dedicated.cpp serves alone.
+// The common part of all ranks of a synchronous parameter server: buckets, their traffic, and the server's step on the
+// parts that this rank serves. worker.cpp trains in addition; dedicated.cpp only serves.
 #pragma once
 
 #include <memory>
@@ -21,12 +21,12 @@ namespace echelon::inline exchange {
 
 class ServerStrategy : public Strategy, private ProtocolHost {
  public:
-  // Throws ConfigError for rules that look at whole parameters, and where codec, dtype or ranks do not fit.
+  // Throws ConfigError if codec, dtype and ranks cannot be combined, or if there are more servers than ranks.
   ServerStrategy(const ExchangeConfig& config, const StrategyContext& context);
 
   void drain() override;
   void gather_state() override;
-  // What is not drained yet is no state.
+  // Requires drain: a bucket in flight is not part of the state.
   void visit_state(StateVisitor& visitor) override { codec_->visit_state(visitor); }
   WireCounters wire() const override { return account_.wire(); }
   double formula_bytes_per_step() const override { return formula_bytes_; }
@@ -36,8 +36,8 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   enum class Stage : std::uint8_t { idle, pushed, pulled };
   struct Bucket {
     ArenaRange range;
-    ArenaRange own;                      // what this rank serves of it
-    std::shared_ptr<const Plan> gather;  // of what each server has of it, to all ranks
+    ArenaRange own;                      // the part that this rank serves
+    std::shared_ptr<const Plan> gather;  // sends every server's part to all ranks
     ReadyCount gradient;
     Stage stage = Stage::idle;
     Promise promise = {};
@@ -45,29 +45,31 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   };
 
   bool alone() const { return context_.engine.size() == 1; }
-  std::vector<Bucket>& buckets() { return buckets_; }  // from the arena's end
+  std::vector<Bucket>& buckets() { return buckets_; }  // from the end of the arena on
   StepAccount& account() { return account_; }
   Staging& gradients() { return gradients_; }
   Staging& weights() { return weights_; }
 
-  // Hands this rank's gradient of bucket b to the servers, once `after` has passed.
+  // Pushes this rank's gradient of bucket b to the servers, once it is ready (own_gradient).
   void push(std::size_t b);
-  // Takes the optimiser's step on this rank's part of bucket b, once all workers' gradients are in, and sends it out;
-  // where the optimiser waits for all gradients, of all buckets, every one of which is pushed.
+  // Takes the optimiser's step on this rank's part of bucket b once the gradients of all workers have arrived, and
+  // sends the new weights. If the optimiser waits for all gradients, it does this for all buckets, which must be
+  // pushed.
   void serve(std::size_t b);
-  // The same for every bucket whose gradients are in; none where the optimiser waits.
+  // Serves every bucket whose gradients have arrived; nothing if the optimiser waits for all gradients.
   void serve_what_is_in();
-  // Likewise of all buckets where the optimiser waits for every gradient; nothing elsewhere.
+  // Serves all buckets if the optimiser waits for all gradients; nothing otherwise.
   void serve_where_all_wait();
-  // Returns once the new weights of bucket b are here.
+  // Blocks until the new weights of bucket b are here.
   void finish(std::size_t b);
   void finish_all();
-  // Of what arrived since the last one.
+  // The outcome since the last call.
   StepOutcome take_outcome();
 
-  // When this rank's own gradient of the range can be sent; null: at once, or there is none.
+  // The event after which this rank's own gradient of the range can be sent; null if it can be sent at once or this
+  // rank has none.
   virtual std::shared_ptr<const Event> own_gradient(ArenaRange range) = 0;
-  // What came of bucket b, on the host, goes to where the next forward reads it.
+  // Copies the weights received for bucket b from the host to where the next forward reads them.
   virtual void store_pulled(std::size_t b) = 0;
 
  private:
@@ -89,17 +91,17 @@ class ServerStrategy : public Strategy, private ProtocolHost {
   std::unique_ptr<ServerCodec> codec_;
   std::vector<Bucket> buckets_;
   StepAccount account_;
-  std::optional<Group> norms_;  // sums of the optimiser over the parts of servers; none with one rank
-  bool states_apart_ = false;   // servers have moved their states since they were brought together
+  std::optional<Group> norms_;  // for the optimiser's sums over the servers' parts; empty with one rank
+  bool states_apart_ = false;   // servers have changed their states since the last gather
   double formula_bytes_ = 0;
   std::optional<ServerBuffers> memory_;
   std::optional<ServerProtocol> protocol_;
-  std::mutex mutex_;                        // of the promises and the error
-  std::exception_ptr error_;                // that ended the protocol
-  std::unique_ptr<Attachment> attachment_;  // ends first; null with one rank
+  std::mutex mutex_;                        // protects the promises and error_
+  std::exception_ptr error_;                // the error that ended the protocol
+  std::unique_ptr<Attachment> attachment_;  // must be destroyed first; null with one rank
 };
 
-// A rank that serves alone (exchange.server.ranks), and one that trains, a server inside it or not.
+// A dedicated server (exchange.server.ranks), and a worker, with or without a server in it.
 std::unique_ptr<Strategy> make_dedicated_server(const ExchangeConfig& config, const StrategyContext& context);
 std::unique_ptr<Strategy> make_server_worker(const ExchangeConfig& config, const StrategyContext& context);
 

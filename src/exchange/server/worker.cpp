@@ -1,5 +1,5 @@
-// A worker of a synchronous parameter server, with a server inside it or none: pushes each bucket as its gradients are
-// finished, serves its own parts as soon as they are summed, and lets each layer's forward wait for its weights.
+// A worker of a synchronous parameter server, with or without a server in it. It pushes each bucket as its gradients
+// are finished, serves its own parts as soon as they are summed, and lets each layer's forward wait for its weights.
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "exchange/server/strategy.hpp"
@@ -25,7 +25,7 @@ class ServerWorker final : public ServerStrategy {
   }
 
   void gradient_ready(ArenaRange range) override {
-    serve_what_is_in();  // of layers that are through: this range's may still read its weights
+    serve_what_is_in();  // only for layers whose backward is over: this range's layer may still read its weights
     for (std::size_t b = 0; b < buckets().size(); ++b)
       if (buckets()[b].gradient.add(range, account().info().step)) push(b);
   }
