@@ -13,7 +13,7 @@ struct StalenessTally {
   std::uint64_t applied = 0, dropped = 0;
   std::int64_t most = 0;  // largest staleness of an applied update
   double sum = 0;
-  double held_s = 0;     // time that answers to it were held by the bound or by a replay's order, sum over pieces
+  double held_s = 0;     // time that answers were held by the bound or by a replay's order, sum over pieces
   double longest_s = 0;  // the same, for the piece with the longest time: what the worker waited
   double meeting_s = 0;  // time that the worker waited for others at meetings
 

@@ -43,7 +43,7 @@ struct StepInfo {
   bool meets = true;  // all ranks meet after this step (Progress)
 };
 
-// What a codec did with the gradients of one replica in one step.
+// Figures of a codec for the gradients of one replica in one step.
 struct CodecRecord {
   double bytes_before = 0;   // of all values that this replica encoded; 0: it encoded none
   double bytes_after = 0;    // of the messages that carry them

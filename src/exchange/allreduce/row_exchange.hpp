@@ -56,7 +56,7 @@ class RowExchange {
     int parameter = 0;
     RowMarks marks;                  // in device memory
     std::uint32_t* words = nullptr;  // the same marks in host memory
-    Memory host_words;               // empty if the host can address the device's
+    Memory host_words;               // empty if the host can address the device's marks
     ReadyCount gradient;
     std::vector<std::uint32_t> rows;        // touched by this rank in this step
     bool whole = false;                     // this step sends the whole table

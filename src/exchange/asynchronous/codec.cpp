@@ -12,7 +12,7 @@ namespace {
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// Of the same bytes, exclusive or into `to`.
+// XORs `bits` into `to`, both of the same length.
 void flip(std::byte* to, const std::byte* bits, std::size_t bytes) {
 #pragma omp simd
   for (std::size_t i = 0; i < bytes; ++i) to[i] ^= bits[i];
@@ -46,7 +46,7 @@ double AsyncCodec::formula_bytes(int b, const AllreduceRequest& request) const {
   return feedback_.formula_bytes(coded_server_bytes(*pushes_[index(b)].form, request));
 }
 
-// Of values of the arenas' dtype; valid until the next call.
+// Returns room for values of the arenas' dtype, valid until the next call.
 std::byte* AsyncCodec::scratch(ElemRange range) {
   scratch_.resize(std::max(scratch_.size(), index(range.elems()) * size_of(layout_.dtype)));
   return scratch_.data();
@@ -91,7 +91,7 @@ void AsyncCodec::keep_to_itself(int b, void* values) {
   feedback_.residual().clear(range);
 }
 
-// Running statistics are in a message as they are, where a codec is lossy.
+// Running statistics are uncoded in messages of a lossy codec, as values rather than differences.
 void AsyncCodec::put_difference(ArenaRange range, std::byte* values, const std::byte* copy) const {
   if (!lossy()) return flip(values, copy, index(range.elems()) * size_of(layout_.dtype));
   runs_.each(range, [&](ArenaRange run, bool statistic) {

@@ -1,6 +1,6 @@
-// A server of an asynchronous parameter server on a rank of its own: the thread that drives the engine takes in updates
-// and answers them; the compute thread attends meetings alone. Keeps whole arenas, whose own parts are renewed at
-// meetings.
+// A dedicated server of an asynchronous parameter server. The thread that drives the engine processes updates and
+// answers them; the compute thread only attends meetings. The rank holds whole arenas, of which meetings update its own
+// parts.
 #include "exchange/asynchronous/strategy.hpp"
 
 namespace echelon::inline exchange {

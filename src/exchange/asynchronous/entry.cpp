@@ -7,7 +7,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// A rank is a worker (memory.hpp), or a server with its part (served.hpp). A codec (codec.hpp) adds messages on a
+// A rank is a worker (memory.hpp), a server with its part (served.hpp), or both. A codec (codec.hpp) adds messages on a
 // worker and, on servers, a copy of the weights that each worker has; a lossy codec adds the residual on all ranks.
 // Messages are on the host wherever the servers' weights are.
 ExchangeArenas async_arenas(const Config& config, const ParameterSet&, int workers) {

@@ -28,7 +28,7 @@ void append_number(std::string& to, Number value) {
   to.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// The names of the header's lines, and its fields.
+// Visits the fields of the header with the names of their lines.
 template <class Header, class Visit>
 void visit_header(Header& header, const Visit& visit) {
   visit("rank", header.rank), visit("ranks", header.ranks), visit("workers", header.workers);
@@ -55,7 +55,7 @@ LedgerHeader header_of(const std::string& text, const std::string& path) {
   return header;
 }
 
-// Whole blocks of a file, one after the other.
+// Reads the intact blocks of a file one by one.
 class Blocks {
  public:
   explicit Blocks(const std::string& path) : path_(path), file_(path, std::ios::binary) {
@@ -65,7 +65,7 @@ class Blocks {
       throw DataError(fmt::format("{}: is no order of arrivals of this version", path));
   }
 
-  // None after the last whole one.
+  // Returns the next block's payload, or nothing after the last intact block.
   std::optional<std::string> next() {
     std::uint32_t bytes = 0;
     std::uint64_t checksum = 0;
@@ -108,7 +108,7 @@ class Blocks {
   std::uint64_t checksum_ = 0;
 };
 
-// Appends what a block holds. False where its numbers do not fit together.
+// Appends the contents of a block to `file`. Returns false if its numbers are inconsistent.
 bool take_block(const std::string& payload, LedgerFile& file) {
   std::size_t at = 0;
   const auto number = [&](std::uint32_t& value) {
@@ -148,7 +148,7 @@ LedgerWriter::LedgerWriter(std::string path, const LedgerHeader& header) : path_
 LedgerWriter::~LedgerWriter() {
   try {
     flush();
-  } catch (const std::exception&) {  // where this matters, a call before has thrown
+  } catch (const std::exception&) {  // a caller who needs the error has called flush() before
   }
   ::close(file_);
 }

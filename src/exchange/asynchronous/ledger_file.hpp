@@ -1,14 +1,14 @@
-// The order of arrivals at the servers of one rank, in a file of its attempt: written while the run goes on, read by a
-// replay (run/replay.hpp).
+// The file with the order of arrivals at the servers of one rank. A run writes it during an attempt; a replay reads it
+// (run/replay.hpp).
 //
-//   "echelon arrivals 1\n", then blocks; the first holds LedgerHeader as text, "key value" a line
-//   block   u32 bytes of the payload, u64 checksum64(payload, seed: the checksum of the block before; 0), payload
-//   payload u32 number of meetings since the last block, u32 MeetingReason of each; then, of buckets of which anything
-//           is new, u32 bucket, u32 bytes, entries (ledger.hpp), whole ones
+//   "echelon arrivals 1\n", then blocks; the first holds LedgerHeader as text, one "key value" per line
+//   block   u32 bytes of the payload, u64 checksum64(payload, seed: checksum of the block before, or 0), payload
+//   payload u32 number of meetings since the last block, u32 MeetingReason of each; then, for every bucket with new
+//           entries, u32 bucket, u32 bytes, whole entries (ledger.hpp)
 //
-// Numbers are little-endian. A block reaches the file in one write, at each meeting and once kLedgerBlock bytes have
-// come, so that a process that is killed leaves all blocks but possibly the last one whole. The file is appended to by
-// its rank alone and never changed. Size: 12 bytes a block and 8 a bucket beside 2 bytes an update and piece.
+// Numbers are little-endian. A block is written in one call, at each meeting and after kLedgerBlock bytes, so that a
+// killed process leaves all blocks intact except possibly the last. Only its own rank appends to the file; nothing is
+// rewritten. Size: 12 bytes per block and 8 per bucket in it, in addition to 2 bytes per update and piece.
 #pragma once
 
 #include <cstddef>
@@ -23,36 +23,37 @@ namespace echelon::inline exchange {
 inline constexpr std::size_t kLedgerBlock = 64 * 1024;
 
 struct LedgerHeader {
-  std::int64_t rank = 0;         // that served
+  std::int64_t rank = 0;         // the rank that served
   std::int64_t ranks = 0;        // of the run
-  std::int64_t workers = 0;      // k
-  std::int64_t servers = 0;      // ranks that serve anything: so many files
-  std::int64_t pieces = 0;       // over all servers
+  std::int64_t workers = 0;      // number of workers, k
+  std::int64_t servers = 0;      // number of ranks that serve anything, each with its own file
+  std::int64_t pieces = 0;       // number over all servers
   std::int64_t first_step = 0;   // of the attempt
   std::int64_t total_steps = 0;  // of the run
   std::int64_t samples = 0;      // of the training data
   std::string config;            // config_hash
   std::string data;              // fingerprint of the training data
-  std::string weights;           // checksum of those that the attempt began with
-  std::string device;            // of this rank, in words
+  std::string weights;           // checksum of the attempt's first weights
+  std::string device;            // of this rank, as text
 
   friend bool operator==(const LedgerHeader&, const LedgerHeader&) = default;
 };
 
 class LedgerWriter {
  public:
-  // Makes the file. EnvironmentError, here and below, with the reason of the system: it exists, a full disk.
+  // Creates the file. This and the other functions throw EnvironmentError with the system's reason: the file exists,
+  // the disk is full.
   LedgerWriter(std::string path, const LedgerHeader& header);
   ~LedgerWriter();
   LedgerWriter(const LedgerWriter&) = delete;
   LedgerWriter& operator=(const LedgerWriter&) = delete;
 
-  // The next entries by bucket; written once kLedgerBlock bytes have come.
+  // Appends the next entries by bucket; writes them once kLedgerBlock bytes are waiting.
   void add(std::vector<LedgerBytes> orders);
-  // A meeting is over, called for these reasons; writes what there is.
+  // Notes the end of a meeting with its reasons, and writes everything that is waiting.
   void met(std::uint32_t reasons);
   void flush();
-  std::uint64_t bytes() const { return bytes_; }  // of the file
+  std::uint64_t bytes() const { return bytes_; }  // length of the file
 
  private:
   void write_block(const std::string& payload);
@@ -61,21 +62,22 @@ class LedgerWriter {
   std::string path_;
   int file_ = -1;
   std::uint64_t bytes_ = 0, checksum_ = 0;
-  std::vector<std::uint32_t> meetings_;  // not written yet, like the orders
+  std::vector<std::uint32_t> meetings_;  // meetings and orders that are not written yet
   std::vector<LedgerBytes> orders_;
-  std::size_t waiting_ = 0;  // bytes of them
+  std::size_t waiting_ = 0;  // number of bytes in orders_
 };
 
 struct LedgerFile {
   LedgerHeader header;
-  std::vector<std::uint32_t> meetings;  // their reasons
+  std::vector<std::uint32_t> meetings;  // the reasons of each
   std::vector<LedgerBytes> orders;      // by bucket
-  std::uint64_t lost_bytes = 0;         // after the last whole block, of a process that was killed or a damaged file
+  std::uint64_t lost_bytes = 0;  // bytes after the last intact block, if the process was killed or the file is damaged
 };
 
-// Memory: the file. DataError where the header cannot be read, EnvironmentError where the file cannot.
+// Needs memory for the whole file. Throws DataError if the header is unreadable or a block is invalid, and
+// EnvironmentError if the file cannot be read.
 LedgerFile read_ledger_file(const std::string& path);
-// Its header alone.
+// Reads only the header.
 LedgerHeader read_ledger_header(const std::string& path);
 
 }  // namespace echelon::inline exchange

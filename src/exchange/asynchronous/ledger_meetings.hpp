@@ -1,4 +1,4 @@
-// The meetings in the order of arrivals of one piece: after how many updates of each worker, and where each is over.
+// Finds the meetings in the order of arrivals at one piece.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,14 @@
 namespace echelon::inline exchange {
 
 struct LedgerMeeting {
-  std::vector<std::int64_t> updates;  // by worker: that it had pushed of the piece when it came
-  std::size_t end = 0;                // byte after the last worker's entry
+  std::vector<std::int64_t> updates;  // by worker: number of its updates of the piece before the meeting
+  std::size_t end = 0;                // index of the first byte after the last worker's entry
 
   friend bool operator==(const LedgerMeeting&, const LedgerMeeting&) = default;
 };
 
-// Those to which all workers came. O(entries) time. DataError where the bytes are no ledger of so many workers.
+// Returns the meetings to which all workers came. O(entries) time. Throws DataError if the bytes are not a ledger for
+// this number of workers.
 std::vector<LedgerMeeting> meetings_of(const LedgerBytes& bytes, int workers);
 
 }  // namespace echelon::inline exchange

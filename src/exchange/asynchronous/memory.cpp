@@ -10,7 +10,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// factor * (values - others), in one pass.
+// out = factor * (values - others), in one pass.
 void scaled_difference(DType dtype, void* out, double factor, const void* values, const void* others, std::size_t n) {
   with_float(dtype, [&]<class T>(T) {
     T* to = static_cast<T*>(out);
@@ -25,7 +25,7 @@ const std::byte* offset(const void* data, std::size_t bytes) { return static_cas
 
 }  // namespace
 
-// Header and payload, coded or not.
+// Returns the length of header and payload, coded or not.
 std::size_t AsyncBuffers::longest(int b, int server) const {
   const std::size_t coded = codec_ ? codec_->most_bytes(b, server) : 0;
   return sizeof(AsyncHeader) + std::max(coded, bytes_of(part(b, server).elems()));
@@ -124,7 +124,7 @@ void AsyncBuffers::apply(int b, int worker, const AsyncUpdate& update, const Asy
   }
   ECHELON_CHECK_EQ(payload.size(), bytes_of(part(b, layout_.rank).elems()), "update of worker {} for bucket {}", worker,
                    b);
-  // The memory of the message, which is this object's own until the worker is answered.
+  // The update may be changed in the message's memory, which nothing else uses until the worker is answered.
   Messages& from = worker == layout_.rank ? updates_ : asked_;
   std::byte* values = from.at({b, worker}).data() + sizeof(AsyncHeader);
   ECHELON_CHECK(values == payload.data(), "an update of worker {} lies elsewhere", worker);

@@ -1,9 +1,9 @@
-// The messages of an asynchronous parameter server, in host memory: values of the arenas' dtype, f32 or f64, as they
-// are or coded (codec.hpp). What updates do to the weights is served.hpp, in host or device memory.
+// The messages of an asynchronous parameter server, in host memory: values of the arenas' dtype, f32 or f64, plain or
+// coded (codec.hpp). served.hpp applies updates to weights, in host or device memory.
 //
-// Host memory of a rank, G bytes of weights, k workers, s servers: on a worker the weights that were pulled last (G),
-// its updates as messages (G) and answers on their way (G); on a server a message of each worker (k G / s), and what
-// served.hpp has. A codec takes another G of messages on a worker, and what codec.hpp says.
+// Host memory of a rank, with G bytes of weights, k workers and s servers: a worker needs 3 G, for the weights that it
+// pulled last, its updates as messages, and arriving answers; a server needs one message per worker (k G / s) and the
+// memory of served.hpp. A codec adds G for coded messages on a worker, and the memory of codec.hpp.
 #pragma once
 
 #include <cstddef>
@@ -23,31 +23,31 @@ class AsyncBuffers final : public AsyncMemory {
  public:
   struct Layout {
     int rank = 0, workers = 1;
-    std::vector<ArenaRange> buckets;  // of the arenas
-    std::vector<Parts> parts;         // of each, by rank
+    std::vector<ArenaRange> buckets;  // ranges of the arenas
+    std::vector<Parts> parts;         // by bucket: the part of each rank
     DType dtype = DType::f32;
   };
-  // `served`: null on a rank that serves nothing; `codec`: null where nothing is coded. They and the parameters outlive
-  // this.
+  // `served` is null on a rank that serves nothing, `codec` is null without a codec. They and the parameters must
+  // outlive this object.
   AsyncBuffers(Layout layout, const ParameterSet& parameters, AsyncServed* served, AsyncCodec* codec = nullptr);
 
-  // Compute thread, before the machine runs: everybody's first weights, of the whole arena.
+  // Sets the first weights of all ranks, given as a whole arena. Compute thread, before the machine runs.
   void begin(const void* weights);
-  // What a worker pushes: share * (weights - pulled). Where servers apply the optimiser, instead of that the gradients,
-  // but of running statistics.
+  // A worker pushes share * (weights - pulled). If servers apply the optimiser, it pushes gradients instead, except for
+  // running statistics.
   struct Update {
     const void* weights = nullptr;    // of the bucket
-    const void* gradients = nullptr;  // likewise; null: changes of weights are pushed
+    const void* gradients = nullptr;  // of the bucket; null: changes of weights are pushed
     double share = 1;
     double rate = 0;        // the learning rate times `share`
     std::int64_t step = 0;  // of the run
   };
   // Compute thread, before bucket b is posted.
   void set_update(std::size_t b, const Update& update);
-  // Compute thread, after bucket b was settled: its weights as they were pulled.
+  // The pulled weights of bucket b. Compute thread, after the bucket was settled.
   const void* pulled(std::size_t b) const { return at(pulled_, layout_.buckets[b].begin); }
 
-  // The range in the arena of a server's part of a bucket.
+  // The range of a server's part of a bucket, in the arena.
   ArenaRange place(int b, int server) const {
     const std::int64_t begin = layout_.buckets[static_cast<std::size_t>(b)].begin;
     return {begin + part(b, server).begin, begin + part(b, server).end};
@@ -62,7 +62,8 @@ class AsyncBuffers final : public AsyncMemory {
   Message answer(int b, int worker, const AsyncHeader& asked) override;
 
  private:
-  // Flags of a header: whether the payload is coded, and the low bits of the worker's step, by which answers are coded.
+  // Flags of a header: bit 0 means a coded payload; the other bits are the low bits of the worker's step, from which
+  // the draws of a coded answer are derived.
   static constexpr std::uint32_t kCoded = 1;
   static std::uint32_t coded_in(std::int64_t step) { return kCoded | static_cast<std::uint32_t>(step) << 1; }
   using Arena = std::vector<std::byte>;
@@ -76,19 +77,19 @@ class AsyncBuffers final : public AsyncMemory {
   }
   bool works() const { return layout_.rank < layout_.workers; }
   std::size_t longest(int b, int server) const;
-  // Of a message that came; a failed check where this rank has no codec for it.
+  // Whether a received message is coded. A check fails if it is and this rank has no codec.
   bool is_coded(const AsyncHeader& header) const;
 
   Layout layout_;
   KindRuns runs_;
   AsyncServed* served_;
   AsyncCodec* codec_;
-  Arena pulled_;               // of the whole arena
-  std::vector<double> rates_;  // by bucket, of the update that is pushed
-  // Made once: the compute thread and the one that drives use different buckets of the same maps.
-  Messages updates_, arriving_, asked_;  // to a server; of a server's answer; of and to a worker
-  Messages coded_;                       // to a server
-  std::vector<std::byte> decoded_;       // of a worker
+  Arena pulled_;               // the weights pulled last, a whole arena
+  std::vector<double> rates_;  // by bucket, of the update that is being pushed
+  // The maps are filled by the constructor: the compute thread and the driving thread use different buckets of them.
+  Messages updates_, arriving_, asked_;  // pushes to a server; its answers; a worker's push and its answer
+  Messages coded_;                       // coded pushes to a server
+  std::vector<std::byte> decoded_;       // the decoded push of a worker
 };
 
 }  // namespace echelon::inline exchange

@@ -49,7 +49,7 @@ void AsyncPiece::arrived(int w, AsyncKind kind, std::int64_t version, std::int64
   while (const std::optional<int> turn = next()) take_up(*turn, now_s);
 }
 
-// Whose message is taken up now; none: the one whose turn it is has not come.
+// Returns the worker whose message is processed next; nothing if its message has not arrived.
 std::optional<int> AsyncPiece::next() const {
   if (recorded_.over()) return queue_.empty() ? std::nullopt : std::optional(queue_.front());
   const int turn = recorded_.entry().worker;

@@ -1,18 +1,19 @@
-// What a server decides about one piece (its part of one bucket): which updates enter the weights, with which factor,
-// as which version, and when each worker is answered. Counts and order only: bytes are its owner's.
+// The decisions of a server about one piece, which is its part of one bucket: which updates enter the weights, with
+// which factor and as which version, and when each worker is answered. This class only keeps counts and order; its
+// owner has the data.
 //
-// Arrivals are taken up one at a time. Without a recorded order that is the order of `arrived`; with one, an arrival
-// waits for its turn, until the recorded order is used up. All else is a function of that order (rules.hpp):
+// Messages are processed one at a time: without a recorded order, in the order of `arrived`; with one, a message waits
+// for its turn until the recorded order is used up. Everything else is a function of that order (rules.hpp):
 //
-//   update  dropped, or applied with factor(staleness) and version + 1 after S of them; the worker's clock + 1; then
-//           its answer is due
-//   meet    the worker counts as infinitely fast for the bound. When all workers have come or are done, the piece
-//           closes: updates that wait for others of their version (fewer than S) enter the weights, all clocks become
-//           the largest one, and all that came are answered, with the same weights
-//   done    the same for ever, without an answer
+//   update  is dropped, or applied with factor(staleness); S applied updates make a version. The worker's clock
+//           advances by 1, and the update can be answered
+//   meet    counts as infinitely fast for the bound. When all workers have come or are done, the piece closes: a
+//           version of fewer than S updates is applied, all clocks become the largest one, and all workers at the
+//           meeting are answered with the same weights
+//   done    acts like meet for ever, without an answer
 //
-// After each arrival all answers that the bound now allows leave, in the order of the ranks. The version of an answer
-// is the piece's at that moment.
+// After each message, all answers that the bound now allows are sent in the order of ranks. An answer has the piece's
+// version at that time.
 #pragma once
 
 #include <cstdint>
@@ -28,53 +29,55 @@ namespace echelon::inline exchange {
 
 // An update that enters the weights.
 struct AsyncUpdate {
-  std::int64_t clock = 0;      // the worker's pushes of this piece, this one included
+  std::int64_t clock = 0;      // number of the worker's pushes of this piece, including this one
   std::int64_t staleness = 0;  // in versions
-  double factor = 1;           // that the rules multiply it by
-  bool new_version = true;     // it is the last one of its version: what was added up, and this, changes the weights
+  double factor = 1;           // by which the rules multiply it
+  bool new_version = true;     // it completes a version: it and the updates added up before change the weights
 };
 
 class AsyncPiece {
  public:
-  // What the decisions mean. Called inside `arrived`; must not call it.
+  // Carries out the decisions. Called inside `arrived`, which it must not call.
   class Owner {
    public:
     virtual ~Owner() = default;
-    // Of the update that this worker sent last. One that is dropped is not shown.
+    // Applies the worker's last update. Not called for a dropped one.
     virtual void apply(int worker, const AsyncUpdate& update) = 0;
-    // What was added up since the last version changes the weights.
+    // Applies the updates that were added up since the last version.
     virtual void flush() = 0;
     virtual void answer(int worker, std::int64_t version) = 0;
-    virtual void closed(bool meeting) = 0;  // all have come; false: all are done, nobody is there to be answered
+    virtual void closed(bool meeting) = 0;  // all have come; false: all are done, and no worker is answered
   };
 
-  // `recorded`: the order of another run of this piece; empty: none. `owner` outlives the piece.
+  // `recorded` is the order of this piece in another run; empty: there is none. `owner` must outlive the piece.
   AsyncPiece(int workers, const AsyncRules& rules, LedgerBytes recorded, Owner& owner);
 
-  // A worker's message is here, and its last answer has left. `version`: of the weights that it has; `clock`: updates
-  // that it has pushed of this piece, with this one. A failed check where a message was lost or came twice; DataError
-  // (exit 4) where the recorded order is of another run: another message, staleness or decision at this place.
+  // A worker's message has arrived after the answer to its last one was sent. `version` is that of the weights that it
+  // has, `clock` the number of its pushes of this piece, including this one. A check fails if a message was lost or
+  // came twice. Throws DataError (exit 4) if the recorded order is of another run: its next entry is another message,
+  // staleness or decision.
   void arrived(int worker, AsyncKind kind, std::int64_t version, std::int64_t clock, double now_s);
 
   std::int64_t version() const { return version_; }
   bool all_done() const;
-  // Entries of the recorded order that have not come yet.
+  // Whether entries of the recorded order are left.
   bool replaying() const { return !recorded_.over(); }
   // The order so far, since the last take_ledger().
   const LedgerBytes& ledger() const { return ledger_; }
-  // Moves it out, for a host that writes it to a file from time to time: the parts one after the other are the whole.
+  // Returns the entries since the last call and removes them; the host appends them to a file. Together the returned
+  // parts are the whole order.
   LedgerBytes take_ledger() { return std::exchange(ledger_, {}); }
-  // Of an update, by worker.
+  // The tally of this worker's updates.
   const StalenessTally& staleness(int worker) const { return workers_[static_cast<std::size_t>(worker)].staleness; }
 
  private:
   struct Worker {
-    std::optional<AsyncKind> arrived;  // not taken up yet
-    std::int64_t clock = 0;            // of the bound: equal for all after a meeting
+    std::optional<AsyncKind> arrived;  // message that is not processed yet
+    std::int64_t clock = 0;            // for the bound; equal for all workers after a meeting
     std::int64_t pushes = 0;
     std::int64_t pulled = 0;  // version of the last answer
     bool met = false, done = false;
-    bool due = false;  // its answer
+    bool due = false;  // its update is not answered yet
     double since_s = 0;
     StalenessTally staleness;
 
@@ -95,9 +98,9 @@ class AsyncPiece {
   LedgerReader recorded_;
   LedgerBytes ledger_;
   std::vector<Worker> workers_;
-  std::vector<int> queue_;  // workers whose message is here, in the order of arrival
+  std::vector<int> queue_;  // workers with an unprocessed message, in the order of arrival
   std::int64_t version_ = 0;
-  std::int64_t pending_ = 0;  // updates that were added up since the last version
+  std::int64_t pending_ = 0;  // number of updates added up since the last version
 };
 
 }  // namespace echelon::inline exchange

@@ -17,7 +17,7 @@ AsyncHeader header_of(AsyncMemory::Payload message) {
   return header;
 }
 
-constexpr std::size_t kLongLedger = 4096;  // bytes of a piece: from here on the host is told after each arrival
+constexpr std::size_t kLongLedger = 4096;  // bytes of a piece's ledger from which on the host is notified
 
 AsyncMemory::Payload payload_of(AsyncMemory::Payload message) { return message.subspan(sizeof(AsyncHeader)); }
 
@@ -62,9 +62,9 @@ class AsyncProtocol::OwnPiece final : public AsyncPiece::Owner {
 
   AsyncPiece piece;
   std::vector<AsyncMemory::Payload> came;  // by worker: its last message
-  std::vector<std::byte*> rooms;           // by worker: where its next one arrives
-  std::int64_t answers = 0;                // under way
-  bool closing = false;                    // a meeting, whose answers are under way
+  std::vector<std::byte*> rooms;           // by worker: buffer for its next message
+  std::int64_t answers = 0;                // number in flight
+  bool closing = false;                    // the answers of a meeting are being sent
   std::int64_t meetings = 0;
 
  private:
@@ -84,7 +84,8 @@ AsyncProtocol::AsyncProtocol(int rank, int workers, const AsyncRules& rules, std
     made.priority = with.priority;
     const int ranks = static_cast<int>(with.parts.size());
     ECHELON_CHECK_GE(ranks, workers, "a part for each rank");
-    // From the rank after this one on, so that not all workers begin with the same server; the own piece comes last.
+    // Links start with the rank after this one, so that not all workers begin with the same server; the own piece is
+    // last.
     for (int d = 1; d <= ranks && works(); ++d)
       if (const int server = (rank + d) % ranks; !with.parts[static_cast<std::size_t>(server)].empty())
         made.links.emplace_back().server = server;
@@ -152,7 +153,7 @@ void AsyncProtocol::on(const ProtocolEvent& event, ProtocolActions& actions) {
   look_if_ended();
 }
 
-// This worker's message to every server of b.
+// Sends this worker's message to every server of b.
 void AsyncProtocol::begin(int b, AsyncKind kind) {
   Bucket& own = bucket(b);
   ECHELON_CHECK(!own.out, "bucket {} is posted before it is settled", b);
@@ -203,7 +204,7 @@ void AsyncProtocol::send(const Key& key, int to, int tag, AsyncMemory::Payload m
   actions_->send(pack(key), to, tag, message.data(), message.size(), of.priority);
 }
 
-// At a server. Of a worker on another rank, where its next message arrives.
+// On a server: posts the receive for the next message of a worker on another rank.
 void AsyncProtocol::post_room(int b, int worker) {
   if (worker == rank_) return;
   const AsyncMemory::Room room = memory_.push_room(b, worker);
@@ -250,7 +251,7 @@ void AsyncProtocol::look_if_settled(int b) {
   if (!meeting_) actions_->notify_host(token(Word::settled, b));
 }
 
-// A worker's part of a meeting is over when all its buckets are settled; a piece's, when its answers have left.
+// On a worker, a meeting is over when all its buckets are settled; on a server, when a piece's answers are sent.
 void AsyncProtocol::look_if_met() {
   if (!meeting_ && closings_ == 0) return;
   bool all = meeting_ || !works() || done_;

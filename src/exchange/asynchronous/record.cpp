@@ -1,5 +1,5 @@
-// The order of arrivals at the parts that a rank of an asynchronous parameter server serves, on its way from the
-// protocol to the file of the attempt (ledger_file.hpp).
+// Passes the order of arrivals, at the parts that a rank of an asynchronous parameter server serves, from the protocol
+// to the file of the attempt (ledger_file.hpp).
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +19,7 @@ std::vector<LedgerBytes> AsyncStrategy::take_ledgers() {
   return taken;
 }
 
-// On the thread that drives, with the lock.
+// Runs on the thread that drives the engine, with mutex_ locked.
 void AsyncStrategy::keep_ledger(int b) {
   const LedgerBytes taken = protocol_->take_ledger(b);
   LedgerBytes& kept = ledgers_[static_cast<std::size_t>(b)];

@@ -10,7 +10,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// Bucket by bucket what is served of each parameter, flat: as the rule of the optimiser needs it.
+// Returns the served part of each parameter, bucket by bucket, as flat parameters for the optimiser's rule.
 ParameterSet parts_of(const ParameterSet& parameters, const std::vector<ArenaRange>& own) {
   ParameterSet parts;
   for (std::size_t b = 0; b < own.size(); ++b)
@@ -77,7 +77,7 @@ void AsyncServed::add(void* to, const void* from, double factor, std::int64_t el
     device_->vector_ops().axpy(served_.dtype(), to, factor, from, n);
 }
 
-// Where the device computes with an update.
+// Copies an update to device memory if the device is not the host. Returns its address.
 std::byte* AsyncServed::receive(int b, void* values) {
   if (device_->on_host()) return static_cast<std::byte*>(values);
   void* const room = serving_.adds_up ? received_.data() : served_.gradients_at(place(b).begin);
@@ -86,7 +86,7 @@ std::byte* AsyncServed::receive(int b, void* values) {
 }
 
 void AsyncServed::compensate_update(int b, int worker, double rate, std::byte* values) {
-  if (rate <= 0) return;  // of a worker without samples, or at a rate of 0: it changes nothing
+  if (rate <= 0) return;  // the worker has no samples, or the rate is 0: the update changes nothing
   const Memory& pulled = copies_.at({b, worker});
   runs_.each(place(b), [&](ArenaRange run, bool statistic) {
     if (statistic) return;
@@ -132,7 +132,7 @@ void AsyncServed::apply(int b, int worker, const AsyncUpdate& update, double rat
   if (serving_.adds_up && update.new_version) add_sum(b);
 }
 
-// The rule on the weights of b, whose gradients are there.
+// Applies the optimiser's rule to the weights of b, whose gradients are complete.
 void AsyncServed::step(int b, double rate) {
   const std::int64_t version = versions_[static_cast<std::size_t>(b)]++;
   if (rate <= 0) return;

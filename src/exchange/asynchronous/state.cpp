@@ -1,5 +1,5 @@
-// What checkpoints hold of asynchronous servers and their workers: states of the optimiser by replica, or gathered from
-// the servers; the mean square of gradients; residuals of a codec.
+// The state of asynchronous servers and their workers in checkpoints: optimiser states per replica or gathered from the
+// servers, the mean square of gradients, and residuals of a codec.
 #include "exchange/asynchronous/strategy.hpp"
 #include "exchange/local_scaling.hpp"
 #include "exchange/server/gather.hpp"
@@ -7,11 +7,11 @@
 
 namespace echelon::inline exchange {
 
-// Of servers: states of the optimiser, and the mean square of gradients.
+// Gathers the servers' optimiser states and mean squares of gradients.
 void AsyncStrategy::gather_state() {
   if (alone() || !attachment_) return;
   const std::size_t elem = size_of(context_.arenas.dtype());
-  // By read(bucket, to).
+  // Calls read(bucket, to) with the place of each bucket's own part in `arena`.
   const auto put_own = [&](void* arena, const auto& read) {
     for (int b = 0; served_ && b < static_cast<int>(buckets_.size()); ++b)
       read(b, static_cast<std::byte*>(arena) +
@@ -32,7 +32,7 @@ void AsyncStrategy::gather_state() {
 }
 
 void AsyncStrategy::gather(void* arena) {
-  const int behind = context_.first_channel + 2 * static_cast<int>(buckets_.size());  // the protocol's own channels
+  const int behind = context_.first_channel + 2 * static_cast<int>(buckets_.size());  // after the protocol's channels
   const DType dtype = context_.arenas.dtype();
   for (const Bucket& bucket : buckets_)
     gather_bucket(context_.engine, {.range = bucket.range, .own = bucket.own, .plan = bucket.gather, .channel = behind},

@@ -1,24 +1,25 @@
-// Asynchronous parameter server (Downpour SGD: Dean et al., NIPS 2012), its servers inside the workers
-// (exchange.servers of them) or on ranks of their own (exchange.server.ranks): each worker takes optimiser steps of its
-// own, sends the changes of its weights to the servers bucket by bucket while back-propagation goes on, and gets the
-// servers' weights back in the same exchange; the next forward waits for them layer by layer. Nobody waits for another
-// worker, but under strategy "stale_synchronous" (Cipar et al., HotOS 2013; Ho et al., NIPS 2013): there the answer to
-// a worker that is more than `bound` steps ahead of the slowest is held.
+// Asynchronous parameter server (Downpour SGD: Dean et al., NIPS 2012). The servers run inside workers
+// (exchange.servers of them) or on ranks of their own (exchange.server.ranks). Each worker takes its own optimiser
+// steps, sends the changes of its weights to the servers bucket by bucket during back-propagation, and gets the
+// servers' weights back in the same exchange; the next forward waits for them layer by layer. No worker waits for
+// another one, except under strategy "stale_synchronous" (Cipar et al., HotOS 2013; Ho et al., NIPS 2013), which holds
+// the answer to a worker that is more than `bound` steps ahead of the slowest.
 //
-//   u_i  = r (f(w_i, g_i) - w_i)     r by exchange.asynchronous.rate; momentum and other states live on the worker
-//   W   += s u_i                     at the server, s by the staleness of u_i (rules.hpp)
+//   u_i  = r (f(w_i, g_i) - w_i)     r by exchange.asynchronous.rate; momentum and other states are on the worker
+//   W   += s u_i                     on the server, s by the staleness of u_i (rules.hpp)
 //   w_i  = W                         the answer
 //
-// With states = "server" workers push gradients g_i, and the servers apply f with states of their own (served.hpp).
+// With states = "server" workers push gradients g_i, and the servers apply f with their own states (served.hpp).
 //
-// Rules: soft synchronisation, dropping, staleness-aware rates, a bound of staleness (rules.hpp), delay compensation
-// (device/delay_compensation.hpp), in any combination. Norms (clip_norm, LARS, LAMB) are those of the worker, before
-// the push, and refused where the servers have the states. Running statistics of batch norm move like weights. bound =
-// 0, rate = "share" and plain SGD are synchronous training; with states = "server" and soft = k by any rule.
+// Soft synchronisation, dropping, staleness-aware rates, a bound of staleness (rules.hpp) and delay compensation
+// (device/delay_compensation.hpp) can be combined in any way. Norms (clip_norm, LARS, LAMB) are computed by the worker
+// before the push; they are refused if the servers have the states. Running statistics of batch norm are exchanged like
+// weights. With bound = 0, rate = "share" and plain SGD this is synchronous training; with states = "server" and soft =
+// k it is so for any rule.
 //
-// At a meeting (Progress::Meets::on_call) all workers stand together with the same weights, which are those tested and
-// saved; states of the optimiser are saved by replica, or gathered from the servers. What travels between ranks, and
-// when, is protocol.hpp; messages are memory.hpp, what exchange.codec does to them codec.hpp.
+// At a meeting (Progress::Meets::on_call) all workers have the same weights, which are tested and saved; optimiser
+// states are saved per replica, or gathered from the servers. protocol.hpp decides what is sent and when, memory.hpp
+// makes the messages, and codec.hpp codes them.
 #include "exchange/asynchronous/strategy.hpp"
 
 #include <fmt/format.h>
@@ -118,13 +119,13 @@ AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext
   protocol_.emplace(request.rank, workers_, rules_of(keys_, bound_), std::move(traffic), *memory_);
 }
 
-// Beside the device that this rank computes with, which the compute thread drives.
+// Returns a second device beside the one that the compute thread drives.
 std::unique_ptr<Device> AsyncStrategy::server_device() const {
   if (keys_.memory == ServedMemory::device) return context_.arenas.device().beside();
   return open_device("reference", {.only_counts = true});
 }
 
-// Each worker sends each server but itself its update and gets weights; at a meeting it asks without an update.
+// Each worker sends each server except itself an update and gets weights; at a meeting it sends no update.
 void AsyncStrategy::count_bytes(int b, const Parts& parts, const AllreduceRequest& request) {
   const double header = sizeof(AsyncHeader), elem = static_cast<double>(size_of(context_.arenas.dtype()));
   const int senders = dedicated_ ? workers_ : workers_ - 1;
@@ -167,7 +168,7 @@ void AsyncStrategy::attach() {
   attachment_ = context_.engine.attach(*protocol_, *this);
 }
 
-// Own parts of the states, as they are in every rank's arenas at the beginning.
+// Gives the server its part of the states, which at the beginning are equal on all ranks.
 void AsyncStrategy::begin_serving() {
   const std::size_t elem = size_of(context_.arenas.dtype());
   served_->go_on_from(static_cast<std::int64_t>(updates_before_));
@@ -207,14 +208,14 @@ void AsyncStrategy::take_over_served(std::size_t b) {
   take_over(own, host.data());
 }
 
-// The protocol tells a server of a meeting that its host has not come to yet, and at most of one.
+// The protocol may notify a server of at most one meeting to which its host has not come yet.
 void AsyncStrategy::come_to_meeting() {
   if (alone()) return;
-  attach();  // where this rank has had no step to do
+  attach();  // if this rank had no step to do
   const StepAccount::ExcludedTime apart(account_);
-  leave_meeting();  // the one before, where nothing has come between
+  leave_meeting();  // the meeting before, if no step came between
   begin_meeting();
-  if (context_.role == Role::server && !served_) return;  // which nobody sends anything to
+  if (context_.role == Role::server && !served_) return;  // no one sends anything to this rank
   {
     const std::lock_guard lock(mutex_);
     if (error_) std::rethrow_exception(error_);
@@ -234,7 +235,7 @@ void AsyncStrategy::leave_meeting() {
   account_.note_sent(std::exchange(sent_at_meeting_, {}));
 }
 
-// What the servers serve, with all that was added up, each from its own rank.
+// Broadcasts what each server serves, including all that was added up, from its own rank.
 bool AsyncStrategy::rescue(Group& living, const std::vector<int>& lost) {
   int root = 0;
   for (int rank = 0; rank < context_.engine.size(); ++rank) {

@@ -1,5 +1,5 @@
-// What every rank of an asynchronous parameter server does: buckets, their traffic, meetings, and what the parts that
-// this rank serves are. worker.cpp trains beside it; dedicated.cpp serves alone.
+// The common part of all ranks of an asynchronous parameter server: buckets, their traffic, meetings, and the parts
+// that this rank serves. worker.cpp trains in addition; dedicated.cpp only serves.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace echelon::inline exchange {
 
 class AsyncStrategy : public Strategy, public MeetsOnCall, public Rescues, public ServesUpdates, private ProtocolHost {
  public:
-  // ConfigError for rules that look at whole parameters where servers have the optimiser's states.
+  // Throws ConfigError if the servers have the optimiser's states and the rule needs whole parameters or gradients.
   AsyncStrategy(const ExchangeConfig& config, const StrategyContext& context, std::string_view name);
 
   Progress progress() const override { return {.meets = Progress::Meets::on_call}; }
@@ -38,41 +38,41 @@ class AsyncStrategy : public Strategy, public MeetsOnCall, public Rescues, publi
  protected:
   struct Bucket {
     ArenaRange range;
-    ArenaRange own;                      // what this rank serves of it
-    std::shared_ptr<const Plan> gather;  // of what each server has of it, to all workers
+    ArenaRange own;                      // the part that this rank serves
+    std::shared_ptr<const Plan> gather;  // sends every server's part to all workers
     ReadyCount gradient;
-    bool ready = false;  // its gradient is there, its update is not made yet
+    bool ready = false;  // its gradient is complete, but its update is not made yet
     Promise promise = {};
-    Ticket ticket = {};  // valid: pushed, and its new weights are not taken over yet
+    Ticket ticket = {};  // valid: pushed, and its new weights are not in the arenas yet
   };
 
   const AsynchronousKeys& keys() const { return keys_; }
   const StrategyContext& context() const { return context_; }
   StepAccount& account() { return account_; }
-  const StepInfo& info() const { return account_.info(); }  // of the step under way
-  std::vector<Bucket>& buckets() { return buckets_; }       // from the arena's end
+  const StepInfo& info() const { return account_.info(); }  // of the current step
+  std::vector<Bucket>& buckets() { return buckets_; }       // from the end of the arena on
   AsyncBuffers& memory() { return *memory_; }
   AsyncCodec* codec() { return codec_ ? &*codec_ : nullptr; }
   int workers() const { return workers_; }
   bool alone() const { return context_.engine.size() == 1; }
   bool at_servers() const { return keys_.states == AsyncStates::server && !alone(); }
 
-  // Before the first message: takes over weights and states, and starts the protocol.
+  // Before the first message: copies weights and states, and starts the protocol. Does nothing afterwards.
   void attach();
   // Pushes bucket b, whose update is set.
   void push(std::size_t b);
   void count_step() { ++steps_; }
-  // Returns once all workers have come to the meeting that this rank has come to, if any.
+  // Blocks until all workers have come to the meeting that this rank has come to; returns at once if it is at none.
   void leave_meeting();
-  // Values of the arenas, of a range, on the host, for as long as `use` runs.
+  // Calls `use` with host memory that holds the values of a range of an arena, valid during the call.
   template <class Use>
   void with_host(const void* arena, ArenaRange range, const Use& use) const;
 
-  // What a rank of this role does when it comes to a meeting, and when it leaves it: all have the same weights then.
+  // Called when this rank comes to a meeting, and when it leaves it; all then have the same weights.
   virtual void begin_meeting() = 0;
   virtual void end_meeting() = 0;
 
-  // To the device: values of a range, from host memory; and what this rank serves of bucket b.
+  // Copy to the weights on the device: values of a range in host memory, and what this rank serves of bucket b.
   void take_over(ArenaRange range, const void* values);
   void take_over_served(std::size_t b);
   void post(Token token) { attachment_->post(token); }
@@ -83,7 +83,7 @@ class AsyncStrategy : public Strategy, public MeetsOnCall, public Rescues, publi
   void count_bytes(int b, const Parts& parts, const AllreduceRequest& request);
   void begin_serving();
   void keep_ledger(int b);
-  // Brings what every server has of an arena on the host to all workers.
+  // Gathers the servers' parts of an arena in host memory on all workers.
   void gather(void* arena);
   void on_notified(Token token, double now_s) override;
   void failed(std::exception_ptr error) override;
@@ -100,22 +100,22 @@ class AsyncStrategy : public Strategy, public MeetsOnCall, public Rescues, publi
   std::vector<Bucket> buckets_;
   double bytes_of_step_ = 0, bytes_of_meeting_ = 0;
   std::int64_t steps_ = 0, meetings_ = 0;  // of this rank
-  double updates_before_ = 0;              // of the servers' optimiser, before this attempt; in checkpoints
-  std::vector<std::byte> mean_square_;     // of the whole arena: gathered from the servers; where lambda adapts
-  std::optional<AsyncCodec> codec_;        // where exchange.codec is not "none"
-  std::optional<AsyncServed> served_;      // where this rank serves
+  double updates_before_ = 0;              // updates of the servers' optimiser before this attempt; in checkpoints
+  std::vector<std::byte> mean_square_;     // a whole arena, gathered from the servers; empty unless lambda adapts
+  std::optional<AsyncCodec> codec_;        // empty without a codec
+  std::optional<AsyncServed> served_;      // empty if this rank does not serve
   std::optional<AsyncBuffers> memory_;
   std::optional<AsyncProtocol> protocol_;
-  mutable std::mutex mutex_;  // of all below but `attachment_` and `meeting_`
+  mutable std::mutex mutex_;  // protects the members below except `attachment_` and `meeting_`
   Promise meet_;
-  std::int64_t told_ = 0;  // meetings that the protocol has told of
+  std::int64_t told_ = 0;  // number of meetings that the protocol has notified of
   WireCounters sent_at_meeting_;
   std::vector<StalenessTally> staleness_;   // by worker, up to the last meeting
-  std::int64_t newest_version_ = 0;         // likewise
-  std::vector<LedgerBytes> ledgers_;        // by bucket: not taken yet
-  std::exception_ptr error_;                // that ended the protocol
-  Ticket meeting_;                          // valid: this rank has come to a meeting, and has not left it
-  std::unique_ptr<Attachment> attachment_;  // ends first; null with one rank, and before the first step
+  std::int64_t newest_version_ = 0;         // up to the last meeting
+  std::vector<LedgerBytes> ledgers_;        // by bucket: entries that are not taken yet
+  std::exception_ptr error_;                // the error that ended the protocol
+  Ticket meeting_;                          // valid: this rank has come to a meeting and has not left it
+  std::unique_ptr<Attachment> attachment_;  // must be destroyed first; null with one rank, and before the first step
 };
 
 template <class Use>
@@ -132,7 +132,7 @@ void AsyncStrategy::with_host(const void* arena, ArenaRange range, const Use& us
   use(static_cast<const void*>(host.data()));
 }
 
-// A rank that trains, with a server inside it or not; and one that serves alone (exchange.server.ranks).
+// A worker, with or without a server in it, and a dedicated server (exchange.server.ranks).
 std::unique_ptr<Strategy> make_async_worker(const ExchangeConfig& config, const StrategyContext& context,
                                             std::string_view name);
 std::unique_ptr<Strategy> make_async_server(const ExchangeConfig& config, const StrategyContext& context,

@@ -1,6 +1,6 @@
-// A worker of an asynchronous parameter server, with a server inside it or none: takes its optimiser's step on each
+// A worker of an asynchronous parameter server, with or without a server in it. It takes the optimiser's step on each
 // bucket as its gradients are finished, pushes the change, and lets each layer's forward wait for the servers' weights.
-// Where the servers have the optimiser's states it pushes the gradients, and steps on running statistics alone.
+// If the servers have the optimiser's states, it pushes the gradients and steps only on running statistics.
 #include <cmath>
 
 #include "base/check.hpp"
@@ -24,7 +24,7 @@ class AsyncWorker final : public AsyncStrategy {
     account().begin_step(info);
   }
 
-  // Between steps: nothing changes these weights until the next one, and the time is its caller's.
+  // Between steps nothing changes these weights until the next step, and the caller counts the time.
   void wait_parameters(ArenaRange range) override {
     if (alone()) return;
     if (!in_step_) return finish_all();
@@ -34,7 +34,7 @@ class AsyncWorker final : public AsyncStrategy {
   }
 
   void gradient_ready(ArenaRange range) override {
-    // Of layers that are through: this range's may still read its weights.
+    // Only for layers whose backward is over: this range's layer may still read its weights.
     if (!context().optimiser.waits()) push_ready();
     for (Bucket& bucket : buckets())
       if (bucket.gradient.add(range, info().step)) bucket.ready = true;
@@ -55,7 +55,7 @@ class AsyncWorker final : public AsyncStrategy {
   }
 
  private:
-  // One worker sends nothing: what it and its predecessors have left out, gradients or changes of weights, enters here.
+  // A single worker sends nothing: it applies the loaded residuals, of gradients or changes of weights, here.
   void release_residual(std::size_t b) {
     if (!codec() || !alone()) return;
     const bool gradients = keys().states == AsyncStates::server;
@@ -72,7 +72,7 @@ class AsyncWorker final : public AsyncStrategy {
     return keys().rate == AsyncRate::full ? 1 : keys().rate == AsyncRate::sqrt ? std::sqrt(share) : share;
   }
 
-  // Updates of the buckets whose gradients are there; where the optimiser waits for all gradients, they are applied.
+  // Applies and pushes the buckets whose gradients are complete; if the optimiser waits, they are already applied.
   void push_ready() {
     for (std::size_t b = 0; b < buckets().size(); ++b) {
       Bucket& bucket = buckets()[b];

@@ -1,7 +1,7 @@
-// Passes over whole arenas of a replica: what strategies that exchange weights do with them. Between two backward
-// passes the gradient arena is free and serves as the buffer of what is summed over the replicas.
+// Passes over a replica's whole arenas, for strategies that exchange weights. Between two backward passes the gradient
+// arena is free and serves as the buffer of sums over the replicas.
 //
-// Every pass is enqueued on the device; those that give a number wait for it. Norms leave out running statistics.
+// Every pass is enqueued on the device; a pass that returns a number waits for it. Norms leave out running statistics.
 #pragma once
 
 #include <string_view>
@@ -18,13 +18,13 @@ class ArenaPass {
  public:
   explicit ArenaPass(Arenas& arenas);
 
-  // Device memory of the arena's size, zeros. MemoryError above the device's limit; `tag` names it there.
+  // Allocates zeroed device memory of the arena's size. Throws MemoryError above the device's limit, which names `tag`.
   Memory arena(std::string_view tag) const;
   void copy(void* to, const void* from) const;
   void copy_weights_to(Memory& arena) const { copy(arena.data(), arenas_.weights_at(0)); }
   void clear(void* arena) const;
 
-  // buffer <- share * (values - anchor); `anchor` may be null: 0.
+  // buffer <- share * (values - anchor); a null `anchor` means 0.
   void put_share(double share, const void* values, const void* anchor) const;
   // values <- values + factor * buffer
   void add_buffer(void* values, double factor) const;
@@ -36,23 +36,24 @@ class ArenaPass {
   void scale(void* values, double factor) const;
   // values <- buffer
   void take(void* values) const { copy(values, arenas_.gradients_at(0)); }
-  // |values - buffer| / |buffer|, 0 / 0 = 0; leaves values - buffer in `values`.
+  // Returns |values - buffer| / |buffer|, where 0 / 0 = 0. Leaves values - buffer in `values`.
   double distance_from_buffer(void* values) const;
 
-  // On weights alone: velocity <- momentum * velocity + rate * (buffer - anchor); buffer <- anchor + velocity.
+  // Except for running statistics: velocity <- momentum * velocity + rate * (buffer - anchor); buffer <- anchor +
+  // velocity.
   struct OuterFactors {
     double momentum = 0, rate = 1;
   };
   void step_outwards(OuterFactors factors, const Memory& anchor, Memory& velocity) const;
 
-  // An arena that is equal on all replicas, as "<prefix>/<parameter>".
+  // Visits an arena that is equal on all replicas, as "<prefix>/<parameter>".
   void visit_whole(StateVisitor& visitor, std::string_view prefix, const Memory& arena) const;
-  // One that differs between replicas.
+  // Visits an arena that differs between replicas.
   void visit_by_replica(StateVisitor& visitor, std::string_view prefix, void* arena, ReplicaPosition place,
                         OtherK other_k) const;
-  // The optimiser's states, where each replica has its own: "strategy/local_<n>/<parameter>". Where a checkpoint has
-  // none, or those of another number of replicas, the states stay those of its first replica, which are shown
-  // elsewhere.
+  // Visits optimiser states that differ between replicas, as "strategy/local_<n>/<parameter>". If a checkpoint lacks
+  // them or has another number of replicas, they stay those of its first replica, which the optimiser's own state
+  // holds.
   void visit_local_states(StateVisitor& visitor, const Optimiser& optimiser, ReplicaPosition place) const;
 
  private:
@@ -63,7 +64,7 @@ class ArenaPass {
   Arenas& arenas_;
   VectorOps& ops_;
   std::size_t elems_;
-  std::vector<ArenaRange> weights_;  // what is no running statistic, in runs
+  std::vector<ArenaRange> weights_;  // runs of parameters that are not running statistics
 };
 
 }  // namespace echelon::inline exchange

@@ -1,23 +1,23 @@
-// Parameter averaging (local SGD): every replica takes optimiser steps of its own, by the mean gradient of its own
-// samples; every H steps, and at the end of an epoch, the weights become their mean over the replicas, each weighted
-// with the samples that it has seen since the last averaging (Stich, ICLR 2019; Lin et al., ICLR 2020).
+// Parameter averaging (local SGD): every replica takes its own optimiser steps with the mean gradient of its own
+// samples. Every H steps, and at the end of an epoch, the weights are averaged over the replicas, each weighted with
+// the number of samples that it has seen since the last averaging (Stich, ICLR 2019; Lin et al., ICLR 2020).
 //
 //   x_i <- x_i - f(g_i)                      each step
-//   mean = sum_i (n_i / n) x_i               every H steps, by exchange.algorithm
+//   mean = sum_i (n_i / n) x_i               every H steps, with exchange.algorithm
 //   x_i <- mean                              without an outer step
 //   v <- m (r / r') v + o (mean - a);  x_i <- a + v    with one: a the weights of the last averaging, m outer_momentum,
 //                                            o outer_rate, r and r' the learning rates of this averaging and the last
 //                                            (block momentum: Chen, Huo, ICASSP 2016; SlowMo: Wang et al., ICLR 2020)
 //
 // Running statistics of batch norm are averaged like weights and take no outer step. Optimiser states are averaged,
-// zeroed or left (exchange.averaging.states). In the first `synchronous_epochs` gradients are summed at every step
-// instead (post-local SGD), not coded. With H = 1 and plain SGD the weights are those of synchronous training.
+// zeroed or kept (exchange.averaging.states). In the first `synchronous_epochs` gradients are summed in every step
+// instead (post-local SGD), uncoded. With H = 1 and plain SGD the weights are those of synchronous training.
 //
-// Codecs carry shares of changes, (n_i / n) (x_i - a), whose residual stays on the replica; optimiser states travel as
-// they are.
+// A codec codes shares of changes, (n_i / n) (x_i - a), whose residual stays on the replica; optimiser states are
+// uncoded.
 //
-// Bytes of an averaging: those of one all-reduce, and as many again for each averaged state. Memory: none beside the
-// gradients, which hold what is summed; an arena for a where changes are sent, one for v.
+// An averaging sends the bytes of one all-reduce, and as many for each averaged state. The gradient arena holds the
+// sums, so that additional memory is needed only for a (one arena, if changes are sent) and for v (one arena).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -93,7 +93,7 @@ class Averaging final : public LocalSteps, public Rescues {
     if (keys_.states == AveragedStates::local) pass().visit_local_states(visitor, context().optimiser, position());
     if (visitor.loading()) anchored_ = false;
   }
-  // Of the steps done so far; before the first, of a long run.
+  // The mean over the steps so far; before the first step, that of a long run.
   double formula_bytes_per_step() const override {
     return steps() > 0 ? formula_bytes_ / static_cast<double>(steps())
                        : formula_of_averaging() / static_cast<double>(keys_.period);
@@ -122,7 +122,7 @@ class Averaging final : public LocalSteps, public Rescues {
     return sums().formula_bytes() + states * (uncoded_ ? *uncoded_ : sums()).formula_bytes();
   }
 
-  // What lies in the gradient arena.
+  // Sums the values in the gradient arena over the replicas.
   void sum(BucketSums& sums, std::int64_t step) {
     sums.sum(step, account());
     formula_bytes_ += sums.formula_bytes();
@@ -165,12 +165,12 @@ class Averaging final : public LocalSteps, public Rescues {
 
   AveragingKeys keys_;
   std::int64_t synchronous_steps_;
-  std::optional<BucketSums> uncoded_;  // sums of states and gradients, where weights are coded
+  std::optional<BucketSums> uncoded_;  // for sums of states and gradients if weights are coded
   bool sends_changes_ = false;
   bool anchored_ = false;     // `anchor_` holds the weights of the last averaging
-  Memory anchor_, velocity_;  // of the arena; empty where they are not needed
+  Memory anchor_, velocity_;  // of the arena's size, or empty
   double outer_learning_rate_ = 0;
-  double own_weight_ = 0, all_weight_ = 0;  // of the samples since the last averaging
+  double own_weight_ = 0, all_weight_ = 0;  // numbers of samples since the last averaging
   double formula_bytes_ = 0;
 };
 

@@ -1,14 +1,14 @@
-// Elastic averaging (synchronous EASGD: Zhang, Choromanska, LeCun, NIPS 2015, eq. 5 and 6): every replica takes
-// optimiser steps of its own; every H steps, and at the end of an epoch,
+// Elastic averaging (synchronous EASGD: Zhang, Choromanska, LeCun, NIPS 2015, eq. 5 and 6). Every replica takes its own
+// optimiser steps. Every H steps, and at the end of an epoch,
 //
-//   c   <- c + (pull / k) sum_i (x_i - c)     the centre, by exchange.algorithm
+//   c   <- c + (pull / k) sum_i (x_i - c)     the centre, with exchange.algorithm
 //   x_i <- x_i - (pull / k) (x_i - c)         with the centre before
 //
-// The centre is the model that is tested, compared and saved: at a meeting the weights in the arenas are its weights(),
-// and replicas go on from their own in the next step. Running statistics of batch norm are pulled like weights.
+// The centre is the model that is tested, compared and saved: at a meeting the arenas hold it, and replicas continue
+// from their own weights in the next step. Running statistics of batch norm are pulled like weights.
 //
-// Checkpoints hold the centre and, by replica, x_i - c; another number of replicas begins at the centre. Codecs carry
-// (pull / k) (x_i - c). Bytes of an exchange: those of one all-reduce. Memory: two arenas.
+// Checkpoints hold the centre and, per replica, x_i - c; another number of replicas starts at the centre. A codec codes
+// (pull / k) (x_i - c). An exchange sends the bytes of one all-reduce. Memory: two arenas.
 #include <fmt/format.h>
 
 #include <optional>
@@ -48,7 +48,7 @@ class Elastic final : public LocalSteps, public Rescues {
     return take_outcome();
   }
 
-  // The centre of the first rank that is left; others may have ended an exchange that it has not, or the reverse.
+  // Takes the centre of the first remaining rank: some ranks may have completed an exchange that others have not.
   bool rescue(Group& living, const std::vector<int>&) override {
     leave_centre();
     pass().copy(deviation_.data(), weights());
@@ -65,7 +65,7 @@ class Elastic final : public LocalSteps, public Rescues {
     pass().visit_by_replica(visitor, "strategy/deviation", deviation_.data(), position(), OtherK::reset);
     pass().visit_local_states(visitor, context().optimiser, position());
   }
-  // Of the steps done so far; before the first, of a long run.
+  // The mean over the steps so far; before the first step, that of a long run.
   double formula_bytes_per_step() const override {
     return sums().formula_bytes() * (steps() > 0 ? static_cast<double>(exchanges_) / static_cast<double>(steps())
                                                  : 1 / static_cast<double>(keys_.period));
@@ -76,7 +76,7 @@ class Elastic final : public LocalSteps, public Rescues {
   }
 
  private:
-  // From the centre, which the arenas hold after an exchange, to this replica's own weights.
+  // Replaces the centre, which the arenas hold after an exchange, by this replica's own weights.
   void leave_centre() {
     if (!at_centre_) return;
     at_centre_ = false;
@@ -103,8 +103,8 @@ class Elastic final : public LocalSteps, public Rescues {
   }
 
   ElasticKeys keys_;
-  Memory centre_, deviation_;  // of the arena
-  bool at_centre_ = true;      // the weights in the arena are the centre's; else this replica's
+  Memory centre_, deviation_;  // of the arena's size
+  bool at_centre_ = true;      // the arena's weights are the centre's, not this replica's
   std::int64_t exchanges_ = 0;
 };
 

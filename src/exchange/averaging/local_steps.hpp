@@ -1,5 +1,5 @@
-// What strategies have in common whose replicas take optimiser steps of their own and exchange weights at meetings:
-// gradients are counted, not sent; the gradient arena is then the buffer of a sum over all replicas.
+// The common part of strategies whose replicas take their own optimiser steps and exchange weights at meetings.
+// Gradients are counted but not sent; between steps the gradient arena is the buffer of a sum over all replicas.
 #pragma once
 
 #include <cstdint>
@@ -43,23 +43,23 @@ class LocalSteps : public Strategy {
   const ArenaPass& pass() const { return pass_; }
   BucketSums& sums() { return *sums_; }
   const BucketSums& sums() const { return *sums_; }
-  std::int64_t steps() const { return steps_; }  // done in this attempt
+  std::int64_t steps() const { return steps_; }  // number of steps in this attempt
 
   std::vector<ArenaRange> buckets(const ExchangeConfig& config) const {
     return make_buckets(context_.arenas.parameters(), size_of(context_.arenas.dtype()), config.bucket_mb * 1024 * 1024);
   }
-  // Once, before anything else: sums over the replicas on channels from this one on.
+  // Must be called once, before anything else. The sums use the channels from `first_channel` on.
   void open_sums(const ExchangeConfig& config, int first_channel) {
     sums_.emplace(config, context_, buckets(config), first_channel);
   }
-  // At the start of end_step: a failed check where gradients are missing.
+  // Called at the start of end_step. A check fails if gradients are missing.
   void count_step() {
     ECHELON_CHECK(gradient_.complete(), "gradients missing at the end of step {}", account_.info().step);
     ++steps_;
   }
-  // The optimiser's step of this replica, by all its gradients.
+  // Takes this replica's optimiser step with all its gradients.
   void apply() { apply_all(context_.optimiser, context_.arenas, account_.outcome()); }
-  // At the end of a meeting: the weights are other ones, and the gradient arena no longer holds gradients.
+  // Called at the end of a meeting: the weights have changed, and the gradient arena no longer holds gradients.
   void end_meeting() {
     context_.arenas.clear_tables();
     context_.arenas.touch();
@@ -74,7 +74,7 @@ class LocalSteps : public Strategy {
   StrategyContext context_;
   StepAccount account_;
   ArenaPass pass_;
-  ReadyCount gradient_;  // of the whole arena
+  ReadyCount gradient_;  // over the whole arena
   std::optional<BucketSums> sums_;
   std::int64_t steps_ = 0;
 };

@@ -20,7 +20,7 @@ BackupBuffers::BackupBuffers(int rank, int workers, std::vector<ArenaRange> buck
       newest_(buckets_.size()),
       kept_(buckets_.size()) {
   if (!serves()) return;
-  // A paced device takes updates of one thread, and paces them.
+  // A paced device allows updates by one thread only, and would delay them.
   if (!arenas.device().on_host() || !arenas.device().computes()) host_ = open_device("reference", {});
   Device& device = host_ ? *host_ : arenas.device();
   served_.emplace(device, arenas.parameters(), arenas.dtype());
@@ -75,7 +75,7 @@ void BackupBuffers::take_back_weights() {
 }
 
 void BackupBuffers::copy_states(bool to_server) {
-  if (!served_ || arenas_.device().on_host()) return;  // on the host they are the same
+  if (!served_ || arenas_.device().on_host()) return;  // a host device has only one copy of them
   for (int s = 0; s < optimiser_.states(); ++s)
     for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
       const std::size_t begin = static_cast<std::size_t>(place(b, rank_).begin) * size_of(arenas_.dtype());
@@ -113,7 +113,7 @@ void BackupBuffers::take_step(int b, const BackupCommand& command) {
   newest_[static_cast<std::size_t>(b)] = nullptr;
 }
 
-// Memory of a message that nobody holds any more is used again.
+// Reuses the memory of a message that nobody holds any more.
 BackupMemory::Message BackupBuffers::weights(int b) {
   Message& newest = newest_[static_cast<std::size_t>(b)];
   if (newest) return newest;

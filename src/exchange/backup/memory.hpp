@@ -1,10 +1,10 @@
 // The messages and the arithmetic of servers with backup workers, in host memory: uncoded values of the arenas' dtype.
 //
-// Gradients leave from the worker's arena and weights arrive in it, or in its staging memory where it is on a device.
-// A server keeps weights of its own, because a late worker on its rank still reads older ones. Memory of a server
-// beside the worker's, G bytes of weights, k workers, s servers: its weights and sums (2G), a gradient of each other
-// worker ((k - 1) G / s), weights on their way (G / s; as much again for each worker that takes none); on devices its
-// states. A rank without a part holds none of it.
+// Gradients are sent from the worker's arena, and weights are received into it; a device with its own memory uses
+// staging memory instead. A server has its own weights, because a late worker on its rank still reads older ones. With
+// G bytes of weights, k workers and s servers, a server needs in addition to the worker: weights and sums (2 G), a
+// gradient of each other worker ((k - 1) G / s), weights in flight (G / s, and as much for each worker that does not
+// receive), and for a device with its own memory the optimiser states. A rank that serves nothing needs none of this.
 #pragma once
 
 #include <map>
@@ -22,17 +22,19 @@ namespace echelon::inline exchange {
 
 class BackupBuffers final : public BackupMemory {
  public:
-  // `buckets`: ranges of the arenas, and `parts` of each by rank. All that it is given outlives it.
+  // `buckets` are ranges of the arenas, `parts` gives for each the parts by rank. The references must outlive this
+  // object.
   BackupBuffers(int rank, int workers, std::vector<ArenaRange> buckets, std::vector<Parts> parts, Arenas& arenas,
                 Optimiser& optimiser, Staging& gradients, Staging& weights);
 
-  // Compute thread, before the machine runs: the servers' weights and states are this rank's.
+  // Copies this rank's weights and states to the server. Compute thread, before the machine runs.
   void begin();
-  // Compute thread, while no step is taken: the states of the own parts are in the arenas of the optimiser, the weights
-  // of the own parts in the arenas of a rank that serves alone.
+  // Copies the states of this rank's parts to the optimiser's arenas, and on a dedicated server the weights of its
+  // parts to the arenas. Compute thread, while no step is taken.
   void store_states();
   void store_weights();
-  // Compute thread of a worker: its weights, before new ones arrive among them, and back to its device. G bytes more.
+  // On a worker: saves its weights before new ones arrive, and copies the saved weights back to its device. Compute
+  // thread. Takes G bytes more.
   void keep_weights();
   void take_back_weights();
 
@@ -45,10 +47,10 @@ class BackupBuffers final : public BackupMemory {
 
  private:
   bool serves() const;                        // this rank has a part
-  ArenaRange place(int b, int server) const;  // in the arenas
+  ArenaRange place(int b, int server) const;  // range in the arenas
   std::size_t bytes_of(int b, int server) const;
   const void* pushed(int b, int worker) const;
-  // The own parts of every state, between the optimiser's arenas and the server's on devices.
+  // Copies the own parts of every state between the optimiser's arenas and the server's, if these are separate.
   void copy_states(bool to_server);
 
   int rank_, workers_;
@@ -58,14 +60,14 @@ class BackupBuffers final : public BackupMemory {
   Optimiser& optimiser_;
   Staging& gradients_;
   Staging& weights_;
-  std::unique_ptr<Device> host_;  // of the servers, where the worker's device is none for them; else null
-  std::optional<Arenas> served_;  // of the whole model, of which the own parts are used; none without a part
+  std::unique_ptr<Device> host_;  // the servers' host device, if they cannot use the worker's; else null
+  std::optional<Arenas> served_;  // arenas of the whole model, of which own parts are used; empty without a part
   std::optional<Optimiser> steps_;
-  std::vector<std::byte> before_;                // as keep_weights found them
-  std::int64_t step_ = -1;                       // that the optimiser has begun
+  std::vector<std::byte> before_;                // weights that keep_weights saved
+  std::int64_t step_ = -1;                       // the optimiser's current step
   std::map<std::pair<int, int>, Memory> rooms_;  // by bucket and worker
-  std::vector<Message> newest_;                  // by bucket: the weights as they are now, once asked for
-  std::vector<std::vector<Message>> kept_;       // by bucket: what was made, some of it on its way
+  std::vector<Message> newest_;                  // by bucket: the current weights as a message; null until requested
+  std::vector<std::vector<Message>> kept_;       // by bucket: all messages, of which some may be in flight
 };
 
 }  // namespace echelon::inline exchange

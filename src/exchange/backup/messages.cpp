@@ -1,4 +1,4 @@
-// The messages of BackupProtocol as bytes: how long each is, and commands.
+// Message formats of BackupProtocol: lengths and the encoding of commands.
 #include <cstring>
 
 #include "base/check.hpp"

@@ -1,5 +1,5 @@
-// Gradients that workers push to one part of the weights on its server, as pure state: which of them lie there for the
-// open step, and which are dropped. Of each worker one push is on its way or there at most.
+// The state of gradients that workers push to one piece on its server: which are kept for the open step and which are
+// dropped. At most one push of each worker is in flight or kept.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ class BackupPiece {
  public:
   BackupPiece(int workers, std::int64_t first_step);
 
-  // A push of this worker has come. True: it stays in its room; false: it came too late, and its room is free.
+  // A push of this worker has arrived. Returns true if its buffer is kept; false if it was late and its buffer is free.
   bool arrived(int worker);
-  // Whether the pushes of all these workers for the open step are there.
+  // Whether the pushes of all these workers for the open step have arrived.
   bool has(const std::vector<int>& entered) const;
-  // The step is over: its weights are those of the next one, which the workers that entered it have now. Returns the
-  // workers whose rooms are free again. has(entered) must hold.
+  // Closes the step: the workers that entered it now have the weights of the next one. Requires has(entered). Returns
+  // the workers whose buffers are free again.
   std::vector<int> close(const std::vector<int>& entered);
-  // This worker, which has pushed all that it will for older steps, has the weights of the open step now.
+  // This worker, which has completed its older step, now has the weights of the open step.
   void join(int worker);
 
-  std::int64_t step() const { return step_; }  // that is open
-  // Whether all workers have weights of this step or a later one, and no push for an older one is on its way. Once true
+  std::int64_t step() const { return step_; }  // the open step
+  // Whether all workers have weights of this step or a later one, and no push for an older one is in flight. Once true
   // it stays true.
   bool is_past(std::int64_t step) const;
 
@@ -30,8 +30,8 @@ class BackupPiece {
   enum class Push : std::uint8_t { expected, here, dropped };
   struct Worker {
     std::int64_t step = 0;
-    Push push = Push::expected;  // of that step
-    std::int64_t old_step = -1;  // of an older step that it pushed for; that push comes first; -1: none
+    Push push = Push::expected;  // for that step
+    std::int64_t old_step = -1;  // older step of a push that is still in flight and arrives first; -1: none
   };
 
   std::int64_t step_;

@@ -9,7 +9,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// Small messages leave before gradients and weights.
+// Priority of small messages: they are sent before gradients and weights.
 constexpr int kAhead = -1;
 
 template <class T>
@@ -30,7 +30,8 @@ BackupProtocol::BackupProtocol(Setup setup, BackupMemory& memory)
     const int ranks = static_cast<int>(with.parts.size());
     ECHELON_CHECK_GE(ranks, setup_.workers, "a part for each rank");
     serves.resize(static_cast<std::size_t>(ranks));
-    // From the rank after this one on, so that not all workers begin with the same server; the own piece comes last.
+    // Links start with the rank after this one, so that not all workers begin with the same server; the own piece is
+    // last.
     for (int d = 1; d <= ranks; ++d) {
       const int server = (setup_.rank + d) % ranks;
       if (with.parts[static_cast<std::size_t>(server)].empty()) continue;
@@ -130,7 +131,7 @@ void BackupProtocol::received(const Key& key, std::size_t bytes) {
   }
 }
 
-// At a worker.
+// The functions of a worker.
 
 void BackupProtocol::push(int b) {
   Bucket& own = bucket(b);
@@ -196,7 +197,7 @@ void BackupProtocol::verdict_came() {
   actions_->notify_host(token(Word::verdict));
 }
 
-// A part of new weights is here.
+// A part of the new weights has arrived.
 void BackupProtocol::take(int b, std::size_t i) {
   Link& link = bucket(b).links[i];
   ECHELON_CHECK(link.expected, "weights of rank {} for bucket {} come unasked", link.server, b);
@@ -205,7 +206,7 @@ void BackupProtocol::take(int b, std::size_t i) {
   if (--bucket(b).to_take == 0) actions_->notify_host(token(Word::pulled, b));
 }
 
-// At the coordinator.
+// The functions of the coordinator.
 
 void BackupProtocol::decided(const BackupCommand& command) {
   for (std::size_t s = 1; s < servers_.size(); ++s)
@@ -221,7 +222,7 @@ void BackupProtocol::decided(int worker, const BackupVerdict& verdict) {
   verdict_came();
 }
 
-// At a server.
+// The functions of a server.
 
 void BackupProtocol::post_room(int b, int worker) {
   if (worker == setup_.rank) return;
@@ -239,7 +240,7 @@ void BackupProtocol::follow_commands() {
   while (!held_ && !commands_.empty() && follow(commands_.front())) commands_.pop_front();
 }
 
-// True once it is followed to its end, on all pieces of this rank.
+// Returns true once the command is carried out on all pieces of this rank.
 bool BackupProtocol::follow(const BackupCommand& command) {
   bool all = true;
   for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
@@ -264,7 +265,8 @@ bool BackupProtocol::follow(const BackupCommand& command) {
   return all;
 }
 
-// From the rank after this one on, so that not all servers send to the same worker at once. `workers` rises.
+// Sends to the workers from the rank after this one on, so that not all servers send to the same worker at once.
+// `workers` must be ascending.
 void BackupProtocol::give_to_all(int b, std::vector<int> workers) {
   std::rotate(workers.begin(), std::upper_bound(workers.begin(), workers.end(), setup_.rank), workers.end());
   for (const int worker : workers) give(b, worker);
@@ -280,7 +282,7 @@ void BackupProtocol::give(int b, int worker) {
   if (outbox.size() == 1) send_weights(worker);
 }
 
-// The first message of its outbox: one at a time, so that a worker that takes none holds up no other.
+// Sends one message of the outbox at a time, so that a worker that does not receive delays no other.
 void BackupProtocol::send_weights(int worker) {
   std::deque<Outgoing>& outbox = outbox_[static_cast<std::size_t>(worker)];
   if (outbox.empty()) return;
@@ -293,7 +295,7 @@ void BackupProtocol::send_weights(int worker) {
        next.message->size(), bucket(next.bucket).priority);
 }
 
-// Whatever belongs to steps before `quiet_before_` is over.
+// Notifies the host once everything that belongs to steps before `quiet_before_` is over.
 void BackupProtocol::look_if_quiet() {
   if (quiet_before_ < 0) return;
   const std::int64_t step = quiet_before_;

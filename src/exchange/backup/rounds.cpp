@@ -35,7 +35,7 @@ bool BackupRounds::is_full() const {
 
 void BackupRounds::close() {
   std::vector<Arrival> came = std::exchange(arrivals_, {});
-  // More than are needed came only where those before the newest had no samples.
+  // More than `needed_` came only if those before the newest had no samples.
   std::swap(came[static_cast<std::size_t>(needed_ - 1)], came.back());
   const auto end = came.begin() + needed_;
   std::sort(came.begin(), end, [](const Arrival& a, const Arrival& b) { return a.worker < b.worker; });
@@ -45,7 +45,7 @@ void BackupRounds::close() {
     command.entered.push_back(arrival->worker);
     weight += arrival->complete.weight;
   }
-  // Of all workers the weights add up to the whole, whatever their sum rounds to.
+  // The weights of all workers add up to the whole, whatever their sum rounds to.
   if (needed_ < workers_ && weight > 0) command.factor = came.front().complete.whole / weight;
   owner_.decided(command);
   ++step_;

@@ -1,20 +1,20 @@
-// Synchronous training with backup workers (Chen et al., "Revisiting distributed synchronous SGD", 2016): of k + r
-// replicas the first k gradients of each step enter it, and a replica that comes later drops its own and joins the step
-// that is open then, with its weights, number, learning rate and samples. Nobody waits for a replica that is late.
+// Synchronous training with backup workers (Chen et al., "Revisiting distributed synchronous SGD", 2016). The first k
+// gradients of k + r replicas enter each step. A late replica drops its gradient and joins the open step, with its
+// weights, number, learning rate and samples. No replica waits for a late one.
 //
 //   g   = W / (sum of w_i over S) * sum over S of g_i     S: the first k replicas, g_i divided by W, summed by rank
 //   w   = f(w, g)                                         on the servers, each for its parts
 //
 // w_i is the weight of replica i's samples and W that of all samples of the step, so that g is the mean over the
 // samples that entered. Running statistics of batch norm take the same mean. With r = 0 this is synchronous training.
-// The result of a step depends on S alone, not on the order in which S came.
+// The result of a step depends only on S, not on the order of arrival.
 //
-// Servers are inside the workers (exchange.servers of them) or on ranks of their own (exchange.server.ranks). Their
-// work is done by the thread that drives the engine, so that a server on a late replica is not late; one on a replica
-// that is stopped is, one on a rank of its own is not. Replicas meet every `period` steps and at the end of an epoch:
-// there all are waited for, no step goes past, and all hold the same weights. Rules that look at whole parameters or
-// gradients are refused, as by strategy "server". What travels between ranks, and when, is protocol.hpp; which
-// gradients enter, rounds.hpp; messages and host memory, memory.hpp.
+// Servers run inside the workers (exchange.servers of them) or on ranks of their own (exchange.server.ranks). The
+// thread that drives the engine does their work, so that a server on a late replica is not late; a server on a stopped
+// replica is, one on its own rank is not. Replicas meet every `period` steps and at the end of an epoch: all are waited
+// for, no step goes past that point, and all hold the same weights. Rules that need whole parameters or gradients are
+// refused. protocol.hpp decides what is sent and when, rounds.hpp which gradients enter, memory.hpp has messages and
+// host memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class Backup final : public Strategy, public Rescues, private ProtocolHost {
     ArenaRange range;
     ReadyCount gradient;
     Promise promise = {};
-    Ticket ticket = {};  // valid: its new weights are on their way, or not taken over yet
+    Ticket ticket = {};  // valid: its new weights are in flight or not in the arena yet
   };
 
   int workers() const { return workers_; }
@@ -88,21 +88,21 @@ class Backup final : public Strategy, public Rescues, private ProtocolHost {
   Staging gradients_, weights_;
   StepAccount account_;
   int workers_ = 1, servers_ = 1;
-  std::vector<Bucket> buckets_;  // from the arena's end
+  std::vector<Bucket> buckets_;  // from the end of the arena on
   std::vector<ServedBucket> served_;
   BackupProtocol::Setup setup_;
   std::optional<BackupTraffic> traffic_;
-  bool states_apart_ = false;  // servers have moved their states since they were brought together
+  bool states_apart_ = false;  // servers have changed their states since the last gather
   std::int64_t first_step_ = -1, steps_ = 0;
-  std::int64_t next_step_ = 0;  // whose weights are the arena's, once all are here
+  std::int64_t next_step_ = 0;  // the step whose weights the arena holds once all have arrived
   Promise judged_, quiet_;
   std::optional<BackupBuffers> memory_;
   std::optional<BackupProtocol> protocol_;
-  mutable std::mutex mutex_;  // of promises, error and what follows
+  mutable std::mutex mutex_;  // protects promises, error and the members below
   BackupVerdict verdict_;
-  std::vector<BackupRounds::Count> counts_;  // at the coordinator, up to the last meeting
-  std::exception_ptr error_;                 // that ended the protocol
-  std::unique_ptr<Attachment> attachment_;   // ends first; null with one rank, and before the first step
+  std::vector<BackupRounds::Count> counts_;  // on the coordinator: counts up to the last meeting
+  std::exception_ptr error_;                 // the error that ended the protocol
+  std::unique_ptr<Attachment> attachment_;   // must be destroyed first; null with one rank, and before the first step
 };
 
 Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
@@ -135,7 +135,7 @@ Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
             .first_step = 0,
             .buckets = {},
             .tag = context.first_channel};
-  const int gathers = context.first_channel + 3;  // one after the other
+  const int gathers = context.first_channel + 3;  // the gathers run one after the other
   std::vector<ArenaRange> ranges;
   std::vector<Parts> parts;
   for (std::size_t b = 0; b < partition.size(); ++b) {
@@ -189,7 +189,7 @@ void Backup::gradient_ready(ArenaRange range) {
 
 StepOutcome Backup::end_step() {
   const StepInfo& info = account_.info();
-  if (!trains()) {  // goes ahead to the next meeting
+  if (!trains()) {  // a dedicated server only counts the step, until the next meeting
     states_apart_ = true;
     steps_ = info.step + 1 - first_step_;
     protocol_->set_step(info.step + 1);
@@ -229,7 +229,7 @@ void Backup::drain() {
   context_.arenas.device().synchronize();
 }
 
-// Workers that have received all states go on, while this rank still sends its own.
+// Workers that have received all states continue while this rank still sends its own.
 void Backup::gather_state() {
   if (!std::exchange(states_apart_, false)) return;
   while_held([this] {
@@ -239,7 +239,7 @@ void Backup::gather_state() {
   });
 }
 
-// Once the steps up to a meeting are over; this rank's server takes no other meanwhile.
+// Runs `body` once all steps before the meeting are over; this rank's server takes no step meanwhile.
 template <class Body>
 void Backup::while_held(const Body& body) {
   const Ticket quiet = expect(quiet_);
@@ -250,9 +250,9 @@ void Backup::while_held(const Body& body) {
   attachment_->post(BackupProtocol::token(Word::resume));
 }
 
-// The weights of the worker that is at the newest step, whole as it has pulled them: servers may be ahead, each by its
-// parts. States of the optimiser are those of the servers that are left; of the others' parts, those of the last
-// checkpoint. A server on a rank of its own must not be lost.
+// Takes the weights of the worker at the newest step, as it pulled them: servers may each be further ahead with their
+// parts. The remaining servers provide the optimiser states of their parts; parts of lost servers keep those of the
+// last checkpoint. A lost dedicated server cannot be rescued.
 bool Backup::rescue(Group& living, const std::vector<int>& lost) {
   if (std::any_of(lost.begin(), lost.end(), [&](int rank) { return rank >= workers(); })) return false;
   const bool arrived = std::none_of(buckets_.begin(), buckets_.end(), [](const Bucket& b) { return b.ticket.valid(); });
@@ -276,8 +276,8 @@ bool Backup::rescue(Group& living, const std::vector<int>& lost) {
   return true;
 }
 
-// Of the steps done so far; on ranks that do not coordinate, and before the first meeting, as if all gradients entered.
-// NaN where no worker coordinates, and gradients may be dropped.
+// The mean over the steps so far. On ranks other than the coordinator, and before the first meeting, it assumes that
+// all gradients enter. NaN if a dedicated server coordinates and gradients may be dropped.
 double Backup::formula_bytes_per_step() const {
   if (alone()) return 0;
   if (dedicated() && needed() < workers()) return std::numeric_limits<double>::quiet_NaN();
@@ -302,7 +302,7 @@ Ticket Backup::expect(Promise& promise) {
   return promise.ticket();
 }
 
-// Returns once the new weights of bucket b are where the next forward reads them.
+// Blocks until the new weights of bucket b are where the next forward reads them.
 void Backup::finish(std::size_t b) {
   Bucket& bucket = buckets_[b];
   if (!bucket.ticket.valid()) return;

@@ -1,5 +1,5 @@
-// Bytes of steps with backup workers, by formula: each worker that takes a step pushes its gradients and pulls weights,
-// and tells the coordinator, which commands the other servers.
+// The bytes of steps with backup workers, by formula. Each worker that takes a step pushes its gradients, pulls
+// weights, and informs the coordinator, which sends commands to the other servers.
 #pragma once
 
 #include <vector>
@@ -10,15 +10,15 @@ namespace echelon::inline exchange {
 
 class BackupTraffic {
  public:
-  // All parts of `buckets`, whose values have so many bytes.
+  // `buckets` must have all parts; each value takes `value_bytes`.
   BackupTraffic(int workers, int servers, const std::vector<BackupBucket>& buckets, double value_bytes);
 
-  // Of `steps` steps, all ranks together. `counts`: by worker; empty: all gradients entered.
+  // The bytes that all ranks together send in `steps` steps. `counts` is by worker; empty: all gradients entered.
   double bytes(double steps, const std::vector<BackupRounds::Count>& counts) const;
 
  private:
   int servers_, coordinator_ = 0;
-  std::vector<double> of_worker_;  // both ways, of a step that it takes
+  std::vector<double> of_worker_;  // both directions, per step that it takes
 };
 
 }  // namespace echelon::inline exchange

@@ -11,7 +11,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// The weights that arrive on the host in a round; more than three random ones are rare.
+// The number of replicas whose weights arrive on the host in a round; more than three random ones are rare.
 int arriving(GossipTopology topology, int others) {
   switch (topology) {
     case GossipTopology::complete: return others;

@@ -1,24 +1,24 @@
-// Gossip: every replica takes optimiser steps of its own and mixes its weights with those of a few neighbours after
-// each (exchange/gossip/topology.hpp: P, whose columns sum to 1), so that no step waits for all replicas.
+// Gossip: every replica takes its own optimiser steps and after each mixes its weights with those of a few neighbours
+// (exchange/gossip/topology.hpp: P, whose columns sum to 1), so that no step waits for all replicas.
 //
 //   mix_after    x_i <- sum_j P_ij (x_j - f(g_j(z_j)))       SGP: Assran et al., ICML 2019, algorithm 1
 //   mix_before   x_i <- sum_j P_ij x_j - f(g_i(z_i))         D-PSGD: Lian et al., NIPS 2017, algorithm 1
-//   w_i <- sum_j P_ij w_j;  z_i = x_i / w_i                  what the gradient is taken at, and what the arenas hold
+//   w_i <- sum_j P_ij w_j;  z_i = x_i / w_i                  the arenas hold z_i, at which the gradient is computed
 //
-// f is the optimiser's step; its states stay local. Weights of push-sum, w, are 1 at the start and stay 1 in balanced
-// graphs, where they are not sent. With mix_before weights travel beside the forward and backward passes. Running
-// statistics of batch norm are mixed like weights.
+// f is the optimiser's step; its states stay local. The push-sum weights w are 1 at the start and stay 1 in balanced
+// graphs, where they are not sent. With mix_before weights are exchanged during the forward and backward passes.
+// Running statistics of batch norm are mixed like weights.
 //
-// Gradients are divided by W / k, the mean weight of a replica's samples in the step: the mean of all replicas moves by
-// the gradient of all samples, also with unequal shares.
+// Gradients are divided by W / k, the mean weight of a replica's samples in the step: the mean of all replicas then
+// moves by the gradient of all samples, even with unequal shares.
 //
-// Every `consensus_every` steps, and at the end of an epoch, all replicas meet: m = sum_i w_i z_i / k by
-// exchange.algorithm is the model that is tested, compared and saved. Replicas go on from m + w_i (z_i - m) with w_i =
-// 1, which keeps the mean; without push-sum these are their own weights.
+// Every `consensus_every` steps, and at the end of an epoch, all replicas meet. m = sum_i w_i z_i / k, computed with
+// exchange.algorithm, is the model that is tested, compared and saved. Replicas continue from m + w_i (z_i - m) with
+// w_i = 1, which keeps the mean; without push-sum these are their own weights.
 //
-// Checkpoints hold m and, by replica, w_i (z_i - m); another number of replicas begins at m. Bytes a replica and step:
-// those of all weights, times the neighbours that it sends to, whatever k is (topology `complete` excepted), and an
-// all-reduce at a meeting. Memory: an arena; another one for mix_before or topology `random`.
+// Checkpoints hold m and, per replica, w_i (z_i - m); another number of replicas starts at m. Per step a replica sends
+// the bytes of all weights to each of its receivers, whose number does not depend on k (except for topology
+// `complete`), and an all-reduce at a meeting. Memory: one arena; a second one for mix_before or topology `random`.
 #include <fmt/format.h>
 
 #include <optional>
@@ -74,8 +74,8 @@ class Gossip final : public LocalSteps, public Rescues {
     return take_outcome();
   }
 
-  // As after a meeting of those that are left. What was on its way is lost, and so are the weights of push-sum, which
-  // are 1 from here on: each goes on from the weights that it has.
+  // The remaining replicas continue as after a meeting, each from its own weights. Messages in flight are lost, and so
+  // are push-sum weights, which become 1.
   bool rescue(Group& living, const std::vector<int>&) override {
     leave_mean();
     pass().copy_weights_to(deviation_);
@@ -91,7 +91,7 @@ class Gossip final : public LocalSteps, public Rescues {
     pass().visit_local_states(visitor, context().optimiser, position());
     visit_local_scaling(visitor, context().optimiser.scaling(), position(), context().part);
   }
-  // Of the steps done so far; before the first, of a long run.
+  // The mean over the steps so far; before the first step, that of a long run.
   double formula_bytes_per_step() const override {
     if (replicas() == 1) return 0;
     return mixed_->formula_bytes() +
@@ -112,7 +112,7 @@ class Gossip final : public LocalSteps, public Rescues {
  private:
   bool before() const { return keys_.order == MixingOrder::mix_before; }
 
-  // From the mean, which the arenas hold after a meeting, to this replica's own weights.
+  // Replaces the mean, which the arenas hold after a meeting, by this replica's own weights.
   void leave_mean() {
     if (!at_mean_) return;
     at_mean_ = false;
@@ -125,7 +125,8 @@ class Gossip final : public LocalSteps, public Rescues {
     mixed_->submit(account().info().step, weight_);
   }
 
-  // mix_after: the buffer takes P_ii x_i of the updated weights, x_i = z_i + (w_i - 1) z_i before the update + update.
+  // mix_after: the buffer gets P_ii x_i of the updated weights, with x_i = (z_i after the update) + (w_i - 1) (z_i
+  // before it).
   void mix_updated() {
     const bool weighted = weight_ != 1;
     if (weighted) {
@@ -146,7 +147,7 @@ class Gossip final : public LocalSteps, public Rescues {
     remove_bias();
   }
 
-  // mix_before: the mixed weights lie aside, and this replica's update is added to them.
+  // mix_before: the mixed weights are in `aside_`, to which this replica's update is added.
   void update_mixed() {
     mixed_->settle(account());
     pass().add(aside_.data(), weights(), -1);
@@ -181,10 +182,10 @@ class Gossip final : public LocalSteps, public Rescues {
 
   GossipKeys keys_;
   GossipGraph graph_;
-  Memory deviation_, aside_;  // of the arena; `aside_`: what travels (mix_before), or (w_i - 1) z_i
+  Memory deviation_, aside_;  // of the arena's size; `aside_` holds what is sent (mix_before) or (w_i - 1) z_i
   std::optional<NeighbourSums> mixed_;
   double weight_ = 1;    // w_i of push-sum
-  bool at_mean_ = true;  // the weights in the arena are the mean's; else this replica's
+  bool at_mean_ = true;  // the arena's weights are the mean, not this replica's
   std::int64_t meetings_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What exchange.codec does on a parameter server: messages are coded in both directions, each with error feedback.
+// Applies exchange.codec to a parameter server: messages are coded in both directions, each with error feedback.
 //
 // Push. A worker encodes its gradient plus its residual; the encoding error is the new residual. A server adds the
 // decoded gradients to its own gradient of the part, which enters the sum exactly.

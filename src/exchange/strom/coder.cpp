@@ -50,14 +50,14 @@ StromCoder::StromCoder(const StromFormat& format, ArenaRange bucket, std::vector
   block_.resize(static_cast<std::size_t>(kBlock));
 }
 
-// body(begin, n): blocks of the arena that stay in the cache.
+// Calls body(begin, n) for blocks of the arena that fit in the cache.
 template <class Body>
 void StromCoder::each_block(const Body& body) const {
   for (const ArenaRange& range : weights_)
     for (std::int64_t i = range.begin; i < range.end; i += kBlock) body(i, std::min(kBlock, range.end - i));
 }
 
-// The first tau: what the wanted fraction of the residual and the update reach.
+// Sets the first tau so that the wanted fraction of residual + update reaches it.
 template <class T>
 void StromCoder::begin(const Update& update) {
   std::vector<float> wanted;
@@ -117,7 +117,7 @@ std::size_t StromCoder::encode(const Update& update, std::byte* message) {
   selected_.clear();
   squares_ = 0;
   if (elems_ > 0 && adapts && tau_ == 0) wide ? begin<double>(update) : begin<float>(update);
-  const float tau = tau_ > 0 ? tau_ : FLT_MAX;  // all zeros so far: inf and NaN alone pass
+  const float tau = tau_ > 0 ? tau_ : FLT_MAX;  // all values were zero so far: only inf and NaN pass
   wide ? select<double>(update, tau) : select<float>(update, tau);
   sent_tau_ = tau_;
   const float sent = selected_.exception ? std::numeric_limits<float>::quiet_NaN() : tau;

@@ -1,15 +1,16 @@
-// What a replica sends of one bucket's updates, and what it keeps: the residual and the threshold tau.
+// Codes a replica's updates of one bucket, with its residual r and its threshold tau:
 //
 //   r     += u
 //   entry  = i with |r_i| >= tau, sent as +tau or -tau (message.hpp)
-//   r_i   -= what is sent
+//   r_i   -= the sent value
 //
-// so that what was sent and the residual add up to the sum of the updates: exactly, where tau is a power of two and r +
-// u needs no rounding; else to one rounding of f32 (f64) a step. Sizes are compared in f32 for both types. tau adapts
-// to a density where it is not given (comm/codec/tau.hpp). A value that is inf or NaN leaves no residual, and its
+// The sent values and the residual add up to the sum of the updates: exactly if tau is a power of two and r + u does
+// not round, else up to one rounding of f32 (f64) per step. Values of both types are compared with tau in f32. Unless
+// tau is given, it adapts to a density (comm/codec/tau.hpp). A value that is inf or NaN leaves no residual, and its
 // message has tau = NaN.
 //
-// Cost of an encoding: one pass that reads the weights before and after the step and the residual and writes the
+// Cost of an encoding: one pass that reads the residual and the weights before and after the step, and writes the
+// residual; O(entries); memory for the entries and 16 KiB.
 // residual, and O(entries); work space of the entries and 16 KiB.
 #pragma once
 
@@ -23,14 +24,14 @@
 
 namespace echelon::inline exchange {
 
-// Of `range`, what is no running statistic.
+// Returns the runs in `range` that are not running statistics.
 std::vector<ArenaRange> weights_in(const ParameterSet& parameters, ArenaRange range);
 
 struct StromFormat {
   DType dtype = DType::f32;
   bool entropy = true;
-  double tau = 0;         // 0: adapts to `density`
-  double density = 0.01;  // of the values
+  double tau = 0;         // 0: tau adapts to `density`
+  double density = 0.01;  // fraction of the values that are sent
 };
 
 class StromCoder {
@@ -43,25 +44,25 @@ class StromCoder {
     double scale = 1;
   };
 
-  // `weights`: the ranges of the arena, inside the bucket, that are not running statistics.
+  // `weights` are the ranges of the arena, inside the bucket, that are not running statistics.
   StromCoder(const StromFormat& format, ArenaRange bucket, std::vector<ArenaRange> weights);
 
-  // Adds the update to the residual and writes a message of what is sent; returns its length.
+  // Adds the update to the residual and writes a message of the entries; returns its length in bytes.
   std::size_t encode(const Update& update, std::byte* message);
-  // All of it is sent; the residual becomes 0.
+  // Writes the whole residual, including the update, as a message and clears it; returns its length in bytes.
   std::size_t encode_dense(const Update& update, std::byte* message);
-  // Nothing is sent.
+  // Adds the update to the residual and sends nothing.
   void hold(const Update& update);
 
   ArenaRange bucket() const { return bucket_; }
   const StromFormat& format() const { return format_; }
-  // Of the newest of these three: the fraction of the values that was sent, the number of entries, the threshold (0:
-  // none), the sum of squares of the residual.
+  // Figures of the last of these three calls: fraction of the values that was sent, number of entries, threshold (0:
+  // none), sum of squares of the residual.
   double density() const;
   std::size_t entries() const { return selected_.count; }
   double sent_tau() const { return sent_tau_; }
   double residual_squares() const { return squares_; }
-  // The threshold of the next message; 0: there is none yet. set_tau restores one that adapts.
+  // The threshold of the next message; 0: there is none yet. set_tau restores a threshold that adapts.
   double tau() const { return tau_; }
   void set_tau(double tau);
 
@@ -78,7 +79,7 @@ class StromCoder {
   StromFormat format_;
   ArenaRange bucket_;
   std::vector<ArenaRange> weights_;
-  std::int64_t elems_ = 0;  // of the weights
+  std::int64_t elems_ = 0;  // number of weights
   float tau_;
   Selected selected_;
   std::vector<float> block_;

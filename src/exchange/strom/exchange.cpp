@@ -55,7 +55,7 @@ void StromExchange::finish_round(std::size_t b, StromMessage own, StepAccount& a
   const SpanTimer timer(account.outcome().optimiser_s, SpanKind::optimiser);
   std::deque<Arrival> round(static_cast<std::size_t>(engine_.size()));
   {
-    // Behind them may be messages of the next round, of replicas that are faster.
+    // Faster replicas may already have sent messages of the next round.
     const std::lock_guard lock(mutex_);
     std::deque<Arrival> later;
     for (const Arrival& arrival : bucket.arrived) {
@@ -97,7 +97,7 @@ void StromExchange::give_back(std::size_t b, const std::deque<Arrival>& applied)
 void StromExchange::come_to_meeting() {
   std::vector<std::deque<Arrival>> arrived(buckets_.size());
   {
-    const std::lock_guard lock(mutex_);  // what comes after it is applied by the thread that drives
+    const std::lock_guard lock(mutex_);  // later messages are applied by the thread that drives the engine
     if (error_) std::rethrow_exception(error_);
     at_meeting_ = true;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {

@@ -1,5 +1,5 @@
-// A replica's side of decentralised exchange on an engine: what it sends, what has arrived, and meetings. The machine
-// is protocol.hpp. All calls are the compute thread's.
+// A replica's side of the decentralised exchange on an engine: its messages, those that have arrived, and meetings. The
+// machine is in protocol.hpp. Only the compute thread calls this class.
 #pragma once
 
 #include <deque>
@@ -18,32 +18,33 @@ namespace echelon::inline exchange {
 
 class StromExchange final : private ProtocolHost {
  public:
-  // Adds a message to the weights of bucket b. Called by the compute thread, inside calls of this; from come_to_meeting
-  // to the end of leave_meeting by the thread that drives.
+  // Adds a message to the weights of bucket b. The compute thread calls it inside calls of this class; from
+  // come_to_meeting to the end of leave_meeting the thread that drives the engine calls it.
   using Apply = std::function<void(std::size_t b, StromMessage message)>;
 
-  // At least two ranks. The engine outlives this.
+  // Needs at least two ranks. The engine must outlive this object.
   StromExchange(Engine& engine, const StromTraffic& traffic, Apply apply);
 
-  // Before the first message or meeting; free afterwards.
+  // Must be called before the first message or meeting; does nothing afterwards.
   void attach();
-  // Whether a message of bucket b can be sent now; synchronous: always. Where it is written; it stays there until the
-  // next one is written.
+  // has_slot: whether a message of bucket b can be sent now; always true in synchronous rounds. room: the buffer in
+  // which the caller writes the message; it keeps it until the next one is written.
   bool has_slot(std::size_t b) const;
   std::byte* room(std::size_t b) { return protocol_.draft(static_cast<int>(b)); }
   void send(std::size_t b, std::size_t bytes);
 
-  // Synchronous, after `send`: waits for the messages of all and applies them in the order of ranks, `own` in its
-  // place.
+  // Synchronous, after `send`: waits for the messages of all ranks and applies them in the order of ranks, including
+  // `own`.
   void finish_round(std::size_t b, StromMessage own, StepAccount& account);
-  // Asynchronous: applies what has arrived, in that order. Whether there was anything.
+  // Asynchronous: applies messages in the order of arrival. Returns whether there were any.
   bool apply_arrived();
-  // Asynchronous: from now on messages are applied as they arrive; returns at once.
+  // Asynchronous: from now on messages are applied as they arrive. Returns at once.
   void come_to_meeting();
-  // Returns once all have come and all their messages were applied; false: this replica is at no meeting.
+  // Blocks until all ranks have come and all their messages are applied. Returns false if this replica is at no
+  // meeting.
   bool leave_meeting();
 
-  // What was sent since the last call, without what finish_round has noted.
+  // The traffic sent since the last call, except what finish_round has noted.
   WireCounters take_sent();
 
  private:
@@ -52,11 +53,11 @@ class StromExchange final : private ProtocolHost {
     StromMessage message;
   };
   struct Bucket {
-    Promise promise;  // of a synchronous round
+    Promise promise;  // for a synchronous round
     Ticket ticket;
     double begun_s = 0;
     std::deque<Arrival> arrived;  // messages that are not applied yet
-    int free = kStromSlots;       // asynchronous: slots for messages
+    int free = kStromSlots;       // asynchronous: number of free slots for messages
   };
 
   std::deque<Arrival> take_arrived(std::size_t b);
@@ -70,12 +71,12 @@ class StromExchange final : private ProtocolHost {
   StromProtocol protocol_;
   std::vector<Bucket> buckets_;
   Promise meet_;
-  Ticket meeting_;            // valid: this replica has come to a meeting, and has not left it
-  mutable std::mutex mutex_;  // of arrivals, free slots, promises, the error and what was sent
-  bool at_meeting_ = false;   // arrivals are applied by the thread that drives
+  Ticket meeting_;            // valid: this replica has come to a meeting and has not left it
+  mutable std::mutex mutex_;  // protects arrivals, free slots, promises, error_ and sent_
+  bool at_meeting_ = false;   // the thread that drives the engine applies arrivals
   WireCounters sent_;
-  std::exception_ptr error_;                // that ended the protocol
-  std::unique_ptr<Attachment> attachment_;  // ends first
+  std::exception_ptr error_;                // the error that ended the protocol
+  std::unique_ptr<Attachment> attachment_;  // must be destroyed first
 };
 
 }  // namespace echelon::inline exchange

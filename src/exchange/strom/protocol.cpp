@@ -8,7 +8,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-constexpr std::byte kNothing{};  // what empty messages point to
+constexpr std::byte kNothing{};  // empty messages point to it
 
 }  // namespace
 
@@ -118,7 +118,7 @@ void StromProtocol::posted(Token token) {
   }
 }
 
-// For the watchdog: a message of this round, or the marker of a meeting.
+// Tells the watchdog of a missing message of this round, or of a missing meeting marker.
 void StromProtocol::wait_for_missing(std::size_t i) {
   const Stream& s = streams_[i];
   const std::int64_t round = streams_[index(s.bucket, rank_)].ready;
@@ -134,7 +134,7 @@ void StromProtocol::wait_over(const Key& key) {
   if (waits_.erase(pack(key)) > 0) actions_->wait_over(pack(key));
 }
 
-// A message of this rank. It needs no more taking than its host's own.
+// Makes a message of this rank, which its own host has already taken.
 void StromProtocol::make(std::size_t i, std::size_t bytes) {
   Stream& s = streams_[i];
   ECHELON_CHECK_LT(s.ready - s.released, slots_, "messages of bucket {} that have not left", s.bucket);
@@ -189,7 +189,7 @@ void StromProtocol::received(const ProtocolEvent& event) {
   look_if_gathered(s.bucket);
 }
 
-// Sends what is here to the next ranks, as far as they have room.
+// Sends the messages that have arrived to the next ranks, as far as they have room.
 void StromProtocol::forward(std::size_t i) {
   Stream& s = streams_[i];
   for (std::size_t l = 0; l < s.links.size(); ++l)
@@ -201,7 +201,7 @@ void StromProtocol::forward(std::size_t i) {
     }
 }
 
-// Tells the host of messages in their order, up to the marker of a meeting that is not over.
+// Notifies the host of messages in order, up to the marker of a meeting that is not over.
 void StromProtocol::deliver(std::size_t i) {
   Stream& s = streams_[i];
   while (s.delivered < s.ready && !s.marker) {
@@ -215,7 +215,7 @@ void StromProtocol::deliver(std::size_t i) {
   absorb(i);
 }
 
-// Markers are taken by nobody else.
+// Takes markers itself: the host does not take them.
 void StromProtocol::absorb(std::size_t i) {
   Stream& s = streams_[i];
   while (!own(s) && s.taken < s.delivered && s.bytes[slot(s.taken)] == 0) ++s.taken;
@@ -229,7 +229,7 @@ void StromProtocol::take(int b, int origin) {
   absorb(index(b, origin));
 }
 
-// Gives slots back, oldest first, whose messages were taken here and have left; own ones once they were acknowledged.
+// Frees the slots, oldest first, of messages that were taken here and forwarded; own ones once they are acknowledged.
 void StromProtocol::release(std::size_t i) {
   Stream& s = streams_[i];
   const auto passed = [&](std::int64_t m) {

@@ -1,38 +1,38 @@
-// The messages of decentralised exchange (strategy "strom") as a state machine (comm/protocol/machine.hpp): every
-// replica's messages reach every other replica, bucket by bucket, each once and in the order in which they were made.
-// Without a server.
+// The messages of the decentralised exchange (strategy "strom") as a state machine (comm/protocol/machine.hpp). There
+// is no server: every message of a replica reaches every other replica, bucket by bucket, once and in the order in
+// which they were made.
 //
-//   all    a message goes to each of the others straight: one link deep
-//   ring   it goes to the next rank, which forwards it: k - 1 links deep
+//   all    a message is sent to each other rank directly, over one link
+//   ring   it is sent to the next rank, which forwards it, over k - 1 links
 //
-// Either way k (k-1) messages for one message of each of k replicas.
+// Both take k (k-1) messages for one message of each of k replicas.
 //
-// Rounds. Synchronous: a replica posts one message a round, and is told when those of all are there. Asynchronous: a
-// replica posts when it likes, as long as it has a free slot; messages of the others arrive when they do, and nobody
-// waits between meetings. A message in asynchronous rounds is acknowledged link by link, by an empty message, once the
-// host of the receiving rank has taken it: so that at most kStromSlots messages of one origin are on a link or in a
-// rank, however slow its host is. A host without a free slot keeps its update for a later message.
+// Rounds. Synchronous: a replica posts one message per round and is notified when those of all ranks have arrived.
+// Asynchronous: a replica posts whenever it has a free slot, messages of the others arrive at any time, and no rank
+// waits between meetings. An asynchronous message is acknowledged on each link, by an empty message, once the host of
+// the receiving rank has taken it. So at most kStromSlots messages of one origin are on a link or on a rank, however
+// slow its host is. A host without a free slot keeps its update for a later message.
 //
-//   host: room = draft(b), at most so many bytes written there, post commit(b, bytes)
-//   tells   freed(b)        asynchronous: a slot is free again, the message has been taken by the next ranks
-//   tells   arrived(b, o)   newest(b, o) is the next message of rank o; its bytes stay until the host posts `taken`
-//                           (or calls `take` inside on_notified), in the order of arrival of each origin
-//   tells   gathered(b)     synchronous: the messages of this round are all here, and what is forwarded has left
-//   host posts meet         asynchronous: it makes no message until it is met, and takes each one as soon as it arrives
-//   tells   met             all have come, and all messages that were made before are here and taken by this host;
-//                           what others make after the meeting arrives later
-//   host posts done         quiet: nothing made or expected since the last round or meeting
-//   tells   ended
+//   host: room = draft(b), write a message of at most rooms[b] bytes, post commit(b, bytes)
+//   notifies freed(b)       asynchronous: a slot is free again, because the next ranks have taken a message
+//   notifies arrived(b, o)  newest(b, o) is the next message of rank o; it stays valid until the host posts `taken` (or
+//                           calls `take` inside on_notified), in the order of arrival of each origin
+//   notifies gathered(b)    synchronous: all messages of this round have arrived, and this rank's sends are done
+//   host posts meet         asynchronous: it makes no message until met, and takes each one as soon as it arrives
+//   notifies met            all ranks have come, and this host has taken all messages that were made before; messages
+//                           made after the meeting arrive later
+//   host posts done         nothing was made or is expected since the last round or meeting
+//   notifies ended
 //
-// A meeting costs an empty message, the marker, where an update costs a message.
+// A meeting costs one empty message, the marker, for each message that an update takes.
 //
-// Memory of a rank: kStromSlots (synchronous: 2) messages of the longest length for each origin and bucket. Memory is
-// touched as far as messages are long.
+// Memory of a rank: kStromSlots (synchronous: 2) messages of the longest length for each origin and bucket. Only memory
+// that messages use is touched.
 //
-// Threads: draft, commit and meet are the compute thread's, everything else the driving thread's.
+// Threads: the compute thread calls draft, commit and meet; the driving thread calls everything else.
 //
-// Watchdog: in synchronous rounds a rank waits for each message that is missing; in asynchronous ones it waits at
-// meetings alone, for the markers and for what acknowledges its own.
+// Watchdog: in synchronous rounds a rank waits for each missing message; in asynchronous rounds it waits only at
+// meetings, for the markers of others and for the acknowledgements of its own.
 #pragma once
 
 #include <cstddef>
@@ -50,8 +50,8 @@ namespace echelon::inline exchange {
 
 struct StromTraffic {
   bool asynchronous = false, ring = false;
-  std::vector<std::size_t> rooms;  // by bucket: bytes of its longest message
-  int first_tag = 0;               // of 2 * buckets * ranks tags
+  std::vector<std::size_t> rooms;  // by bucket: length of its longest message
+  int first_tag = 0;               // first of 2 * buckets * ranks tags
 };
 
 class StromProtocol final : public Machine {
@@ -64,44 +64,44 @@ class StromProtocol final : public Machine {
   static int bucket_of(Token token) { return static_cast<int>(token >> 4 & 0xffffffff); }
   static int origin_of(Token token) { return static_cast<int>(token >> 36); }
 
-  // The same on all ranks but for `rank`. At least two ranks.
+  // The arguments except `rank` are equal on all ranks, at least two.
   StromProtocol(int rank, int ranks, StromTraffic traffic);
   ~StromProtocol() override;
 
-  // Compute thread. Where the next message of bucket b is written; asynchronous: only with a free slot, of which there
-  // are kStromSlots at the start and one more with each `freed`.
+  // The buffer for the next message of bucket b. Compute thread. Asynchronous: requires a free slot, of which there are
+  // kStromSlots at the start and one more after each `freed`.
   std::byte* draft(int b);
-  // What the host posts for a message of so many bytes there, at least 1; and for a meeting.
+  // Return what the host must post for a message of this length, at least 1, and for a meeting. Compute thread.
   Token commit(int b, std::size_t bytes);
   Token meet();
 
   void on(const ProtocolEvent& event, ProtocolActions& actions) override;
 
-  // Inside on_notified.
+  // For the host, inside on_notified.
   std::span<const std::byte> newest(int b, int origin) const;
   void take(int b, int origin);
-  // What this rank has sent since the last call.
+  // The traffic that this rank sent since the last call.
   WireCounters take_sent();
 
  private:
-  struct Link {  // to a rank that gets this stream's messages from here
+  struct Link {  // to a rank that gets this stream's messages from this rank
     int to = 0;
-    std::int64_t next = 0;   // the first message that was not sent yet
-    std::int64_t acked = 0;  // messages that it has acknowledged
+    std::int64_t next = 0;   // number of the first message that is not sent yet
+    std::int64_t acked = 0;  // number of messages that it has acknowledged
   };
-  // The messages of one origin in one bucket, numbered from 0; number m lies in slot m % slots.
+  // The messages of one origin in one bucket, numbered from 0. Message m is in slot m % slots.
   struct Stream {
-    int bucket = 0, origin = 0, from = 0;  // `from`: who sends them here
+    int bucket = 0, origin = 0, from = 0;  // `from` is the rank that sends them here
     std::unique_ptr<std::byte[]> slots;
     std::vector<std::size_t> bytes;  // by slot
-    std::vector<char> here;          // by slot: came before one that was sent earlier
-    std::vector<int> sends;          // by slot: of it, under way
-    std::int64_t ready = 0;          // that are here; own: that were made
-    std::int64_t delivered = 0;      // that the host was told of, markers included
-    std::int64_t taken = 0;          // by the host
-    std::int64_t released = 0;       // whose slots are free again
-    bool marker = false;             // the newest one delivered is a marker, and its meeting is not over
-    bool marker_due = false;         // own: not made yet, for want of a slot
+    std::vector<char> here;          // by slot: the message arrived before an earlier one
+    std::vector<int> sends;          // by slot: number of its sends in flight
+    std::int64_t ready = 0;          // number of messages that have arrived; own: that were made
+    std::int64_t delivered = 0;      // number that the host was notified of, including markers
+    std::int64_t taken = 0;          // number that the host has taken
+    std::int64_t released = 0;       // number of messages whose slots are free again
+    bool marker = false;             // the last delivered message is a marker, and its meeting is not over
+    bool marker_due = false;         // own: waits for a free slot
     std::vector<Link> links;
   };
   enum class Use : std::uint8_t { message, ack, marker_ack };
@@ -146,14 +146,14 @@ class StromProtocol final : public Machine {
   StromTraffic traffic_;
   std::int64_t slots_;
   std::vector<Stream> streams_;             // by bucket, then origin
-  std::vector<std::int64_t> drafted_;       // by bucket: messages and markers of the compute thread
+  std::vector<std::int64_t> drafted_;       // by bucket: number of messages and markers of the compute thread
   std::vector<std::size_t> drafted_bytes_;  // by bucket and slot
   std::vector<char> gathering_;             // by bucket: a round is open
-  ProtocolActions* actions_ = nullptr;      // of the event that is handled
+  ProtocolActions* actions_ = nullptr;      // of the event that is being handled
   bool meeting_ = false, done_ = false;
   std::set<Token> waits_;
   std::int64_t acks_out_ = 0;
-  std::byte nothing_{};  // where empty messages arrive
+  std::byte nothing_{};  // empty messages are received here
   WireCounters sent_;
 };
 

@@ -1,24 +1,26 @@
 // Decentralised exchange of compressed updates (Strom: Scalable distributed DNN training using commodity GPU cloud
-// computing, Interspeech 2015). No server: each replica sends every other one the few entries of its accumulated update
-// that exceed a threshold, and all apply them.
+// computing, Interspeech 2015). There is no server: each replica sends every other one the few entries of its
+// accumulated update that exceed a threshold, and all replicas apply them.
 //
 //   u_i  = s_i (f(w, g_i) - w)     f the optimiser's step by the gradient of replica i's samples, s_i their share of
-//                                  the step's: the learning rate is meant for the global batch. States stay local
+//                                  the step's: the learning rate is that of the global batch. States stay local
 //   r_i += u_i;  m_i = entries of r_i with |r| >= tau, as +tau or -tau;  r_i -= m_i
-//   w   += m_0 + m_1 + ..          the own entries too only as they were sent
+//   w   += m_0 + m_1 + ..          own entries are applied as they were sent
 //
 // Synchronous rounds: m_0, m_1, .. are those of one step, added in the order of ranks, so that all replicas hold the
 // same bits. Asynchronous rounds: a replica adds its own message at once and those of the others before its next step,
-// in the order of arrival; without a free slot (protocol.hpp) its update stays in the residual, and is counted as held.
-// At a meeting all messages are delivered, and the weights of rank 0 are sent to all: equal up to the rounding of sums
-// before, equal to the bit afterwards.
+// in the order of arrival. Without a free slot (protocol.hpp) its update stays in the residual and is counted as held.
+// At a meeting all messages are delivered; weights are then equal up to rounding, and rank 0's are sent to all, so that
+// they become equal bit for bit.
 //
-// In the first warmup_steps steps of a replica whole updates are sent, 0 stays in the residual. Running statistics are
-// no part of the messages: synchronous rounds form their mean, by samples, uncoded; asynchronous ones at meetings.
+// In the first warmup_steps steps a replica sends whole updates, which leaves no residual. Running statistics are not
+// in the messages: synchronous rounds average them, weighted by samples and uncoded; asynchronous rounds do so at
+// meetings.
 //
-// Norms (clip_norm, LARS, LAMB) are those of a replica's own gradients. Messages of an update: k (k-1) a bucket, of
-// bytes that depend on the values. Host memory: 2G (weights before the step, residual), slots of messages
-// (protocol.hpp) and, on devices of their own memory, G more. One replica codes likewise, and sends nothing.
+// Norms (clip_norm, LARS, LAMB) are those of a replica's own gradients. An update takes k (k-1) messages per bucket,
+// whose bytes depend on the values. Host memory: 2 G (weights before the step, residual), slots of messages
+// (protocol.hpp) and, for devices with their own memory, G more. A single replica codes in the same way but sends
+// nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -124,9 +126,9 @@ class Strom final : public Strategy, public MeetsOnCall, public Rescues, public 
     context_.arenas.device().synchronize();
   }
 
-  // Asynchronous: the mean of the weights that the replicas have. Of a message that has not reached all of them, those
-  // that it has reached bring their shares. Synchronous: of each bucket, the weights after the last round that is
-  // complete on any replica; a message of a later round goes back into its sender's residual.
+  // Asynchronous: averages the weights of the replicas; a message that has not reached all of them counts with the
+  // share of those that it has reached. Synchronous: takes for each bucket the weights after the last round that any
+  // replica has completed; a message of a later round goes back to its sender's residual.
   bool rescue(Group& living, const std::vector<int>&) override {
     if (!std::exchange(begun_, true)) fetch(weights_.data());
     store_weights();
@@ -167,8 +169,8 @@ class Strom final : public Strategy, public MeetsOnCall, public Rescues, public 
   struct Bucket {
     explicit Bucket(StromCoder with) : coder(std::move(with)) {}
     StromCoder coder;
-    StromMessage own;         // of this step; empty: none, or its round is complete
-    std::int64_t rounds = 0;  // that are complete
+    StromMessage own;         // message of this step; empty: none, or its round is complete
+    std::int64_t rounds = 0;  // number of complete rounds
   };
 
   int replicas() const { return context_.engine.size(); }
@@ -190,7 +192,7 @@ class Strom final : public Strategy, public MeetsOnCall, public Rescues, public 
   void fetch(void* host) const {
     context_.arenas.device().to_host(host, context_.arenas.weights_at(0), weights_.size());
   }
-  // The weights in the arena, on the host.
+  // Returns host memory with the weights of the arena.
   const void* changed() {
     if (!changed_.data()) {
       context_.arenas.device().synchronize();
@@ -199,7 +201,7 @@ class Strom final : public Strategy, public MeetsOnCall, public Rescues, public 
     fetch(changed_.data());
     return changed_.data();
   }
-  // Everybody's weights into the arena; running statistics stay.
+  // Copies the common weights to the arena, except running statistics.
   void store_weights() {
     const SpanTimer timer(account_.outcome().optimiser_s, SpanKind::optimiser);
     for (const ArenaRange& range : runs_)
@@ -232,7 +234,7 @@ class Strom final : public Strategy, public MeetsOnCall, public Rescues, public 
     if (alone() || exchange_->has_slot(b)) {
       std::byte* room = alone() ? alone_.data() : exchange_->room(b);
       bytes = dense ? coder.encode_dense(update, room) : coder.encode(update, room);
-      if (asynchronous() && !dense && coder.entries() == 0) bytes = 0;  // nothing that others must know
+      if (asynchronous() && !dense && coder.entries() == 0) bytes = 0;  // there is nothing to send
       bucket.own = {room, bytes};
     } else {
       coder.hold(update);
@@ -275,7 +277,7 @@ class Strom final : public Strategy, public MeetsOnCall, public Rescues, public 
     return exchange_->apply_arrived();
   }
 
-  // Once all have come: their messages are delivered, and rank 0's weights are everybody's.
+  // Waits until all have come and their messages are delivered; then all ranks take rank 0's weights.
   void leave_meeting() {
     if (alone() || !exchange_->leave_meeting()) return;
     Job job;
@@ -299,7 +301,7 @@ class Strom final : public Strategy, public MeetsOnCall, public Rescues, public 
         body(context_.arenas.weights_at(p.begin), context_.arenas.gradients_at(p.begin),
              static_cast<std::size_t>(p.elems()));
   }
-  // Their mean over the replicas, by way of the gradient arena.
+  // Averages the statistics over the replicas; the gradient arena is the buffer.
   void begin_statistics(double share) {
     if (alone()) return;
     VectorOps& ops = context_.arenas.device().vector_ops();
@@ -325,19 +327,19 @@ class Strom final : public Strategy, public MeetsOnCall, public Rescues, public 
   StrategyContext context_;
   StepAccount account_;
   ArenaPass pass_;
-  ReadyCount gradient_;             // of the whole arena
-  std::vector<ArenaRange> runs_;    // what is no running statistic
-  std::vector<std::byte> weights_;  // of the whole arena, without own updates that were not sent
+  ReadyCount gradient_;             // over the whole arena
+  std::vector<ArenaRange> runs_;    // runs of parameters that are not running statistics
+  std::vector<std::byte> weights_;  // common weights of the whole arena, without own updates that are not sent
   Residual residual_;
-  Memory changed_;                // the host's copy of the arena; empty on host devices
-  std::vector<std::byte> alone_;  // the message of one replica
+  Memory changed_;                // host copy of the arena; empty on host devices
+  std::vector<std::byte> alone_;  // message buffer of a single replica
   ExactPart statistics_;
-  std::vector<Bucket> buckets_;  // from the arena's end
+  std::vector<Bucket> buckets_;  // from the end of the arena on
   std::vector<double> tau_;      // by bucket
   std::optional<CodecTally> tally_;
-  bool begun_ = false;  // `weights_` are those of the arena
+  bool begun_ = false;  // `weights_` was read from the arena
   std::int64_t held_ = 0;
-  std::optional<StromExchange> exchange_;  // ends first; none with one replica
+  std::optional<StromExchange> exchange_;  // must be destroyed first; empty with one replica
 };
 
 }  // namespace
