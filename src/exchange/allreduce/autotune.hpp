@@ -24,7 +24,7 @@ namespace echelon::inline exchange {
 
 struct Tuned {
   ExchangeConfig exchange;  // the given one, with new values for the keys of choice_text
-  std::string report;       // the measurements, as text for the log; on rank 0
+  std::string report;       // the measurements and the choice as text; on rank 0
 };
 
 // Collective over all ranks of the engine; blocking. Uses as many channels from `first_channel` on as there are

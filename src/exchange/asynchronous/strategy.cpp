@@ -119,7 +119,7 @@ AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext
   protocol_.emplace(request.rank, workers_, rules_of(keys_, bound_), std::move(traffic), *memory_);
 }
 
-// Returns a second device beside the one that the compute thread drives.
+// Returns the server's device, separate from the one that the compute thread drives.
 std::unique_ptr<Device> AsyncStrategy::server_device() const {
   if (keys_.memory == ServedMemory::device) return context_.arenas.device().beside();
   return open_device("reference", {.only_counts = true});

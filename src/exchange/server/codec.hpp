@@ -83,7 +83,8 @@ class ServerCodec {
   ErrorFeedback feedback_;
   std::vector<ArenaRange> own_;
   std::vector<Forms> forms_;
-  // Arrays of the arena's size; empty without a lossy codec. working_ holds the own working weights during an update.
+  // Arrays of the arena's size; empty without a lossy codec. working_ holds the working weights during an update and a
+  // pull.
   std::vector<float> master_, changes_, working_;
   bool master_begun_ = false;
   std::size_t pending_masters_ = 0;  // one replica: buckets whose loaded master weights are not yet applied

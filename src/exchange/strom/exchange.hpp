@@ -27,8 +27,8 @@ class StromExchange final : private ProtocolHost {
 
   // Must be called before the first message or meeting; does nothing afterwards.
   void attach();
-  // has_slot: whether a message of bucket b can be sent now; always true in synchronous rounds. room: the buffer in
-  // which the caller writes the message; it keeps it until the next one is written.
+  // has_slot: whether a message of bucket b can be sent now; always true in synchronous rounds. room: the buffer for
+  // the next message, which stays valid until the one after it is written.
   bool has_slot(std::size_t b) const;
   std::byte* room(std::size_t b) { return protocol_.draft(static_cast<int>(b)); }
   void send(std::size_t b, std::size_t bytes);

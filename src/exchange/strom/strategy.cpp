@@ -17,10 +17,9 @@
 // in the messages: synchronous rounds average them, weighted by samples and uncoded; asynchronous rounds do so at
 // meetings.
 //
-// Norms (clip_norm, LARS, LAMB) are those of a replica's own gradients. An update takes k (k-1) messages per bucket,
-// whose bytes depend on the values. Host memory: 2 G (weights before the step, residual), slots of messages
-// (protocol.hpp) and, for devices with their own memory, G more. A single replica codes in the same way but sends
-// nothing.
+// Norms (clip_norm, LARS, LAMB) are those of own gradients. An update takes k (k-1) messages per bucket, whose bytes
+// depend on the values. Host memory: 2 G (weights before the step, residual), slots of messages (protocol.hpp) and, for
+// devices with their own memory, G more. A single replica codes as well, but sends nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
