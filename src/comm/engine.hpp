@@ -72,7 +72,7 @@ struct Job {
   int channel = 0;
   int priority = 0;
   std::shared_ptr<const Event> after;        // null: starts at once
-  std::shared_ptr<WireForm> form = nullptr;  // null: values travel unencoded
+  std::shared_ptr<WireForm> form = nullptr;  // null: values are sent unencoded
 };
 
 class Ticket {
@@ -160,23 +160,23 @@ class Engine {
   const Transport& transport() const;  // for rank, size, hosts and counters only
 
   // Returns the engine of the ranks that give the same colour, ordered by key, then rank. Collective over the ranks of
-  // this engine, blocking; a failed check if a plan is in flight on this rank. Parts must be destroyed before the
-  // engine that they were split from. Cost: a split of the transport and an all-gather of 4 bytes per rank.
+  // this engine, blocking. A check fails if a plan is in flight on this rank. Parts must be destroyed before the engine
+  // that they were split from. Cost: a split of the transport and an all-gather of 4 bytes per rank.
   std::unique_ptr<Engine> split(int color, int key);
   // The same for a separate engine with its own thread and options; nothing may be submitted to this engine while the
   // other one exists (MPI_THREAD_SERIALIZED).
   std::unique_ptr<Transport> split_transport(int color, int key);
 
   // Memory that all ranks of this engine share (Transport::share); null if they cannot share memory. Collective,
-  // blocking; a failed check if a plan is in flight.
+  // blocking. A check fails if a plan is in flight.
   std::shared_ptr<SharedBlock> share(std::size_t bytes);
 
-  // Replaces EngineOptions::sends and helpers from now on, for all groups. Any thread; a failed check if a plan is in
+  // Replaces EngineOptions::sends and helpers from now on, for all groups. Any thread. A check fails if a plan is in
   // flight.
   void limit(int sends, int helpers);
 
   // Queues the job and returns at once; any thread. Throws ConfigError for a library collective with a priority or a
-  // form, and for a plan on shared memory with a form; a failed check for a missing plan or buffer. Buffer, event and
+  // form, and for a plan on shared memory with a form. A check fails if plan or buffer are missing. Buffer, event and
   // form must stay valid until the ticket is done.
   Ticket submit(Job job);
   // Submits the job and waits for it; the calling thread drives. Throws the exceptions of submit and Ticket::wait.

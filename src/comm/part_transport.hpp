@@ -20,7 +20,7 @@ inline constexpr int kTagsOfPart = 1 << 13, kSpaces = 1 << 10;
 
 // `members`: ranks of `whole`, ascending, including the calling rank; they become ranks 0, 1, .. of the part. All
 // members give the same list and `space`; splits take the spaces behind it. Tags of space 0 are those of `whole`. Only
-// one part at a time may drive `whole`. A failed check if this rank is not a member.
+// one part at a time may drive `whole`. A check fails if this rank is not a member.
 std::unique_ptr<Transport> make_part_transport(std::shared_ptr<Transport> whole, std::vector<int> members,
                                                int space = 0);
 

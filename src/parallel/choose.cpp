@@ -117,7 +117,7 @@ class Chooser {
     return std::isfinite(candidate.memory) && (limit() == 0 || candidate.memory <= limit());
   }
 
-  // A candidate that is too large to be counted is no error, because others need less.
+  // A candidate that is too large to be counted is not an error, because others need less.
   void weigh(SplitCandidate& candidate) const {
     const Built built = build(candidate);
     for (int stage = 0; stage < candidate.mesh.pipeline(); ++stage) try {

@@ -48,8 +48,8 @@ struct Footprint {
   double packed = 0;            // weights that ops keep in their own layouts
   double uploads = 0;           // batches in transfer to a device that the host cannot access (device/upload.hpp)
   double transfer_buffers = 0;  // transfer_buffer_bytes, if a model group may span several hosts
-  double checkpoint = 0;        // the copy of checkpoint.asynchronous, and what replicas have for themselves, of all of
-                                // them, in host memory: on rank 0, of split models on each rank of the first replica
+  double checkpoint = 0;        // the copy of checkpoint.asynchronous, and the data of each replica, of all of them,
+                                // in host memory: on rank 0; of split models, on each rank of the first replica
                                 // that writes its part; not in total()
   double host = 0;         // memory that strategy and codec keep on the host (comm/exchange_arenas.hpp); not in total()
   bool estimated = false;  // no such device is here: activations are twice the values (once in evaluation), scratch and

@@ -65,8 +65,8 @@ class Codec {
   // Returns the number of bytes written, at most most_bytes(range.elems). Makes one or two passes over the values.
   // Equal values, residual, key and state give equal bits.
   virtual std::size_t encode(const Encoding& range, std::byte* wire) = 0;
-  // Sets values, or adds to them (decode_add), what a message of `elems` values holds. A failed check (exit 1) where
-  // the message cannot be a message of `elems` values.
+  // Sets values to those of a message of `elems` values, or adds them (decode_add). A check fails (exit 1) if the
+  // message cannot be one of `elems` values.
   virtual void decode(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) = 0;
   virtual void decode_add(const std::byte* wire, std::size_t bytes, void* values, std::int64_t elems) = 0;
 
@@ -78,7 +78,7 @@ class Codec {
   //   chosen      how many of the `elems` values the device selects (topk), or how many pass the first tau (threshold)
   //   to_wire     converts a device message to a wire message; `largest_residual` is the maximum magnitude of the
   //               device's residual, by which tau adapts
-  //   from_wire   converts a wire message to a device message; a failed check where it is damaged
+  //   from_wire   converts a wire message to a device message; a check fails if it is damaged
   //   blocks      the groups of values of a message that are encoded together (onebit)
   // to_wire and from_wire return the length of what they wrote, at most most_bytes(elems).
   virtual std::int64_t chosen(std::int64_t elems) const { return (void)elems, 0; }
@@ -96,14 +96,14 @@ class Codec {
   virtual void set_tau(double) {}
 
  protected:
-  // For codecs with exact_size(): a failed check where the message does not have most_bytes(elems) bytes.
+  // For codecs with exact_size(): a check fails if the message does not have most_bytes(elems) bytes.
   void require_length(std::size_t bytes, std::int64_t elems) const;
 };
 
 std::vector<std::string> codec_names();
 // Throws ConfigError with the nearest name for an unknown codec.
 const CodecInfo& codec_info(std::string_view name);
-// Throws ConfigError for an unknown name, too; a failed check for a lossy codec of a dtype other than f32.
+// Throws ConfigError for an unknown name. A check fails for a lossy codec of a dtype other than f32.
 std::unique_ptr<Codec> make_codec(std::string_view name, const CodecOptions& options);
 
 // The maker of each codec, defined in its file.

@@ -42,7 +42,7 @@ std::vector<CodedRun> coded_rows(const ParameterSet& parameters, ArenaRange rang
       add(end - begin, 0);
       continue;
     }
-    const auto part = [&](std::int64_t until) {  // of one row
+    const auto part = [&](std::int64_t until) {  // adds the run up to `until`, which is inside one row
       const std::int64_t elems = std::min(until, end) - begin;
       add(elems, elems);
       begin += elems;

@@ -27,7 +27,7 @@ inline constexpr std::size_t kFloatBlockSlack = 128;  // bytes behind a block th
 std::size_t pack_block(const float* values, std::byte* to);
 
 // Reads a block that begins at `from`; `bytes` of the message are left, and the slack behind them is readable. Returns
-// the length of the block. `values` has room for 256. A failed check (exit 1) where the block is longer than `bytes`.
+// the length of the block. `values` has room for 256. A check fails (exit 1) if the block is longer than `bytes`.
 std::size_t unpack_block(const std::byte* from, std::size_t bytes, float* values);
 
 }  // namespace echelon::inline comm

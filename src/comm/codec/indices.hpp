@@ -15,7 +15,7 @@
 namespace echelon::inline comm {
 
 enum class IndexCoding : std::uint8_t { raw, golomb, gamma };
-// A failed check for any other name: the configuration has refused it before.
+// A check fails for any other name: the configuration has refused it before.
 IndexCoding index_coding_of(std::string_view name);
 
 struct IndexFormat {
@@ -29,11 +29,11 @@ struct IndexFormat {
 IndexFormat format_for(IndexCoding coding, bool extra, std::size_t count, std::int64_t n);
 // The bytes that write_indices would write for these entries.
 std::size_t bytes_of_indices(const IndexFormat& format, std::span<const std::uint32_t> entries);
-// Each entry is index << 1 | extra bit, rising. Returns the bytes written.
+// Each entry is index << 1 | extra bit; entries are ascending. Returns the bytes written.
 std::size_t write_indices(const IndexFormat& format, std::span<const std::uint32_t> entries, std::byte* wire);
 
-// Reads what write_indices wrote, one entry after another, never beyond the end. A failed check (exit 1) where the Rice
-// parameter is invalid, or where the message is damaged or ends too early.
+// Reads what write_indices wrote, one entry after another, never beyond the end. A check fails (exit 1) if the Rice
+// parameter is invalid, or if the message is damaged or ends too early.
 class IndexReader {
  public:
   IndexReader(const IndexFormat& format, const std::byte* wire, std::size_t bytes);

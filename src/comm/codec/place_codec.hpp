@@ -1,7 +1,7 @@
 // Base of top-k and threshold, which send few values with their indices. Decoding costs O(values sent), plus one pass
 // in `decode` that sets the other values to zero. `Body`, which derives from this class, has
 //   read(wire, bytes, values, elems, clearing)   adds the values of a message; `clearing` zeroes those between them
-//   parse(wire, bytes, elems)                    reads a message into members; a failed check where it is damaged
+//   parse(wire, bytes, elems)                    reads a message into members; a check fails if it is damaged
 //   write(coding, elems, wire) -> bytes          writes the message of those members
 #pragma once
 

@@ -31,7 +31,7 @@ class AdasumForm final : public WireForm {
  public:
   struct Part {
     ElemRange range;
-    bool summed = false;  // added plainly, because the part is no gradient
+    bool summed = false;  // added plainly, because the part is not a gradient
   };
 
   // For `rank` of `ranks`, on a buffer of `elems`. Each part is one parameter; together they cover the buffer once.

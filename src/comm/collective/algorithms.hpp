@@ -58,8 +58,8 @@ bool sums_on_devices(std::string_view algorithm);
 // result has the same bits for every power of two k up to 2^m.
 bool sums_in_one_tree(std::string_view algorithm);
 // Returns this rank's plan of an in-place sum: buffer[i] = sum over ranks of buffer[i], with the same bits on every
-// rank. All ranks give the same request but for `rank`. For one rank or no elements the plan has no steps. Throws
-// ConfigError with the nearest name for an unknown algorithm, and for one that sums on devices; a failed check for a
+// rank. All ranks give the same request except for `rank`. For one rank or no elements the plan has no steps. Throws
+// ConfigError with the nearest name for an unknown algorithm, and for one that sums on devices. A check fails for a
 // rank outside [0, ranks).
 std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const AllreduceRequest& request);
 // Evaluates the formula of the price list. For `mpi` and for sums on devices the library's messages are not known, and

@@ -60,7 +60,7 @@ class PlanBuilder {
   void next_part(const Team& team, std::int64_t phases, std::int64_t uses);
 
   // Appends the steps of another plan, whose ranks are places of `team` and whose buffer begins at element `first` of
-  // this one; slots are shared. A failed check for a plan that uses the library.
+  // this one; slots are shared. A check fails for a plan that uses the library.
   void embed(const Plan& plan, const Team& team, std::int64_t first);
 
   // Returns the plan and leaves the builder empty.

@@ -43,8 +43,8 @@ class Executor {
   explicit Executor(int window);
 
   // `data`, plan and form (null: values are sent unencoded) must stay valid until done() or cancel(), and so must
-  // `help`. All messages have this `tag`: no other plan in flight between these ranks may use it. Throws MemoryError
-  // where scratch cannot be allocated; a failed check while another plan runs.
+  // `help`. All messages have this `tag`: no other plan in flight between these ranks may use it. Throws MemoryError if
+  // scratch cannot be allocated. A check fails while another plan runs.
   void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, WireForm* form = nullptr,
              const Help& help = {});
   // Makes one pass over the window; returns true when any step started or ended. Time and memory are O(window),

@@ -39,7 +39,7 @@ struct TimedPlans {
 
 // Returns the seconds until the last rank is done. plans[r] is the plan of rank r and hosts[r] its host
 // (Transport::hosts). Windows and the budget of sends are not modelled. O(steps log steps) over all ranks, in time and
-// memory. A failed check for plans that use the library, whose time is not known, and for plans that do not match each
+// memory. A check fails for plans that use the library, whose time is not known, and for plans that do not match each
 // other or that deadlock.
 double plan_time_s(const std::vector<std::shared_ptr<const Plan>>& plans, const std::vector<int>& hosts,
                    const Network& network, std::size_t elem_bytes);
