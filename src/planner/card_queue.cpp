@@ -9,10 +9,10 @@ namespace {
 constexpr double kLeast_s = 1e-12;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-struct Under {  // way
+struct Under {  // a transfer under way
   std::size_t stage = 0;
   double ready_s = 0, left_s = 0;
-  double held_s = -1;  // for the messages of others; below 0: it has not come to the front yet
+  double held_s = -1;  // time for messages of interrupted transfers; below 0: not yet in front
   bool over = false;
 };
 
@@ -64,7 +64,8 @@ class Queue {
     if (by_priority_ && all_[a].priority != all_[b].priority) return all_[a].priority < all_[b].priority;
     return under_[a].ready_s < under_[b].ready_s;
   }
-  // The one that is served instead of `front`, while that waits for its messages: the one that would come next.
+  // Returns the transfer that the card serves next after `front`: while `front` waits for its messages, the card serves
+  // it.
   std::size_t held_back_by(std::size_t front, double now_s) const {
     std::size_t next = all_.size();
     for (std::size_t t = 0; t < all_.size(); ++t)
@@ -73,7 +74,8 @@ class Queue {
         next = t;
     return next;
   }
-  // Seconds for which the card serves `front`, or the one for whose messages it waits, which takes its place.
+  // Returns the seconds for which the card serves `front`, or the transfer that replaces it while it waits for its
+  // messages.
   double served_for(std::size_t& front, double now_s) {
     if (!by_priority_) return under_[front].left_s;
     const std::size_t other = held_back_by(front, now_s);
@@ -103,7 +105,7 @@ class Queue {
   int cards_ = 0;
 };
 
-// When each bucket's weights are there, from the beginning of back-propagation.
+// Returns when the weights of each bucket have arrived, counted from the beginning of back-propagation.
 std::vector<double> weights_there(const StepShape& shape, const std::vector<OverlapBucket>& buckets, Waits waits,
                                   bool by_priority, double gate_s) {
   std::vector<CardTransfer> transfers;
@@ -137,7 +139,7 @@ double period_s(const StepShape& shape, const std::vector<OverlapBucket>& bucket
     return now_s + shape.before_s + shape.forward_s;
   }
   now_s += shape.before_s;
-  // Buckets as forward reads them: the reverse of the order in which back-propagation finishes them.
+  // The forward pass reads buckets in the reverse of the order in which back-propagation finishes them.
   double read = 0;
   for (std::size_t b = buckets.size(); b-- > 0;) {
     now_s += shape.forward_s * std::max(0.0, buckets[b].needed - read);

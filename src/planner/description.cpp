@@ -12,7 +12,7 @@
 namespace echelon::inline planner {
 namespace {
 
-// "25gbit,jitter=0.1" as lines of TOML; the word alone becomes base = "25gbit".
+// Writes "25gbit,jitter=0.1" as lines of TOML; a single word becomes base = "25gbit".
 std::string as_toml(const std::string& argument) {
   std::string text;
   for (std::size_t begin = 0; begin <= argument.size();) {

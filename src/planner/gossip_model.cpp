@@ -1,4 +1,4 @@
-// Strategy gossip: a replica waits for its neighbours alone, and for all where the mean is formed.
+// Strategy gossip: a replica waits for its neighbours only, and for all replicas when the mean is formed.
 #include <algorithm>
 
 #include "comm/collective/neighbours.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMostLinks = 20'000;
 
-// Lengths of the messages to a receiver.
+// Returns the lengths of the messages to one receiver.
 std::vector<std::int64_t> messages_of(const Workload& work) {
   const std::int64_t most = neighbour_message_elems(work.elem_bytes);
   std::vector<std::int64_t> lengths;
@@ -21,7 +21,7 @@ std::vector<std::int64_t> messages_of(const Workload& work) {
   return lengths;
 }
 
-// The plans of all replicas, on virtual time, in one round.
+// Simulates the plans of all replicas in one round on virtual time.
 double round_s(const StrategySetting& setting, const GossipGraph& graph, int replicas, std::int64_t round) {
   std::vector<TimedPlans> messages;
   for (const std::int64_t elems : messages_of(setting.work)) {
@@ -42,8 +42,8 @@ double round_s(const StrategySetting& setting, const GossipGraph& graph, int rep
   return *std::max_element(ends_s.begin(), ends_s.end());
 }
 
-// Messages of a round, each of all weights, that pass the busiest card of a host, and of a rank inside its host, one
-// way.
+// The number of messages of a round, each of all weights, that pass the busiest card one way: of a host, and of a rank
+// inside its host.
 struct Busiest {
   double between = 0, inside = 0;
 };
@@ -69,13 +69,13 @@ Busiest busiest_of(const GossipGraph& graph, int replicas, int ranks_a_host, std
 }
 
 std::int64_t rounds_of(const GossipGraph& graph) {
-  constexpr int kDrawnRounds = 8;  // of random graphs
+  constexpr int kDrawnRounds = 8;  // for random graphs
   return graph.rounds() > 0 ? graph.rounds() : kDrawnRounds;
 }
 
 }  // namespace
 
-// The busiest card of each round has its messages one after another.
+// In each round the busiest card transfers its messages one after another.
 double mixing_formula_s(const StrategySetting& setting, int replicas) {
   const GossipKeys& keys = setting.exchange().gossip;
   const GossipGraph graph(keys, replicas, 1);
@@ -88,7 +88,7 @@ double mixing_formula_s(const StrategySetting& setting, int replicas) {
   const auto round_s = [&](const Busiest& busiest) {
     return std::max(wire_s(setting.network().between, busiest.between),
                     wire_s(setting.network().inside, busiest.inside)) +
-           setting.work.bytes() / cuts / setting.network().add_bytes_per_s;  // the last message, once it is here
+           setting.work.bytes() / cuts / setting.network().add_bytes_per_s;  // adds the last message
   };
   if (keys.topology == GossipTopology::complete)
     return round_s({.between = 1.0 * g * (replicas - g), .inside = g - 1.0});
@@ -115,7 +115,8 @@ double simulated_mixing_s(const StrategySetting& setting, int replicas) {
 
 namespace {
 
-// On a complete graph messages of several buckets wait for each other's receivers: by the ratio for few replicas.
+// On a complete graph messages of several buckets wait for each other's receivers; the ratio of simulation to formula
+// for few replicas accounts for this.
 double mixing_s_of(const StrategySetting& setting, int replicas) {
   if (can_simulate_mixing(setting, replicas)) return simulated_mixing_s(setting, replicas);
   setting.pricer.note_formula(setting.exchange().gossip.topology == GossipTopology::complete ? 0.15 : 0.02);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kShown = 6;
 
-// Seconds of a sample by node: the step's time by the nodes' share of the FLOPs.
+// Seconds per sample by node: the step's time times the node's share of the FLOPs.
 std::vector<double> node_seconds(const MeshRequest& request) {
   std::vector<double> seconds = node_flops(request.graph, request.config.device.dtype);
   double all = 0;
@@ -29,7 +29,7 @@ SplitCosts costs_of(const MeshRequest& request) {
   const double bytes = static_cast<double>(request.graph.parameters().elems()) *
                        static_cast<double>(size_of(wide_of(request.config.device.dtype)));
   const double states = static_cast<double>(rule_of(request.config.optimiser).arenas());
-  // As price_split counts the pass: weights and gradients once, the weights and each state back and forth.
+  // price_split counts the pass like this: it reads gradients once, and reads and writes the weights and each state.
   constexpr double kLeast_s = 1e-9;  // a described step may have no optimiser
   costs.memory_bytes_per_s = bytes * (3 + 2 * states) / std::max(kLeast_s, request.step.optimiser_s);
   return costs;
@@ -49,7 +49,7 @@ std::vector<MeshForecast> mesh_forecasts(const MeshRequest& request, int ranks) 
   config.batch.scale_with_replicas = false;
   config.batch.global = std::llround(request.step.samples * (request.strong ? 1 : ranks));
   const double limit = config.device.memory_limit_mb * 1024 * 1024;
-  config.device.memory_limit_mb = 0;  // those above it are shown too
+  config.device.memory_limit_mb = 0;  // meshes above the limit are shown too
   const SplitChoice choice =
       choose_split(config, request.graph, hosts_of(ranks, request.network.ranks_per_host),
                    {.train = config.batch.global, .test = 0}, costs_of(request), exchange_arenas);

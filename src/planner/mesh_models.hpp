@@ -1,6 +1,6 @@
-// The ways to divide the ranks of a launch into replicas and parts of a model, priced as parallel.split = "auto" prices
-// them (parallel/choose.hpp), for ranks that are not there: the step's time is shared among layers by FLOPs, the links
-// are the described network's, and the optimiser's pass takes what it takes in the step.
+// Prices the ways to divide the ranks of a launch into replicas and parts of a model, as parallel.split = "auto" does
+// (parallel/choose.hpp), but for ranks that do not exist: the step's time is divided among layers by FLOPs, links are
+// those of the described network, and the optimiser's pass takes as long as in the step.
 #pragma once
 
 #include <string>
@@ -23,14 +23,14 @@ struct MeshForecast {
 };
 
 struct MeshRequest {
-  const Config& config;  // of a model that is not split
+  const Config& config;  // the model is not split
   const Graph& graph;
-  const StepModel& step;  // of one replica with the whole model
+  const StepModel& step;  // one replica with the whole model
   const NetworkModel& network;
-  bool strong = false;  // all ranks together take step.samples, not each of them
+  bool strong = false;  // all ranks together train step.samples, instead of each
 };
 
-// The fastest meshes of so many ranks, at most six, fastest first. ConfigError where nothing can be divided so.
+// Returns at most six meshes of this number of ranks, fastest first. Throws ConfigError if no division is valid.
 std::vector<MeshForecast> mesh_forecasts(const MeshRequest& request, int ranks);
 
 }  // namespace echelon::inline planner

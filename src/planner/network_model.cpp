@@ -49,11 +49,11 @@ std::vector<std::string> names_of(const Preset (&presets)[n]) {
 constexpr const char* kDefault = "10gbit";
 constexpr double kLeastUncertainty = 0.05;
 
-// A file of `echelon bench network`.
+// The contents of a file of `echelon bench network`.
 struct MeasuredNetwork {
   Network network;
   int ranks_per_host = 1;
-  double uncertainty = kLeastUncertainty;  // of the link between hosts that is farthest from their median
+  double uncertainty = kLeastUncertainty;  // deviation of the link that is farthest from the median
 };
 
 MeasuredNetwork measured_network(const std::string& path) {
@@ -77,7 +77,7 @@ MeasuredNetwork measured_network(const std::string& path) {
   return measured;
 }
 
-// Values of a base, which keys replace.
+// The values of a base, which keys override.
 struct Base {
   double gbit, latency_us, inside_gb_per_s, inside_latency_us, add_gb_per_s;
   int ranks_per_host = 1;
@@ -99,8 +99,8 @@ Base base_of(const MeasuredNetwork& measured) {
 
 std::string network_of_config(const NetworkConfig& config) {
   if (config.rate.empty()) return kDefault;
-  constexpr std::size_t kLong = 1 << 20;                                       // of many frames
-  const std::vector<double> rates = parse_rates(config.rate, "network.rate");  // all wait for the slowest
+  constexpr std::size_t kLong = 1 << 20;                                       // many frames
+  const std::vector<double> rates = parse_rates(config.rate, "network.rate");  // all ranks wait for the slowest
   const NetworkShape shape{.bytes_per_s = *std::min_element(rates.begin(), rates.end())};
   return fmt::format("gbit={:.6g},latency_us={},ranks_per_host={},uncertainty={}",
                      kLong / card_s(shape, kLong) * 8 / 1e9, config.delay_us, config.ranks_per_host, kLeastUncertainty);

@@ -1,21 +1,21 @@
-// The network that a prediction is for: a preset by name, keys over it, or a file (description.hpp).
+// The network of a prediction: a preset by name, keys that override it, or a file (description.hpp).
 //
 //   base              a preset, or a file of `echelon bench network --out` that ends in .json; default: 10gbit
-//   gbit              of a card, what programs get of it (Gbit/s, thousands)
+//   gbit              bandwidth of a card that programs reach (Gbit/s, thousands)
 //   latency_us        of a small message between hosts
 //   inside            memory | pcie | nvlink: between ranks of one host
-//   inside_gb_per_s   of one rank, each direction (GB/s, thousands)
+//   inside_gb_per_s   bandwidth of one rank in each direction (GB/s, thousands)
 //   inside_latency_us
 //   ranks_per_host    ranks that share a card; default 1
-//   add_gb_per_s      at which a rank adds what it received; default 10, with nvlink 500
-//   hosts_per_switch  0: one switch for all
+//   add_gb_per_s      rate at which a rank adds received values; default 10, with nvlink 500
+//   hosts_per_switch  0: one switch connects all hosts
 //   over_subscription bandwidth of a switch's hosts over that of its uplink, 1 to 100; default 1
-//   uncertainty       of bandwidth, as a fraction; default 0.1. Latency is taken to be known to half of it or double
+//   uncertainty       of bandwidth, as a fraction; default 0.1. Latency is uncertain by a factor of two
 //
-// Of a measured network: the medians of its links (comm/links), as many ranks a host as measured, and as uncertainty
-// the distance of the link between hosts that is farthest from the median, at least 0.05.
+// A measured network has the medians of its links (comm/links) and as many ranks per host as were measured. Its
+// uncertainty is the deviation of the link between hosts that is farthest from the median, at least 0.05.
 //
-// Presets are what large messages of one stream reach on idle links, by rule of thumb: 94 % of Ethernet's rate, 97 % of
+// Presets are rules of thumb for one stream of large messages on idle links: 94 % of Ethernet's rate, 97 % of
 // InfiniBand's.
 #pragma once
 
@@ -33,15 +33,16 @@ struct NetworkModel {
   int ranks_per_host = 1;
   double uncertainty = 0.1;
 
-  // Bandwidths times `rate`, latencies times `latency`.
+  // Multiplies bandwidths by `rate` and latencies by `latency`.
   Network scaled(double rate, double latency) const;
 };
 
 std::vector<std::string> network_presets();
-// What read_network takes for the network that a config slows messages down to: "gbit=0.956,latency_us=50,..", of which
-// frames leave what comm/network_card.hpp says; "10gbit" where it slows nothing down.
+// Returns the argument of read_network for the network that a config emulates: "gbit=0.956,latency_us=50,..". Frames
+// reduce the bandwidth as comm/network_card.hpp says. Returns "10gbit" if the config emulates none.
 std::string network_of_config(const NetworkConfig& config);
-// ConfigError as Description, and for an unknown preset with the nearest one; DataError as read_link_matrix.
+// Throws ConfigError as Description does, and for an unknown preset with the nearest one; DataError as
+// read_link_matrix.
 NetworkModel read_network(const std::string& argument);
 
 }  // namespace echelon::inline planner

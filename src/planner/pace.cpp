@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::int64_t kWarmup = 50, kRounds = 250, kDraws = 1'000'000;
 
-// Rounds that are drawn: fewer for many replicas, whose mean needs fewer.
+// The number of rounds to draw: with many replicas the mean needs fewer rounds.
 std::int64_t rounds_for(int replicas) {
   return std::max<std::int64_t>(kWarmup + 20, std::min(kWarmup + kRounds, kDraws / replicas));
 }
 
-// Factors of the steps of all replicas, drawn by step (jitter); those that last (spread) are quantiles, in the order of
-// ranks.
+// The factors of the steps of all replicas. Those of single steps (jitter) are drawn; those of a replica in the whole
+// run (spread) are quantiles in the order of ranks.
 class Draws {
  public:
   Draws(const Variation& variation, int replicas)
@@ -63,7 +63,7 @@ double bounded_pace(const Variation& variation, int replicas, std::int64_t bound
   const Draws draws(variation, replicas);
   const std::int64_t rounds = rounds_for(replicas) + 2 * std::min<std::int64_t>(bound, kRounds);
   std::vector<double> ends(static_cast<std::size_t>(replicas), 0);
-  std::deque<double> all_ended;  // of the last bound + 1 steps
+  std::deque<double> all_ended;  // the times at which the last bound + 1 steps ended on all replicas
   double warm = 0;
   for (std::int64_t t = 0; t < rounds; ++t) {
     const bool held = static_cast<std::int64_t>(all_ended.size()) > bound;

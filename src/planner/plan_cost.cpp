@@ -15,12 +15,12 @@
 namespace echelon::inline planner {
 namespace {
 
-// The messages of one round of all ranks.
+// The messages that all ranks send in one round.
 struct Round {
-  double elems = 0;      // that a rank sends in this round
+  double elems = 0;      // per rank
   double sharers = 1;    // ranks that send through one card
-  bool inside = false;   // hosts
-  bool crosses = false;  // switches, all messages
+  bool inside = false;   // messages stay inside hosts
+  bool crosses = false;  // all messages cross switches
   bool adds = false;
 };
 
@@ -50,14 +50,15 @@ class Formula {
   double o(bool inside) const { return link(inside).latency_s / 2; }
   double segments(double elems) const { return std::max(1.0, std::ceil(elems / segment_ - 1e-9)); }
 
-  // Seconds that one message keeps its card busy, where all hosts of a switch send at the same time and `crosses`.
+  // Seconds for which one message occupies its card; if `crosses`, all hosts of a switch send through its uplink
+  // together.
   double card_s(double elems, bool inside, bool crosses) const {
     double rate = link(inside).bytes_per_s;
     if (crosses && !inside) rate = std::min(rate, network_.uplink_bytes_per_s / network_.hosts_per_switch);
     return bytes(elems) / rate + o(inside);
   }
   bool several_switches() const { return network_.hosts_per_switch > 0 && hosts_ > network_.hosts_per_switch; }
-  // Whether partners at this distance of ranks are mostly on other hosts, on other switches.
+  // Whether partners at this distance of ranks are mostly on the same host, and whether they are on other switches.
   bool inside_at(int distance) const { return distance < g_; }
   bool crosses_at(int distance) const { return several_switches() && distance >= g_ * network_.hosts_per_switch; }
 
@@ -81,7 +82,7 @@ class Formula {
             .busy_s = 2 * rounds * copy.segments * copy.card_s};
   }
 
-  // A part passes g - 1 links inside a host for each one between hosts: the mean hop counts, and the slowest card.
+  // A part passes g - 1 links inside a host for each link between hosts: the mean hop and the slowest card count.
   void mix_in_hosts(double part, Paced& add, Paced& copy) const {
     const Paced add_in = pace({.elems = part, .inside = true, .adds = true});
     const Paced copy_in = pace({.elems = part, .inside = true});
@@ -92,7 +93,7 @@ class Formula {
     copy.period_s = std::max({copy.segments * copy.card_s, copy.segments * copy_in.card_s, copy.hop_s});
   }
 
-  // Halving and doubling, or the whole in each round.
+  // Halving and doubling, or the whole buffer in each round.
   CollectiveCost folded(bool halves) const {
     const int p = static_cast<int>(std::bit_floor(static_cast<unsigned>(k_)));
     CollectiveCost cost;
@@ -114,7 +115,7 @@ class Formula {
                    .adds = adds};
     };
     if (k_ > p) add(round_at(1, n(), true), false, false);
-    // The last halving sums, segment by segment, what the first doubling sends.
+    // The last halving sums, segment by segment, the values that the first doubling sends.
     for (int bit = 1; bit < p; bit <<= 1) {
       if (halves) part /= 2;
       add(round_at(bit, part, true), !halves || bit == p / 2, !halves && bit == p / 2 && k_ == p);
@@ -127,8 +128,8 @@ class Formula {
     return cost;
   }
 
-  // Every rank to every other, `elems` each: the part of the messages that stay inside the host is lost in the shorter
-  // of the two.
+  // Every rank sends `elems` to every other. The cards of host and rank work at the same time, so only the longer
+  // transfer counts.
   double all_to_all_s(double elems, double peers) const {
     if (hosts_ == 1) return peers * card_s(elems, true, false);
     const double outside = peers * (k_ - g_) / (k_ - 1);
@@ -141,12 +142,12 @@ class Formula {
     return {.time_s = add_s(n()) + wire + o(hosts_ == 1) + k_ * add_s(n()), .busy_s = wire};
   }
 
-  // Push to s of the ranks and pull from them; `whole`: in one message, copied on its way in and out.
+  // Push to s of the ranks and pull from them; `whole`: in one message, which is copied on its way in and out.
   CollectiveCost served(int servers, bool whole) const {
     const double part = std::max(1.0, n() / servers), s = whole ? 1 : segments(part);
     const double peers = k_ - 1, wire = s * all_to_all_s(part / s, peers), a = add_s(part / s);
     const bool inside = hosts_ == 1;
-    const double sums = whole ? (k_ + 4) * a : a;  // copies in and out, and sums of k parts one after another
+    const double sums = whole ? (k_ + 4) * a : a;  // copies in and out, and the sums of k parts one after another
     return {.time_s = 2 * wire + 2 * o(inside) + sums, .busy_s = 2 * wire};
   }
 
@@ -156,13 +157,13 @@ class Formula {
     const double c = card_s(part, inside, false), a = add_s(part);
     const double height = std::bit_width(static_cast<unsigned>(k_)) - 1;
     const double messages = k_ < 4 ? k_ - 1 : 3;
-    const double full = std::log2(static_cast<double>(k_ + 1)) - 1;  // levels whose parents have two children
+    const double full = std::log2(static_cast<double>(k_ + 1)) - 1;  // levels of parents with two children
     const double first = (height + full) * c + height * (2 * c + 2 * o(inside) + a);
     return {.time_s = first + (s - 1) * std::max(messages * c, 2 * a), .busy_s = s * messages * c};
   }
 
   CollectiveCost binomial() const {
-    constexpr double kStalls = 1.07;  // a parent that takes one message after another, up and down in turns
+    constexpr double kStalls = 1.07;  // a parent takes one message after another, up and down in turns
     const bool inside = hosts_ == 1;
     const double s = segments(n()), part = n() / s, levels = std::bit_width(static_cast<unsigned>(k_ - 1));
     const double c = card_s(part, inside, false), a = add_s(part);
@@ -193,7 +194,7 @@ class Formula {
                                               .elem_bytes = what_.elem_bytes,
                                               .segment_elems = what_.segment_elems},
                                              {.ranks = g_, .ranks_a_host = g_}, network_);
-    Network shared = network_;  // parts of all ranks of a host pass its card at the same time
+    Network shared = network_;  // the parts of all ranks of a host pass its card at the same time
     if (!whole) shared.between.bytes_per_s /= g_;
     const CollectiveCost outer = closed_cost(part, {.ranks = hosts_, .ranks_a_host = 1}, shared);
     return {.time_s = inner.time_s + outer.time_s, .busy_s = outer.busy_s};

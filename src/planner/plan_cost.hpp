@@ -1,28 +1,28 @@
-// The time of an all-reduce in closed form, for ranks that are too many for the simulation of their plans
-// (comm/collective/plan_time.hpp), on the same network model. Of a message of b bytes:
+// The time of an all-reduce in closed form, for numbers of ranks that are too large to simulate their plans
+// (comm/collective/plan_time.hpp), on the same network model. For a message of b bytes:
 //
-//   c = b / bandwidth + o     it keeps each of the two cards busy; o = latency / 2
-//   c + o                     it takes
-//   a = b / add_bytes_per_s   adding it takes its receiver
+//   c = b / bandwidth + o     seconds for which it occupies each of the two cards; o = latency / 2
+//   c + o                     seconds from sender to receiver
+//   a = b / add_bytes_per_s   seconds for which its receiver adds it
 //
 // With S segments of b bytes a round of a pipeline takes the longest of S c (the card), S a (the rank) and c + o + a
 // (one segment from rank to rank), and the last round ends (S - 1) c later. By algorithm, for k ranks and n bytes:
 //
 //   ring               k-1 rounds of n/k that add, k-1 rounds that do not
-//   halving_doubling   rounds of n/2, n/4, .. that add, and back; another of n each way where k is no power of two
-//   butterfly          log2 k rounds of n; likewise
+//   halving_doubling   rounds of n/2, n/4, .. that add, and back; another of n each way if k is not a power of two
+//   butterfly          log2 k rounds of n; another of n each way if k is not a power of two
 //   naive              k-1 messages of n at once, k sums one after another
 //   server, direct     k-1 messages of n/s at once to each of s servers, and as many back, piece by piece
-//   tree               3 c a segment behind the first one, which passes the height of the tree twice
-//   binomial           about 1.07 log2(k) c a segment behind the first one
-//   hierarchical       inner reduce, outer of a part on every rank of a host, inner gather
-//   shared             copies and sums of a rank (comm/collective/shared.cpp), each at add_bytes_per_s; one host alone
-//   mpi, nccl          the cheaper of ring and halving_doubling: what the library does is not known
+//   tree               3 c per segment after the first one, which passes the height of the tree twice
+//   binomial           about 1.07 log2(k) c per segment after the first one
+//   hierarchical       inner reduce, outer all-reduce of a part on every rank of a host, inner gather
+//   shared             copies and sums of a rank (comm/collective/shared.cpp), each at add_bytes_per_s; one host only
+//   mpi, nccl          the cheaper of ring and halving_doubling, because the library's algorithm is not known
 //
-// Several ranks of a host share its card. Where messages leave the switch (hosts_per_switch), c is that of the share of
-// the uplink. Against the simulation (tests/unit/planner/test_plan_cost.cpp): 1 % for ring, naive, direct and, for
-// powers of two of ranks, butterfly; for others see plan_pricer.hpp. Sources: Hockney 1994; Thakur, Rabenseifner,
-// Gropp, IJHPCA 19 (2005); Patarasu, Yuan, JPDC 69 (2009).
+// The ranks of a host share its card. For messages that leave their switch (hosts_per_switch), c follows from the share
+// of the uplink. The closed forms of ring, naive, direct and, for powers of two of ranks, butterfly are within 1 % of
+// the simulation (tests/unit/planner/test_plan_cost.cpp); plan_pricer.hpp corrects the others. Sources: Hockney 1994;
+// Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005); Patarasu, Yuan, JPDC 69 (2009).
 #pragma once
 
 #include <cmath>
@@ -37,7 +37,7 @@
 
 namespace echelon::inline planner {
 
-// All ranks of a run: rank r is on host r / ranks_a_host.
+// The ranks of a run on their hosts: rank r is on host r / ranks_a_host.
 struct RankPlacement {
   int ranks = 1;
   int ranks_a_host = 1;
@@ -47,53 +47,53 @@ struct RankPlacement {
 };
 
 struct Collective {
-  std::string algorithm = "ring";  // of config/traits/algorithms.hpp but auto, or "direct" (make_direct_allreduce)
+  std::string algorithm = "ring";  // of config/traits/algorithms.hpp except auto, or "direct" (make_direct_allreduce)
   std::int64_t elems = 0;
-  double elem_bytes = 4;                       // of a message
+  double elem_bytes = 4;                       // on the wire
   std::int64_t segment_elems = 0;              // 0: the default of plans
-  int servers = 0;                             // server: 0: all ranks
-  std::string inner = "ring", outer = "ring";  // hierarchical
+  int servers = 0;                             // for server; 0: all ranks
+  std::string inner = "ring", outer = "ring";  // for hierarchical
 };
 
 struct CollectiveCost {
-  double time_s = 0;  // alone, from its start on all ranks to the end on the last one
-  double busy_s = 0;  // of the busiest card: what is lost to other collectives meanwhile; at most time_s
+  double time_s = 0;  // without other traffic, from the start on all ranks to the end on the last one
+  double busy_s = 0;  // of the busiest card: what other collectives lose meanwhile; at most time_s
 };
 
-// How far a closed form, corrected as plan_pricer.hpp says, may be from the plans, as a fraction.
+// The largest error of a closed form, corrected as in plan_pricer.hpp, against the plans, as a fraction.
 struct FormError {
-  double alone = 0, shared = 0;  // one rank a host, several
-  double odd = 0;                // ranks that are no power of two; 0: as others
+  double alone = 0, shared = 0;  // with one rank per host, with several
+  double odd = 0;                // for numbers of ranks that are not powers of two; 0: as above
 };
 
-// What is known of an all-reduce beside its plan. The table has one of each word of exchange.algorithm but auto, and
-// "direct".
+// The properties of an all-reduce that its plan does not tell. The table has one entry per word of exchange.algorithm
+// except auto, and "direct".
 struct AllreduceModel {
-  enum class Correction : std::uint8_t { part, buffer, levels };  // plan_pricer.hpp
+  enum class Correction : std::uint8_t { part, buffer, levels };  // see plan_pricer.hpp
 
   std::string_view name;
   CollectiveCost (*closed)(const Collective& collective, const RankPlacement& placement, const Network& network);
   FormError error = {};
   Correction correction = Correction::part;
-  bool exact = false;          // the closed form needs no correction where its error is kExactForm
+  bool exact = false;          // the closed form needs no correction if its error is kExactForm
   bool automatic = false;      // exchange.algorithm = "auto" may choose it
-  bool sends_whole = false;    // messages are cut from the buffer, else from even parts of the ranks
+  bool sends_whole = false;    // messages are segments of the whole buffer, otherwise of a k-th of it
   bool gathers_whole = false;  // between its halves one rank has the whole buffer
-  // Of all ranks together, for k of them: buffers that are sent, and messages without segments.
+  // Totals over k ranks: the number of buffers that are sent, and of messages without segments.
   double (*buffers)(double k) = [](double k) { return 2 * k; };
   double (*messages)(double k) = [](double k) { return 2 * k * std::log2(k); };
-  // Null: make_allreduce and price_allreduce by its name.
+  // Null: make_allreduce and price_allreduce find the plan by its name.
   std::shared_ptr<const Plan> (*plan)(const AllreduceRequest& request) = nullptr;
   int hops = 0;
 };
 inline constexpr double kExactForm = 0.01;
 
 std::span<const AllreduceModel> allreduce_models();
-// ConfigError with the nearest name for an unknown one.
+// Throws ConfigError with the nearest name for an unknown one.
 const AllreduceModel& allreduce_model(std::string_view name);
 
-// O(log ranks). One rank or no elements: zeros. ConfigError for `shared` on several hosts. Messages are at least of one
-// element. Unknown algorithms as allreduce_model.
+// Returns zeros for one rank or no elements. Messages have at least one element. Throws ConfigError for `shared` on
+// several hosts and for unknown algorithms. O(log ranks).
 CollectiveCost closed_cost(const Collective& collective, const RankPlacement& placement, const Network& network);
 
 }  // namespace echelon::inline planner

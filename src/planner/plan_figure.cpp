@@ -16,7 +16,7 @@ std::string plan_svg(const PlanReport& report) {
                                 .low = 1e3 * row.low_s,
                                 .high = 1e3 * row.high_s});
   plot.lines.push_back(std::move(predicted));
-  // By exchange, what was measured and what is predicted there.
+  // The lines of measured points, and of the predictions for them, by exchange.
   std::map<std::string, std::pair<PlotLine, PlotLine>> by_title;
   for (const MeasuredPoint& point : report.points) {
     auto& [measured, foreseen] = by_title[point.title];

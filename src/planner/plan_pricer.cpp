@@ -13,7 +13,7 @@ namespace {
 constexpr int kFew = 32, kFewOdd = 24;
 constexpr double kUnknownPlan = 0.2;
 
-// Of messages, whose times are modelled.
+// Whether the algorithm consists of messages, whose times are modelled.
 bool has_plan(const Collective& what) {
   const AlgorithmTraits own = algorithm_traits(what.algorithm), inner = algorithm_traits(what.inner);
   return !own.library && !own.in_memory && !(own.nests && inner.in_memory);
@@ -24,7 +24,7 @@ std::shared_ptr<const Plan> plan_of(const Collective& what, const AllreduceReque
   return model.plan ? model.plan(request) : make_allreduce(model.name, request);
 }
 
-// To one of four sizes a doubling, so that buckets of like sizes share a simulation.
+// Rounds to four sizes per doubling, so that buckets of similar sizes share a simulation.
 std::int64_t rounded(std::int64_t elems) { return std::llround(std::exp2(std::round(4 * std::log2(elems)) / 4)); }
 
 double levels(int ranks) { return std::log2(static_cast<double>(ranks)); }

@@ -45,7 +45,7 @@ Table main_table(const PlanReport& report) {
   return table;
 }
 
-// Which rows the comparison shows: at most kMostColumns, evenly, the first and the last among them.
+// Returns the rows that the comparison shows: at most kMostColumns, evenly spaced, with the first and the last.
 std::vector<std::size_t> columns_of(const Forecast& forecast) {
   std::vector<std::size_t> columns;
   const std::size_t n = forecast.rows.size(), shown = std::min(n, kMostColumns);

@@ -19,7 +19,7 @@ struct Variant {
   bool codec = true;
 };
 
-// Of a config, a mesh and a number of replicas, under one variant of what is not known well.
+// A config with its mesh and a number of replicas, under one variant of the uncertain quantities.
 class Case {
  public:
   Case(const ForecastRequest& request, int replicas) : request_(request), replicas_(replicas) {
@@ -62,7 +62,7 @@ int most_with(const std::vector<ForecastRow>& rows, double efficiency) {
   return most;
 }
 
-// The slope of the rate in log k between two rows, as what a doubling gives.
+// Interpolates the rate between two rows as a power of k: `gain` is the factor per doubling.
 int knee_of(const std::vector<ForecastRow>& rows) {
   int knee = 0;
   for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
@@ -88,7 +88,7 @@ PlanPricer& Pricers::at(double rate, double latency) {
   const auto found = known_.find({rate, latency});
   if (found != known_.end()) return found->second;
   Network network = network_.scaled(rate, latency);
-  // Ranks of one model group send their parts at the same time, through one card where they share a host.
+  // The ranks of one model group send their parts at the same time, through one card if they share a host.
   network.between.bytes_per_s /= std::min(group_, network_.ranks_per_host);
   return known_.emplace(std::pair(rate, latency), PlanPricer(network, std::max(1, network_.ranks_per_host / group_)))
       .first->second;

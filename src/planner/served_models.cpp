@@ -13,26 +13,26 @@
 namespace echelon::inline planner {
 namespace {
 
-// What strategies with servers differ in.
+// The differences between strategies with servers.
 struct ServedModel {
   std::string_view name;
   double (*formula_s)(const StrategySetting& setting, int replicas);
   double (*simulated_s)(const StrategySetting& setting, int replicas);
-  bool cuts_parts = false;  // into messages of segment_kb; else the driver cuts what it sends into frames
-  bool drops = false;       // gradients that come too late
+  bool cuts_parts = false;  // sends parts as messages of segment_kb; otherwise the driver cuts them into frames
+  bool drops = false;       // drops gradients that arrive too late
 };
 
 const ServedModel& model_of(const StrategySetting& setting);
 
-// How the traffic of a step lies on cards, in multiples of the whole gradient: of the busiest card, one way.
+// The traffic of a step through the busiest card, one way, in multiples of the whole gradient.
 struct Load {
   double pushed = 0, pulled = 0;
-  bool apart = false;  // pushes and pulls load cards of their own, or the two directions of one
+  bool apart = false;  // pushes and pulls load different cards, or the two directions of one card
   double servers = 1;
   Link link;
 };
 
-// `alone`: one replica's own traffic, while no other sends.
+// `alone`: the traffic of one replica while no other sends.
 Load load_of(const StrategySetting& setting, int replicas, bool alone) {
   const ExchangeConfig& exchange = setting.exchange();
   const double k = replicas, g = std::min(setting.pricer.ranks_a_host(), replicas);
@@ -45,7 +45,7 @@ Load load_of(const StrategySetting& setting, int replicas, bool alone) {
     return load;
   }
   load.servers = exchange.servers > 0 ? static_cast<double>(std::min<std::int64_t>(exchange.servers, replicas)) : k;
-  const double remote = one_host ? (k - 1) / k : g * (k - g) / k;  // of what the ranks of a host push
+  const double remote = one_host ? (k - 1) / k : g * (k - g) / k;  // fraction of a host's pushes that leave it
   load.apart = load.servers < k;
   load.pushed = load.pulled = alone              ? (load.servers - 1) / load.servers
                               : load.servers < k ? remote * k / load.servers
@@ -53,13 +53,13 @@ Load load_of(const StrategySetting& setting, int replicas, bool alone) {
   return load;
 }
 
-// On the card.
+// Bytes of one message on the card.
 double message_bytes(const StrategySetting& setting) {
   return model_of(setting).cuts_parts ? setting.exchange().segment_kb * 1024 : kFrameBytes;
 }
 
-// Seconds that the messages of `wire_s` seconds of values cost the card beside their bytes: each holds a part of one
-// server, or a piece of it.
+// Seconds for which messages occupy the card in addition to their bytes, which take `wire_s`: half a latency for each
+// server's part, or for each piece of it.
 double messages_s(const StrategySetting& setting, const Load& load, double loads, double wire_s) {
   const double message_s = message_bytes(setting) / load.link.bytes_per_s;
   const double pieces = std::max(1.0, std::ceil(wire_s / load.servers / message_s));
@@ -74,7 +74,7 @@ Waits waits_of(const StrategySetting& setting) {
   return setting.config.optimiser.clip_norm > 0 ? Waits::buckets : Waits::layers;
 }
 
-// The optimiser's work is on the servers, each for its part.
+// The servers do the optimiser's work, each for its part.
 StepShape served_shape(const StrategySetting& setting, int replicas, double factor) {
   StepShape shape = setting.shape(factor);
   shape.optimiser_s /= load_of(setting, replicas, false).servers;
@@ -147,8 +147,8 @@ double synchronous_served_s(const StrategySetting& setting, int replicas) {
 
 }  // namespace
 
-// Dedicated servers for many workers, by the machines of kFew workers and as few servers that each have as many bytes
-// to carry; what more replicas differ in speed comes from the formula.
+// Simulates kFew workers and so few dedicated servers that each carries as many bytes as in the run. The formula adds
+// the effect of the variation of all replicas.
 double few_dedicated_s(const StrategySetting& setting, int replicas) {
   constexpr int kFew = 8;
   const auto servers = static_cast<double>(setting.exchange().server.ranks);
@@ -166,7 +166,8 @@ double few_dedicated_s(const StrategySetting& setting, int replicas) {
   return simulated_served_s(few, kFew) + served_formula_s(setting, replicas) - served_formula_s(equal, replicas);
 }
 
-// Gradients that come too late use cards too, which the formula leaves out: by the ratio for few replicas.
+// Gradients that arrive too late occupy cards too, which the formula leaves out; the ratio of simulation to formula for
+// few replicas accounts for this.
 double many_backups_s(const StrategySetting& setting, int replicas) {
   constexpr int kFew = 8;
   const double closed_s = served_formula_s(setting, replicas);
@@ -180,8 +181,9 @@ double many_backups_s(const StrategySetting& setting, int replicas) {
 
 namespace {
 
-// How far the closed forms may be from the machines, as a fraction of the exchange (tests/unit/planner/test_served).
-// Urgent buckets wait for messages that have left, which few long messages make much of.
+// The largest error of the closed forms against the simulation, as a fraction of the exchange
+// (tests/unit/planner/test_served). Urgent buckets wait for messages that have already left; with few long messages
+// this matters most.
 double served_error(const StrategySetting& setting) {
   const ExchangeConfig& exchange = setting.exchange();
   if (model_of(setting).drops || exchange.server.ranks > 0 || exchange.servers > 0) return 0.3;
@@ -197,13 +199,14 @@ double served_s(const StrategySetting& setting, int replicas) {
   return served_formula_s(setting, replicas);
 }
 
-// A late replica drops its gradient and joins the step that is open: a step is as long as that of the slowest that it
+// A late replica drops its gradient and joins the open step, so a step takes as long as the slowest replica that it
 // needs.
 double backup_formula_s(const StrategySetting& setting, int replicas) {
   const std::int64_t needed = replicas - std::min<std::int64_t>(replicas - 1, setting.exchange().backup.of(replicas));
   const std::vector<OverlapBucket> buckets = served_stages(setting, replicas, false);
   const double latency_s = load_of(setting, replicas, false).link.latency_s;
-  const double gate_s = 2 * latency_s + replicas * latency_s / 2;  // the coordinator hears of each, and answers
+  // The coordinator receives one message per replica and answers.
+  const double gate_s = 2 * latency_s + replicas * latency_s / 2;
   const auto seconds = [&](double factor) {
     return period_s(served_shape(setting, replicas, factor), buckets, Waits::barrier, setting.exchange().priority,
                     gate_s);

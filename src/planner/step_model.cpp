@@ -15,7 +15,7 @@
 namespace echelon::inline planner {
 namespace {
 
-// Rows of steps but the first, whose start-up is no step's.
+// Reads the rows of all steps except the first, which includes the start-up.
 std::vector<StepFigures> step_rows(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw DataError(fmt::format("{}: cannot be read; a step is measured from its rows", path));
@@ -101,7 +101,7 @@ StepModel measured_step(const RunRecord& run) {
 std::optional<CodecSpeed> measured_codec(const RunRecord& run) {
   if (run.codec == kNoCodec.name || !run.coded || !(run.coded->bytes_before > 0) || !(run.coded->seconds > 0))
     return {};
-  // Each value that a rank encodes it decodes once too; where all receive all messages, once for each replica.
+  // A rank decodes each value that it encodes once; if all ranks receive all messages, once per replica.
   const CodecTraits* traits = find_traits(kCodecs, run.codec);
   const bool gathers = traits && traits->route == CodecRoute::gather;
   const double rate = run.coded->bytes_before * (gathers ? 1 + run.mesh.data : 2) / run.coded->seconds;

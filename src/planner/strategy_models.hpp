@@ -1,20 +1,20 @@
-// The seconds from step to step under each exchange strategy: how long a replica needs for a step on average, all that
-// it waits for included. One function a strategy, named after it, so that a strategy without a model does not link.
+// The seconds from step to step under each exchange strategy: the mean time of a replica's step, including all waits.
+// Each strategy has one function, named after it, so that a strategy without a model does not link.
 //
-// With F, B, O, D the means of forward, back-propagation, optimiser and input of one replica, X_i the factor by which
-// the step of replica i varies (variation.hpp), and buckets on their way as card_queue.hpp has it:
+// F, B, O, D are the means of forward, back-propagation, optimiser and input of one replica; X_i is the factor by which
+// the step of replica i varies (variation.hpp); buckets overlap with the step as in card_queue.hpp.
 //
 //   synchronous        overlap (max X_i (D, F, B, O), all-reduce of each bucket)
 //   server             overlap (max X_i (D, F, B, O / servers), push and pull of each bucket)
-//   backup             overlap of the replica in place k - r, pulls after all pushes and the verdict
+//   backup             overlap of the replica in place k - r; pulls follow all pushes and the verdict
 //   averaging, elastic max over replicas of the mean of H steps + all-reduce / H
-//   gossip             replicas wait for their neighbours alone: rounds drawn on virtual time; + transfer, + mean / N
-//   asynchronous       overlap (X_1 (D, F, B, O), push and pull), at least what the servers' cards need for all
-//   stale_synchronous  likewise, with starts held as its bound demands: rounds drawn on virtual time
-//   strom              max X_i + message to all others, or without the max in asynchronous rounds
+//   gossip             replicas wait for their neighbours only: rounds on virtual time; + transfer, + mean / N
+//   asynchronous       overlap (X_1 (D, F, B, O), push and pull), at least the time of the servers' cards for all
+//   stale_synchronous  as asynchronous, but starts wait as the bound demands: rounds on virtual time
+//   strom              max X_i + messages to all others; asynchronous rounds have no max
 //
-// Parameter servers are priced as bytes over bandwidth, half a latency a message on the card and half a latency a
-// stage. With several ranks a host all of them share its card.
+// A message to or from a parameter server occupies its card for bytes over bandwidth and half a latency; each stage
+// takes another half latency. The ranks of a host share its card.
 #pragma once
 
 #include <string>
@@ -38,7 +38,7 @@ struct StrategySetting {
   const ExchangeConfig& exchange() const { return config.exchange; }
   const Network& network() const { return pricer.network(); }
   StepShape shape(double factor) const;
-  // Mean over the slowest of k replicas' quantiles of `seconds(factor)`.
+  // The mean of `seconds(factor)` over quantiles of the largest factor of k replicas.
   template <class Seconds>
   double over_slowest(int k, const Seconds& seconds) const;
 };
@@ -47,34 +47,34 @@ struct StrategySetting {
 ECHELON_STRATEGIES(X)
 #undef X
 
-// By the name of exchange.strategy. One replica: the step alone.
+// Finds the model by exchange.strategy. A single replica has no exchange.
 double strategy_step_s(const StrategySetting& setting, int replicas);
 
-// What travels for one value of a bucket, in bytes: of exchange.codec as its page has it, of topk and threshold by
-// density, of onebit by the rows of the tensors.
+// Bytes on the wire per value of a bucket: for each codec as its page says, for topk and threshold by density, for
+// onebit by the rows of the tensors.
 double wire_bytes_of_value(const StrategySetting& setting, const GradientBucket& bucket);
 
-// The all-reduce that sums the gradients of a bucket, as the config and its codec have it; `auto` is the cheapest.
+// The all-reduce that sums the gradients of a bucket, by the config and its codec; `auto` is the cheapest.
 Collective gradient_collective(const StrategySetting& setting, int replicas, const GradientBucket& bucket);
-// Stages of each bucket of the workload under it: the codec's on the processor (card 1), the plan's on the card (0).
+// The stages of each bucket: the codec's on the processor (card 1), the all-reduce's on the network card (0).
 std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int replicas);
-// Seconds of that all-reduce of all buckets at once, `times` times over (averaged optimiser states).
+// Seconds of that all-reduce for all buckets together, each repeated `times` times (averaged optimiser states).
 double whole_allreduce_s(const StrategySetting& setting, int replicas, double times);
 
-// Of server, backup, asynchronous and stale_synchronous, whose machines run on virtual time where that is quick
-// (virtual_served.hpp): the formula alone.
+// The closed form of server, backup, asynchronous and stale_synchronous. Their protocols run on virtual time
+// (virtual_served.hpp) if that is quick.
 double served_formula_s(const StrategySetting& setting, int replicas);
-// With dedicated servers: by the machines of 8 workers and as few servers as have as many bytes to carry each.
+// For dedicated servers: simulates 8 workers and so few servers that each carries as many bytes as in the run.
 double few_dedicated_s(const StrategySetting& setting, int replicas);
-// Gossip: seconds of a round of messages to neighbours, in closed form and by their plans on virtual time.
+// For gossip: seconds of a round of messages to neighbours, in closed form and by their plans on virtual time.
 double mixing_formula_s(const StrategySetting& setting, int replicas);
 bool can_simulate_mixing(const StrategySetting& setting, int replicas);
 double simulated_mixing_s(const StrategySetting& setting, int replicas);
-// Backup workers that are too many for their machines: the formula by what the machines of 8 take longer than it.
+// For more backup workers than can be simulated: the formula times the ratio of simulation to formula for 8 replicas.
 double many_backups_s(const StrategySetting& setting, int replicas);
-// Push to the servers and pull from them, by bucket.
+// The push to the servers and the pull from them, by bucket; `alone`: no other replica sends.
 std::vector<OverlapBucket> served_stages(const StrategySetting& setting, int replicas, bool alone);
-// Seconds that the busiest server's card needs for a step of all replicas.
+// Seconds for which a step of all replicas occupies the busiest server's card.
 double served_card_s(const StrategySetting& setting, int replicas);
 
 template <class Seconds>

@@ -19,12 +19,12 @@ CodecRoute route_of(const std::string& codec) {
 }
 
 int hops_of(const Collective& sum, int replicas) {
-  if (algorithm_traits(sum.algorithm).library) return 0;  // not known
+  if (algorithm_traits(sum.algorithm).library) return 0;  // the library's algorithm is not known
   if (const int hops = allreduce_model(sum.algorithm).hops; hops > 0) return hops;
   return price_allreduce(sum.algorithm, request_of(sum, replicas)).steps;
 }
 
-// Bytes of a message: of an even part of the ranks, or of the whole, cut into segments.
+// Bytes of a message: a segment of the whole buffer, or of an even part for each rank.
 double piece_bytes(const Collective& sum, int replicas) {
   const double part = static_cast<double>(sum.elems) / (allreduce_model(sum.algorithm).sends_whole ? 1 : replicas);
   const double segments = sum.segment_elems > 0 ? std::ceil(part / static_cast<double>(sum.segment_elems)) : 1;
@@ -92,8 +92,9 @@ std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int r
     if (exchange.codec == "none" || !setting.codec_takes_time) {
       bucket.stages = {wire};
     } else {
-      // Values that a rank decodes, in buffers: those that it sums and the sums; all ranks'; of plans that sum on the
-      // way one round of both.
+      // Buffers that a rank encodes and decodes. Gather: it decodes the messages of all ranks. Direct: it encodes its
+      // values and the sums of its part, and decodes the parts that it sums and all sums. Plans that sum on the way
+      // count alike.
       const double decoded = route == CodecRoute::gather ? replicas : 2;
       const double encoded = route == CodecRoute::gather ? 1 : 2;
       bucket.stages = {{.card = 1, .busy_s = encoded * raw / speed.encode_bytes_per_s},

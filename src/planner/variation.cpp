@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLeastSteps = 4;
 constexpr int kPoints = 64;
-constexpr double kQuartile = 1.349;  // between the quartiles of a normal, in standard deviations
+constexpr double kQuartile = 1.349;  // distance between the quartiles of a normal, in standard deviations
 
 }  // namespace
 
@@ -63,7 +63,7 @@ Variation Variation::widened(double factor) const {
   return other;
 }
 
-// Plotting positions (i + 1/2) / n.
+// Plotting positions are (i + 1/2) / n.
 double Variation::measured_quantile(double u) const {
   const auto n = static_cast<double>(sorted_.size());
   const double at = u * n - 0.5;

@@ -11,8 +11,8 @@
 namespace echelon::inline planner {
 namespace {
 
-// A rank: memory in which nothing is of interest but its size, and a host whose steps are pauses. One meeting, at the
-// end.
+// A rank whose messages have the right sizes but no contents, and whose computations are pauses. The ranks meet once,
+// at the end.
 class BackupRank final : public BackupMemory, public ProtocolHost {
  public:
   BackupRank(const StrategySetting& setting, Traffic& traffic, int rank, VirtualWorld& world)
@@ -59,7 +59,7 @@ class BackupRank final : public BackupMemory, public ProtocolHost {
   void failed(std::exception_ptr error) override { std::rethrow_exception(error); }
 
   std::optional<ProtocolActor> actor;
-  std::optional<VirtualWorker> worker;  // none on a server's own rank
+  std::optional<VirtualWorker> worker;  // none on a dedicated server
 
  private:
   using Word = BackupProtocol::Word;
@@ -74,7 +74,7 @@ class BackupRank final : public BackupMemory, public ProtocolHost {
         {.step = worker->step(), .weight = 1, .whole = static_cast<double>(traffic_.workers), .learning_rate = 1});
     post(Word::complete);
   }
-  // With the weights of the last step.
+  // A worker waits for the weights of its last step.
   void look_if_met() {
     if (!last_step_ || !worker->all_there()) return;
     ++traffic_.met;

@@ -13,7 +13,7 @@
 namespace echelon::inline planner {
 namespace {
 
-// A rank of the synchronous server. Updates of served parts take their share of the optimiser's time.
+// A rank of the synchronous server. The update of a served part takes its share of the optimiser's time.
 class ServerRank final : public ServerMemory, public ProtocolHost {
  public:
   ServerRank(const StrategySetting& setting, Traffic& traffic, int rank, VirtualWorld& world)
@@ -62,7 +62,7 @@ class ServerRank final : public ServerMemory, public ProtocolHost {
   void failed(std::exception_ptr error) override { std::rethrow_exception(error); }
 
   std::optional<ProtocolActor> actor;
-  std::optional<VirtualWorker> worker;  // none on a server's own rank
+  std::optional<VirtualWorker> worker;  // none on a dedicated server
 
  private:
   Bytes of(ElemRange piece) { return {traffic_.scratch.data(), static_cast<std::size_t>(piece.elems())}; }
@@ -71,11 +71,11 @@ class ServerRank final : public ServerMemory, public ProtocolHost {
 
   Traffic& traffic_;
   const StrategySetting& setting_;
-  std::vector<int> left_;  // steps, by bucket
+  std::vector<int> left_;  // remaining steps, by bucket
   std::optional<ServerProtocol> protocol_;
 };
 
-// A rank of the asynchronous server, bounded or not.
+// A rank of the asynchronous server, with or without a bound.
 class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
  public:
   AsyncServedRank(const StrategySetting& setting, Traffic& traffic, int rank, VirtualWorld& world)
@@ -123,8 +123,8 @@ class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
   std::optional<VirtualWorker> worker;
 
  private:
-  // A buffer for each bucket and peer: headers in it are read. A message has the bytes of its part, the header
-  // included.
+  // A buffer for each bucket and peer, because protocols read the headers in it. A message has the bytes of its part,
+  // including the header.
   Room room_of(int b, int server, int peer) {
     const auto part = traffic_.parts[static_cast<std::size_t>(b)][static_cast<std::size_t>(server)].elems();
     std::vector<std::byte>& buffer = buffers_[{b, server, peer}];

@@ -18,7 +18,7 @@ struct StromScene {
   double codec_s = 0;
 };
 
-// A replica, whose steps are pauses: input, forward, back-propagation, update, coding.
+// A replica whose steps are pauses for input, forward, back-propagation, update and coding.
 class StromActor final : public ProtocolHost {
  public:
   StromActor(const StrategySetting& setting, const StromScene& scene, int rank, VirtualWorld& world)
@@ -64,7 +64,7 @@ class StromActor final : public ProtocolHost {
   void send() {
     gathering_ = static_cast<int>(free_.size());
     for (std::size_t b = 0; b < free_.size(); ++b) {
-      if (asynchronous() && free_[b] == 0) continue;  // held: the update stays in the residual
+      if (asynchronous() && free_[b] == 0) continue;  // held back: the update stays in the residual
       --free_[b];
       protocol_->draft(static_cast<int>(b));
       actor->post(protocol_->commit(static_cast<int>(b), scene_.traffic.rooms[b]));
@@ -76,7 +76,8 @@ class StromActor final : public ProtocolHost {
     ended_s.push_back(actor->now_s());
     begin_step();
   }
-  // Of synchronous rounds the first message of each origin is of this round; one of the next may have come.
+  // In synchronous rounds the first message of each origin belongs to this round; one of the next round may have come
+  // too.
   void take_all() {
     std::vector<std::pair<int, int>> later;
     for (const auto& one : arrived_) {
@@ -99,7 +100,7 @@ class StromActor final : public ProtocolHost {
   const StrategySetting& setting_;
   const StromScene& scene_;
   std::vector<double> factors_;
-  std::vector<int> free_;                             // slots, by bucket
+  std::vector<int> free_;                             // free slots, by bucket
   std::vector<std::pair<int, int>> arrived_, taken_;  // bucket, origin
   std::optional<StromProtocol> protocol_;
   int gathering_ = 0;
@@ -144,14 +145,14 @@ double simulated_strom_s(const StrategySetting& setting, int replicas) {
       [](const StromActor& rank) -> const std::vector<double>& { return rank.ended_s; });
 }
 
-// After its step a replica sends one message a bucket to all others, straight or around the ring.
+// After its step a replica sends one message per bucket to all others, directly or around the ring.
 double strom_formula_s(const StrategySetting& setting, int replicas) {
   const StromKeys& keys = setting.exchange().strom;
   const Link& link = replicas > setting.pricer.ranks_a_host() ? setting.network().between : setting.network().inside;
   const double peers = replicas - 1, depth = keys.topology == StromTopology::ring ? peers : 1;
   const double sharers = std::min(setting.pricer.ranks_a_host(), replicas);
   const auto messages = sharers * peers * static_cast<double>(setting.work.buckets.size());
-  double wire_s = (depth + messages) * link.latency_s / 2;  // each holds its card for half of it
+  double wire_s = (depth + messages) * link.latency_s / 2;  // each message occupies its card for half a latency
   for (const GradientBucket& bucket : setting.work.buckets)
     wire_s += sharers * peers * strom_message_bytes(keys, static_cast<double>(bucket.elems)) / link.bytes_per_s;
   const double codec_s = strom_codec_s(setting, replicas);

@@ -1,5 +1,5 @@
-// Ranks of a protocol on virtual time with the traffic of a strategy: bytes are divided, and bandwidths with them, so
-// that messages are cheap to copy.
+// The traffic of a strategy among ranks that run its protocol on virtual time. Bytes and bandwidths are divided by the
+// same number, so that messages are cheap to copy.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@
 
 namespace echelon::inline planner {
 
-inline constexpr double kShrunkBytes = 1 << 19;  // of all buckets
+inline constexpr double kShrunkBytes = 1 << 19;  // sum over all buckets
 inline constexpr double kMostMessages = 60'000;
 inline constexpr int kEqualSteps = 8, kVaryingSteps = 24;
 
-// The network of ranks whose bandwidths are divided by `shrink`; messages hold cards as in comm/collective/plan_time.
+// The network of the ranks, with bandwidths divided by `shrink`; messages occupy cards as in comm/collective/plan_time.
 inline VirtualNetwork virtual_network(const StrategySetting& setting, int ranks, double shrink) {
   const auto link = [&](const Link& from) {
     return VirtualLink{.latency_s = from.latency_s / 2,
@@ -35,7 +35,7 @@ inline VirtualNetwork virtual_network(const StrategySetting& setting, int ranks,
           .eager_bytes = static_cast<std::size_t>(kEagerBytes / shrink)};
 }
 
-// The traffic of a run whose bytes are divided by `shrink`; an element is a byte.
+// The traffic of a run with its bytes divided by `shrink`; an element is one byte.
 struct Traffic {
   Traffic(const StrategySetting& setting, int replicas)
       : shrink(std::max(1.0, setting.work.bytes() / kShrunkBytes)), workers(replicas) {
@@ -61,10 +61,10 @@ struct Traffic {
     return drawn_factors(setting.step.variation, workers, rank, steps);
   }
 
-  // Control messages stay whole.
+  // Small control messages are not divided.
   std::size_t frame_bytes() const { return static_cast<std::size_t>(std::max(64.0, kFrameBytes / shrink)); }
   double short_bytes() const { return SendBudget::kShort / shrink; }
-  // Of bucket b, as the strategies have it.
+  // The priority that the strategies give to bucket b.
   int priority(const StrategySetting& setting, std::size_t b) const {
     return setting.exchange().priority ? static_cast<int>(parts.size() - 1 - b) : 0;
   }
@@ -72,15 +72,15 @@ struct Traffic {
   double shrink;
   int workers, ranks = 1, servers = 1, steps = 1;
   std::int64_t piece = 1;
-  int met = 0;               // workers that have come to the end
+  int met = 0;               // workers that have reached the end
   std::vector<Parts> parts;  // by bucket
   VirtualNetwork network;
-  std::vector<std::byte> scratch;  // what is in messages is of no interest
+  std::vector<std::byte> scratch;  // the contents of messages do not matter
 };
 
-// Runs actors of ranks, of which the first `workers` work, to their end: seconds from step to step, the mean over them
-// of all steps but the first quarter. make(rank) is a pointer to a rank with an `actor`; ended(rank) are the seconds at
-// which its steps ended.
+// Runs the actors of all ranks to their end. Returns the seconds from step to step: the mean over the first `workers`
+// ranks and all steps except the first quarter. make(rank) returns a pointer to a rank that has an `actor`; ended(rank)
+// returns the seconds at which its steps ended.
 template <class Make, class Ended>
 double run_actors(VirtualWorld& world, int workers, const Make& make, const Ended& ended) {
   std::vector<decltype(make(0))> ranks;
@@ -99,7 +99,7 @@ double run_actors(VirtualWorld& world, int workers, const Make& make, const Ende
   return sum / workers;
 }
 
-// Rank(setting, traffic, rank, world) has an `actor` and, where it works, a `worker`.
+// Rank(setting, traffic, rank, world) has an `actor` and, if it trains, a `worker`.
 template <class Rank>
 double run_virtual(const StrategySetting& setting, int replicas) {
   Traffic traffic(setting, replicas);

@@ -1,4 +1,4 @@
-// A rank that trains on virtual time: the compute thread of a worker beside a machine that exchanges its buckets.
+// A rank that trains on virtual time: the compute thread of a worker, whose protocol exchanges its buckets.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 
 namespace echelon::inline planner {
 
-// Forward reads the weights of the buckets in the reverse of their order, and waits for each that is not there; back-
-// propagation gives the gradient of each bucket away when it is finished. Where `stepped` is there the next step begins
-// with go_on() alone.
+// The forward pass reads the weights of the buckets in the reverse of their order, and waits for each that is missing;
+// back-propagation hands over the gradient of each bucket when it is finished. If `stepped` is set, the next step
+// begins only with go_on().
 class VirtualWorker {
  public:
   struct Calls {
-    std::function<void(int bucket)> give;  // a gradient is finished
+    std::function<void(int bucket)> give;  // the gradient of a bucket is finished
     std::function<void()> ended;           // all steps are done
-    std::function<void()> stepped = {};    // back-propagation is over
+    std::function<void()> stepped = {};    // back-propagation has ended
   };
   VirtualWorker(const StrategySetting& setting, double optimiser_share, std::vector<double> factors, Calls calls)
       : setting_(setting),
@@ -32,20 +32,21 @@ class VirtualWorker {
     actor_ = &actor;
     begin_step();
   }
-  // The new weights of a bucket are here.
+  // The new weights of a bucket have arrived.
   void settled(int bucket) {
     there_[static_cast<std::size_t>(bucket)] = true;
     look();
   }
-  // Of a worker that waits in `stepped`: to this step, of which there are as many as factors.
+  // Continues a worker that waits in `stepped` with this step; the steps before it end now. There are as many steps as
+  // factors.
   void go_on(std::int64_t step) {
     ended_s_.resize(static_cast<std::size_t>(step), actor_->now_s());
     begin_step();
   }
-  // The step that is under way, or comes next.
+  // The current step, or the next one.
   std::int64_t step() const { return static_cast<std::int64_t>(ended_s_.size()); }
   bool all_there() const { return std::find(there_.begin(), there_.end(), false) == there_.end(); }
-  // By step.
+  // Seconds at which the steps ended, by step.
   const std::vector<double>& ended_s() const { return ended_s_; }
 
  private:
@@ -95,8 +96,8 @@ class VirtualWorker {
   ProtocolActor* actor_ = nullptr;
   std::vector<bool> there_;  // by bucket
   StepShape shape_;
-  std::size_t next_ = 0;  // buckets that forward has not read
-  double read_ = 0;       // of forward
+  std::size_t next_ = 0;  // buckets that the forward pass has not read
+  double read_ = 0;       // finished fraction of the forward pass
   bool waits_ = false;
   std::vector<double> ended_s_;
 };

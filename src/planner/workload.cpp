@@ -14,7 +14,7 @@ Workload workload_of(const Config& config, const Graph& graph) {
   work.elem_bytes = static_cast<double>(size_of(wide_of(config.device.dtype)));
   const std::vector<double> flops = node_flops(graph, config.device.dtype);
   work.flops = std::accumulate(flops.begin(), flops.end(), 0.0);
-  // By parameter: FLOPs of the layers before the one that has it.
+  // By parameter: the FLOPs of the layers before its own.
   std::vector<double> before(static_cast<std::size_t>(graph.parameters().size()), 0);
   double passed = 0;
   for (std::size_t n = 0; n < graph.nodes().size(); passed += flops[n++])
