@@ -28,7 +28,7 @@ void check_divides(const Config& config, std::int64_t global, std::int64_t unit,
                      below > 0 ? fmt::format("{} or ", below) : "", below + unit));
 }
 
-// Every replica gets an equal number; the remainder is handed to the first replicas, one accumulation each.
+// Every replica gets an equal number; the first replicas get the remainder, one accumulation each.
 void share_out_nearly(BatchPlan& plan, std::int64_t parts) {
   const std::int64_t units = plan.global / plan.accumulation;
   for (std::int64_t part = 0; part < parts; ++part) {
@@ -45,7 +45,7 @@ void share_out(BatchPlan& plan, const std::vector<std::int64_t>& shares) {
   }
 }
 
-// Plain gradient descent: every sample in every step. The batch is filled up with samples of weight 0.
+// Plain gradient descent: a step takes all samples. Samples of weight 0 fill up the batch.
 std::int64_t everything(const Config& config, std::int64_t samples, std::int64_t unit, const std::string& divisor) {
   const std::int64_t global = (samples + unit - 1) / unit * unit;
   if (global != samples && config.data.ragged != Ragged::zero_weight)
@@ -104,7 +104,7 @@ BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples)
                        "at most {}",
                        counted(plan.global, "sample"), samples, samples));
   batch.nearly_equal ? share_out_nearly(plan, parts) : share_out(plan, shares);
-  if (as_replicas > 0) {  // one replica processes the samples of all of them
+  if (as_replicas > 0) {  // one replica processes the samples of all replicas
     plan.per_replica = {plan.global};
     plan.micro = {plan.global / plan.accumulation};
   }
@@ -127,7 +127,7 @@ std::vector<std::int64_t> evaluation_batches(const Config& config, std::int64_t 
     for (std::int64_t r = 0; r < parts; ++r) batches.push_back(rows / parts + (r < rows % parts ? 1 : 0));
     return batches;
   }
-  // Reproducible: batches have one size for every number of ranks.
+  // train.reproducible: the size of batches does not depend on the number of ranks.
   const std::int64_t cuts =
       std::min<std::int64_t>(config.train.reproducible ? config.train.micro_shards : ranks, samples);
   const std::int64_t batch = std::min(most, (samples + cuts - 1) / cuts);

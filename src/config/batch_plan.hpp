@@ -1,5 +1,5 @@
-// Batch arithmetic: divides the samples of a step among replicas and micro-batches. Pure functions of the config, the
-// number of replicas k and the number of samples; equal on every rank.
+// Batch arithmetic: divides the samples of a step among replicas and micro-batches. All functions are pure functions of
+// the config, the number of replicas k and the number of samples, so that every rank gets the same results.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct BatchPlan {
 // "zero_weight". batch.scale_with_replicas: global is batch.global * k.
 BatchPlan derive_batch(const Config& config, int replicas, std::int64_t samples);
 
-// data.balance = "speed": the largest factor by which a replica's share of a step may grow from its initial share.
+// data.balance = "speed": the largest factor by which a replica's share of a step may exceed an equal share.
 inline constexpr std::int64_t kMostShare = 2;
 
 // The same, but data.as_replicas = n gives the plan of n replicas, whose samples one replica processes in turn.

@@ -27,7 +27,7 @@ Choice word(const std::string& path, std::string_view name, bool neutral, Proper
           .chosen = std::move(chosen)};
 }
 
-// A word of a key whose value is text.
+// Describes a word of a key whose value is text.
 template <class Part>
 Choice text_word(const std::string& path, std::string_view name, Properties is, Part Config::*part,
                  std::string Part::*field) {
@@ -35,7 +35,7 @@ Choice text_word(const std::string& path, std::string_view name, Properties is, 
               [part, field, name = std::string(name)](const Config& config) { return config.*part.*field == name; });
 }
 
-// A key that is off by default: "optimizer.clip_norm" is shown as "clip_norm".
+// Describes a key that is off by default: "optimizer.clip_norm" is shown as "clip_norm".
 Choice key(const std::string& path, const std::string& value, Properties is, Chosen chosen) {
   return {.path = path, .value = value, .name = path.substr(path.find('.') + 1), .is = is, .chosen = std::move(chosen)};
 }
@@ -53,7 +53,7 @@ Properties properties_of(const StrategyTraits& strategy) {
   return is;
 }
 
-// The properties common to all strategies that read the table [exchange.<strategy>].
+// Returns the properties common to all strategies that read the table [exchange.<strategy>].
 Properties common_of_readers(std::string_view strategy) {
   Properties common = properties_of(strategy_traits(strategy));
   for (const StrategyTraits& reader : kStrategies)

@@ -36,7 +36,7 @@ std::optional<Clash> clash_by(const Requirement& rule, const Choice& one, const 
   return Clash{&one, &word, rule.reason, Verdict::refused, {}};
 }
 
-// "server" for a key of [exchange.server]; "" for other keys.
+// Returns "server" for a key of [exchange.server], and "" for other keys.
 std::string table_of(const Choice& key) {
   const std::string tables = "exchange.";
   const std::size_t dot = key.path.find('.', tables.size());
@@ -44,7 +44,7 @@ std::string table_of(const Choice& key) {
   return key.path.substr(tables.size(), dot - tables.size());
 }
 
-// The clash of a key of the table [exchange.<strategy>] with another strategy.
+// Returns the clash of a key of the table [exchange.<strategy>] with another strategy.
 std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
   const std::string table = table_of(key);
   if (strategy.path != "exchange.strategy" || table.empty() || strategy_traits(strategy.name).reads_table(table))
@@ -52,7 +52,7 @@ std::optional<Clash> clash_of_table(const Choice& strategy, const Choice& key) {
   return Clash{&strategy, &key, "the key belongs to another strategy", Verdict::not_read, {}};
 }
 
-// The clash of keys of two tables [exchange.<strategy>] if no strategy reads both.
+// Returns the clash of keys of two tables [exchange.<strategy>] if no strategy reads both.
 std::optional<Clash> clash_of_tables(const Choice& one, const Choice& key) {
   const std::string first = table_of(one), second = table_of(key);
   if (first.empty() || second.empty()) return {};
@@ -69,7 +69,7 @@ bool fits(const Choice& word, const std::vector<const Choice*>& chosen) {
   });
 }
 
-// "\"f32\" or \"f64\"": the words of this key that fit the rest; only its default if there are many.
+// Returns "\"f32\" or \"f64\"", the words of this key that fit the rest; only its default if there are many.
 std::string fitting_words(const std::string& path, const std::vector<const Choice*>& chosen) {
   std::vector<std::string> fitting, neutral;
   for (const Choice* word : words_of_key(path)) {

@@ -57,7 +57,7 @@ std::string pattern_of(std::string grammar) {
   return grammar;
 }
 
-// "kill rank R", as shown in messages.
+// Returns "kill rank R", the form as messages show it.
 std::string shown(const Form& form) {
   std::string text = form.grammar;
   replace_all(text, "WHOLE", "N");

@@ -95,7 +95,7 @@ std::vector<LayerConfig> read_layers(const TomlNode& node, const Origin& origin)
   if (node.kind != TomlKind::array)
     refuse(origin, node.line, node.column, "layers are a list of tables: write [[model.layers]] before each");
   std::vector<LayerConfig> layers;
-  std::map<std::string, std::string> named;  // name -> where
+  std::map<std::string, std::string> named;  // name -> place
   for (const TomlNode& item : node.items) {
     if (item.kind != TomlKind::table)
       refuse(origin, item.line, item.column,

@@ -1,5 +1,5 @@
-// train.reproducible: refuses numbers that would make the bits of a step depend on the number of replicas. For choices
-// combinations.cpp does so.
+// train.reproducible: refuses numbers that would make the bits of a step depend on the number of replicas.
+// combinations.cpp refuses choices that would.
 //
 // The step's batch is cut into train.micro_shards (M) equal parts, whatever the number of replicas; each part is one
 // forward and one backward pass, and their gradients are added in one balanced binary tree over parts 0 .. M-1. With
@@ -24,7 +24,7 @@ std::string powers_around(std::int64_t n, std::int64_t most) {
   return fmt::format("{} or {}", below, 2 * below);
 }
 
-// If the key was left at its default, the error is placed where train.reproducible was set.
+// Places the error where train.reproducible was set if the key was left at its default.
 [[noreturn]] void refuse_beside(const Config& config, const std::string& path, const std::string& why) {
   const bool given = config.origins.contains(path);
   refuse(config, given ? path : "train.reproducible", "train.reproducible = true: " + why);

@@ -59,7 +59,7 @@ void apply_sets(Config& config, const std::vector<std::string>& sets) {
 
 namespace {
 
-// Variables that the program reads besides those of keys.
+// Variables that the program reads in addition to those of keys.
 constexpr std::array kOwnVariables = {"ECHELON_LOG",          "ECHELON_MAX_ISA",   "ECHELON_FAULT",
                                       "ECHELON_ATTEMPT_FILE", "ECHELON_RESTARTED", "ECHELON_JOB_END_TIME",
                                       "ECHELON_MPI",          "ECHELON_RESTARTS"};

@@ -1,6 +1,7 @@
 #include "config/toml_tree.hpp"
 
-// toml++ 3.3 asserts on a heading such as "[=" before it reports the error. A user's mistake must not cause an abort.
+// toml++ 3.3 asserts on a heading such as "[=" before it reports the error. A user's mistake must not abort the
+// program.
 #define TOML_ASSERT(expr) static_assert(true)
 
 #include <fmt/format.h>

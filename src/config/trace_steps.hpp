@@ -13,7 +13,8 @@ struct TraceSteps {
   std::int64_t first = 0, last = 0;
 };
 
-// Parses "steps 10..20" or "step 10"; none for "". Throws ConfigError with the key's place and the nearest valid text.
+// Parses "steps 10..20" or "step 10"; returns none for "". Throws ConfigError with the key's place and the nearest
+// valid text.
 std::optional<TraceSteps> trace_steps(const Config& config);
 
 // Throws ConfigError if a run of `total_steps` ends before the first of the steps.

@@ -38,7 +38,7 @@ struct Readers {
   std::vector<std::string> text;  // one per chooser: "exchange.codec = "topk" or "threshold""
 };
 
-// "exchange.codec = "topk" or "threshold"", or, for most words, "every algorithm but "naive", "mpi" and "nccl"".
+// Returns "exchange.codec = "topk" or "threshold"" or, for most words, "every algorithm but "naive", "mpi" and "nccl"".
 template <class Table>
 std::string readers_text(const Table& table, const std::string& chooser, const std::string& name) {
   const auto reads = [&](const auto& entry) { return entry.reads.contains(name); };
@@ -89,7 +89,7 @@ class Finder {
   }
 
  private:
-  // Reports `path` if it differs from its default although only `readers` read it and none is chosen.
+  // Reports `path` if its value is not the default and nothing reads it; `readers` names the choices that would.
   void used(const std::string& path, bool is_used, const std::string& readers) {
     if (is_used) return;
     const Key<Config>& key = *find_key(path);

@@ -15,7 +15,7 @@ struct UnfitKey {
   std::string cure;    // "leave it out"
 };
 
-// Returns them in the order of their sections. After settle_defaults no key at its default is among them.
+// Returns the keys in the order of their sections. After settle_defaults no key at its default is among them.
 std::vector<UnfitKey> unfit_keys(const Config& config);
 // Throws ConfigError for the first unfit key.
 void refuse_unfit_keys(const Config& config);

@@ -8,12 +8,12 @@
 
 namespace echelon::inline config {
 
-// What a worker's update is multiplied by.
+// The factor on a worker's update.
 enum class AsyncRate : std::uint8_t { full, sqrt, share };
-// Where the optimiser's states are, and its rule is applied.
+// The side that holds the optimiser's states and applies its rule.
 enum class AsyncStates : std::uint8_t { worker, server };
 
-// Where servers keep the weights, and compute.
+// The memory in which servers keep the weights and compute.
 enum class ServedMemory : std::uint8_t { host, device };
 
 struct AsynchronousKeys {

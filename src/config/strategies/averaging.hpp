@@ -7,7 +7,7 @@
 
 namespace echelon::inline config {
 
-// What becomes of the optimiser's states when weights are averaged.
+// The treatment of the optimiser's states when weights are averaged.
 enum class AveragedStates : std::uint8_t { average, reset, local };
 
 struct AveragingKeys {

@@ -12,7 +12,7 @@ struct BackupKeys {
   std::int64_t replicas = -1;
   std::int64_t period = 100;
 
-  // Of so many workers, how many a step does not wait for.
+  // Returns the number of these workers that a step does not wait for.
   constexpr std::int64_t of(std::int64_t workers) const {
     if (workers == 1) return 0;
     return replicas >= 0 ? replicas : std::max<std::int64_t>(1, workers / 10);

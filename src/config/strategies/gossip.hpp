@@ -7,9 +7,9 @@
 
 namespace echelon::inline config {
 
-// Who sends to whom in round t, of k replicas (exchange/gossip/topology.hpp).
+// The graph of senders and receivers in round t among k replicas (exchange/gossip/topology.hpp).
 enum class GossipTopology : std::uint8_t { ring, exponential, complete, random };
-// Whether a replica mixes the weights after its update, or those that its gradient was taken at.
+// mix_after: a replica mixes its updated weights. mix_before: it mixes the weights on which it computed its gradient.
 enum class MixingOrder : std::uint8_t { mix_after, mix_before };
 
 struct GossipKeys {
@@ -18,7 +18,7 @@ struct GossipKeys {
   MixingOrder order = MixingOrder::mix_after;
   std::int64_t consensus_every = 100;
 
-  // Whether the graph of this topology has links that go one way only, which symmetric mixing cannot use.
+  // Whether this topology has one-way links, which symmetric mixing cannot use.
   bool one_way() const { return topology == GossipTopology::exponential || topology == GossipTopology::random; }
 
   template <class Section>

@@ -7,7 +7,8 @@
 
 namespace echelon::inline config {
 
-// What lies on a server: an even part of each bucket, or whole parameters.
+// The unit of distribution over servers. ranges: each server holds an even part of each bucket; variables: whole
+// parameters.
 enum class ServerPartition : std::uint8_t { ranges, variables };
 
 struct ServerKeys {

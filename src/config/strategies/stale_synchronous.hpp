@@ -1,5 +1,5 @@
-// [exchange.stale_synchronous]: the key of strategy "stale_synchronous" (exchange/asynchronous/) beside those of
-// [exchange.asynchronous].
+// [exchange.stale_synchronous]: the key of strategy "stale_synchronous" (exchange/asynchronous/), which reads those of
+// [exchange.asynchronous] too.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ enum class StromRounds : std::uint8_t { synchronous, asynchronous };
 enum class StromTopology : std::uint8_t { all, ring };
 enum class StromIndices : std::uint8_t { raw, entropy };
 
-inline constexpr int kStromSlots = 8;  // asynchronous: messages on their way, of one origin, bucket and link
+inline constexpr int kStromSlots = 8;  // asynchronous: messages in flight per origin, bucket and link
 constexpr int strom_slots(bool asynchronous) { return asynchronous ? kStromSlots : 2; }
 
 struct StromKeys {
