@@ -33,7 +33,7 @@ class SummedFile {
   std::uint64_t bytes() const { return bytes_; }
   // Throws EnvironmentError if the file ends too early.
   std::uint64_t checksum(std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed = 0);
-  // From here on reads synced data from the disk, as far as the system follows that advice.
+  // Makes later reads of synced data come from the disk, if the system follows this advice.
   void forget_cached();
 
  private:

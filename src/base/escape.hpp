@@ -8,12 +8,12 @@
 
 namespace echelon::inline base {
 
-// For content and double-quoted attributes of HTML, XML and SVG: & < > " become entities.
+// Escapes content and double-quoted attributes of HTML, XML and SVG: & < > " become entities.
 std::string escaped_for_markup(const std::string& text);
-// For a paragraph, a list item or a table cell of GitHub's Markdown, which then shows the text unchanged; newlines
+// Escapes a paragraph, a list item or a table cell of GitHub's Markdown, which then shows the text unchanged; newlines
 // become spaces. A single word of letters, digits, "_" and "." in backquotes stays code.
 std::string escaped_for_markdown(const std::string& text);
-// For output on a terminal: no escape sequence can move the cursor or change colours or titles. Newlines stay.
+// Escapes output on a terminal: no escape sequence can move the cursor or change colours or titles. Newlines stay.
 std::string escaped_for_terminal(const std::string& text);
 
 // Returns the number of bytes (0 to 3) at the end of a text that begin an incomplete UTF-8 character.

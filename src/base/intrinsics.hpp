@@ -19,7 +19,7 @@ inline constexpr bool kFusedMultiplyAdd = true;
 inline constexpr bool kFusedMultiplyAdd = false;
 #endif
 
-// Between two looks at memory that another core will write: lets the other thread of the core go first.
+// Lets the other thread of the core run between two looks at memory that another core will write.
 inline void cpu_relax() {
 #if defined(__x86_64__)
   _mm_pause();

@@ -1,4 +1,4 @@
-// The instruction sets of this processor by which implementations are chosen: those that cpuid reports, the operating
+// The instruction sets of this processor by which implementations are chosen: sets that cpuid reports, the operating
 // system permits and ECHELON_MAX_ISA allows. Callable from any thread.
 #pragma once
 

@@ -15,7 +15,7 @@ class Shape {
   static constexpr int kMaxRank = 6;
 
   Shape() = default;
-  // At most kMaxRank extents, none negative.
+  // Takes at most kMaxRank extents, none of them negative.
   Shape(std::initializer_list<std::int64_t> extents);
   explicit Shape(std::span<const std::int64_t> extents);
 

@@ -70,7 +70,7 @@ class SpanRecorder {
 
   // This rank has finished step number `step` of the run and begins the next one at `now_s`.
   void after_step(std::int64_t step, double now_s);
-  // On a serving rank: a worker has done this many steps since the recorder was made for `first_step`.
+  // Called on a serving rank: a worker has done this many steps since the recorder was made for `first_step`.
   void worker_at(std::int64_t steps, double now_s);
   void begins_at(std::int64_t first_step) { first_step_ = first_step; }
 

@@ -30,9 +30,9 @@ class Table {
   const std::vector<std::vector<std::string>>& rows() const { return rows_; }
   std::vector<bool> right_set() const;  // [column] whether it is right-aligned
 
-  // For a terminal: columns two spaces apart, and a rule of hyphens under the header. If that is wider than `columns`,
-  // headings and long cells are folded. If that is not enough, the columns follow in blocks; each begins with the first
-  // columns, as many as are needed to tell rows apart.
+  // Formats the table for a terminal: columns two spaces apart, and a rule of hyphens under the header. If that is
+  // wider than `columns`, headings and long cells are folded. If that is not enough, the columns follow in blocks; each
+  // begins with the first columns, as many as are needed to tell rows apart.
   std::string text(std::size_t columns = 120) const;
   std::string markdown() const;  // GitHub pipe table
   std::string csv() const;       // RFC 4180 quoting; lines end with \n only

@@ -1,5 +1,5 @@
 // The files in a folder of checkpoints: which are good, which are damaged, and which are kept. All functions work only
-// on files. Those that write are called by one rank, which holds the lock of the run.
+// on files. One rank, which holds the lock of the run, calls the functions that write.
 //
 //   step-00001234.h5            the checkpoint (checkpoint.hpp)
 //   step-00001234.part-0003.h5  its values, if the model is split over several ranks (parts.hpp)

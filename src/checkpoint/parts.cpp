@@ -44,7 +44,7 @@ class Lister final : public StateVisitor {
   std::string lines_;
 };
 
-// The tensors of one part, without those that other ranks write.
+// Visits the tensors of one part, without the tensors that other ranks write.
 class OwnTensors final : public StateVisitor {
  public:
   OwnTensors(StateVisitor& inner, const std::set<std::string>& left_out) : inner_(inner), left_out_(left_out) {}
@@ -144,7 +144,7 @@ CheckpointInfo write_whole(const std::string& folder, std::int64_t step, const V
   return {path, step, bytes + manifest.at("file").at("bytes").get<std::uint64_t>()};
 }
 
-// On rank 0: receives the manifests of all parts; returns false if another rank could not write its part.
+// Called on rank 0: receives the manifests of all parts; returns false if another rank could not write its part.
 bool collect(std::vector<ordered_json>& parts, std::int64_t step, const PartRanks& ranks) {
   bool complete = true;
   for (int rank = 1; rank < ranks.size(); ++rank) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kMost = 127;
 
-// For each type of layer, how many of its first parameters are matrices (rows, ..) of products or tables.
+// By type of layer: the number of its first parameters that are matrices (rows, ..) of products or tables.
 const std::map<std::string_view, int> kMatrices = {{"conv", 1}, {"dense", 1}, {"embedding", 1},
                                                    {"rnn", 2},  {"lstm", 2},  {"gru", 2}};
 

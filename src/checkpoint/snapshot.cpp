@@ -13,9 +13,9 @@ std::size_t bytes_of(const StateTensor& tensor) {
 
 constexpr std::size_t kPage = 4096;
 
-// Where to put bytes of `from` in a buffer with a spare page: at the same offset within a page. If a copy stores a few
-// bytes further into a page than it loads, it takes three times as long: processors compare the low 12 bits of
-// addresses, and a load waits for a store that seems to have the same address.
+// The offset in a buffer with a spare page at which to put bytes of `from`: the same offset within a page. If a copy
+// stores a few bytes further into a page than it loads, it takes three times as long, because processors compare the
+// low 12 bits of addresses, and a load waits for a store that seems to have the same address.
 std::size_t same_place_in_page(const std::byte* buffer, const void* from) {
   return (reinterpret_cast<std::uintptr_t>(from) - reinterpret_cast<std::uintptr_t>(buffer)) % kPage;
 }

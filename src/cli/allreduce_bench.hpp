@@ -17,7 +17,7 @@ struct AllreduceRow {
   std::int64_t bytes = 0;
   std::string algorithm;  // "": the library's blocking call
   double p50_s = 0, p99_s = 0;
-  // For one sum, over all ranks, counted at the transport; 0 for the library's call. `steps`: links in the longest
+  // Totals of one sum over all ranks, counted at the transport; 0 for the library's call. `steps`: links in the longest
   // chain of dependent messages, from the plans, with no part cut into segments; 0 if the plans are too long to search.
   double wire_bytes = 0, messages = 0;
   int steps = 0;

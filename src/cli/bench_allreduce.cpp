@@ -131,7 +131,7 @@ class AllreduceBench {
     return rows;
   }
 
-  // For the sizes so far.
+  // The sums left out at the sizes so far, with the reason for each.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:

@@ -64,7 +64,8 @@ struct Bench {
     return fmt::format("{:.2f}", static_cast<double>(fresh.size() * sizeof(float)) / seconds / 1e9);
   }
 
-  // Checks that decoded values equal those that the encoder left in `values`, and that decode_add to zeros does too.
+  // Checks that decoded values equal the values that the encoder left in `values`, and that decode_add to zeros does
+  // too.
   void verify(Codec& codec, const std::vector<std::byte>& wire, std::size_t bytes, std::int64_t n) {
     const auto same = [&] { return std::memcmp(into.data(), encoded.data(), encoded.size() * sizeof(float)) == 0; };
     codec.decode(wire.data(), bytes, into.data(), n);

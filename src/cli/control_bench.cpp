@@ -41,7 +41,7 @@ void pass_time(MachineWorld& world, double seconds, const std::function<void(Mac
 }
 
 ControlCost of_words(int ranks, int rounds, bool with_times) {
-  // Only the first step carries times of ranks, or all steps do.
+  // If `with_times`, all steps carry times of ranks, otherwise only the first one.
   const std::int64_t sample_every = with_times ? 1 : std::int64_t{1} << 40;
   MachineWorld world(ranks, [&](int rank) { return std::make_unique<ControlTree>(rank, ranks, kTag, sample_every); });
   int links = 0;

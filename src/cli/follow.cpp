@@ -98,7 +98,7 @@ class Follower {
     return read_status(attempt_);
   }
 
-  // By step; only those with a manifest, which is written last.
+  // Returns checkpoints by step; only those with a manifest count, because it is written last.
   std::map<std::int64_t, std::string> checkpoints() const {
     std::map<std::int64_t, std::string> found;
     std::error_code error;

@@ -25,7 +25,7 @@ int print(int code, const char* text) {
   return code;
 }
 
-// For an error that only this rank may have.
+// Ends the world with an error that only this rank may have.
 int end_world(const MpiWorld& world, int code, const char* text) {
   if (world.size() == 1) return print(code, text);
   print(code, fmt::format("rank {}: {}", world.rank(), text).c_str());

@@ -36,7 +36,7 @@ struct CheckOptions {  // echelon check CONFIG [--set ..] [--replicas K | --rank
   std::string config;
   std::vector<std::string> sets;
   int replicas = 0;  // 0: one, or as many as fit on `ranks`
-  int ranks = 0;     // all processes of a launch; 0: those that the replicas need
+  int ranks = 0;     // all processes of a launch; 0: as many as the replicas need
   int hosts = 1;
   bool effective = false;     // print the effective config instead of the plan
   bool keys = false;          // print every key with default, range and help

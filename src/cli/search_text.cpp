@@ -31,7 +31,7 @@ std::optional<Ranked> ranked_trial(const StudyPlan& study, const std::vector<Cel
 
 double shown(const StudyPlan& study, double value) { return study.maximises() ? -value : value; }
 
-// Ranks the trials that have a figure: those that trained longest first, and among them the best.
+// Ranks the trials that have a figure: longest trained first, and among equals the best first.
 std::vector<Ranked> ranked(const StudyPlan& study, const std::vector<CellRecord>& records) {
   std::vector<Ranked> all;
   for (std::size_t t = 0; t < records.size(); ++t)

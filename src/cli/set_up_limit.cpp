@@ -34,7 +34,7 @@ void SetUpLimit::wait(int rank, double limit_s) {
   const std::vector<std::string> blocked = unanswered_hosts();
   lock.lock();
   if (done_) return;
-  // The first rank to exit kills the launch, so a rank that can name the link exits before those that only wait.
+  // The first rank to exit kills the launch, so a rank that can name the link exits before ranks that only wait.
   if (blocked.empty() && changed_.wait_for(lock, kForOthers, [this] { return done_; })) return;
   const std::string why =
       blocked.empty()

@@ -58,7 +58,7 @@ std::vector<ClaimCell> settings_of(const StudyPlan& study, const StudyCell& cell
   return made;
 }
 
-// Bytes per step by rank, from the matrix of all messages. Serving ranks come after those that train.
+// Adds bytes per step by rank, from the matrix of all messages. Serving ranks come after training ranks.
 void add_wire(const RunRecord& run, std::map<std::string, double>& figures) {
   const WireBytes bytes = read_wire(run.folder);
   const auto trains = [&](std::size_t rank) { return static_cast<double>(rank) < run.ranks; };

@@ -13,7 +13,7 @@
 
 namespace echelon::cli {
 
-// For launches that run studies: ranks that take no part in a cell sleep between polls.
+// Engine options of launches that run studies: ranks that take no part in a cell sleep between polls.
 inline constexpr EngineOptions kIdleRanks{.yield_s = 0, .patience_s = 0, .sleep_s = 1e-3, .long_sleep_s = 50e-3};
 
 // All ranks: runs the rest of the study, which must be the same on all. Returns the ledger on rank 0, else null.

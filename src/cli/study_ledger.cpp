@@ -139,7 +139,7 @@ bool StudyLedger::claim(std::size_t i) {
   return true;
 }
 
-// How a claimed cell died.
+// Returns the circumstances of the death of a claimed cell.
 CellDeath StudyLedger::death_of(std::size_t i) {
   CellRecord& record = records_[i];
   const std::string attempt = newest_attempt(i);

@@ -29,7 +29,7 @@ namespace {
 constexpr const char* kOut = "/out.txt";
 constexpr const char* kErrors = "/errors.txt";
 constexpr std::chrono::milliseconds kLook{50};
-constexpr double kPatience_s = 10;  // for a process to end after it was told to
+constexpr double kPatience_s = 10;  // for a process to end after a signal
 
 std::string path_in(const std::string& folder) { return folder + "/figures.json"; }
 

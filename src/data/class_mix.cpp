@@ -122,7 +122,7 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
 }
 
 double replica_mix(const LabelSample& sample, const std::vector<std::vector<SamplePlan::Run>>& shares) {
-  // For whole files, because a search through all runs for each chunk would be quadratic.
+  // Shares of whole files are compared by file, because a search through all runs for each chunk would be quadratic.
   std::vector<int> of_file;
   bool whole = true;
   for (std::size_t share = 0; share < shares.size() && whole; ++share)

@@ -43,7 +43,7 @@ class DrawPlan {
   // The number of samples that count in a batch, and the number of their labels.
   std::int64_t counting(const Draw& draw) const;
   double weight(const Draw& draw) const;
-  // For all batches of an epoch that this attempt has yet to train.
+  // The weight of all batches of an epoch that this attempt has yet to train.
   double weight_of_epoch(std::int64_t epoch) const;
   std::int64_t first_epoch() const { return parts_.empty() ? 0 : parts_.front().epoch; }
 

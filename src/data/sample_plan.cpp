@@ -312,7 +312,8 @@ std::vector<std::int64_t> SamplePlan::ids_at(std::int64_t epoch, const std::vect
   return ids;
 }
 
-// Only up to twice the data: each sample is then seen more than once, and more rows add nothing.
+// Visits at most twice as many rows per step as there are records: each sample is then seen more than once, and more
+// rows change nothing.
 SamplePlan::Coverage SamplePlan::coverage(std::int64_t epoch) const {
   std::vector<std::uint8_t> seen(static_cast<std::size_t>(ids_end_), 0);
   for (int r = 0; r < replicas(); ++r)

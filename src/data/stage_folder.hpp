@@ -7,7 +7,7 @@
 // process ends. To make room, copies that nobody holds are removed, least recently used first. Only this user can
 // access the folder (0700). Copies contain the checksums of their shards.
 //
-// For one thread; any number of processes may share the folder.
+// One thread may use it; any number of processes may share the folder.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Checks whether the bytes of a shard are those that were written.
+// Checks whether the bytes of a shard are unchanged since they were written.
 #pragma once
 
 #include <cstdint>

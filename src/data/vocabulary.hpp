@@ -46,7 +46,7 @@ class Vocabulary {
   std::unordered_map<std::string, std::int32_t, Hash, std::equal_to<>> ids_;
 };
 
-// Returns a token as shown in messages: "\n" as "\\n", a byte that is no text as "\\xe9".
+// Returns a token as messages show it: "\n" as "\\n", a byte that is not text as "\\xe9".
 std::string token_text(std::string_view token);
 
 }  // namespace echelon::inline data

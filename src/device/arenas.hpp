@@ -37,9 +37,9 @@ class Arenas {
   // The rows of a sparse parameter's gradient that may hold anything but zero; all others are zero. A failed check for
   // any other parameter.
   RowMarks row_marks(int parameter) const;
-  // On: ops and exchanges that write gradients of sparse parameters mark the rows that they write, so that only marked
-  // rows need to be cleared and applied. Off (the default, and on devices that compute nothing): programs clear whole
-  // tables, and the marks are incomplete.
+  // `on`: ops and exchanges that write gradients of sparse parameters mark the rows that they write, so that only
+  // marked rows need to be cleared and applied. Otherwise (the default, and on devices that compute nothing) programs
+  // clear whole tables, and the marks are incomplete.
   void track_rows(bool on);
   bool tracks_rows() const { return tracks_rows_; }
   // Zeroes the gradients of sparse parameters, and their marks.
@@ -73,7 +73,7 @@ class Arenas {
 // Returns how a visitor sees the values of a parameter, which are in host memory at `data`.
 using DescribeParameter =
     std::function<StateTensor(std::string_view name, void* data, DType dtype, const Parameter& parameter)>;
-// For values that are equal on all replicas: a slice if the parameter is one.
+// Describes values that are equal on all replicas: a slice if the parameter is one.
 StateTensor whole_tensor(std::string_view name, void* data, DType dtype, const Parameter& parameter);
 
 // Shows one arena (weights or an optimiser state) of these parameters to a visitor, one by one, as "<prefix>/<name>".

@@ -149,9 +149,9 @@ class Device {
   virtual std::unique_ptr<DeviceTimer> make_timer() { return nullptr; }
   virtual std::unique_ptr<CopyQueue> make_copy_queue(std::size_t slots) { return (void)slots, nullptr; }
 
-  // For ranks of one host whose device memory the CPU cannot read. export_memory returns a handle of a block to be sent
-  // to another process, or an empty string if the device has none. import_memory maps that block there; the result has
-  // no data if the device cannot.
+  // Ranks of one host share device memory that the CPU cannot read. export_memory returns a handle of a block, to be
+  // sent to another process, or an empty string if the device has none. import_memory maps that block there; the result
+  // has no data if the device cannot.
   virtual std::string export_memory(const Memory& memory) { return (void)memory, std::string(); }
   virtual Memory import_memory(const std::string& exported) { return (void)exported, Memory(); }
   // Copies from device memory, imported or not, to device memory, in stream order.

@@ -8,8 +8,8 @@
 
 namespace echelon::inline device {
 
-// For f32 or f64. Each element is computed independently, so `threads` does not change a bit. ConfigError with the
-// nearest known rule for an unknown one.
+// `dtype` is f32 or f64. Each element is computed independently, so `threads` does not change a bit. Throws ConfigError
+// with the nearest known rule for an unknown one.
 std::unique_ptr<Update> make_host_update(std::string_view rule, DType dtype, int threads);
 
 }  // namespace echelon::inline device

@@ -23,7 +23,8 @@ Bits<T> magnitude(T value) {
 template <class T>
 constexpr Bits<T> kInfinity = sizeof(T) == 4 ? Bits<T>{0x7f800000} : static_cast<Bits<T>>(0x7ff0000000000000LL);
 
-// For `simd` here and below: dst and src are equal or do not overlap, so no element depends on an earlier one.
+// `simd` is valid here and below, because dst and src are equal or do not overlap: no element depends on an earlier
+// one.
 template <class T>
 void add(T* dst, const T* src, std::size_t n) {
 #pragma omp simd

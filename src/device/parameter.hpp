@@ -34,7 +34,7 @@ struct Parameter {
   std::string name;  // "conv1.weight", unique in the model
   Shape global_shape;
   Shape shape;      // shape of this rank's slice; equal to global_shape if nothing is split
-  Shape offset;     // where the slice begins, one entry per axis
+  Shape offset;     // begin of the slice, one entry per axis
   int folded = -1;  // for a slice: in files the axes `folded` and `folded` + 1 are one axis
   ParameterKind kind = ParameterKind::weight;
   bool decays = true;     // weight decay applies

@@ -1,5 +1,4 @@
-// The peak rates of a device: of large matrix products, of which reports give the fraction that a step reaches, and of
-// its memory.
+// The peak rates of a device: of large matrix products, for the fraction of peak that reports give, and of its memory.
 #pragma once
 
 #include "device/device.hpp"

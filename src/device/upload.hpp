@@ -18,8 +18,8 @@ namespace echelon::inline device {
 
 class Upload {
  public:
-  // For up to `bytes` bytes of one micro-batch. The device must outlive this object. MemoryError above the device's
-  // limit.
+  // `bytes` is the largest size of one micro-batch. The device must outlive this object. Throws MemoryError above the
+  // device's limit.
   Upload(Device& device, std::size_t bytes);
   Upload(const Upload&) = delete;
 

@@ -57,7 +57,7 @@ std::uint64_t bytes_of_its_file(hid_t dataset, const std::string& path, std::uin
   return refuse_unreadable(name.data());
 }
 
-// Counts the chunks of the shape and those that were written.
+// Counts the chunks of the shape and the written chunks.
 void count_chunks(hid_t dataset, hid_t space, DatasetInfo& info) {
   if (info.shape.elems() == 0) return;
   for (int axis = 0; axis < info.shape.rank(); ++axis)

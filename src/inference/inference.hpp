@@ -47,7 +47,7 @@ struct InferenceOptions {
 // least one batch; in streams if the model was trained in streams.
 SamplePlan inference_plan(const Dataset& data, const Config& config, int ranks);
 
-// Returns the samples of a rank in a step of that plan, without those that only fill it up.
+// Returns the samples of a rank in a step of that plan, without samples that only fill it up.
 std::vector<std::int64_t> counted_ids(const SamplePlan& plan, std::int64_t step, int rank);
 
 // Collective over the ranks and blocking; all return the same summary. Each rank repeats its first pass as an untimed

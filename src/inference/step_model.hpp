@@ -23,7 +23,7 @@ class TextModel {
   // Each row reads one more token of tokens (rows). Returns the logits of the next one, (rows, K), valid until the next
   // call.
   virtual std::span<const double> read(std::span<const std::int32_t> tokens) = 0;
-  // From now on row r continues the text of row from[r].
+  // Makes row r continue the text of row from[r].
   virtual void go_on_from(std::span<const std::int64_t> from) = 0;
 };
 

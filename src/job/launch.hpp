@@ -1,4 +1,4 @@
-// How this process was started, and its share of the machine: CPU features, threads, GPU, launcher, job.
+// The start of this process, and its share of the machine: CPU features, threads, GPU, launcher, job.
 #pragma once
 
 #include <string>
@@ -28,7 +28,7 @@ struct HostSlot {
   int local_rank = 0;   // index among the ranks of its machine
   int local_ranks = 1;  // ranks on its machine
   std::string host;
-  int machine = 0;  // whose cores, GPUs and disks it shares; not its host if hosts are groups of ranks
+  int machine = 0;  // index of the machine whose cores, GPUs and disks it shares; hosts may be groups of ranks
 };
 // The position of a rank among those of its host that share its cores and GPUs.
 struct LocalPlace {
@@ -48,9 +48,9 @@ DeviceConfig device_on(const DeviceConfig& config, const HostSlot& slot);
 // Returns the device options of this rank: threads, GPU index, memory limit. Opens no device.
 DeviceOptions device_options(const DeviceConfig& config, const HostSlot& slot, std::string* warning = nullptr);
 
-// For a process that makes several runs in turn: marks the start of a run, from which its duration and its peak memory
-// (base/peak_memory.hpp) count. Without a call the run began with the process. Called by one thread, while no run is in
-// progress.
+// Marks the start of a run in a process that makes several runs in turn; the run's duration and peak memory
+// (base/peak_memory.hpp) count from it. Without a call the run began with the process. One thread calls it, while no
+// run is in progress.
 void begin_run();
 double since_run_start_s();         // process start by the kernel's clock, in ticks of 10 ms; execv does not change it
 std::string command_line();         // command of this process; words with special characters are quoted

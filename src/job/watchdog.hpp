@@ -8,7 +8,6 @@
 // that received a second TERM or INT ends at once (signals.hpp). A lost rank of another host is found by the timeout of
 // ranks that wait for it. In runs that continue without lost workers, crew.hpp finds them instead. Time during which
 // this process did not run (`scontrol suspend`, SIGSTOP) is not part of a wait: the thread detects it by its own ticks.
-// own ticks.
 #pragma once
 
 #include <functional>

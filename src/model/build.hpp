@@ -41,7 +41,7 @@ struct ModelCosts {
 };
 // Counted from the specs of the ops (device/op_spec.hpp) without a device; `dtype` is that of activations.
 ModelCosts model_costs(const Graph& graph, DType dtype);
-// By node of the graph: forward plus backward FLOPs of one sample.
+// Returns the forward and backward FLOPs of one sample, by node of the graph.
 std::vector<double> node_flops(const Graph& graph, DType dtype);
 
 }  // namespace echelon::inline model

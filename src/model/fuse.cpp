@@ -8,7 +8,7 @@
 namespace echelon::inline model {
 namespace {
 
-// By value: the nodes that read it.
+// Returns the nodes that read each value.
 std::vector<std::vector<int>> readers_of(const Graph& graph) {
   std::vector<std::vector<int>> readers(graph.values().size());
   for (int node = 0; node < static_cast<int>(graph.nodes().size()); ++node)

@@ -126,7 +126,7 @@ bool Graph::freezes(const std::string& layer, const std::string& parameter) cons
   });
 }
 
-// Inputs that Layer::wants_ids and wants_lengths add to those that a config names.
+// Whether Layer::wants_ids or wants_lengths added this input, in addition to the inputs that the config names.
 bool Graph::is_added_input(ValueId id) const {
   const Value& value = values_[static_cast<std::size_t>(id)];
   return value.producer < 0 && (value.name == "ids" || value.name == "lengths");

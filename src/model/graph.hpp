@@ -59,7 +59,7 @@ class Graph {
   std::vector<ValueId> add(const std::string& name, const LayerPtr& layer, std::vector<ValueId> inputs,
                            const std::string& where = {}, const std::string& of = {});
 
-  // From now on, freezes parameters if one of these patterns (fnmatch) matches their own name or that of their
+  // Freezes the parameters of later nodes if one of these patterns (fnmatch) matches their own name or that of their
   // layer.
   void freeze(std::vector<std::string> patterns) { frozen_ = std::move(patterns); }
   // A graph without nodes that freezes the same parameters; a rewrite starts from it.

@@ -5,7 +5,7 @@
 namespace echelon::inline model {
 namespace {
 
-// The arguments whose memory the output, the last argument, may use; those that are used last first come at the front.
+// Returns the arguments whose memory the output, the last argument, may use, in the order of preference.
 std::vector<std::size_t> candidates(OpKind kind) {
   switch (kind) {
     case OpKind::activation_forward: return {0};

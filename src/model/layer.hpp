@@ -64,8 +64,8 @@ class Layer {
   // Whether the gradients of the outputs are computed even if neither this layer nor one before it has parameters (for
   // values that another rank computed).
   virtual bool learns_elsewhere() const { return false; }
-  // By output: its shape. At least one. ConfigError if the input shapes do not fit, with the extent in question and the
-  // nearest one that fits; Graph::add adds the node's name and file:line.
+  // Returns the shapes of all outputs, at least one. Throws ConfigError if the input shapes do not fit, with the extent
+  // in question and the nearest one that fits; Graph::add adds the node's name and file:line.
   virtual std::vector<Shape> infer(std::span<const Shape> inputs) const = 0;
   // The parameters for these input shapes, in the order of Lowering::parameter.
   virtual std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const {
@@ -77,7 +77,7 @@ class Layer {
   virtual LayerPtr fused_with(const Layer& next) const;
   // This layer with a ReLU of its input included; null if there is none.
   virtual LayerPtr behind_relu() const { return nullptr; }
-  // How the layer is divided over ranks (model/splits/layer_split.hpp); null if it cannot be divided.
+  // Describes the division of the layer over ranks (model/splits/layer_split.hpp); null if it cannot be divided.
   virtual const LayerSplit* split() const { return nullptr; }
   // Appends the ops that compute every output from the inputs.
   virtual void forward(Lowering& lowering) const = 0;

@@ -66,11 +66,11 @@ struct LowerOptions {
 };
 
 // Lowers every node for this device: forward in order, then (training) backward in reverse. Layouts: for each op the
-// device is given the layouts of its inputs and returns those that it prefers (Device::layouts); a reorder is inserted
-// where they differ, once for each (tensor, layout). `dtype` is that of activations; if it is a half, parameters, graph
-// inputs and losses are f32, and so are ops that the device does not support in halves. The gradient of a value with
-// several consumers is written by the first one, and the others add to it. Throws what Device::make throws for an op
-// that the device does not support.
+// device is given the layouts of its inputs and returns the layouts that it prefers (Device::layouts); a reorder is
+// inserted where they differ, once for each (tensor, layout). `dtype` is that of activations; if it is a half,
+// parameters, graph inputs and losses are f32, and so are ops that the device does not support in halves. The gradient
+// of a value with several consumers is written by the first one, and the others add to it. Throws what Device::make
+// throws for an op that the device does not support.
 Lowered lower(const Graph& graph, Device& device, DType dtype, const LowerOptions& options);
 
 }  // namespace echelon::inline model

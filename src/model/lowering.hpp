@@ -53,7 +53,8 @@ class Lowering {
   virtual TensorRef parameter(int j) = 0;         // in the order of Layer::parameters; plain, f32 or f64
   virtual TensorRef grad_parameter(int j) = 0;    // for a frozen parameter a tensor that nothing reads
   virtual bool frozen(int j) const = 0;           // parameter j is not trained
-  // For a sparse parameter (ParameterDecl::sparse): the bits of the rows of grad_parameter(j) that were written.
+  // Returns the bits of the rows of grad_parameter(j) that were written, for a sparse parameter
+  // (ParameterDecl::sparse).
   virtual TensorRef row_marks(int j) = 0;
   // A tensor of this node that is kept from forward to backward (batch statistics), one for each `tag`.
   virtual TensorRef kept(std::string_view tag, const Shape& shape, DType dtype) = 0;

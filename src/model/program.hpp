@@ -56,7 +56,7 @@ struct Transfer {
   Tensor from, to;
 };
 
-// Over labels i with weights w: the mean loss is loss / weight, the accuracy correct / weight.
+// Sums over labels i with weights w: the mean loss is loss / weight, the accuracy correct / weight.
 struct LossSums {
   double loss = 0;     // sum of w_i * loss_i
   double correct = 0;  // sum of w_i over correct predictions
@@ -110,9 +110,9 @@ class Program {
   // `to` is filled for the next op of the device. Must be set if the graph has cuts.
   void set_transfer(std::function<void(const Transfer&)> transfer);
 
-  // From now on each op takes its share of the pace of a step in which this program runs forward and backward `passes`
-  // times (device/paced/step_pace.hpp); transfers and sums over replicas come on top. For devices whose ops run on the
-  // host, without recordings. `pace` must outlive the program.
+  // Makes each op take its share of the pace of a step in which this program runs forward and backward `passes` times
+  // (device/paced/step_pace.hpp); transfers and sums over replicas take additional time. The device's ops must run on
+  // the host, without recordings. `pace` must outlive the program.
   void set_pace(StepPace& pace, double passes);
 
   // Sums over all forward passes since the last reset; waits for the device. Zeros for a graph without a loss.

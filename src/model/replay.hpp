@@ -31,7 +31,7 @@ class Replay {
   void run(int begin, int end, const PassScalars& scalars);
 
  private:
-  // The scalars of a recording; those that its ops do not read are 0.
+  // The scalars of a recording; scalars that its ops do not read are 0.
   struct RecordedScalars {
     bool first = true;
     int slot = 0, in_flight = 0;

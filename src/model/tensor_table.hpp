@@ -42,7 +42,7 @@ class TensorTable {
   int row_marks(int parameter);
   int kept(int node, std::string_view tag, const Shape& shape, DType dtype);
   int fresh(std::string name, const Shape& shape, DType dtype, Layout layout);
-  // Only before an op writes the tensor.
+  // May be called only before an op writes the tensor.
   void set_layout(int tensor, Layout layout);
   int bytes_tensor(std::string name, std::size_t bytes);
 

@@ -19,7 +19,7 @@ struct LossScaling {
   double start = 1;  // 1 and not dynamic: off, gradients are not tested
 };
 
-// From [device]: a fixed scale if loss_scale is above 0, else a dynamic one from 65536 on for f16, else off.
+// Reads [device]: a fixed scale if loss_scale is above 0, else a dynamic one that starts at 65536 for f16, else off.
 LossScaling loss_scaling_of(const DeviceConfig& config);
 
 class LossScale {

@@ -198,7 +198,7 @@ void Optimiser::prepare(Segment& segment, ArenaRange part) {
   if (segment.adapts) ask_squares(direction_at(part.begin), part, segment.step);
 }
 
-// For parameters whose parts are on several servers, and for slices of tensors.
+// Sums the norms of parameters whose parts are on several servers, and of slices of tensors.
 void Optimiser::add_norms() {
   const auto add = [&](const std::vector<std::size_t>& segments, const Sum& sum) {
     norm_sums_.clear();

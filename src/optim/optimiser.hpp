@@ -59,21 +59,21 @@ class Optimiser {
   // `parts` is for a split model, else null. ConfigError for an unknown rule; a failed check if norms of slices are
   // needed and `parts` is null. Arenas and parts must outlive the optimiser.
   Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossScaling& scaling = {}, PartSums* parts = nullptr);
-  // Takes the steps of `like` on other arenas with the same parameters and dtype on a host device: for a server whose
-  // weights are not those that this rank computes with. If the device of `like` is also a host device, the states are
-  // those of `like`, which must outlive this object; otherwise they are separate, and zero. Failed checks:
-  // whole_parameters() or waits().
+  // Takes the steps of `like` on other arenas with the same parameters and dtype on a host device, as a server needs
+  // whose weights differ from the weights that this rank computes with. If the device of `like` is also a host device,
+  // both share the states of `like`, which must outlive this object; otherwise the states are separate, and zero.
+  // Failed checks: whole_parameters() or waits().
   Optimiser(const Optimiser& like, Arenas& arenas);
 
   const OptimiserConfig& config() const { return config_; }
 
   // Sets values[i] to its sum over ranks; collective over them, with the same bits on all.
   using Sum = std::function<void(std::span<double>)>;
-  // From now on this rank steps only on these ranges, which are disjoint, in the order of the arenas, possibly none.
-  // The ranges of all ranks of `over_servers` cover the arenas once.
+  // Restricts this rank to these ranges, which are disjoint, in the order of the arenas, possibly none. The ranges of
+  // all ranks of `over_servers` cover the arenas once.
   void serve(std::vector<ArenaRange> ranges, Sum over_servers);
 
-  // To be called once before each step. `step` counts the earlier steps, including skipped ones.
+  // Must be called once before each step. `step` counts the earlier steps, including skipped ones.
   void begin_step(std::int64_t step, double learning_rate);
   // Whether every gradient must be complete before the first `apply` of a step, because `accept` or `clip` come
   // between.
@@ -125,7 +125,7 @@ class Optimiser {
     bool adapts;     // one parameter with its own trust ratio
     bool counts;     // counted in `measure`
     int table = -1;  // index of the sparse parameter whose touched rows alone need to be updated; -1: none
-    // For a segment that adapts: sums of squares of its weights, and of the values in its ratio's denominator.
+    // Sums of squares of a segment that adapts: of its weights, and of the values in its ratio's denominator.
     double weights = 0, step = 0;
   };
   static constexpr int kMaxStates = 4;

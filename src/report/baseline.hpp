@@ -17,8 +17,8 @@ namespace echelon::inline report {
 // Returns an index into evidence.settings, or -1 if no run finished in the environment.
 int choose_baseline(const Evidence& evidence, const std::string& environment);
 
-// How much worse than the metric of `base` another metric may be and still count as equal: the larger of study.margin
-// times its mean and its standard deviation over repetitions. Unknown where the metric is not known.
+// The amount by which another metric may be worse than that of `base` and still count as equal: the larger of
+// study.margin times the metric's mean and its standard deviation over repetitions. Unknown if the metric is not known.
 struct Margin {
   double value = kUnknown;
   bool of_seeds = false;  // `value` is the standard deviation over seeds

@@ -43,7 +43,7 @@ class Contest {
   // Returns by what factor, or by how much, a is better. For a censored contest it is the ratio or difference of the
   // medians, without an interval.
   Effect effect() const;
-  // Unknown where there are too few pairs to estimate the spread.
+  // Unknown if there are too few pairs to estimate the spread.
   double sd() const { return censored_ || pairs() < 2 ? kUnknown : t_.sd; }
   double mean() const { return t_.mean; }
   const char* method() const { return censored_ ? "rank sum" : "paired t"; }

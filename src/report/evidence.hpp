@@ -93,7 +93,7 @@ Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& g
                        const StudyRules& rules = {}, const std::vector<ControlRate>& controls = {});
 
 // Computes everything that follows from the repetitions and rows of the settings and from goal, cost, rules and
-// controls: spreads, counts, baselines, speed-ups, loss budgets. For evidence that was read back from a file.
+// controls: spreads, counts, baselines, speed-ups, loss budgets. Evidence that was read back from a file needs it too.
 void complete(Evidence& evidence);
 
 }  // namespace echelon::inline report

@@ -13,8 +13,8 @@ double figure_of(const GoalConfig& goal, double test_loss, double test_accuracy)
   return std::isnan(test_accuracy) ? test_loss : test_accuracy;
 }
 
-// Interpolates `value` where `axis` equals `where`; passes over evaluations without that value. A finished run keeps
-// its figures as time goes on, but has none for more samples.
+// Interpolates `value` where `axis` equals `where`, and skips evaluations without that value. A finished run keeps its
+// figures as time passes, but has none for more samples.
 double interpolated(const std::vector<Evaluation>& curve, double Evaluation::*axis, double where,
                     const std::function<double(const Evaluation&)>& value) {
   const Evaluation* before = nullptr;

@@ -50,7 +50,7 @@ struct Quartiles {
 // zeros for an empty list. O(n log n).
 Quartiles quartiles_of(std::vector<double> values);
 
-// Where the time of one or more steps went. The parts and `other_s` add up to `total_s`.
+// The parts of the time of one or more steps. They and `other_s` add up to `total_s`.
 struct StepTimes {
   double total_s = 0;
   double data_wait_s = 0;  // waiting for the loader and copying to the device

@@ -27,7 +27,7 @@ struct Rival {
   bool compared() const { return speed.pairs() > 0 || diverges; }
 };
 
-// The best of a group, with those that are not shown to be worse than it.
+// The best setting of a group, and the settings that are not shown to be worse than it.
 struct Champion {
   const Setting* best = nullptr;          // by the mean
   const Setting* chosen = nullptr;        // the choice among the tie, by cost, ranks, simplicity
@@ -43,13 +43,13 @@ class Judge {
   Answer answer() const;
   // The best winner. If some winners keep all limits of [goal], only those are considered.
   std::optional<Champion> recommended() const;
-  // How many more repetitions would find the observed effect with probability kPower; 0: not known.
+  // The number of further repetitions that would find the observed effect with probability kPower; 0: not known.
   int needed() const;
   int pairs() const;  // smallest number of pairs of any compared setting
   std::vector<TestRecord> tests() const;
 
-  // Returns the best of the candidates by this measure, and those that it is not shown to beat by more than the
-  // threshold (1.1 times, or a difference). None if no candidate is known with enough repetitions.
+  // Returns the best of the candidates by this measure, and the candidates that it is not shown to beat by more than
+  // the threshold (1.1 times, or a difference). Returns none if no candidate is known with enough repetitions.
   std::optional<Champion> champion(const Measure& measure, const std::vector<const Setting*>& candidates,
                                    double threshold) const;
   // Settings whose quality allows them to be recommended, the single worker included.

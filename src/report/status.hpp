@@ -54,7 +54,7 @@ void settle_status(const std::string& attempt);
 // Returns whether any process has concluded the attempt.
 bool is_concluded(const std::string& attempt);
 // Reads the status from an attempt's folder; verdict.json takes precedence. "running" becomes "died" if the process of
-// rank 0 ran on this host and no longer exists (is_gone). None if there is no file or it cannot be parsed.
+// rank 0 ran on this host and no longer exists (is_gone). Returns none if there is no file or it cannot be parsed.
 std::optional<Status> read_status(const std::string& attempt);
 
 }  // namespace echelon::inline report

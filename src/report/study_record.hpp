@@ -48,7 +48,7 @@ struct Repetition {
   std::string attempt;              // folder of the attempt
   double samples_per_s = kUnknown;  // over all steps after the warm-up
   double samples = kUnknown;        // samples trained
-  // From the start of the run until the goal was reached. Unknown: not reached, which counts as later than every
+  // Values from the start of the run until it reached the goal. Unknown: not reached, which counts as later than every
   // repetition that reached it.
   double samples_to_target = kUnknown, seconds_to_target = kUnknown;
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;  // final values

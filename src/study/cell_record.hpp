@@ -52,7 +52,7 @@ std::string name_of(CellState state);
 // `folder` is the cell's. Returns a new record if there is none; throws DataError, with the path, if it cannot be read.
 CellRecord read_cell(const std::string& folder);
 void write_cell(const std::string& folder, const CellRecord& record);
-// Removes the checkpoints of all runs of a cell, also those set aside; leaves those that cannot be removed.
+// Removes the checkpoints of all runs of a cell, including set-aside ones, and leaves any that it cannot remove.
 void remove_checkpoints(const std::string& folder);
 
 }  // namespace echelon::inline study

@@ -47,7 +47,7 @@ std::vector<std::string> mode_sets(StudyMode mode) {
   return {};
 }
 
-// For an environment, which is meant for all sizes: cuts a list by rank to the ranks of the cell.
+// Cuts a list by rank to the ranks of the cell, because an environment is meant for all sizes.
 std::string fitted(const std::string& set, int ranks) {
   constexpr std::string_view kByRank = "device.pace_factors=";
   TomlNode list;

@@ -14,7 +14,7 @@ bool is_config_set(const std::string& set);
 // Throws ConfigError for the first combination that makes no sense. `base`: base_config of the study.
 void check_study(const StudyPlan& study, const Config& base);
 
-// For a study that searches: sets its rungs, and limits the trials to the size of the grid.
+// Sets the rungs of a study that searches, and limits its trials to the size of the grid.
 void settle_search(StudyPlan& study, const Config& base);
 
 }  // namespace echelon::inline study

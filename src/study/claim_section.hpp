@@ -23,7 +23,7 @@
 
 namespace echelon::inline study {
 
-// None if the file has no [claim]. Throws ConfigError with file:line:column and the nearest valid choice.
+// Returns none if the file has no [claim]. Throws ConfigError with file:line:column and the nearest valid choice.
 std::optional<Claim> read_claim(const std::string& path);
 
 }  // namespace echelon::inline study

@@ -22,8 +22,8 @@ constexpr int kMostDeaths = 2;  // deaths that count before a cell is given up
 struct CellDeath {
   enum class Told : std::uint8_t { nothing, stopped, error };
   std::string launch;         // CellRecord::launch
-  Told told = Told::nothing;  // what the status of its newest attempt says
-  double told_s = 0;          // time of that, by the clock of the file system
+  Told told = Told::nothing;  // the end that its newest attempt's status reports
+  double told_s = 0;          // time of that status, by the clock of the file system
   bool progressed = false;    // it has a newer checkpoint than when it began
 };
 

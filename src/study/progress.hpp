@@ -11,7 +11,7 @@ namespace echelon::inline study {
 
 class StudyProgress {
  public:
-  // `cells`: for a search, those proposed so far. Both arguments must outlive this object.
+  // For a search, `cells` are those proposed so far. Both arguments must outlive this object.
   StudyProgress(const StudyPlan& study, const std::vector<StudyCell>& cells) : study_(study), cells_(cells) {}
 
   // Number of cells of the whole study; for a search, of its trials.

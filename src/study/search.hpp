@@ -24,7 +24,7 @@ TrialRungs trial_rungs(const StudyPlan& study, const CellRecord& record);
 
 class StudySearch {
  public:
-  // For a plan that searches, with the trials proposed so far. Throws DataError if they cannot be read.
+  // `study` must search; the trials proposed so far are read. Throws DataError if they cannot be read.
   explicit StudySearch(const StudyPlan& study);
 
   // Reads the trials that others have proposed meanwhile.

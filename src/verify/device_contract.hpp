@@ -25,7 +25,7 @@ std::vector<std::string> kinds_without_spec(const std::vector<OpSpec>& specs);
 
 struct OpCheck {
   bool ok = true;
-  std::string message;         // what failed, where and in which layouts, and the seed that repeats it
+  std::string message;         // the failure, its place and layouts, and the seed that repeats it
   std::string implementation;  // name of the last implementation that ran
   double worst = 0;            // largest error of an output, relative to its largest value
 };

@@ -127,7 +127,7 @@ void check_rows_of_rule(Device& device, DType dtype, double tolerance, std::int6
     expect(failures, distance_of(device_states[s].values(), states[s]) <= tolerance, name + ": a state differs");
 }
 
-// Compares dst after `run` with `wanted`, element by element.
+// Compares dst after `run` with the values of `wanted`, element by element.
 template <class Run, class Wanted>
 void check_map(Device& device, DType dtype, double tolerance, std::size_t n, const std::string& name, Run&& run,
                Wanted&& wanted, Failures& failures) {

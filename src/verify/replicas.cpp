@@ -134,7 +134,7 @@ std::unique_ptr<Worker> worker_of(const ReplicaRun& run, const Config& config, S
                                   run.scaling, step, std::move(recorded));
 }
 
-// `orders` receives those of the attempt that ends here.
+// `orders` receives the orders of the attempt that ends here.
 void resume(std::unique_ptr<Worker>& worker, const ReplicaRun& run, const Config& config, Standing& standing,
             ServedOrders& orders) {
   StateImage image;

@@ -121,7 +121,7 @@ LayerConfig reversed(LayerConfig config) {
   return config;
 }
 
-// For keys, a bias would shift all scores equally, and its gradient would be only rounding errors.
+// Removes the bias of keys: it would shift all scores equally, and its gradient would consist of rounding errors.
 LayerConfig without_bias(LayerConfig config) {
   config.bias = false;
   return config;

@@ -13,7 +13,7 @@ using Bytes = std::vector<std::byte>;
 // The reference device, shared by all tests of one thread.
 Device& oracle();
 
-// Rounds values to those that `dtype` can hold.
+// Rounds values to the nearest values of `dtype`.
 std::vector<double> rounded(std::vector<double> values, DType dtype);
 // Convert plain values to the bytes of a tensor in `layout` (padding is zero), and back, by the oracle's reorder.
 Bytes to_stored(const std::vector<double>& plain, DType dtype, const Shape& shape, Layout layout);

@@ -150,7 +150,7 @@ void check_library(Transport& transport) {
   for (const float value : f32) ECHELON_CHECK_EQ(value, static_cast<float>(ranks_sum));
 }
 
-// Not for messages to oneself: Open MPI 4.1 truncates these silently.
+// Messages to oneself are left out, because Open MPI 4.1 truncates them silently.
 void check_truncation(Transport& transport) {
   const int me = transport.rank(), k = transport.size();
   if (k == 1) return;

@@ -131,7 +131,7 @@ void OnnxLowering::lower_node() {
   }
 }
 
-// Adds all inputs; those that no operation reads are removed at the end.
+// Adds all inputs; inputs that no operation reads are removed at the end.
 void OnnxLowering::add_inputs() {
   for (std::size_t id = 0; id < graph_.values().size(); ++id) {
     const Value& value = graph_.values()[id];
@@ -171,7 +171,7 @@ std::string OnnxLowering::normalised(const std::string& samples, const Value& va
   return to_.add("Where", {to_.add("Unsqueeze", {used, to_.integers({2})}), moved, to_.number(0)});
 }
 
-// For classes, the first input of the loss is the logits.
+// If the model has classes, the first input of the loss is the logits.
 void OnnxLowering::add_outputs() {
   const Value& last = value_of(input_value(0));
   const std::string& value = at(tensor_of(input_value(0))).value;

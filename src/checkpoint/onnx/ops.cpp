@@ -32,7 +32,7 @@ void write_form(Builder& to, const PoolDims& d, const Arguments& args) {
   to.write(d.mode == PoolMode::max ? "MaxPool" : "AveragePool", {args["x"]}, {args["y"]}, attributes);
 }
 
-// For a sequence (N, T, F) at each place, because Gemm takes no third axis.
+// A sequence (N, T, F) is multiplied at each place, because Gemm takes no third axis.
 void write_form(Builder& to, const DenseDims& d, const Arguments& args) {
   if (args.rank("x") == 2)
     return to.write("Gemm", {args["x"], args["w"], args["b"]}, {args["y"]}, {{"transB", std::int64_t{1}}});

@@ -12,7 +12,8 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// For each gate in ONNX's order (i o f c, where c is our g; z r h, where h is our n), our gate in device/ops/rnn.hpp.
+// Returns our gate in device/ops/rnn.hpp for each gate in ONNX's order (i o f c, where c is our g; z r h, where h is
+// our n).
 Integers gates_in_order(Cell cell) {
   switch (cell) {
     case Cell::lstm: return {0, 3, 1, 2};

@@ -67,7 +67,7 @@ CsvTable::CsvTable(const std::string& path, Heading heading, std::int64_t first_
     line_ = 1;
     if (mode_ == Heading::automatic) split(cells);
     if (mode_ == Heading::present || (mode_ == Heading::automatic && names_columns(cells, first_value))) {
-      stream_.rewind();  // as it stands in the file: splitting has joined doubled quotes
+      stream_.rewind();  // reads the line again as in the file: splitting has joined doubled quotes
       line_ = 0;
       next_line(heading_);
     }

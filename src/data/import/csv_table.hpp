@@ -31,7 +31,7 @@ class CsvTable {
   std::int64_t line() const { return line_; }  // line number of the last row read, from 1
   // The first line as it is in the file if it is a heading; else "".
   const std::string& heading() const { return heading_; }
-  // For people: "commas", "semicolons", "tabs".
+  // A word for messages: "commas", "semicolons", "tabs".
   const char* separator() const { return separator_ == ',' ? "commas" : separator_ == ';' ? "semicolons" : "tabs"; }
   // Whether `automatic` took the first line for data.
   bool guessed_data() const { return mode_ == Heading::automatic && heading_.empty(); }

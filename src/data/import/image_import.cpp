@@ -129,7 +129,7 @@ Image ImageImport::decoded(const ImageItem& item) {
   }
 }
 
-// Without --size, takes the size of the first image that can be decoded.
+// Takes the size of the first image that can be decoded, unless --size was given.
 void ImageImport::find_size() {
   scaled_ = plan_.info.sample[1] > 0;
   if (scaled_) return;

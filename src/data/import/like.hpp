@@ -17,8 +17,8 @@ namespace echelon::inline data {
 std::unique_ptr<SampleSource> source_like(std::unique_ptr<SampleSource> source, const std::string& location);
 std::unique_ptr<SequenceSource> source_like(std::unique_ptr<SequenceSource> source, const std::string& location);
 
-// For images: gives `info` the classes, mean and std of the set, and its size if `info.sample` has none (C, 0, 0).
-// Returns the set's numbers for the input's classes. Throws the same DataErrors.
+// For a set of images, gives `info` the classes, mean and std of the set, and its size if `info.sample` has none (C, 0,
+// 0). Returns the set's numbers for the input's classes. Throws the same DataErrors.
 std::vector<std::int32_t> take_classes(SourceInfo& info, const std::string& location);
 
 }  // namespace echelon::inline data

@@ -67,7 +67,7 @@ std::int64_t for_samples(SampleSource& source, std::int64_t most_rows, std::int6
 Measured measure(SampleSource& source, const ShardOptions& options) {
   Measured measured;
   const auto nothing = [](std::int64_t, const std::uint8_t*, const std::uint8_t*) {};
-  if (holds_out(options)) {  // which samples are held out depends on their number
+  if (holds_out(options)) {  // the number of samples decides which of them are held out
     measured.samples = for_samples(source, options.chunk, 0, nothing);
     measured.held = held_out_of(measured.samples, options);
   }

@@ -20,7 +20,7 @@ struct SourceInfo {
   std::int64_t classes = 0;              // 0: the greatest label + 1
   std::vector<std::string> class_names;  // [class]; may be empty
   std::int64_t targets = 0;              // > 0: a label is this many real numbers instead of a class
-  std::vector<double> mean, std;         // those of the --like set; empty: measured
+  std::vector<double> mean, std;         // taken from the --like set; empty: measured
   std::string heading;                   // csv: the line taken for column names; may be empty
 };
 

@@ -117,7 +117,7 @@ void require_windows(const std::string& input, std::int64_t tokens, std::int64_t
   require(*std::min_element(sizes.begin(), sizes.end()), sizes.size() > 1 ? "a shard" : "the training part");
 }
 
-// For words, only those of the training part are counted.
+// A vocabulary of words counts only the words of the training part.
 Vocabulary vocabulary_for(const TextRequest& request, TokenKind kind, const TokenCounts& all, std::int64_t tokens,
                           std::int64_t held) {
   if (!request.like.empty()) return vocabulary_of_set(request.like);

@@ -16,7 +16,7 @@ class HalfPanels {
   // whole panel.
   HalfPanels(const Context& context, std::int64_t inputs, std::int64_t outputs, bool transposed);
   const BHalf* get(const float* w, std::uint64_t version);
-  // From now on uses the panels of `other`, which must have the same plain weights.
+  // Makes this object use the panels of `other`, which must have the same plain weights.
   void share(const HalfPanels& other);
 
  private:

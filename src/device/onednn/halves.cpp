@@ -7,7 +7,8 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// A team of one thread costs as much as some hundred elements, and rows of a batch are no longer than that.
+// Starts a team only if it pays: a team of one thread costs as much as some hundred elements, and rows of a batch are
+// not longer.
 template <class Body>
 void for_each(std::int64_t n, int threads, const Body& body) {
   if (threads > 1 && n >= kParallelElems) {

@@ -40,7 +40,7 @@ inline std::uint32_t rounded_bits(float value) {
 }
 inline BHalf rounded(float value) { return static_cast<BHalf>(rounded_bits(value) >> 16); }
 
-// For n elements, on up to `threads` threads. `from` and `to` do not overlap or, for f32 to f32, are equal.
+// Each converts n elements, on up to `threads` threads. `from` and `to` do not overlap or, for f32 to f32, are equal.
 void widen(const BHalf* from, float* to, std::int64_t n, int threads);
 void round_halves(const float* from, BHalf* to, std::int64_t n, int threads);
 void round_in_f32(const float* from, float* to, std::int64_t n, int threads);

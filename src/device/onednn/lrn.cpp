@@ -31,7 +31,7 @@ class Lrn final : public Op {
         threads_(context.threads) {}
 
   std::string implementation() const override { return "own loop"; }
-  // Per thread x and, in backward, dy, s^-beta and dy x s^(-beta-1): each (C, kTile).
+  // Each thread keeps x and, in the backward pass, dy, s^-beta and dy x s^(-beta-1): each (C, kTile).
   std::size_t scratch_bytes() const override {
     return static_cast<std::size_t>(threads_ * buffer_elems()) * sizeof(float);
   }

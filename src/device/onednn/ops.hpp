@@ -43,7 +43,7 @@ dnnl::memory::desc describe(const Shape& shape, Layout layout,
 ECHELON_OP_FAMILIES(F)
 #undef F
 
-// For kinds that multiply in halves: arguments are in precision.stored, except that recurrent layers have f32 arguments
+// Kinds that multiply in halves: arguments are in precision.stored, except that recurrent layers have f32 arguments
 // unless there are tiles. Parameters and their gradients are f32. The spec is of f32 or bf16.
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision);
 // The backward pass of a 1x1 convolution in halves as a product; null if that is not known to be faster.

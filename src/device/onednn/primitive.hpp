@@ -69,7 +69,7 @@ class PackedWeights {
   PackedWeights(const Context& context, const dnnl::memory::desc& plain, const dnnl::memory::desc& packed,
                 const Precision& precision = kSingle);
   const void* get(const void* plain, std::uint64_t version);
-  // From now on uses the copy of `other`, which has the same plain weights, if the formats agree.
+  // Makes this object use the copy of `other`, which has the same plain weights, if the formats agree.
   void share(const PackedWeights& other);
 
  private:

@@ -16,9 +16,9 @@ class RnnHalfGradients {
   RnnHalfGradients(const Context& context, const RnnDims& dims, const Precision& precision, const Factor& x,
                    ScratchPlan& plan);
 
-  // Where dparts (N, P) of time t are kept as an operand of the products. `scratch` is the start of the plan.
+  // The address of dparts (N, P) of time t, an operand of the products. `scratch` is the start of the plan.
   void* at(std::byte* scratch, std::int64_t t) const { return scratch + dparts_at_ + bytes(t * d_.N * parts_); }
-  // dparts of all steps.
+  // The address of dparts of all steps.
   const void* dparts(std::byte* scratch) const { return scratch + dparts_at_; }
 
   struct Sums {

@@ -3,9 +3,9 @@
 // Such a product does little work per weight, and the weights of a large layer exceed a core's cache, so its time is
 // that of loading them. Here weights are therefore stored in panels in the order in which they are read, the next
 // panels are fetched while the current ones are used, each thread keeps to its own panels, and every second run goes
-// through them backwards, so that it starts with those that the previous run left in cache. The library does none of
-// this: it reaches 0.68 of the peak instead of 0.97 for 20 rows by 650 x 2600 with AVX-512, 0.45 instead of 0.95 for 32
-// rows by 256 x 1024 with AVX2.
+// through them backwards, so that it starts with the panels that the previous run left in cache. The library does none
+// of this: it reaches 0.68 of the peak instead of 0.97 for 20 rows by 650 x 2600 with AVX-512, 0.45 instead of 0.95 for
+// 32 rows by 256 x 1024 with AVX2.
 //
 // In halves rows and weights are stored rounded to bf16, which halves the bytes to load, in the same order on every
 // CPU. If there is a matrix unit, it multiplies them (tile_product.hpp).

@@ -35,7 +35,7 @@ class TileProduct {
   // Reserves what it needs in `scratch`.
   TileProduct(Device& device, const TileProductForm& form, ScratchPlan& scratch);
   void run(const ProductArgs& args);
-  // From now on uses the packed weights of `other`, which has the same plain weights.
+  // Makes this object use the packed weights of `other`, which has the same plain weights.
   void share(const TileProduct& other);
 
  private:

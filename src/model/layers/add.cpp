@@ -56,7 +56,7 @@ class Add final : public SplittableLayer {
   LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Add>(*this); }
 
  private:
-  // For sums with relu.
+  // Writes the gradient of the sum in front of the relu.
   static TensorRef gradient_of_sum(Lowering& lowering) {
     const Shape shape = lowering.input_shape(0);
     const TensorRef y = lowering.output(0), dsum = lowering.kept("d sum", shape, lowering.dtype());

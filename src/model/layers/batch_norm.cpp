@@ -218,7 +218,7 @@ class BatchNorm final : public SplittableLayer {
   bool relu_ = false;
   std::optional<Units> part_;  // the channels of a part; none: all
   Units rows_;                 // the rows of a spatial shard
-  int cut_ = -1;               // where spatial shards sum over all rows; -1: all rows are here
+  int cut_ = -1;               // cut at which spatial shards sum over all rows; -1: all rows are here
 };
 
 }  // namespace

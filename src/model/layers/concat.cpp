@@ -76,7 +76,7 @@ class Concat final : public SplittableLayer {
   LayerPtr on_rows(const Units&, int) const override { return std::make_shared<Concat>(*this); }
 
  private:
-  // For the ops a sequence is N*T samples of F channels.
+  // The ops treat a sequence as N*T samples of F channels.
   struct Extents {
     std::int64_t N, H, W;
   };

@@ -36,7 +36,7 @@ inline Shape state_shape(const Lowering& lowering, const RecurrentForm& form) {
   return Shape{lowering.batch(), form.H};
 }
 
-// With loads_recurrent_state: the state h (0) or c (1) before the first step, a kept tensor (N, H).
+// With loads_recurrent_state, returns the state h (0) or c (1) before the first step, a kept tensor (N, H).
 inline TensorRef initial_state(Lowering& lowering, const RecurrentForm& form, int state) {
   return lowering.kept(state == 0 ? "h0" : "c0", state_shape(lowering, form), lowering.dtype());
 }

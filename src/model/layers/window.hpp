@@ -22,7 +22,7 @@ struct RowsColumns {
 // key's name for more than two numbers and for a number below `least`.
 RowsColumns rows_columns(const std::vector<std::int64_t>& values, RowsColumns missing, std::int64_t least,
                          std::string_view key);
-// As above for a key that must be given, at least 1.
+// Does the same for a key that must be given and be at least 1.
 RowsColumns required_rows_columns(const std::vector<std::int64_t>& values, std::string_view key);
 
 // ConfigError unless the input is an image (C, H, W); `what` names the layer.

@@ -9,8 +9,8 @@ namespace echelon::inline model {
 // Forward: sends the input. Backward: receives its gradient, if Lowering::wants_grad_input. The output is a value ()
 // that no op reads or writes.
 LayerPtr make_send(int cut);
-// No input. Forward: receives the output, of this shape for each sample. Backward, if `learns` (the sender has
-// parameters upstream): sends the gradient of the output.
+// A node without input. Forward: receives the output, of this shape for each sample. Backward, if `learns` (the sender
+// has parameters upstream): sends the gradient of the output.
 LayerPtr make_receive(int cut, const Shape& shape, bool learns);
 
 // Collectives around layers that are split by units (parallel/tensor.hpp). Every shard runs the same nodes in the same

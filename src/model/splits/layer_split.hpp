@@ -57,7 +57,7 @@ class LayerSplit {
  public:
   virtual ~LayerSplit() = default;
 
-  // For a part: the slices that its parameters are, in the order of Layer::parameters, for the same input shapes.
+  // Returns the slices that the parameters of a part are, in the order of Layer::parameters, for the same input shapes.
   // Empty: every parameter is a whole tensor.
   virtual std::vector<ParameterSlice> slices(std::span<const Shape> inputs) const {
     (void)inputs;
@@ -87,7 +87,7 @@ class LayerSplit {
   // output is zero for the tokens of other parts. 0: the layer has no table.
   virtual std::int64_t table_rows() const { return 0; }
 
-  // For a loss: the same loss from the logits of these classes. For every label, each part computes
+  // Returns the same loss from the logits of these classes. For every label, each part computes
   // SoftmaxPartDims::kPartials numbers, which all `parts` ranks gather at `cut`.
   virtual LayerPtr on_classes(const Units& classes, int cut, int parts) const {
     (void)classes, (void)cut, (void)parts;

@@ -11,7 +11,7 @@
 namespace echelon::inline model {
 namespace {
 
-// For the ops, a step is a channel whose features are one row.
+// The ops treat a step as a channel whose features are one row.
 struct Extents {
   explicit Extents(const Shape& x) : N(x[0]), F(x.rank() == 3 ? x[2] : 1) {}
   std::int64_t N, F;

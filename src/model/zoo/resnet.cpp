@@ -68,7 +68,7 @@ class ResNet : public Chain {
   std::int64_t channels_ = 0;  // channels of the last value
 };
 
-// For small images: 6 * blocks + 2 layers.
+// Returns a model for small images with 6 * blocks + 2 layers.
 std::vector<LayerConfig> small_resnet(int blocks, const SampleForm& form) {
   require_images("resnet" + std::to_string(6 * blocks + 2), form, 1, {3, 32, 32});
   ResNet net(false);

@@ -24,7 +24,7 @@ Graph build_zoo(std::string_view name, const SampleForm& form, const LossOptions
 
 // The form of the samples for which a model was published, used if no data set is given.
 SampleForm zoo_form(std::string_view name);
-// Only the layers; their `where` is "zoo <name>".
+// Returns the layers without the loss; their `where` is "zoo <name>".
 std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form);
 
 }  // namespace echelon::inline model

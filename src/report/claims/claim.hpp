@@ -66,7 +66,7 @@ struct Claim {
   int number = 0;
   std::string sentence;  // the claim in the words of its source
   std::string source;    // article and section
-  std::string note;      // where and why the set-up differs from the source
+  std::string note;      // place and reason of differences from the source
   Instrument instrument = Instrument::real;
   double margin = 0.01;                                  // smallest effect of interest, as a fraction
   CellSelection reference = {};                          // the cell that `weights_distance` is measured against

@@ -22,7 +22,7 @@ struct ClaimRecord {
 // Returns everything that is claimed as one text. Claim::hash is the hash of this text.
 std::string rule_text(const Claim& claim);
 
-// Selects from the figures of a run those that the claim's tests name: "wire_bytes_per_step", "samples_per_s.median",
+// Selects the figures of a run that the claim's tests name: "wire_bytes_per_step", "samples_per_s.median",
 // "card_peak.largest", "card_peak.sum".
 std::map<std::string, double> claimed_figures(const Claim& claim, const std::map<std::string, double>& all);
 std::map<std::string, double> flat_figures(const RunFigures& figures);

@@ -199,7 +199,7 @@ class Maker {
     return made;
   }
 
-  // For each seed, the least-squares slope of the figure (relative to its mean) over 0, 1, 2 .. along the axis.
+  // Returns for each seed the least-squares slope of the figure (relative to its mean) over 0, 1, 2 .. along the axis.
   SeededEffect slope(const Keys& keys, const std::map<double, const Seeds*>& line) const {
     const auto n = static_cast<double>(line.size());
     if (line.size() < 2) throw Problem{fmt::format("'{}' has one value only", test_.axis)};

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kSignificance = 0.05, kPower = 0.9;
 
-// How far inside its region an effect lies, in units of the region's margin if that is finite; negative outside.
+// The distance of an effect from the border of its region; negative outside.
 double depth_of(const ClaimEffect& e) { return std::min(e.value - e.region_low, e.region_high - e.value); }
 
 ClaimWord by_interval(double low, double high, double region_low, double region_high) {
@@ -71,7 +71,7 @@ ClaimEffect judged(const SeededEffect& from, bool exact) {
   return e;
 }
 
-// Confirmed if all are, refuted if one is, else not decided.
+// Returns confirmed if all effects are, refuted if one is, else not decided.
 ClaimWord together(const std::vector<ClaimEffect>& effects) {
   const auto has = [&](ClaimWord word) {
     return std::any_of(effects.begin(), effects.end(), [&](const ClaimEffect& e) { return e.word == word; });

@@ -66,7 +66,7 @@ struct Comparison {
 };
 
 // Throws ConfigError, naming all differences, if BASE and NEW differ in keys or facts that are not allowed, and for an
-// unknown name in `allowed`. Throws DataError if a side has no finished attempt or, with throughput wanted, no
+// unknown name in `allowed`. Throws DataError if a side has no finished attempt or, if throughput is compared, no
 // metrics.jsonl or fewer than kLeastSteps timed steps.
 Comparison compare_runs(const std::vector<RunRecord>& base, const std::vector<RunRecord>& fresh,
                         const CompareSettings& settings);

@@ -1,5 +1,5 @@
-// When a study is judged, and how strictly. A study may be judged again after more repetitions, and many settings are
-// compared; the probability of any false winner is still at most kStudyError.
+// The times at which a study is judged, and the levels. A study may be judged again after more repetitions, and many
+// settings are compared; the probability of any false winner is still at most kStudyError.
 //
 // A study is judged at 3 (times and rates only), 5, 10 and 20 repetitions, called looks. The error is spent in equal
 // parts over the looks: a spending function in the sense of Lan and DeMets (Biometrika 70, 1983) whose steps are

@@ -45,7 +45,8 @@ struct Window {
   double begin_s = std::numeric_limits<double>::infinity(), end_s = -begin_s;
 };
 
-// From the first to the last span of ranks that do steps, so that the step in which the run broke counts too.
+// Returns the time from the first to the last span of ranks that do steps, including the step in which the run broke
+// off.
 Window window_of(const std::vector<RankTrace>& ranks) {
   Window of_steps, of_all;
   const auto add = [](Window& window, const Span& span) {

@@ -27,8 +27,8 @@ void write_trace_part(const std::string& attempt, const RankTrace& rank);
 // Waits, for at most `patience_s`, until the rank's part has been taken into the trace. A rank that exits earlier may
 // take the others down with it.
 void wait_for_join(const std::string& attempt, int rank, double patience_s);
-// For one thread of one process; blocks for up to run.patience_s. Returns a line for the log, or "" if nothing was
-// recorded; then no files are written. Throws EnvironmentError, DataError.
+// One thread of one process calls it; it blocks for up to run.patience_s. Returns a line for the log, or "" if nothing
+// was recorded; then it writes no files. Throws EnvironmentError, DataError.
 std::string join_trace_parts(const std::string& attempt, const BrokenRun& run);
 
 }  // namespace echelon::inline report

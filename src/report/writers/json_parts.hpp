@@ -9,7 +9,8 @@ namespace echelon::inline report {
 
 nlohmann::ordered_json number_json(double value);          // null if unknown or infinite
 nlohmann::ordered_json spread_json(const Spread& spread);  // median, low, high
-// Returns the row's figures as in summary.json, plus those that only a row has: rate, speed-up, efficiency, percent.
+// Returns the row's figures as in summary.json, and the figures that only a row has: rate, speed-up, efficiency,
+// percent.
 nlohmann::ordered_json row_json(const ScalingRow& row);
 
 }  // namespace echelon::inline report

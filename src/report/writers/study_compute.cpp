@@ -1,4 +1,4 @@
-// How much a rank computes, how that compares with the peak of its device, and how much memory it takes.
+// Tables of the computation of a rank, compared with the peak of its device, and of its memory.
 #include <fmt/format.h>
 
 #include <algorithm>

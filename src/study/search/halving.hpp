@@ -35,7 +35,8 @@ struct Promotion {
   std::size_t trial = 0;  // go_on: the trial that trains up to the next rung
 };
 
-// `trials`: those proposed of `planned`. wait: trials under way may decide what is next; none: nothing is left.
+// `trials` are the trials proposed so far, of `planned`. wait: trials in progress may decide; none: nothing is left
+// to do.
 Promotion next_promotion(const HalvingOptions& options, std::size_t rungs, const std::vector<TrialRungs>& trials,
                          std::size_t planned);
 

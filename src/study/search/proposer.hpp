@@ -43,7 +43,7 @@ class Proposer {
   int grid_steps_;
 };
 
-// For a trial with this prediction, returns the mean of max(0, best - value).
+// Returns the mean of max(0, best - value) of a trial with this prediction.
 double expected_improvement(double mean, double deviation, double best);
 // Returns the trials' values. A failed trial gets the worst of the others, a trial in progress their mean (the constant
 // liar of Ginsbourger, Le Riche and Carraro: Kriging is well-suited to parallelize optimization, 2010).
