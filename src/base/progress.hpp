@@ -1,6 +1,5 @@
-// Shows people the progress of long work: a bar on a terminal, elsewhere a heartbeat line in the log from time
-// to time. For evaluations, imports and the cells of studies; training has its own in
-// train/hooks/progress.hpp.
+// Shows people the progress of long work: a bar on a terminal, elsewhere a heartbeat line in the log from time to time.
+// Evaluations, imports and the cells of studies use it; training has its own in train/hooks/progress.hpp.
 #pragma once
 
 #include <cstdint>

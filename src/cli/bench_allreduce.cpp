@@ -34,7 +34,7 @@ constexpr std::int64_t kMostNaive = std::int64_t{1} << 30;  // bytes of memory p
 
 struct Settings {
   std::vector<std::string> algorithms;
-  bool all = false;                 // all were asked for: an algorithm that does not fit is left out, with a line
+  bool all = false;                 // all algorithms were requested: one that does not fit is left out, with a line
   std::vector<std::int64_t> sizes;  // bytes
   DType dtype = DType::f32;
   ExchangeConfig exchange;

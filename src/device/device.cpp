@@ -21,7 +21,7 @@ struct DeviceKind {
   std::unique_ptr<Device> (*open)(const DeviceOptions&);
 };
 
-// All kinds of device, one line each.
+// The table of all kinds of device.
 constexpr std::array kDeviceKinds = {
     DeviceKind{"reference", make_reference_device},
     DeviceKind{"onednn", make_onednn_device},

@@ -15,7 +15,7 @@ class HostMemory {
  public:
   static constexpr std::size_t kAlignment = 64;  // a cache line, and an AVX-512 register
 
-  // limit_bytes 0: no limit but the machine's memory. `only_counts`: blocks take no memory until they are touched.
+  // limit_bytes 0: only the machine's memory limits it. `only_counts`: blocks take no memory until they are touched.
   explicit HostMemory(std::int64_t limit_bytes, bool only_counts = false)
       : limit_bytes_(limit_bytes), only_counts_(only_counts) {}
 

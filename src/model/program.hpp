@@ -95,7 +95,7 @@ class Program {
   Tensor value(std::string_view name) const;
 
   void forward(const PassScalars& scalars);
-  // To be called after a forward with the same `in_flight`. `ready`, if given, is called with the arena range of each
+  // Must be called after a forward with the same `in_flight`. `ready`, if given, is called with the arena range of each
   // node's gradients once all ops that write it are enqueued, in the order in which back-propagation finishes them.
   void backward(const PassScalars& scalars, const std::function<void(ArenaRange)>& ready = {});
   // Callback before the ops of a node, with the arena range of its parameters: it returns once they hold the values of

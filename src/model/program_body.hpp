@@ -1,5 +1,5 @@
-// The parts of a program: the lowered graph, the addresses of its tensors, and the execution of its ops. Included by
-// only by program.cpp and program_body.cpp.
+// The parts of a program: the lowered graph, the addresses of its tensors, and the execution of its ops. Included only
+// by program.cpp and program_body.cpp.
 #pragma once
 
 #include <array>

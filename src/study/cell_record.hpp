@@ -14,7 +14,7 @@ enum class CellState : std::uint8_t {
   running,   // or its job died while running it
   finished,  // also if it missed goals
   diverged,  // exit code 5, which is a result
-  failed,    // another exit code, or kMostDeaths of its launches died with it (deaths.hpp)
+  failed,    // another exit code, or it died with kMostDeaths of its launches (deaths.hpp)
   left_out,  // cannot run: combination, memory, ..
   stopped,   // a trial of a search, after a rung; it continues if its figure is good enough
 };

@@ -3,7 +3,7 @@
 // A launch that is gone leaves cells in state `running`: one, or several if lanes ran side by side. For these cells:
 //
 //   stopped by a signal          not counted
-//   a rank reported an error     counted against the cell that reported first; the others were only taken along
+//   a rank reported an error     counted against the cell that reported first; the others died with it
 //   neither                      ranks were killed, crashed or hung: counted against each; these then run one at a time
 //
 // If a cell has a new checkpoint since it began, the death does not count and earlier deaths are forgotten, unless a

@@ -36,7 +36,7 @@ struct Factor {
     using Extents = dnnl::memory::dims;
     return {Extents{rows, columns}, type, transposed ? Extents{1, stride} : Extents{stride, 1}};
   }
-  // Number of elements from the first to behind the last.
+  // Number of elements from the first one to the last one, inclusive.
   std::int64_t elems() const { return ((transposed ? columns : rows) - 1) * stride + (transposed ? rows : columns); }
   Lines lines(bool halves) const { return {.halves = halves && !wide, .step = stride, .inner = inner, .outer = outer}; }
 };

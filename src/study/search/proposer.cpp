@@ -30,8 +30,8 @@ double margin(std::size_t trial, const std::vector<double>& values) {
   return kMargins[trial % kMargins.size()] * std::sqrt(square / n);
 }
 
-// Index of the trial with which the search last began anew. After 4 d + 6 trials without an improvement it forgets the
-// trials before, so that it can find another basin.
+// Returns the index of the trial with which the search last restarted. After 4 d + 6 trials without an improvement it
+// forgets the earlier trials, so that it can find another basin.
 std::size_t newest_start(const std::vector<Trial>& trials, std::size_t dimensions) {
   const std::size_t patience = 4 * dimensions + 6;
   const double inf = std::numeric_limits<double>::infinity();
