@@ -51,7 +51,7 @@ class Bench {
       memory.emplace_back(device_, before[a], late ? size_of(args_[a].dtype) : 0);
       tensors.push_back(memory[a].data());
     }
-    const Memory scratch = filled(op_->scratch_bytes(), "test scratch", trial.poison);
+    const Guarded scratch(device_, Bytes(op_->scratch_bytes(), trial.poison), 0);
     OpArgs args;
     args.tensors = tensors.data();
     args.accumulate = trial.accumulate;
@@ -63,12 +63,13 @@ class Bench {
     args.parameter_version = trial.version;
     op_->run(args);
     device_.synchronize();
+    if (!scratch.guards_hold()) throw Broken("memory around the scratch was written");
     return read_back(before, memory);
   }
 
-  Memory filled(std::size_t bytes, const char* tag, std::byte garbage_byte = kNaN) {
+  Memory filled(std::size_t bytes, const char* tag) {
     Memory memory = device_.allocate(bytes, tag);
-    const Bytes garbage(bytes, garbage_byte);
+    const Bytes garbage(bytes, kNaN);
     device_.to_device(memory.data(), garbage.data(), bytes);
     return memory;
   }

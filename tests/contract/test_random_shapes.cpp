@@ -90,7 +90,7 @@ TEST_CASE("onednn: convolutions of random shapes", "[device][onednn][halves]") {
   }
 }
 
-// Each case breaks one rule of conv_faults.cpp on a processor that has the body: AVX512_BF16 or AMX.
+// Each case breaks one rule of conv_faults.cpp on a processor that has the body: AVX2, AVX512_BF16 or AMX.
 TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[device][onednn][halves]") {
   const auto device = open();
   for (const ConvDims& d : {
@@ -122,9 +122,11 @@ TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[devi
                .N = 1, .C = 176, .H = 6, .W = 11, .K = 38, .R = 1, .S = 4, .stride_h = 4, .stride_w = 4, .pad_w = 3},
            ConvDims{.N = 3, .C = 11, .H = 12, .W = 11, .K = 34, .R = 1, .S = 1, .stride_h = 4},  // writes beyond
            ConvDims{.N = 1, .C = 18, .H = 4, .W = 2, .K = 2, .R = 1, .S = 1, .stride_h = 3, .stride_w = 3},  // crashes
+           ConvDims{.N = 3, .C = 2, .H = 12, .W = 23, .K = 2, .R = 1, .S = 1, .stride_h = 3},  // beyond scratch, AVX2
        })
     for (Layout layout : kLayouts) {
       WishingDevice wishing(*device, layout);
+      check_directions(wishing, d, DType::f32);
       check_directions(wishing, d, DType::bf16);
     }
 }

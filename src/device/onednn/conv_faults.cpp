@@ -51,7 +51,8 @@ bool errs(const ConvProblem& problem, const dnnl::convolution_backward_weights::
   // Images narrower than the stride: it reads and writes beyond its own copy of them.
   if (is(name, "jit_bf16:") && problem.x[3] < problem.strides[1]) return true;
   // Channels last that do not fill blocks, with a stride: it writes beyond its own copy of x.
-  if (is(name, "jit_bf16_1x1") && channels_last(problem, made.diff_dst_desc()) && x_channels(problem) % 16 != 0 &&
+  const std::int64_t block = is(name, "jit_bf16_1x1") ? 16 : is(name, "jit_1x1:avx2") ? 8 : 1;
+  if (channels_last(problem, made.diff_dst_desc()) && x_channels(problem) % block != 0 &&
       (problem.strides[0] > 1 || problem.strides[1] > 1))
     return true;
   // More than 32 channels that do not fill blocks, with a dilated kernel: it computes wrong sums.
