@@ -35,16 +35,6 @@ std::uint64_t checksum64(const void* data, std::size_t bytes, std::uint64_t seed
   return h;
 }
 
-std::uint64_t checksum_in_blocks(const void* data, std::size_t bytes, std::uint64_t seed) {
-  const auto* at = static_cast<const unsigned char*>(data);
-  for (std::size_t left = bytes;;) {
-    const std::size_t now = std::min(left, kSumBlock);
-    seed = checksum64(at, now, seed);
-    if (now < kSumBlock) return seed;
-    at += now, left -= now;
-  }
-}
-
 std::uint32_t crc32c(const void* data, std::size_t bytes, std::uint32_t before) {
   const auto* at = static_cast<const unsigned char*>(data);
   std::uint64_t crc = ~before;
@@ -100,11 +90,6 @@ std::uint64_t SummedFile::checksum(std::uint64_t offset, std::uint64_t bytes, st
     if (now < kSumBlock) return seed;
     offset += now, bytes -= now;
   }
-}
-
-FileSum checksum_of_file(const std::string& path) {
-  SummedFile file(path);
-  return {.bytes = file.bytes(), .checksum = file.checksum(0, file.bytes())};
 }
 
 std::string hex64(std::uint64_t value) { return fmt::format("{:016x}", value); }

@@ -20,10 +20,9 @@ inline std::uint64_t checksum64(std::string_view text) { return checksum64(text.
 // Sums blocks of 4 MiB (the last one may be shorter); the checksum of each block is the seed of the next. So the result
 // differs from checksum64 of the content. For data that are written or read in parts.
 inline constexpr std::size_t kSumBlock = std::size_t{4} << 20;
-std::uint64_t checksum_in_blocks(const void* data, std::size_t bytes, std::uint64_t seed = 0);
 
-// Reads a file for its checksums (checksum_in_blocks): sequential reads, 4 MiB of memory. Throws EnvironmentError with
-// the system's reason if the file cannot be read.
+// Reads a file for its checksums: sequential reads, 4 MiB of memory. Throws EnvironmentError with the system's reason
+// if the file cannot be read.
 class SummedFile {
  public:
   explicit SummedFile(const std::string& path);
@@ -31,7 +30,7 @@ class SummedFile {
   SummedFile(const SummedFile&) = delete;
 
   std::uint64_t bytes() const { return bytes_; }
-  // Throws EnvironmentError if the file ends too early.
+  // The checksum in blocks of a part. Throws EnvironmentError if the file ends too early.
   std::uint64_t checksum(std::uint64_t offset, std::uint64_t bytes, std::uint64_t seed = 0);
   // Makes later reads of synced data come from the disk, if the system follows this advice.
   void forget_cached();
@@ -42,12 +41,6 @@ class SummedFile {
   std::uint64_t bytes_ = 0;
   std::vector<unsigned char> block_;
 };
-
-struct FileSum {
-  std::uint64_t bytes = 0;
-  std::uint64_t checksum = 0;
-};
-FileSum checksum_of_file(const std::string& path);
 
 // CRC-32C (Castagnoli, RFC 3720), for messages and for TensorBoard's records. Uses the processor's instruction, 8 bytes
 // in 3 cycles. `before`: CRC of the preceding bytes.

@@ -38,7 +38,4 @@ CheckpointInfo save_checkpoint(const std::string& folder, std::int64_t step, con
 // or have another shape become zero, and the loss scale keeps its initial value.
 void load_checkpoint(const std::string& path, const VisitAll& visit, bool other_run = false);
 
-// checksum64 over the names and bytes of all visited state, in the order of the visit; takes one pass.
-std::uint64_t state_checksum(const VisitAll& visit);
-
 }  // namespace echelon::inline checkpoint

@@ -26,7 +26,7 @@ inline constexpr std::int64_t kCheckpointVersion = 3, kWholeSumVersion = 2, kPar
 struct SavedValues {
   std::string name;
   std::string dtype;                                  // name_of(DType)
-  std::uint64_t offset = 0, bytes = 0, checksum = 0;  // checksum_in_blocks
+  std::uint64_t offset = 0, bytes = 0, checksum = 0;  // SummedFile::checksum
   TensorRegion region;                                // position in the whole tensor
   int folded = -1;
 };

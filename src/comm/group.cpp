@@ -17,12 +17,6 @@ void run(Engine& engine, int channel, std::shared_ptr<const Plan> plan, void* da
 
 }  // namespace
 
-double sum_in_tree(std::vector<double> values) {
-  for (std::size_t half = 1; half < values.size(); half *= 2)
-    for (std::size_t i = 0; i + half < values.size(); i += 2 * half) values[i] += values[i + half];
-  return values.empty() ? 0 : values[0];
-}
-
 // `blocks` holds one block of block_bytes per rank; this rank's own is filled in.
 void Group::gather_blocks(void* blocks, std::size_t block_bytes) {
   run(engine_, channel_, make_allgather(rank(), size(), static_cast<std::int64_t>(block_bytes)), blocks, DType::u8);

@@ -18,10 +18,6 @@
 
 namespace echelon::inline comm {
 
-// Computes ((0+1)+(2+3))+.. of any number of values; 0 for none. The bits are the same if contiguous blocks of 2^m
-// values are first summed in this way, and then the sums of the blocks.
-double sum_in_tree(std::vector<double> values);
-
 class Group {
  public:
   // For all ranks of the engine's transport. Nothing else uses `channel`, which is the same on all ranks.
@@ -30,9 +26,9 @@ class Group {
   int rank() const { return engine_.rank(); }
   int size() const { return engine_.size(); }
 
-  // values[i] = sum over ranks. Up to kInTree values, the result has the bits of sum_in_tree, which one rank that holds
-  // 2^m shares would compute. With more values this holds if the number of ranks is a power of two (`halving_doubling`:
-  // each rank sends at most twice the values' bytes).
+  // values[i] = sum over ranks. Up to kInTree values, the result has the bits of ((0+1)+(2+3))+.., which one rank that
+  // holds 2^m shares would compute. With more values this holds if the number of ranks is a power of two
+  // (`halving_doubling`: each rank sends at most twice the values' bytes).
   static constexpr std::int64_t kInTree = 1024;
   // The plan of `sum`.
   static std::shared_ptr<const Plan> plan_of_sum(int rank, int ranks, std::int64_t values);

@@ -165,19 +165,4 @@ bool decided(const Evidence& evidence) {
   });
 }
 
-std::vector<std::string> sentences_of(const StudyVerdict& verdict) {
-  std::vector<std::string> out = {verdict.headline};
-  const bool several = verdict.environments.size() > 1;
-  if (several)
-    for (const EnvironmentVerdict& e : verdict.environments) out.push_back(e.environment + ": " + e.headline);
-  for (const GoalRow& row : verdict.rows)
-    out.push_back(fmt::format("{}If you want {}", several ? row.environment + ": " : "", row.text));
-  for (const EnvironmentVerdict& e : verdict.environments)
-    for (const PricedGain& gain : e.faster_but_worse)
-      out.push_back(fmt::format("{}Faster, but worse: {}", several ? e.environment + ": " : "", gain.text));
-  append(out, verdict.limits);
-  append(out, verdict.caveats);
-  return out;
-}
-
 }  // namespace echelon::inline report

@@ -49,7 +49,4 @@ StudyVerdict make_verdict(const Evidence& evidence);
 // Returns whether the answer is yes or no in every environment, so that no more repetitions are needed.
 bool decided(const Evidence& evidence);
 
-// Returns all sentences of the verdict in reading order: headline, rows, limits, caveats.
-std::vector<std::string> sentences_of(const StudyVerdict& verdict);
-
 }  // namespace echelon::inline report

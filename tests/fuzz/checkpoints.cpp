@@ -10,6 +10,7 @@
 #include "checkpoint/weights_file.hpp"
 #include "tests/fuzz/mutate.hpp"
 #include "tests/fuzz/targets.hpp"
+#include "tests/support/state_checksum.hpp"
 
 namespace echelon::fuzz {
 namespace {
@@ -51,7 +52,7 @@ class CheckpointTarget final : public Target {
     State state(1);
     const std::string path = save_checkpoint(folder_, kStep, state.visit()).path;
     files_ = {read_plain(path), read_plain(manifest_path(path))};
-    sum_ = state_checksum(state.visit());
+    sum_ = test::state_checksum(state.visit());
   }
 
   std::string draw(Draws& draws) override {
@@ -80,7 +81,7 @@ class CheckpointTarget final : public Target {
     if (!found) return false;
     State loaded(0);
     load_checkpoint(found->path, loaded.visit());
-    if (state_checksum(loaded.visit()) != sum_) throw Defect("a damaged checkpoint is loaded as other state");
+    if (test::state_checksum(loaded.visit()) != sum_) throw Defect("a damaged checkpoint is loaded as other state");
     return true;
   }
 

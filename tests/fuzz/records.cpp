@@ -16,6 +16,7 @@
 #include "study/cell_record.hpp"
 #include "tests/fuzz/mutate.hpp"
 #include "tests/fuzz/targets.hpp"
+#include "tests/support/ledger_rows.hpp"
 
 namespace echelon::fuzz {
 namespace {
@@ -106,7 +107,7 @@ class LedgerTarget final : public Target {
     switch (static_cast<unsigned char>(input[0]) % 3) {
       case 0: {
         const LedgerBytes bytes(content.begin(), content.end());
-        const bool rows = refused_with({kExitData}, [&] { ledger_rows(bytes); });
+        const bool rows = refused_with({kExitData}, [&] { test::ledger_rows(bytes); });
         return refused_with({kExitData}, [&] { meetings_of(bytes, 10); }) && rows;
       }
       case 1: write_plain(path_, content); break;

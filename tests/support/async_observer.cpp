@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.hpp"
+#include "tests/support/ledger_rows.hpp"
 
 namespace echelon::test {
 namespace {

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/hash_rng.hpp"
 #include "tests/support/async_numbers.hpp"
+#include "tests/support/ledger_rows.hpp"
 #include "tests/support/protocol_world.hpp"
 #include "tests/support/watched_machine.hpp"
 

@@ -12,13 +12,7 @@ std::vector<std::string> allreduce_names() {
   return names_where(kAlgorithms, [](const AlgorithmTraits& a) { return !a.on_devices && !a.measured; });
 }
 
-std::vector<std::string> device_allreduce_names() {
-  return names_where(kAlgorithms, [](const AlgorithmTraits& a) { return a.on_devices; });
-}
-
 bool sums_on_devices(std::string_view algorithm) { return algorithm_traits(algorithm).on_devices; }
-
-bool sums_in_one_tree(std::string_view algorithm) { return algorithm_traits(algorithm).one_tree; }
 
 std::shared_ptr<const Plan> make_allreduce(std::string_view algorithm, const AllreduceRequest& request) {
   ECHELON_CHECK(request.ranks >= 1 && request.rank >= 0 && request.rank < request.ranks, "rank {} of {}", request.rank,

@@ -48,15 +48,11 @@ struct Price {
   }
 };
 
-// The names of the algorithms with a plan, and of those in which a library sums on GPUs (`nccl`).
+// The names of the algorithms with a plan.
 std::vector<std::string> allreduce_names();
-std::vector<std::string> device_allreduce_names();
+// Whether a library sums on GPUs (`nccl`).
 bool sums_on_devices(std::string_view algorithm);
 
-// Whether the algorithm, for a power of two of ranks, sums every element in one binary tree over ranks,
-// ((0+1)+(2+3))+... If so, and if each of k ranks has summed its contiguous share of 2^m leaves in that same tree, the
-// result has the same bits for every power of two k up to 2^m.
-bool sums_in_one_tree(std::string_view algorithm);
 // Returns this rank's plan of an in-place sum: buffer[i] = sum over ranks of buffer[i], with the same bits on every
 // rank. All ranks give the same request except for `rank`. For one rank or no elements the plan has no steps. Throws
 // ConfigError with the nearest name for an unknown algorithm, and for one that sums on devices. A check fails for a

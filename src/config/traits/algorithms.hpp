@@ -12,7 +12,9 @@ namespace echelon::inline config {
 
 struct AlgorithmTraits {
   std::string_view name;
-  // If the number of ranks is a power of two, sums in one binary tree, ((0+1)+(2+3))+.., for every element.
+  // If the number of ranks is a power of two, sums in one binary tree, ((0+1)+(2+3))+.., for every element. If each of
+  // k ranks has summed its contiguous share of 2^m leaves in that same tree, the result has the same bits for every
+  // power of two k up to 2^m.
   bool one_tree = false;
   bool halves = false;      // consists of a reduce and a gather (comm/collective/halves.hpp)
   bool library = false;     // a library sums uncoded values; its calls have one static order

@@ -14,7 +14,7 @@
 
 namespace echelon::inline exchange {
 
-// `config.algorithm` is one of device_allreduce_names(). Collective. Throws ConfigError if the device is not a GPU or
+// `config.algorithm` sums on devices (AlgorithmTraits). Collective. Throws ConfigError if the device is not a GPU or
 // gradients are coded, EnvironmentError if the library is missing or ranks share a GPU.
 std::unique_ptr<Strategy> make_on_devices(const ExchangeConfig& config, const StrategyContext& context);
 

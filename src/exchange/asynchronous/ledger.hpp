@@ -58,14 +58,4 @@ class LedgerReader {
   bool over_ = true;
 };
 
-// An entry with values that follow from the earlier entries.
-struct LedgerRow {
-  LedgerEntry entry;
-  std::int64_t clock = 0;    // number of updates of the piece that this worker has pushed, including this one
-  std::int64_t version = 0;  // of the piece after this entry
-};
-
-// O(entries). Throws DataError as LedgerReader does.
-std::vector<LedgerRow> ledger_rows(const LedgerBytes& bytes);
-
 }  // namespace echelon::inline exchange

@@ -12,12 +12,6 @@ double look_level(Tested tested) {
   return kStudyError / static_cast<double>(looks);
 }
 
-int next_look(int repetitions) {
-  for (const int look : kLooks)
-    if (look >= repetitions) return look;
-  return repetitions;
-}
-
 std::vector<Judged> holm(const std::vector<double>& p, double error) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -25,8 +25,6 @@ enum class Tested : unsigned char { timing, figure };
 int least_repetitions(Tested tested);
 // Returns the level of a test at any look if one setting is compared.
 double look_level(Tested tested);
-// Returns the first look with at least `repetitions` of them; beyond 20, `repetitions` itself.
-int next_look(int repetitions);
 
 // Holm's method. For each p it returns the level at which that p is judged and whether the result is shown. Each p must
 // already be scaled by its look's part, so that it is compared with kStudyError.

@@ -6,6 +6,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/state_checksum.hpp"
 #include "tests/unit/checkpoint/thing.hpp"
 
 namespace echelon {
@@ -25,9 +26,9 @@ TEST_CASE("a checkpoint brings every bit back", "[train]") {
   CHECK(found->step == 12);
   load_checkpoint(found->path, loaded.all());
   CHECK(loaded == saved);
-  CHECK(state_checksum(loaded.all()) == state_checksum(saved.all()));
+  CHECK(test::state_checksum(loaded.all()) == test::state_checksum(saved.all()));
   loaded.weights[34] = std::nextafter(loaded.weights[34], 9.0f);
-  CHECK(state_checksum(loaded.all()) != state_checksum(saved.all()));
+  CHECK(test::state_checksum(loaded.all()) != test::state_checksum(saved.all()));
 }
 
 TEST_CASE("an empty or missing folder holds no checkpoint", "[train]") {

@@ -9,6 +9,7 @@
 #include "comm/part_transport.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/ranks.hpp"
+#include "tests/support/tree_sum.hpp"
 
 namespace echelon {
 namespace {
@@ -31,7 +32,7 @@ TEST_CASE("a sum has the bits of the tree over ranks, and few messages", "[comm]
         for (std::size_t i = 0; i < n; ++i) {
           std::vector<double> of_ranks;
           for (int rank = 0; rank < k; ++rank) of_ranks.push_back(value_of(rank, i));
-          const double sum = sum_in_tree(of_ranks);
+          const double sum = test::sum_in_tree(of_ranks);
           ECHELON_CHECK(in_tree ? values[i] == sum : std::abs(values[i] - sum) < 1e-12,
                         "{} ranks, value {}: {}, not {}", k, i, values[i], sum);
         }

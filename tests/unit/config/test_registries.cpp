@@ -38,7 +38,8 @@ Names sorted(Names names) {
 TEST_CASE("names in the config and in the registries agree", "[config]") {
   Names algorithms = allreduce_names();
   algorithms.push_back("auto");  // implemented in exchange/allreduce/autotune.hpp
-  for (const std::string& name : device_allreduce_names()) algorithms.push_back(name);
+  for (const AlgorithmTraits& algorithm : kAlgorithms)
+    if (algorithm.on_devices) algorithms.emplace_back(algorithm.name);
   CHECK(sorted(words_of("exchange.algorithm")) == sorted(algorithms));
   CHECK(sorted(words_of("exchange.inner")) == sorted(halves_names()));
   CHECK(sorted(words_of("exchange.outer")) == sorted(outer_names()));

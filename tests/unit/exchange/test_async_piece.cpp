@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "exchange/asynchronous/piece.hpp"
+#include "tests/support/ledger_rows.hpp"
 
 namespace echelon {
 namespace {
@@ -161,7 +162,7 @@ TEST_CASE("the written order of arrivals is read again, and damage is named", "[
     reader.next();
   }
   CHECK(reader.over());
-  CHECK(ledger_rows(bytes).back().version == 3);
+  CHECK(test::ledger_rows(bytes).back().version == 3);
 
   LedgerBytes two;
   append(two, entries[0]);

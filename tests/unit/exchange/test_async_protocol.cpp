@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "tests/support/async_world.hpp"
+#include "tests/support/ledger_rows.hpp"
 #include "tests/support/schedules.hpp"
 
 namespace echelon {
@@ -79,7 +80,7 @@ TEST_CASE("the histogram of staleness is that of the written order, update by up
     std::vector<StalenessTally> written(static_cast<std::size_t>(schedule.workers));
     for (const std::vector<LedgerBytes>& rank : outcome.ledgers)
       for (const LedgerBytes& ledger : rank)
-        for (const LedgerRow& row : ledger_rows(ledger))
+        for (const test::LedgerRow& row : test::ledger_rows(ledger))
           if (row.entry.kind == AsyncKind::update)
             written[static_cast<std::size_t>(row.entry.worker)].add(row.entry.staleness, row.entry.dropped);
     for (std::size_t w = 0; w < written.size(); ++w) {

@@ -11,6 +11,7 @@
 #include "report/evidence.hpp"
 #include "report/verdict.hpp"
 #include "tests/support/process.hpp"
+#include "tests/unit/report/sentences.hpp"
 
 namespace echelon::test {
 
@@ -52,8 +53,7 @@ inline const Setting& find(const Evidence& evidence, const std::string& label, i
 }
 
 inline std::string all_lines(const StudyVerdict& verdict) {
-  std::string text;
-  for (const std::string& line : sentences_of(verdict)) text += line + "\n";
+  std::string text = text_of(verdict);
   for (const GoalLine& goal : verdict.goals) text += fmt::format("{} {}\n", goal.met ? "met" : "missed", goal.text);
   return text;
 }

@@ -8,6 +8,7 @@
 #include "report/verdict.hpp"
 #include "report/verdict_words.hpp"
 #include "tests/unit/report/made_record.hpp"
+#include "tests/unit/report/sentences.hpp"
 
 namespace echelon::test {
 
@@ -54,8 +55,7 @@ inline std::vector<Evaluation> curve(double seconds, double first, double last) 
 
 inline void check(const Case& c) {
   const StudyVerdict verdict = make_verdict(c.record);
-  std::string text;
-  for (const std::string& sentence : sentences_of(verdict)) text += sentence + "\n";
+  const std::string text = text_of(verdict);
   INFO(c.name << "\n" << text);
   CHECK(std::string(answer_name(verdict.answer)) == answer_name(c.answer));
   const std::string recommended =

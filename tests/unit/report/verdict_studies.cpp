@@ -1,5 +1,6 @@
 #include "tests/unit/report/verdict_studies.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -46,6 +47,12 @@ Evidence empty_study(const DrawnStudies& drawn) {
     s.row.test_accuracy = drawn.metric ? 0.9 : kUnknown;
   }
   return evidence;
+}
+
+// Returns the first look with at least `repetitions` of them; beyond the last, `repetitions` itself.
+int next_look(int repetitions) {
+  const auto look = std::find_if(kLooks.begin(), kLooks.end(), [&](int n) { return n >= repetitions; });
+  return look == kLooks.end() ? repetitions : *look;
 }
 
 }  // namespace

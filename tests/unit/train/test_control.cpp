@@ -8,6 +8,7 @@
 #include "tests/support/protocol_world.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/ranks.hpp"
+#include "tests/support/tree_sum.hpp"
 #include "train/control/control.hpp"
 
 namespace echelon {
@@ -37,8 +38,8 @@ void check_sum(const ControlSum& sum, int k, int step) {
     fastest = std::min(fastest, words.last.compute_s);
     slowest = std::max(slowest, words.last.compute_s);
   }
-  ECHELON_CHECK_EQ(sum.loss, sum_in_tree(losses), "the bits of the tree, {} ranks", k);
-  ECHELON_CHECK_EQ(sum.weight, sum_in_tree(weights));
+  ECHELON_CHECK_EQ(sum.loss, test::sum_in_tree(losses), "the bits of the tree, {} ranks", k);
+  ECHELON_CHECK_EQ(sum.weight, test::sum_in_tree(weights));
   ECHELON_CHECK_EQ(sum.arrival_skew_s(), slowest - fastest);
   ECHELON_CHECK_EQ(words_of(static_cast<int>(sum.slowest_rank), step).last.compute_s, slowest);
   ECHELON_CHECK_EQ(sum.checkpoint(), k > 3 && step == 1);
