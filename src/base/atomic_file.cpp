@@ -35,7 +35,7 @@ void sync_path(const std::string& path, int flags) {
 void publish_file(const std::string& temporary, const std::string& path) {
   try {
     sync_path(temporary, O_RDONLY);
-    if (std::rename(temporary.c_str(), path.c_str()) != 0) fail(path, "cannot take the place of the old file", errno);
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) fail(path, "cannot replace the old file", errno);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;
@@ -90,10 +90,11 @@ void require_within(const std::string& parent, const std::string& folder) {
   std::error_code error;
   const fs::path outer = fs::weakly_canonical(fs::absolute(parent), error);
   const fs::path inner = error ? fs::path() : fs::weakly_canonical(fs::absolute(folder), error);
-  if (error) throw EnvironmentError(fmt::format("{}: cannot be followed: {}", folder, error.message()));
+  if (error) throw EnvironmentError(fmt::format("{}: its path cannot be resolved: {}", folder, error.message()));
   if (const fs::path way = inner.lexically_relative(outer); way.empty() || *way.begin() == "..")
-    throw EnvironmentError(fmt::format("{}: a link leads from there out of {}, to {}; remove the link, or make {} one",
-                                       folder, parent, inner.string(), parent));
+    throw EnvironmentError(
+        fmt::format("{}: a symbolic link leads from it out of {}, to {}; remove the link, or make {} itself a link",
+                    folder, parent, inner.string(), parent));
 }
 
 std::string read_file_whole(const std::string& path) {

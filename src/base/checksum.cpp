@@ -83,7 +83,7 @@ std::uint64_t SummedFile::checksum(std::uint64_t offset, std::uint64_t bytes, st
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0)
         throw EnvironmentError(
-            fmt::format("{}: cannot be read: {}", path_, got < 0 ? std::strerror(errno) : "it ends"));
+            fmt::format("{}: cannot be read: {}", path_, got < 0 ? std::strerror(errno) : "the file ends too early"));
       filled += static_cast<std::size_t>(got);
     }
     seed = checksum64(block_.data(), now, seed);

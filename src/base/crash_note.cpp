@@ -33,15 +33,15 @@ void explain(int signal) {
   if (what_now != nullptr) {
     for (const char* part :
          {"echelon: error: ", file_now, ": the program crashed (", name_of_signal(signal), ") while ", what_now,
-          " it: the file is damaged, or is in a form that crashes its reader\n"})
+          " it: the file is damaged, or has a form that crashes the library that reads it\n"})
       print(part);
     ::_exit(kExitData);
   }
   std::array<void*, 64> frames{};
   if (current_stretch().name.load(std::memory_order_relaxed) == kStartOfMpi) {
     for (const char* part : {"echelon: error: ", name_of_signal(signal),
-                             " in MPI_Init: the MPI library crashed while this rank met the others, before echelon "
-                             "began; the same command may succeed. At\n"})
+                             " in MPI_Init: the MPI library crashed while this rank connected to the others, before "
+                             "echelon began; a second try of the same command may succeed. At\n"})
       print(part);
     ::backtrace_symbols_fd(frames.data(), ::backtrace(frames.data(), frames.size()), STDERR_FILENO);
     ::_exit(kExitLostRank);

@@ -33,7 +33,7 @@ std::optional<std::int64_t> whole_in_environment(const char* name, const std::st
   if (text.empty()) return std::nullopt;
   const auto value = read<std::int64_t>(text);
   if (!value || *value < low || *value > high)
-    throw ConfigError(fmt::format("{}={}: no whole number of {}, {} to {}", name, text, meaning, low, high));
+    throw ConfigError(fmt::format("{}={}: not a whole number of {} from {} to {}", name, text, meaning, low, high));
   return value;
 }
 
@@ -42,7 +42,7 @@ std::optional<double> positive_in_environment(const char* name, const std::strin
   if (text.empty()) return std::nullopt;
   const auto value = read<double>(text);
   if (!value || !std::isfinite(*value) || *value <= 0)
-    throw ConfigError(fmt::format("{}={}: no number of {} above 0", name, text, meaning));
+    throw ConfigError(fmt::format("{}={}: not a number of {} above 0", name, text, meaning));
   return value;
 }
 

@@ -50,8 +50,9 @@ void raise_stack_of_threads() {
 void require_limit(int resource, rlim_t least, const char* name, rlim_t unit, const char* what) {
   const rlim_t is = limit_of(resource).rlim_cur;
   if (is >= least) return;
-  throw EnvironmentError(fmt::format("ulimit {} {}: a rank needs at least {} ({}); raise it, or have it raised", name,
-                                     is / unit, least / unit, what));
+  throw EnvironmentError(
+      fmt::format("ulimit {} {}: a rank needs at least {} ({}); raise it, or ask the administrator to", name, is / unit,
+                  least / unit, what));
 }
 
 // pids.max of this process's control group, version 2 or 1; "" if there is none.
@@ -98,8 +99,8 @@ void try_address_space() {
   void* const range = ::mmap(nullptr, kAddressSpace, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED)
     throw Error(kExitMemory,
-                fmt::format("ulimit -v {}: a rank needs {} MiB of address space beside its model, most of it never "
-                            "touched; limit memory by a control group or Slurm's --mem instead",
+                fmt::format("ulimit -v {}: besides its model a rank needs {} MiB of address space, most of which it "
+                            "never touches; limit memory with a control group or Slurm's --mem instead",
                             is >> 10, kAddressSpace >> 20));
   ::munmap(range, kAddressSpace);
 }
@@ -129,7 +130,8 @@ std::string limits_of_process_text() {
 }
 
 std::string no_thread_text() {
-  return "the operating system starts no more threads (EAGAIN): raise a limit, or take fewer (device.threads, ranks)" +
+  return "the operating system refuses to start more threads (EAGAIN): raise the limit, or start fewer "
+         "(device.threads, ranks)" +
          limits_of_process_text();
 }
 

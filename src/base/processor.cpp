@@ -82,7 +82,7 @@ std::string isa_text() {
     if (processor_has(isa)) used = name_of(isa);
   }
   if (!is_limited()) return std::string(used);
-  return fmt::format("{}, by {}={} (the processor has {})", used, kVariable, name_of(max_isa()), has);
+  return fmt::format("{}, limited by {}={} (the processor has {})", used, kVariable, name_of(max_isa()), has);
 }
 
 std::vector<std::string> half_instructions() {

@@ -62,7 +62,7 @@ std::int64_t parse_bytes(const std::string& text, const std::string& option) {
   const Quantity quantity = split(text);
   const double bytes = quantity.number * factor_of(kByteUnits, quantity.unit);
   if (quantity.number < 0 || factor_of(kByteUnits, quantity.unit) == 0 || bytes > 1e12 || bytes != std::floor(bytes))
-    throw ConfigError(fmt::format("{} \"{}\": a number of bytes, such as 4096, 4KiB or 32MiB", option, text));
+    throw ConfigError(fmt::format("{} \"{}\": must be a number of bytes, such as 4096, 4KiB or 32MiB", option, text));
   return static_cast<std::int64_t>(bytes);
 }
 
@@ -72,8 +72,8 @@ std::vector<std::int64_t> parse_sizes(const std::string& text, const std::string
     const std::int64_t first = parse_bytes(text.substr(0, dots), option);
     const std::int64_t last = parse_bytes(text.substr(dots + 2), option);
     if (first < 1 || last < first)
-      throw ConfigError(
-          fmt::format("{} \"{}\": a range increases from at least 1 byte, such as 4KiB..32MiB", option, text));
+      throw ConfigError(fmt::format("{} \"{}\": must be an increasing range from at least 1 byte, such as 4KiB..32MiB",
+                                    option, text));
     for (std::int64_t size = first; size <= last; size *= 2) sizes.push_back(size);
     return sizes;
   }
@@ -88,7 +88,7 @@ double parse_rate(const std::string& text, const std::string& option) {
   const double factor = bits > 0 ? bits : quantity.unit.empty() ? 0 : factor_of(kByteUnits, quantity.unit);
   const double rate = quantity.number * factor;
   if (!(rate > 0) || !std::isfinite(rate))
-    throw ConfigError(fmt::format("{} \"{}\": a rate, such as 1gbit, 25gbit or 120MB/s", option, text));
+    throw ConfigError(fmt::format("{} \"{}\": must be a rate, such as 1gbit, 25gbit or 120MB/s", option, text));
   return rate;
 }
 

@@ -184,7 +184,7 @@ std::string one_line(const std::string& cell) {
 }  // namespace
 
 void Table::row(std::vector<std::string> cells) {
-  ECHELON_CHECK_EQ(cells.size(), header_.size(), "a table row has one cell a column");
+  ECHELON_CHECK_EQ(cells.size(), header_.size(), "a table row has one cell per column");
   rows_.push_back(std::move(cells));
 }
 

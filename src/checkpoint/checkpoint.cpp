@@ -53,8 +53,9 @@ class Restorer final : public StateVisitor {
       return;
     }
     if (info.shape != shape || !fits)
-      throw DataError(fmt::format("{}: '{}' is {} of {}, this run needs {} of {}", reader_.path(), t.name,
-                                  info.shape.text(), name_of(info.dtype), shape.text(), name_of(t.dtype)));
+      throw DataError(fmt::format("{}: '{}' has shape {} and type {}, this run needs shape {} and type {}",
+                                  reader_.path(), t.name, info.shape.text(), name_of(info.dtype), shape.text(),
+                                  name_of(t.dtype)));
     if (shape == t.shape)
       reader_.read_all(t.name, t.data, t.dtype);
     else if (t.shape.without_front() == shape.without_front())
@@ -93,8 +94,8 @@ class Restorer final : public StateVisitor {
   // Loads the state of `was` replicas into another number of them (OtherK).
   void of_other_replicas(const StateTensor& t, std::int64_t was) {
     if (t.other_k == OtherK::refuse)
-      throw DataError(
-          fmt::format("{}: '{}' is of {} replicas, this run has {}", reader_.path(), t.name, was, t.global_shape[0]));
+      throw DataError(fmt::format("{}: '{}' belongs to {} replicas, this run has {}", reader_.path(), t.name, was,
+                                  t.global_shape[0]));
     std::memset(t.data, 0, bytes_of(t));
     if (t.other_k == OtherK::reset) return;
     const auto now = static_cast<double>(t.global_shape[0]);

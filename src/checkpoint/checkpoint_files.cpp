@@ -69,14 +69,14 @@ std::string for_each_file(const ordered_json& manifest, const std::string& check
 
 // Checks manifest and sizes.
 std::string wrong_with_manifest(const ordered_json& manifest, const std::string& checkpoint) {
-  if (manifest.at("format") != kCheckpointFormat) return "its manifest is of another format";
+  if (manifest.at("format") != kCheckpointFormat) return "its manifest has a different format";
   if (const auto& version = manifest.at("version");
       version != kCheckpointVersion && version != kWholeSumVersion && version != kPartsVersion)
     return fmt::format("its format has version {}, this program reads versions {} to {}", version.dump(),
                        kWholeSumVersion, kPartsVersion);
   const std::string stem = fs::path(checkpoint).stem().string();
   if (stem.starts_with("step-") && stem != stem_of(manifest.at("step").get<std::int64_t>()))
-    return fmt::format("its manifest is of step {}", manifest.at("step").dump());
+    return fmt::format("its manifest belongs to step {}", manifest.at("step").dump());
   return for_each_file(manifest, checkpoint, difference_in_size);
 }
 
@@ -220,7 +220,7 @@ std::optional<CheckpointInfo> find_checkpoint(const std::string& folder, std::ve
     const std::string path = checkpoint_path(folder, step);
     const std::string wrong = damage_of(path);
     if (wrong.empty()) return CheckpointInfo{path, step};
-    log_warning("checkpoint {}/{} is damaged and passed over: {}", folder, stem_of(step), wrong);
+    log_warning("checkpoint {}/{} is damaged and was skipped: {}", folder, stem_of(step), wrong);
     if (passed_over) passed_over->push_back({step, fmt::format("{}: {}", stem_of(step), wrong)});
   }
   return {};
@@ -249,7 +249,7 @@ void set_damaged_aside(const std::string& folder, const std::vector<DamagedCheck
       std::error_code error;
       fs::rename(from, to / fs::path(from).filename(), error);
       if (error && error != std::errc::no_such_file_or_directory)
-        throw EnvironmentError(fmt::format("{}: cannot be set aside in {}: {}", from, to, error.message()));
+        throw EnvironmentError(fmt::format("{}: cannot be moved to {}: {}", from, to, error.message()));
     }
   }
   set_latest(folder, good.step);

@@ -40,7 +40,7 @@ Sums sums_of(SummedFile& file, const std::vector<SavedValues>& values, bool stru
   std::uint64_t at = 0;
   for (const SavedValues& saved : values) {
     if (saved.offset < at || saved.offset > file.bytes() || saved.bytes > file.bytes() - saved.offset)
-      throw DataError(fmt::format("its manifest has no possible place for '{}'", saved.name));
+      throw DataError(fmt::format("its manifest gives an impossible position for '{}'", saved.name));
     sums.of_structure = file.checksum(at, saved.offset - at, sums.of_structure);
     if (!structure_alone) sums.of_values.push_back(file.checksum(saved.offset, saved.bytes));
     at = saved.offset + saved.bytes;
@@ -128,17 +128,17 @@ std::string difference(const std::string& path, const ordered_json& manifest, bo
   if (manifest.value("version", kCheckpointVersion) == kWholeSumVersion)
     return hex64(file.checksum(0, file.bytes())) == manifest.at("file").at("checksum64").get<std::string>()
                ? ""
-               : "the file does not have the checksum of its manifest";
+               : "the file does not match the checksum in its manifest";
   const std::vector<SavedValues> values = values_in(manifest);
   const Sums sums = sums_of(file, values, false);
   std::vector<std::string> wrong;
   for (std::size_t i = 0; i < values.size(); ++i)
     if (sums.of_values[i] != values[i].checksum) wrong.push_back(values[i].name);
   if (!wrong.empty())
-    return fmt::format("{} {} the checksum of the manifest", quoted(wrong),
-                       wrong.size() == 1 ? "does not have" : "do not have");
+    return fmt::format("{} {} the checksum in the manifest", quoted(wrong),
+                       wrong.size() == 1 ? "does not match" : "do not match");
   if (hex64(sums.of_structure) != manifest.at("structure").at("checksum64").get<std::string>())
-    return "the structure of the file does not have the checksum of its manifest";
+    return "the structure of the file does not match the checksum in its manifest";
   return {};
 }
 
@@ -147,7 +147,7 @@ std::string difference_in_size(const std::string& path, const ordered_json& mani
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error) return "the file cannot be read: " + error.message();
   const auto expected = manifest.at("file").at("bytes").get<std::uint64_t>();
-  return size == expected ? "" : fmt::format("the file has {} bytes, its manifest {}", size, expected);
+  return size == expected ? "" : fmt::format("the file has {} bytes, its manifest says {}", size, expected);
 }
 
 }  // namespace echelon::inline checkpoint

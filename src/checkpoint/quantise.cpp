@@ -40,7 +40,7 @@ QuantisedRows quantise_rows(std::span<const float> values, std::int64_t rows) {
   for (auto row = values.begin(); row != values.end(); row += static_cast<std::ptrdiff_t>(each)) {
     float most = 0;
     for (const float value : std::span(row, each)) {
-      if (!std::isfinite(value)) throw NumericError("weights that are no finite numbers have no 8-bit form");
+      if (!std::isfinite(value)) throw NumericError("weights that are inf or NaN have no 8-bit form");
       most = std::max(most, std::fabs(value));
     }
     const float scale = most / kMost > 0 ? most / kMost : 1;

@@ -29,9 +29,9 @@ const std::map<std::string, int> kBits = {
 
 std::vector<std::uint64_t> counts(const json& list, const std::string& name, const char* key) {
   std::vector<std::uint64_t> values;
-  if (!list.is_array()) refuse(fmt::format("'{}': its {} is no list", name, key));
+  if (!list.is_array()) refuse(fmt::format("'{}': its {} is not a list", name, key));
   for (const json& value : list) {
-    if (!value.is_number_unsigned()) refuse(fmt::format("'{}': its {} is no list of counts", name, key));
+    if (!value.is_number_unsigned()) refuse(fmt::format("'{}': its {} is not a list of counts", name, key));
     values.push_back(value.get<std::uint64_t>());
   }
   return values;
@@ -40,16 +40,16 @@ std::vector<std::uint64_t> counts(const json& list, const std::string& name, con
 SafeTensor tensor_of(const std::string& name, const json& entry) {
   static constexpr const char* kKeys[] = {"dtype", "shape", "data_offsets"};
   const json* found[3];
-  if (!entry.is_object() && !(entry.is_array() && entry.size() == 3)) refuse(fmt::format("'{}' is no tensor", name));
+  if (!entry.is_object() && !(entry.is_array() && entry.size() == 3)) refuse(fmt::format("'{}' is not a tensor", name));
   for (std::size_t i = 0; i < 3; ++i) {
     if (entry.is_object() && !entry.contains(kKeys[i])) refuse(fmt::format("'{}' has no {}", name, kKeys[i]));
     found[i] = entry.is_object() ? &entry[kKeys[i]] : &entry[i];
   }
-  if (!found[0]->is_string()) refuse(fmt::format("'{}': its dtype is no text", name));
+  if (!found[0]->is_string()) refuse(fmt::format("'{}': its dtype is not text", name));
   SafeTensor tensor{.name = name, .dtype = found[0]->get<std::string>(), .shape = counts(*found[1], name, kKeys[1])};
   if (!kBits.contains(tensor.dtype)) refuse(fmt::format("'{}' has the unknown dtype '{}'", name, tensor.dtype));
   const std::vector<std::uint64_t> offsets = counts(*found[2], name, kKeys[2]);
-  if (offsets.size() != 2) refuse(fmt::format("'{}': its data_offsets are not two", name));
+  if (offsets.size() != 2) refuse(fmt::format("'{}': its data_offsets are not two numbers", name));
   tensor.begin = offsets[0], tensor.end = offsets[1];
   return tensor;
 }
@@ -68,7 +68,7 @@ std::uint64_t bytes_of(const SafeTensor& tensor) {
 void require_metadata(const json& metadata) {
   bool texts = metadata.is_object();
   for (const json& value : metadata) texts = texts && value.is_string();
-  if (!texts && !metadata.is_null()) refuse("its __metadata__ is no object of texts");
+  if (!texts && !metadata.is_null()) refuse("its __metadata__ is not an object of texts");
 }
 
 // Collects the header while it is parsed. Of two entries with one name the second counts, as in the format's own
@@ -90,7 +90,7 @@ class Entries {
   void begin(const std::string& name) {
     name_ = name;
     keys_.clear();
-    if (name == kMetadata && std::exchange(metadata_, true)) refuse("__metadata__ stands twice in its header");
+    if (name == kMetadata && std::exchange(metadata_, true)) refuse("__metadata__ occurs twice in its header");
   }
   void key(const std::string& key) {
     const bool read = key == "dtype" || key == "shape" || key == "data_offsets";
@@ -112,12 +112,12 @@ class Entries {
 
 std::vector<SafeTensor> safetensors_header(const std::string& text, std::uint64_t value_bytes) {
   // The parser skips a byte-order mark and stops at a zero byte; neither is valid JSON.
-  if (text.empty() || text[0] == '\xef' || text.find('\0') != std::string::npos) refuse("its header is no JSON");
+  if (text.empty() || text[0] == '\xef' || text.find('\0') != std::string::npos) refuse("its header is not JSON");
   Entries entries;
   const json header = json::parse(
       text, [&](int depth, json::parse_event_t event, const json& value) { return entries.take(depth, event, value); },
       false);
-  if (!header.is_object()) refuse("its header is no JSON object");
+  if (!header.is_object()) refuse("its header is not a JSON object");
   std::vector<SafeTensor> tensors;
   for (auto& [name, tensor] : entries.tensors) tensors.push_back(std::move(tensor));
   std::sort(tensors.begin(), tensors.end(), [](const SafeTensor& a, const SafeTensor& b) {
@@ -127,7 +127,7 @@ std::vector<SafeTensor> safetensors_header(const std::string& text, std::uint64_
   for (const SafeTensor& tensor : tensors) {
     const std::uint64_t bytes = bytes_of(tensor);
     if (tensor.begin != covered || tensor.end < tensor.begin)
-      refuse(fmt::format("the values of '{}' begin at byte {} where those before end at {}", tensor.name, tensor.begin,
+      refuse(fmt::format("the values of '{}' begin at byte {}, but those before end at {}", tensor.name, tensor.begin,
                          covered));
     if (tensor.end - tensor.begin != bytes)
       refuse(fmt::format("'{}' has {} bytes for its {} of shape ({})", tensor.name, tensor.end - tensor.begin,
@@ -135,7 +135,7 @@ std::vector<SafeTensor> safetensors_header(const std::string& text, std::uint64_
     covered = tensor.end;
   }
   if (covered != value_bytes)
-    refuse(fmt::format("its tensors have {} bytes, the file has {} after its header", covered, value_bytes));
+    refuse(fmt::format("its tensors have {} bytes, but the file has {} after its header", covered, value_bytes));
   return tensors;
 }
 

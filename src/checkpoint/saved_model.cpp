@@ -85,15 +85,15 @@ SavedCheckpoint find_saved(const std::string& location) {
     if (!found)
       throw DataError(fmt::format(
           "{}: holds no good checkpoint: {}", run.string(),
-          damaged.size() == 1 ? "its only one is damaged" : fmt::format("all {} are damaged", damaged.size())));
+          damaged.size() == 1 ? "the only one is damaged" : fmt::format("all {} are damaged", damaged.size())));
     return {found->path, found->step, run.string(), config_file_of(run)};
   }
   const fs::path run = fs::absolute(path).parent_path().parent_path();
   if (!is_run(run))
     throw ConfigError(
-        fmt::format("{}: is not in the checkpoints folder of a run, whose config describes its model", location));
+        fmt::format("{}: is not in the checkpoints folder of a run, whose config would describe its model", location));
   if (is_part(location))
-    throw ConfigError(fmt::format("{}: holds a part of a checkpoint; give {}.h5, which has all of them", location,
+    throw ConfigError(fmt::format("{}: is one part of a checkpoint; give {}.h5, which stands for all parts", location,
                                   path.stem().stem().string()));
   require_good(location);
   const h5::Reader reader(location);

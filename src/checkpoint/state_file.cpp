@@ -98,8 +98,8 @@ std::vector<SavedValues> write_state(h5::Writer& writer, const std::string& path
 void require_as_written(const h5::Writer& writer, const std::string& path, const nlohmann::ordered_json& manifest) {
   sync_file(writer.temporary());
   if (const std::string wrong = difference(writer.temporary(), manifest, true); !wrong.empty())
-    throw EnvironmentError(
-        fmt::format("{}: was not written as it should be, earlier checkpoints stay: read back, {}", path, wrong));
+    throw EnvironmentError(fmt::format(
+        "{}: was not written correctly, earlier checkpoints are kept; when it was read back, {}", path, wrong));
 }
 
 void publish_checkpoint(h5::Writer& writer, const std::string& path, const nlohmann::ordered_json& manifest,

@@ -141,12 +141,13 @@ void see_as_trained(Dataset& test, const TrainedData& trained, const std::string
   if (test.labelled && !test.class_names.empty() && !trained.class_names.empty() &&
       test.class_names != trained.class_names)
     throw DataError(
-        fmt::format("{}: numbers its classes [{}], the training data of {} [{}]; import it --like the training data",
+        fmt::format("{}: numbers its classes [{}], but the training data of {} numbers them [{}]; import it --like the "
+                    "training data",
                     path, fmt::join(test.class_names, ", "), checkpoint, fmt::join(trained.class_names, ", ")));
   if (sum_of(test.vocabulary) != trained.vocabulary || sum_of(test.target_vocabulary) != trained.target_vocabulary)
     throw DataError(
-        fmt::format("{}: has another vocabulary than the training data of {}; hold a part out when it is "
-                    "imported, or import it --like the training data",
+        fmt::format("{}: its vocabulary differs from that of the training data of {}; hold out a part of the data when "
+                    "they are imported, or import it --like the training data",
                     path, checkpoint));
   test.mean = trained.mean;
   test.std = trained.std;

@@ -23,10 +23,10 @@ void require_all_of(const WeightsFile& file, const WeightsFile& in) {
   for (const StoredTensor& tensor : file.tensors()) {
     const auto found = shapes.find(tensor.name);
     if (found == shapes.end())
-      throw ConfigError(fmt::format("{} has a tensor '{}' {}, which {} has not: they are of different models",
+      throw ConfigError(fmt::format("{} has a tensor '{}' {}, which {} does not have: they belong to different models",
                                     file.path(), tensor.name, tensor.shape.text(), in.path()));
     if (!(found->second == tensor.shape))
-      throw ConfigError(fmt::format("'{}' is {} in {} and {} in {}: they are of different models", tensor.name,
+      throw ConfigError(fmt::format("'{}' is {} in {} and {} in {}: they belong to different models", tensor.name,
                                     tensor.shape.text(), file.path(), found->second.text(), in.path()));
   }
 }

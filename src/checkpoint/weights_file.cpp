@@ -79,9 +79,9 @@ class Safetensors final : public WeightsFile {
     const std::uintmax_t size = fs::file_size(path, error);
     std::uint64_t length = 0;
     if (error || size < sizeof length || !file_.read(reinterpret_cast<char*>(&length), sizeof length))
-      damaged("is too short");
+      damaged("it is too short");
     if (length > kMostHeaderBytes || length > size - sizeof length)
-      damaged(fmt::format("its header is to have {} bytes, the file has {}", length, size));
+      damaged(fmt::format("its header claims {} bytes, but the file has {}", length, size));
     std::string text(length, '\0');
     if (!file_.read(text.data(), static_cast<std::streamsize>(length))) damaged("its header cannot be read");
     begin_ = sizeof length + length;
@@ -111,7 +111,7 @@ class Safetensors final : public WeightsFile {
   };
 
   [[noreturn]] void damaged(const std::string& what) const {
-    throw DataError(fmt::format("{}: is no good safetensors file: {}", path_, what));
+    throw DataError(fmt::format("{}: is not a valid safetensors file: {}", path_, what));
   }
 
   void take_header(const std::string& text, std::uint64_t value_bytes) {

@@ -63,7 +63,7 @@ ChunkRead read_chunk(hid_t dataset, int rank, const RowChunks& chunks, std::int6
   if (H5Dget_chunk_storage_size(dataset, offset.data(), &stored) < 0 || stored == 0) return ChunkRead::not_stored;
   const std::size_t whole = chunks.bytes();
   if (stored > 2 * whole + 4096)  // deflate adds a thousandth at most
-    return fail(fmt::format("it claims {} bytes for {} decoded ones", stored, whole));
+    return fail(fmt::format("it claims to need {} bytes for {} decoded ones", stored, whole));
   const auto raw = std::make_unique_for_overwrite<std::uint8_t[]>(stored);
   std::uint32_t skipped = 0;  // bit i: filter i was left out for this chunk
   if (rank > Shape::kMaxRank || H5Dread_chunk(dataset, H5P_DEFAULT, offset.data(), &skipped, raw.get()) < 0)
@@ -77,7 +77,7 @@ ChunkRead read_chunk(hid_t dataset, int rank, const RowChunks& chunks, std::int6
     const std::uint8_t* sum = raw.get() + bytes;
     if (fletcher32(raw.get(), bytes) != (std::uint32_t{sum[0]} | std::uint32_t{sum[1]} << 8 |
                                          std::uint32_t{sum[2]} << 16 | std::uint32_t{sum[3]} << 24))
-      return fail("it does not have its checksum");
+      return fail("it does not match its checksum");
   }
   const bool shuffled = applied(chunks.shuffle);
   std::vector<std::uint8_t> inflated;

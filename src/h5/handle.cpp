@@ -90,7 +90,7 @@ std::string type_text(hid_t type) {
     case H5T_STRING: return "text";
     case H5T_COMPOUND: return "a compound type";
     case H5T_ENUM: return "an enumeration";
-    default: return "a type that is no number";
+    default: return "a type that is not a number";
   }
 }
 

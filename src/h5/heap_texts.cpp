@@ -106,7 +106,7 @@ class HeaderWalk {
       second_ = true;
       walk(file_.read(header + skip + width, start.number(skip, width)), 0);
     } else {
-      if (start.number(0, 1) != 1) start.damaged("is damaged: its object header is of no known version");
+      if (start.number(0, 1) != 1) start.damaged("is damaged: its object header has an unknown version");
       walk(file_.read(header + 16, start.number(8, 4)), 0);
     }
     for (int blocks = 0; !value_ && !next_.empty(); ++blocks) {
@@ -114,7 +114,7 @@ class HeaderWalk {
       next_.pop_back();
       const Bytes block = file_.read(at, size);
       if (blocks > kMostBlocks || (second_ && (size < 8 || !block.begins("OCHK"))))
-        block.damaged("is damaged: its object header does not hang together");
+        block.damaged("is damaged: its object header is inconsistent");
       walk(second_ ? file_.read(at + 4, size - 8) : block, 0);
     }
     return value_;
@@ -180,7 +180,7 @@ std::vector<std::string> read_heap_texts(const std::string& path, std::uint64_t 
     if (!heaps.contains(address)) heaps.emplace(address, read_heap(file, address));
     const auto found = heaps[address].find(elements.number(16 * i + 12, 4));
     if (found == heaps[address].end() || found->second.size() < length)
-      elements.damaged("is damaged: a text is not in its heap");
+      elements.damaged("is damaged: a text is missing from its heap");
     texts.push_back(found->second.substr(0, std::min<std::size_t>(length, found->second.find('\0'))));
   }
   return texts;

@@ -18,9 +18,8 @@ std::string why_not_opened(const std::string& path) {
   const std::string why = reason();
   if (reason_has("unable to lock file") && reason_has(std::strerror(EWOULDBLOCK)))
     return fmt::format(
-        "{}: another program has it open for writing and holds its lock; close it there, and start again (programs "
-        "that "
-        "hold a file: fuser {})",
+        "{}: another program has it open for writing and holds its lock; close it there, and start again (to list the "
+        "programs that use the file: fuser {})",
         path, path);
   if (const std::string hint = hint_of_newer_library(); !hint.empty())
     return fmt::format("{}: cannot be opened: {}{}", path, why, hint);
@@ -68,7 +67,8 @@ Handle open_file(const std::string& path) {
   file = open(false);
   if (!file.ok()) throw DataError(why_not_opened(path));
   static std::atomic<bool> warned = false;
-  if (!warned.exchange(true)) log_warning("{}: read without a lock, the file system refuses one: {}", path, refused);
+  if (!warned.exchange(true))
+    log_warning("{}: read without a lock, because the file system refuses one: {}", path, refused);
   return file;
 }
 

@@ -96,7 +96,7 @@ std::int64_t read_int(hid_t file, const std::string& path, std::string_view name
   const Attribute attribute = open(file, path, name);
   if (H5Tget_class(attribute.type.id()) != H5T_INTEGER)
     fail(path, name, "must be an integer, is " + type_text(attribute.type.id()));
-  if (attribute.elems != 1) fail(path, name, fmt::format("must be one integer, is {} of them", attribute.elems));
+  if (attribute.elems != 1) fail(path, name, fmt::format("must be one integer, but has {}", attribute.elems));
   std::int64_t value = 0;
   if (H5Aread(attribute.handle.id(), H5T_NATIVE_INT64, &value) < 0) fail(path, name, "cannot be read: " + reason());
   return value;

@@ -316,12 +316,12 @@ std::int64_t Reader::attribute_int(std::string_view name) const {
 double Reader::attribute_double(std::string_view name) const {
   const std::vector<double> values = attribute_doubles(name);
   if (values.size() == 1) return values[0];
-  throw DataError(fmt::format("{}: attribute '{}' must be one number, is {} of them", path(), name, values.size()));
+  throw DataError(fmt::format("{}: attribute '{}' must be one number, but has {}", path(), name, values.size()));
 }
 std::string Reader::attribute_text(std::string_view name) const {
   const std::vector<std::string> texts = attribute_texts(name);
   if (texts.size() == 1) return texts[0];
-  throw DataError(fmt::format("{}: attribute '{}' must be one text, is {} of them", path(), name, texts.size()));
+  throw DataError(fmt::format("{}: attribute '{}' must be one text, but has {}", path(), name, texts.size()));
 }
 std::vector<double> Reader::attribute_doubles(std::string_view name) const {
   const Reading reading(body_->path);

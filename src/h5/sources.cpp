@@ -92,7 +92,7 @@ class Coverage {
 
 bool check_virtual_sources(const std::string& where, const std::string& path, hid_t space, hid_t creation) {
   thread_local int depth = 0;
-  if (depth >= kDeepest) fail(where, fmt::format("is virtual {} times over", kDeepest));
+  if (depth >= kDeepest) fail(where, fmt::format("is virtual, with more than {} levels of virtual sources", kDeepest));
   std::size_t mappings = 0;
   if (H5Pget_virtual_count(creation, &mappings) < 0) fail(where, "is virtual, and its mappings cannot be read");
   Coverage coverage(space);
@@ -104,9 +104,9 @@ bool check_virtual_sources(const std::string& where, const std::string& path, hi
     const Handle mapped(H5Pget_virtual_vspace(creation, i), H5Sclose);
     const Handle from(H5Pget_virtual_srcspace(creation, i), H5Sclose);
     if (name.find('%') != std::string::npos || dataset.find('%') != std::string::npos || !coverage.add(mapped.id()))
-      fail(where, fmt::format("is virtual, and whether its sources '{}' of {} are complete cannot be found out: list "
-                              "them one by one",
-                              dataset, name));
+      fail(where, fmt::format(
+                      "is virtual, and nothing tells whether its sources '{}' of {} are complete: list them one by one",
+                      dataset, name));
     const std::string file = source_file(where, path, name);
     ++depth;
     try {
@@ -114,13 +114,13 @@ bool check_virtual_sources(const std::string& where, const std::string& path, hi
       source.require_written(dataset);
       const DatasetInfo info = source.info(dataset);
       if (!inside(from.id(), mapped.id(), info.shape))
-        fail(where, fmt::format("is virtual and takes another part of '{}' of {} than its {}", dataset, file,
+        fail(where, fmt::format("is virtual, and its mapping does not fit '{}' of {}, whose shape is {}", dataset, file,
                                 info.shape.text()));
       checksums &= info.checksum;
     } catch (const Error& wrong) {
       --depth;
       if (std::string_view(wrong.what()).starts_with(where)) throw;
-      fail(where, fmt::format("is virtual and its source is wrong: {}", wrong.what()));
+      fail(where, fmt::format("is virtual and its source is invalid: {}", wrong.what()));
     }
     --depth;
   }

@@ -88,7 +88,7 @@ struct Writer::Body {
     abandon();
     throw EnvironmentError(fmt::format("{}: {}: {}", path, what, why));
   }
-  void alive() const { ECHELON_CHECK(!temporary.empty(), "{}: the writer is spent", path); }
+  void alive() const { ECHELON_CHECK(!temporary.empty(), "{}: the writer is already closed", path); }
   Open& find(std::string_view dataset) {
     alive();
     const auto found = datasets.find(dataset);
@@ -279,7 +279,7 @@ void Writer::attribute(std::string_view name, const std::vector<double>& values)
   constexpr std::size_t kMost = 8000;  // more than 64 KiB would be stored without a checksum
   if (values.size() > kMost)
     body_->fail(fmt::format("attribute '{}' cannot be written", name),
-                fmt::format("{} numbers, at most {}", values.size(), kMost));
+                fmt::format("it has {} numbers, more than {}", values.size(), kMost));
   body_->attribute(name, H5T_NATIVE_DOUBLE, {static_cast<std::int64_t>(values.size())}, values.data());
 }
 void Writer::attribute(std::string_view name, const std::vector<std::string>& texts) {

@@ -128,7 +128,7 @@ TEST_CASE("weights of runs are compared by tensor: replicas beside one, other se
   train(1, "larger", {"model.zoo=cnn_32_64"});
   const Outcome refused = compare("one", "larger", {});
   CHECK(refused.code == kExitConfig);
-  CHECK_THAT(refused.err, Catch::Contains("they are of different models"));
+  CHECK_THAT(refused.err, Catch::Contains("they belong to different models"));
   CHECK(compare("one", "two", {"--only", "loss"}).code == kExitConfig);
   CHECK(compare("one", "two", {"--tolerance", "memory=1"}).code == kExitConfig);
 }

@@ -156,7 +156,7 @@ TEST_CASE("verifying reads every byte, on one rank and on several, and names wha
   for (const int ranks : {0, 2}) {
     const Outcome outcome = test::run_echelon({"data", "inspect", folder / "good", "--verify"}, {.ranks = ranks});
     CHECK(outcome.code == 4);
-    CHECK_THAT(outcome.out, Contains("damaged: 'samples' rows 0 to 99: it does not have its checksum") &&
+    CHECK_THAT(outcome.out, Contains("damaged: 'samples' rows 0 to 99: it does not match its checksum") &&
                                 Contains(ranks == 0 ? "read by 1 rank" : "read by 2 ranks") && Contains("1 damaged"));
     CHECK_THAT(outcome.err, Contains("1 of 3 files damaged"));
   }

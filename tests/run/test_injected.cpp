@@ -147,7 +147,7 @@ TEST_CASE("a flipped bit of a checkpoint is found by the next start, which takes
   const Outcome second = trial.train(3, kShort);
   INFO(second.out << second.err);
   CHECK(second.code == kExitOk);
-  CHECK_THAT(second.err, Contains("step-00000016 is damaged and passed over"));
+  CHECK_THAT(second.err, Contains("step-00000016 is damaged and was skipped"));
   CHECK_THAT(second.out, Contains("from step 8"));
 }
 

@@ -71,7 +71,7 @@ TEST_CASE("parts of a checkpoint that are not whole are never taken, and the run
     INFO(resumed.out << resumed.err);
     CHECK(resumed.code == kExitOk);
     CHECK_THAT(resumed.out, Contains("from step 8:"));
-    if (flips) CHECK_THAT(resumed.err, Contains("step-00000016 is damaged and passed over"));
+    if (flips) CHECK_THAT(resumed.err, Contains("step-00000016 is damaged and was skipped"));
     CHECK(test::last_values(trial, "") == test::last_values(plain, ""));
     CHECK(files_of_step(trial, 16) == kWhole);
     CHECK(trial.leftovers().empty());

@@ -223,7 +223,7 @@ TEST_CASE("a damaged newest checkpoint is passed over, aloud", "[run][slow]") {
   const test::Outcome outcome = trial.train(0);
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 0);
-  CHECK_THAT(outcome.err, Catch::Contains("step-00000025 is damaged and passed over"));
+  CHECK_THAT(outcome.err, Catch::Contains("step-00000025 is damaged and was skipped"));
   CHECK_THAT(outcome.out, Catch::Contains("from step 20:"));
   for (const auto& record : {trial.status(), trial.summary()}) {
     REQUIRE(record["damaged_checkpoints"].size() == 1);
@@ -246,7 +246,7 @@ TEST_CASE("a requeue loop goes on after all newer checkpoints were damaged", "[r
   const test::Outcome anew = trial.train_and(0, sets, "running; kill -USR1 $pid; wait $pid");
   INFO(anew.out << anew.err);
   REQUIRE(anew.code == 75);
-  CHECK_THAT(anew.err, Catch::Contains("step-00900000 is damaged and passed over") &&
+  CHECK_THAT(anew.err, Catch::Contains("step-00900000 is damaged and was skipped") &&
                            Catch::Contains("were moved to " + trial.run().substr(trial.run().find("results"))));
   CHECK(fs::exists(trial.run() + "/damaged-before-02/step-00900000.h5"));
   const int step = trial.status()["step"];

@@ -247,7 +247,7 @@ TEST_CASE("damaged files of weights are refused without a crash", "[run][weights
     const test::Outcome outcome = trial.check({"model.weights=bad.safetensors"});
     INFO(outcome.err);
     CHECK(outcome.code == kExitData);
-    CHECK_THAT(outcome.err, Contains("bad.safetensors: is no good safetensors file"));
+    CHECK_THAT(outcome.err, Contains("bad.safetensors: is not a valid safetensors file"));
   };
   refused("");
   refused(good.substr(0, 100));

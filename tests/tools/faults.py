@@ -99,7 +99,7 @@ def cell(echelon, sets, fault):
             again, text, hung = run(words + (["--set", f"train.steps={STEPS + 8}"] if got == 0 else []))
             if hung or again != 0:
                 return f"not resumed ({again}): {text[-600:]}", None
-            if fault == "flip checkpoint" and "damaged and passed over" not in text and not rewritten(attempts[0]):
+            if fault == "flip checkpoint" and "damaged and was skipped" not in text and not rewritten(attempts[0]):
                 return f"damage was not found: {text[-600:]}", None
         return "", max(0.0, ended - when) if got != 0 else None
 

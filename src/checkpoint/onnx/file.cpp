@@ -116,8 +116,9 @@ std::string serialise(File file) {
   for (const Constant& constant : file.constants) content += constant.content.size();
   const auto require_room = [](std::size_t bytes) {
     if (bytes >= kMostBytes)
-      throw ConfigError(fmt::format("an ONNX file of {} cannot be read: the format ends at 2 GiB; safetensors does not",
-                                    bytes_text(static_cast<double>(bytes))));
+      throw ConfigError(
+          fmt::format("an ONNX file of {} could not be read: the format is limited to 2 GiB; safetensors is not",
+                      bytes_text(static_cast<double>(bytes))));
   };
   require_room(content);
   Message graph;

@@ -84,7 +84,7 @@ class OnnxLowering final : public Lowering {
   Operand& at(int tensor) { return operands_[static_cast<std::size_t>(tensor)]; }
 
   static TensorRef trained() {
-    ECHELON_CHECK(false, "an evaluation of a whole model has neither gradients nor transfers");
+    ECHELON_CHECK(false, "the evaluation of a whole model has neither gradients nor transfers");
     return {};
   }
 
@@ -139,9 +139,9 @@ void OnnxLowering::add_inputs() {
     const bool real = value.type == ValueType::real;
     Port port{value.name, real ? Element::f32 : Element::i32, with_batch(value.shape, Port::kBatch)};
     if (value.name == "samples")
-      port.meaning =
-          real ? "values as in the data set, times its scale (1/255 for pixels unless it has another one)" : "tokens";
-    if (value.name == "lengths") port.meaning = "places in use of each sample, at least 1; those behind hold zeros";
+      port.meaning = real ? "values of the data set times its scale (by default 1/255 for pixels)" : "tokens";
+    if (value.name == "lengths")
+      port.meaning = "number of positions in use in each sample, at least 1; later positions hold zeros";
     to_.file().inputs.push_back(port);
     const std::string ready = value.name == "samples" && real ? normalised(value.name, value) : value.name;
     values_[id] = add_operand(ready, shape_of(static_cast<ValueId>(id)));
@@ -182,7 +182,7 @@ void OnnxLowering::add_outputs() {
   to_.file().outputs.push_back({"outputs", Element::f32, with_batch(last.shape, Port::kBatch)});
   for (const State& state : states_) {
     const std::vector<std::int64_t> shape = {Port::kBatch, at(state.before).shape[1]};
-    to_.file().inputs.push_back({state.name, Element::f32, shape, "zeros, or what the batch before ended with"});
+    to_.file().inputs.push_back({state.name, Element::f32, shape, "zeros, or the final state of the batch before"});
     const std::string next = to_.name(state.name + "_next");
     to_.write("Identity", {at(state.after).value}, {next});
     to_.file().outputs.push_back({next, Element::f32, shape});

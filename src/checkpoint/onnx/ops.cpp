@@ -63,7 +63,7 @@ void write_form(Builder& to, const NormDims& d, const Arguments& args) {
 void write_form(Builder& to, const LrnDims& d, const Arguments& args) {
   if (d.size % 2 == 0)
     throw ConfigError(fmt::format(
-        "size = {}: ONNX normalises over as many channels before as behind; an odd size has that form", d.size));
+        "size = {}: ONNX normalises over equal numbers of channels before and after; use an odd size", d.size));
   to.write("LRN", {args["x"]}, {args["y"]},
            {{"size", d.size},
             {"alpha", static_cast<float>(d.alpha)},
@@ -125,7 +125,7 @@ void write_op(Builder& to, const OpSpec& spec, Arguments args) {
         if constexpr (HasForm<FamilyDims>)
           write_form(to, dims, args);
         else
-          throw ConfigError(fmt::format("ONNX has no form of {}", name_of(spec.kind)));
+          throw ConfigError(fmt::format("ONNX has no operator for {}", name_of(spec.kind)));
       },
       spec.dims);
 }

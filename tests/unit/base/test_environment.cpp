@@ -23,7 +23,7 @@ TEST_CASE("a number of the environment is whole or refused by name", "[base]") {
   for (const char* wrong : {"9", "0", "4x", " 4", "4 ", "0x4", "4.0", "four", "99999999999999999999"}) {
     ::setenv(kName, wrong, 1);
     CHECK_THROWS_WITH(whole_in_environment(kName, "tasks", 1, 8),
-                      std::string(kName) + "=" + wrong + ": no whole number of tasks, 1 to 8");
+                      std::string(kName) + "=" + wrong + ": not a whole number of tasks from 1 to 8");
   }
   for (const char* wrong : {"0", "-1", "nan", "inf", "1s", "1,5"}) {
     ::setenv(kName, wrong, 1);

@@ -117,7 +117,7 @@ TEST_CASE("a path that leads out of its parent by a link is refused, a parent th
   CHECK_NOTHROW(require_within(folder / "none", folder / "none/new"));
   CHECK_THROWS_WITH(
       require_within(folder / "in", folder / "in/away/run"),
-      Catch::Contains("in/away/run: a link leads from there out of") && Catch::Contains("remove the link"));
+      Catch::Contains("in/away/run: a symbolic link leads from it out of") && Catch::Contains("remove the link"));
   CHECK_THROWS_AS(require_within(folder / "linked", folder / "linked/away"), EnvironmentError);
   CHECK_THROWS_AS(require_within(folder / "in", folder / "in/../out"), EnvironmentError);
 }

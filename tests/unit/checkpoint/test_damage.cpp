@@ -81,7 +81,7 @@ TEST_CASE("one flipped bit anywhere in a checkpoint's file is found before HDF5 
     const auto flipped = static_cast<char>(good[at] ^ (1 << draws.below(at, 8)));
     file.seekp(static_cast<std::streamoff>(at)).put(flipped).flush();
     const std::string damage = damage_of(path);
-    missed += !damage.ends_with("the checksum of the manifest") && !damage.ends_with("the checksum of its manifest");
+    missed += !damage.ends_with("the checksum in the manifest") && !damage.ends_with("the checksum in its manifest");
     ++found[damage.substr(0, damage.rfind('\'') + 1)];
     file.seekp(static_cast<std::streamoff>(at)).put(good[at]);
   }
@@ -123,7 +123,7 @@ TEST_CASE("a checkpoint with one checksum over the whole file, of earlier versio
   load_checkpoint(path, loaded.all());
   CHECK(loaded == thing);
   damage(path, [](std::string& bytes) { bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4); });
-  CHECK(damage_of(path) == "the file does not have the checksum of its manifest");
+  CHECK(damage_of(path) == "the file does not match the checksum in its manifest");
 }
 
 TEST_CASE("the manifest has the checksums of values as they were in memory; several damaged tensors are named",
@@ -138,8 +138,9 @@ TEST_CASE("the manifest has the checksums of values as they were in memory; seve
   damage(path, [&](std::string& bytes) {
     for (const auto& entry : manifest["datasets"]) bytes[entry["offset"].get<std::size_t>()] ^= 1;
   });
-  CHECK(damage_of(path) ==
-        "'weights/dense.weight', 'optimiser/velocity/dense.weight', 'counts' do not have the checksum of the manifest");
+  CHECK(
+      damage_of(path) ==
+      "'weights/dense.weight', 'optimiser/velocity/dense.weight', 'counts' do not match the checksum in the manifest");
 }
 
 TEST_CASE("what does not read back as it was written is refused before it counts", "[train]") {

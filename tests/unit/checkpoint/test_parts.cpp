@@ -138,7 +138,7 @@ TEST_CASE("a checkpoint with a damaged part is passed over, and the part is name
   SECTION("of another step") {
     fs::copy_file(folder / "step-00000010.part-0001.h5", part, fs::copy_options::overwrite_existing);
     by_size = false;  // parts of two steps have the same size
-    says += "'weights/conv.weight', 'weights/dense.weight', 'weights/lstm.weight' and 4 more do not have the checksum";
+    says += "'weights/conv.weight', 'weights/dense.weight', 'weights/lstm.weight' and 4 more do not match the checksum";
   }
   SECTION("the other part") {
     fs::copy_file(folder / "step-00000020.part-0000.h5", part, fs::copy_options::overwrite_existing);
@@ -153,7 +153,7 @@ TEST_CASE("a checkpoint with a damaged part is passed over, and the part is name
   SECTION("a bit of the file of whole tensors") {
     damage(main, [](std::string& bytes) { bytes[bytes.size() / 2] ^= 1; });
     by_size = false;
-    says = "step-00000020: the structure of the file does not have the checksum";
+    says = "step-00000020: the structure of the file does not match the checksum";
   }
   std::vector<DamagedCheckpoint> damaged;
   const auto found = find_checkpoint(folder.path(), &damaged);

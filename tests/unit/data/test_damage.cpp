@@ -117,7 +117,7 @@ TEST_CASE("verifying names the damaged rows of each file", "[data][damage]") {
   CHECK(one.damaged[0].dataset == "samples");
   CHECK(one.damaged[0].first % 64 == 0);
   CHECK(one.damaged[0].count <= 64);
-  CHECK_THAT(damage_text(one), Contains("'samples' rows ") && Contains("it does not have its checksum"));
+  CHECK_THAT(damage_text(one), Contains("'samples' rows ") && Contains("it does not match its checksum"));
   flip_byte(files[1], size - 20000 - 16384);
   const ShardVerdict two = verify_shard(files[1]);
   REQUIRE(two.damaged.size() == 1);

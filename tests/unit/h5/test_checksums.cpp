@@ -115,7 +115,7 @@ TEST_CASE("a flipped bit is a DataError with file, dataset and rows, in every st
   if (deflate == 0) {
     flip_after(path, mark, 17, bit);
     const std::string rows_text =
-        "dataset 'rows' is damaged in the chunk of rows 8 to 15: it does not have its checksum";
+        "dataset 'rows' is damaged in the chunk of rows 8 to 15: it does not match its checksum";
     std::vector<std::uint8_t> back(rows.size());
     std::vector<double> converted(21 * 40);
     const h5::Reader reader(path);
@@ -136,7 +136,7 @@ TEST_CASE("a flipped bit is a DataError with file, dataset and rows, in every st
     flip_after(path, mark, 9, bit);
     std::vector<std::uint8_t> back(rows.size());
     CHECK_THAT(refusal<DataError>([&] { h5::Reader(path).read_all("rows", back.data(), dtype); }),
-               Contains("'rows' is damaged in the chunk of rows ") && Contains(": it does not have its checksum"));
+               Contains("'rows' is damaged in the chunk of rows ") && Contains(": it does not match its checksum"));
   }
 }
 

@@ -164,7 +164,7 @@ TEST_CASE("attributes come back; missing and wrong ones are named", "[h5]") {
                Contains("a.h5") && Contains("'std' is missing"));
   REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_int("scale"); }),
                Contains("must be an integer, is a 64-bit float"));
-  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_double("mean"); }), Contains("one number, is 3"));
+  REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_double("mean"); }), Contains("one number, but has 3"));
   REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_text("mean"); }), Contains("must be text"));
   REQUIRE_THAT(refusal<DataError>([&] { reader.attribute_doubles("names"); }), Contains("must be numbers, is text"));
 }
@@ -207,7 +207,7 @@ TEST_CASE("unsupported types are refused with the type found", "[h5]") {
   H5Fclose(file);
   const h5::Reader reader(path);
   REQUIRE_THAT(refusal<DataError>([&] { reader.info("wide"); }),
-               Contains("'wide' holds a type that is no number; known are"));
+               Contains("'wide' holds a type that is not a number; known are"));
   REQUIRE(reader.info("big_endian").dtype == DType::f32);
 }
 

@@ -128,24 +128,24 @@ TEST_CASE("a virtual dataset is read if every row has a source that is there and
   write_source(folder / "two.h5", 4, false, 4);
   CHECK_FALSE(h5::Reader(path).info("all").checksum);
   write_source(folder / "two.h5", 4, true, 2);
-  CHECK_THAT(refused(), Contains("virtual.h5: dataset 'all' is virtual and its source is wrong") &&
+  CHECK_THAT(refused(), Contains("virtual.h5: dataset 'all' is virtual and its source is invalid") &&
                             Contains("two.h5: dataset 'part' declares (4, 2), but 1 of its 2 chunks"));
   std::filesystem::remove(folder / "two.h5");
   CHECK_THAT(refused(), Contains("virtual.h5: dataset 'all' is virtual and its source file two.h5 is missing"));
   write_source(folder / "two.h5", 2, true, 2);
-  CHECK_THAT(refused(), Contains("takes another part of 'part'") && Contains("than its (2, 2)"));
+  CHECK_THAT(refused(), Contains("its mapping does not fit 'part'") && Contains("whose shape is (2, 2)"));
   write_virtual(path, 9, {{"one.h5", "part", 0, 6, 6}, {"one.h5", "part", 2, 6, 6}});
   CHECK_THAT(refused(), Contains("2 of its 18 elements have no source"));
   write_virtual(path, 6, {{"one.h5", "whole", 0, 6, 6}});
   CHECK_THAT(refused(), Contains("'whole' is missing"));
   for (const hsize_t rows : {5, 7}) {  // the whole source has 6 rows
     write_virtual(path, rows, {{"one.h5", "part", 0, rows, rows, true}});
-    CHECK_THAT(refused(), Contains("takes another part of 'part'") && Contains("than its (6, 2)"));
+    CHECK_THAT(refused(), Contains("its mapping does not fit 'part'") && Contains("whose shape is (6, 2)"));
   }
   write_endless(path);
-  CHECK_THAT(refused(), Contains("cannot be found out: list them one by one"));
+  CHECK_THAT(refused(), Contains("are complete: list them one by one"));
   write_virtual(path, 6, {{"virtual.h5", "all", 0, 6, 6}});  // its source is itself
-  CHECK_THAT(refused(), Contains("is virtual 8 times over"));
+  CHECK_THAT(refused(), Contains("is virtual, with more than 8 levels"));
 }
 
 TEST_CASE("raw files of a dataset must be there in their whole length", "[h5][sources]") {
