@@ -24,7 +24,7 @@ void check_divides(const Config& config, std::int64_t global, std::int64_t unit,
   if (global % unit == 0) return;
   const std::int64_t below = global / unit * unit;
   refuse(config, "batch.global",
-         fmt::format("batch.global = {} does not divide by {}; nearest valid: {}{}", global, divisor,
+         fmt::format("batch.global = {} is not divisible by {}; nearest valid: {}{}", global, divisor,
                      below > 0 ? fmt::format("{} or ", below) : "", below + unit));
 }
 

@@ -15,10 +15,10 @@ using P = Property;
 constexpr std::size_t kMostListed = 4;
 constexpr std::string_view kDrawn = "replicas draw batches of one size from one order of all records";
 constexpr std::string_view kAllWorkers = "every step takes the gradients of all workers";
-constexpr std::string_view kCutAnew = "the batch is cut anew for the workers that are left";
-constexpr std::string_view kNotWhole = "without one of its ranks a split model is not whole";
+constexpr std::string_view kCutAnew = "the batch is divided again among the remaining workers";
+constexpr std::string_view kNotWhole = "a split model is incomplete without one of its ranks";
 constexpr std::string_view kStop = "nearest valid: \"stop\"";
-constexpr std::string_view kDealt = "in a warm-up samples are dealt by record, each once an epoch";
+constexpr std::string_view kDealt = "a warm-up deals samples by record, each once per epoch";
 
 bool counts(const Exclusion& rule, const std::vector<const Choice*>& chosen) {
   return !rule.unless ||
@@ -98,7 +98,7 @@ const std::vector<Exclusion>& exclusions() {
        Verdict::gives_way, "leave it out", P::own_exchange},
       {P::needs_all_gradients, P::updates_by_layer,
        "every gradient is needed before the first update, and overlap = \"layers\" updates layer by layer",
-       Verdict::gives_way, "\"buckets\" fits", P::own_overlap},
+       Verdict::gives_way, "nearest valid: \"buckets\"", P::own_overlap},
       {P::coded, P::library_sums, "the library sums uncoded values and cannot decode messages"},
       {P::coded, P::sums_in_memory, "values are summed in shared memory as they are, not as messages of a codec"},
       {P::coded, P::measures_plain, "the algorithm is tuned with uncoded messages, not with those of a codec"},
@@ -133,24 +133,22 @@ const std::vector<Exclusion>& exclusions() {
       {P::splits_model, P::skips_steps, "the ranks of one replica would have to leave out the same steps"},
       {P::chooses_split, P::skips_steps, "the ranks of one replica would have to leave out the same steps"},
       {P::slices_parameters, P::own_pace,
-       "what the shards of a layer all hold whole would change in another order on each; parallel.pipeline is "
-       "possible"},
+       "parameters that all shards hold whole would be updated in different orders; use parallel.pipeline instead"},
       {P::chooses_split, P::own_pace,
-       "split = \"auto\" could slice parameters, whose whole neighbours change in another order on each shard"},
+       "split = \"auto\" could slice parameters, and whole ones would be updated in different orders on each shard"},
       {P::splits_model, P::draws_batches, "the ranks of one replica would have to draw the same batches"},
-      {P::splits_model, P::repeats_order, "orders of arrivals are recorded of whole models"},
+      {P::splits_model, P::repeats_order, "the order of arrivals is recorded for whole models only"},
       {P::chooses_split, P::splits_model, "split = \"auto\" chooses the split itself", Verdict::not_read},
       {P::whole_model_ranks, P::chooses_split,
        "split = \"auto\" uses all ranks, but some are servers; set pipeline, tensor or space instead"},
       {P::splits_model, P::whole_model_ranks,
-       "a server on a rank of its own holds a whole model; servers inside the workers are possible"},
+       "a server on a rank of its own holds a whole model; put servers inside the workers instead"},
       {P::splits_model, P::unequal_lengths,
        "tensors between the ranks of a model have one length; pad all sequences to it"},
       {P::cuts_time, P::unequal_lengths, "chunks are cut for sequences of one length"},
-      {P::cuts_time, P::shares_rows, "one cuts the time of recurrent layers, the other the rows of images"},
+      {P::cuts_time, P::shares_rows, "one splits the time steps of recurrent layers, the other the rows of images"},
       {P::shares_rows, P::takes_turns,
-       "ranks that split images process the samples of one replica; parallel.pipeline and parallel.tensor are "
-       "possible"},
+       "ranks that split images process the samples of one replica; use parallel.pipeline or parallel.tensor instead"},
       // Ranks that are lost
       {P::needs_all_workers, P::loses_workers, kAllWorkers, Verdict::refused, kStop},
       {P::combines_pairs, P::loses_workers, kAllWorkers, Verdict::refused, kStop},
@@ -166,28 +164,28 @@ const std::vector<Exclusion>& exclusions() {
       {P::unequal_shares, P::loses_workers, kCutAnew, Verdict::refused, kStop},
       {P::grows_with_replicas, P::loses_workers, kCutAnew, Verdict::refused, kStop},
       {P::moves_shares, P::loses_workers, kAllWorkers, Verdict::refused, kStop},
-      {P::repeats_order, P::loses_workers, "the recorded order is of all workers", Verdict::refused, kStop},
+      {P::repeats_order, P::loses_workers, "the recorded order covers all workers", Verdict::refused, kStop},
       {P::warms_up_by_few, P::loses_workers, "the steps of a warm-up depend on the number of workers", Verdict::refused,
        kStop},
       {P::sums_in_memory, P::loses_workers, "memory is shared by all ranks that the run was started with",
        Verdict::refused, kStop},
       {P::library_sums, P::checks_messages, "the library's own messages carry no checksum", Verdict::refused,
        "nearest valid: false", P::own_exchange},
-      {P::sums_in_memory, P::checks_messages, "sums in shared memory are no messages", Verdict::refused,
+      {P::sums_in_memory, P::checks_messages, "sums in shared memory are not messages", Verdict::refused,
        "nearest valid: false", P::own_exchange},
       // Data and batch
       {P::equal_windows, P::skips_steps,
        "states are carried from each window of a stream to the next, and a late replica leaves windows out"},
       {P::equal_windows, P::unequal_lengths, "windows of a stream are equally long"},
       {P::own_order, P::deals_by_file, "samples are distributed from one order of all records"},
-      {P::unlike_devices, P::one_device, "device.kinds is instead of device.kind"},
+      {P::unlike_devices, P::one_device, "device.kinds replaces device.kind"},
       {P::draws_batches, P::unequal_shares, kDrawn},
       {P::draws_batches, P::takes_turns, kDrawn},
       {P::draws_batches, P::equal_windows, kDrawn},
       {P::draws_batches, P::unequal_lengths, kDrawn},
       {P::moves_shares, P::own_pace, "replicas that step at their own pace share samples by data.balance = \"queue\""},
       {P::moves_shares, P::local_steps, "each replica takes steps of its own samples, whose number stays the same"},
-      {P::moves_shares, P::skips_steps, "what a late replica leaves out would have to be known to all"},
+      {P::moves_shares, P::skips_steps, "every replica would have to know which samples a late one leaves out"},
       {P::moves_shares, P::splits_model, "activations between the ranks of a model have one size"},
       {P::moves_shares, P::chooses_split, "activations between the ranks of a model have one size"},
       {P::moves_shares, P::equal_windows, "states are carried from step to step on the rank that has the row"},
@@ -217,8 +215,8 @@ const std::vector<Exclusion>& exclusions() {
       {P::any_scale, P::whole_step_statistics,
        "batch norm takes its statistics over each micro-shard, which no number of replicas changes"},
       {P::any_scale, P::shares_rows,
-       "ranks that split images sum in another tree; parallel.pipeline and parallel.tensor are possible"},
-      {P::unlike_devices, P::sums_between_gpus, "a GPU's library sums between GPUs alone"},
+       "ranks that split images sum in a different tree; use parallel.pipeline or parallel.tensor instead"},
+      {P::unlike_devices, P::sums_between_gpus, "a GPU's library sums between GPUs only"},
       {P::unlike_devices, P::splits_model, "the parts of a replica exchange activations in one layout"},
       {P::unlike_devices, P::chooses_split, "the parts of a replica exchange activations in one layout"},
       {P::any_scale, P::whichever, "results are bitwise equal on one kind of device only; name the device"},
@@ -237,7 +235,7 @@ const std::vector<Requirement>& requirements() {
        .needed = P::computes_double,
        .reason = "the device does not compute in f64",
        .blames_one = true},
-      {P::f16_values, "device.kind", P::computes_f16, "f16 is computed on GPUs alone, whatever the processor offers",
+      {P::f16_values, "device.kind", P::computes_f16, "f16 is computed on GPUs only, whatever the processor offers",
        true},
       {P::bf16_values, "device.kind", P::computes_bf16, "the device does not compute in bf16", true},
       {.one = P::draws_batches,
@@ -253,7 +251,7 @@ const std::vector<Requirement>& requirements() {
       {.one = P::repeats_order,
        .path = "exchange.strategy",
        .needed = P::own_pace,
-       .reason = "the order of arrivals of replicas that step together is not recorded, and does not matter",
+       .reason = "replicas that step together have no order of arrivals that matters, and none is recorded",
        .blames_one = true},
   };
   return all;
@@ -338,7 +336,7 @@ void refuse_clashes(const Config& config) {
     const bool given = config.origins.contains(clash.blamed->path);
     const std::string cure = cure_of(clash, config);
     refuse(config, given ? clash.blamed->path : clash.one->path,
-           fmt::format("{} does not go with {}: {}{}{}", clash.blamed->text(), clash.one->text(), clash.reason,
+           fmt::format("{} cannot be combined with {}: {}{}{}", clash.blamed->text(), clash.one->text(), clash.reason,
                        cure.empty() ? "" : "; ", cure));
   }
 }

@@ -78,9 +78,8 @@ std::string shown(const Form& form) {
     if (!forms.empty()) break;
   }
   throw ConfigError(
-      fmt::format("\"{}\" is no fault; write {}, then, if wanted, \"at step N\" or \"at a random step from N to M\", "
-                  "and \"in\" one "
-                  "of {}; \"a random rank\" may stand for a rank",
+      fmt::format("\"{}\" is not a fault; write {}, then optionally \"at step N\" or \"at a random step from N to M\", "
+                  "and \"in\" one of {}; a rank may also be \"a random rank\"",
                   text, forms, kPhases));
 }
 
@@ -115,7 +114,7 @@ class Groups {
 Fault parse_fault(std::string_view text) {
   const std::string sentence(text);
   if (text.size() > kLongestSentence)
-    throw ConfigError(fmt::format("\"{}..\" is no fault: it has {} characters, no fault has more than {}",
+    throw ConfigError(fmt::format("\"{}..\" is not a fault: it has {} characters, and a fault has at most {}",
                                   text.substr(0, 40), text.size(), kLongestSentence));
   for (const Form& form : kForms) {
     std::smatch match;
@@ -142,9 +141,10 @@ Fault parse_fault(std::string_view text) {
     const auto refuse_if = [&](bool wrong, const char* reason) {
       if (wrong) throw ConfigError(fmt::format("\"{}\": {}", text, reason));
     };
-    refuse_if(fault.kind == FaultKind::slow && fault.amount < 1, "a rank is slowed by a factor of at least 1");
-    refuse_if(fault.kind == FaultKind::slow_reads && fault.amount < 1, "at least one byte a second is read");
-    refuse_if(fault.last_step < fault.first_step, "the last step comes before the first one");
+    refuse_if(fault.kind == FaultKind::slow && fault.amount < 1,
+              "the factor by which a rank is slowed must be at least 1");
+    refuse_if(fault.kind == FaultKind::slow_reads && fault.amount < 1, "the rate must be at least one byte per second");
+    refuse_if(fault.last_step < fault.first_step, "the last step must not come before the first one");
     if (!fault.phase.empty() && (is_of_messages(fault.kind) || is_of_files(fault.kind)) && fault.first_step == 0)
       fault.first_step = fault.last_step = 1;
     return fault;

@@ -60,7 +60,7 @@ void check_groups(const LayerConfig& layer, const Origin& origin, int line, int 
   if (layer.groups <= 1 || layer.channels % layer.groups == 0) return;
   const std::int64_t below = layer.channels / layer.groups * layer.groups;
   refuse(origin, line, column,
-         fmt::format("channels = {} do not divide into groups = {}; nearest valid channels: {}{}", layer.channels,
+         fmt::format("channels = {} are not divisible by groups = {}; nearest valid channels: {}{}", layer.channels,
                      layer.groups, below > 0 ? fmt::format("{} or ", below) : "", below + layer.groups));
 }
 

@@ -92,7 +92,7 @@ std::string trimmed(std::string line) {
 }
 
 std::string layers_text() {
-  std::string out = "\nWhat a split cuts of each layer; * cut, . whole on every rank that it falls to:\n";
+  std::string out = "\nLayers that each split divides; * divided, . whole on each of its ranks:\n";
   const std::vector<std::string> splits = {"tensor", "space", "time_chunks"};
   std::map<std::string, std::vector<std::string>> alike;  // layers with the same stars
   std::vector<std::string> order;
@@ -125,8 +125,8 @@ std::string combinations_text() {
     units += fmt::format("{}{}", gap(i), number % 10);
   }
   std::string out =
-      "Valid combinations. An entry is \".\" where two choices can be combined, a letter where they cannot\n"
-      "(the reasons are below), at \"-\" where a key takes one of them. Columns have the numbers of the rows.\n\n";
+      "Valid combinations. An entry is \".\" if two choices can be combined, a letter if they cannot\n"
+      "(the reasons are below), and \"-\" if they are two values of one key. Columns have the numbers of the rows.\n\n";
   out += trimmed(tens) + trimmed(units);
   Legend legend;
   for (std::size_t row = 0; row < all.size(); ++row) {
@@ -139,8 +139,8 @@ std::string combinations_text() {
     out += trimmed(line);
   }
   out +=
-      "\n(not read): the key would do nothing, and is refused where it is given. (gives way): a key at its default\n"
-      "takes another value by itself.\n\n";
+      "\n(not read): the key would do nothing, and is refused if it is given. (gives way): a key at its default\n"
+      "changes its value by itself.\n\n";
   return out + legend.text() + layers_text();
 }
 

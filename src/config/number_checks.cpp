@@ -35,7 +35,7 @@ void check_model(const Config& config) {
     refuse(config, "model", "no model: write model.zoo = \"lenet\" or [[model.layers]]");
   if (!model.weights.empty() && !config.run.resume_from.empty())
     refuse(config, "model.weights",
-           "model.weights and run.resume_from both bring weights; keep one: run.resume_from for all that a run has "
+           "model.weights and run.resume_from both supply weights; keep one: run.resume_from for all that a run has "
            "saved, model.weights for weights alone");
   for (const LayerConfig& layer : model.layers)
     if (takes_means(layer) && config.data.ragged == Ragged::zero_weight)
@@ -48,9 +48,10 @@ void check_model(const Config& config) {
 void check_scaling(const Config& config) {
   if (config.optimiser.scaling != "none" && config.optimiser.base_batch == 0)
     refuse(config, "optimizer.scaling",
-           fmt::format("optimizer.scaling = \"{}\" needs the batch that learning_rate is for: set optimizer.base_batch "
-                       "({}, batch.global, leaves the rate as it is)",
-                       config.optimiser.scaling, config.batch.global));
+           fmt::format(
+               "optimizer.scaling = \"{}\" needs the batch size that learning_rate refers to: set optimizer.base_batch "
+               "({}, batch.global, leaves the rate as it is)",
+               config.optimiser.scaling, config.batch.global));
 }
 
 void check_optimiser(const Config& config) {
@@ -98,12 +99,12 @@ void check_batch(const Config& config) {
   if (!batch.shares.empty() && config.data.as_replicas > 0 &&
       static_cast<std::int64_t>(batch.shares.size()) != config.data.as_replicas)
     refuse(config, "batch.shares",
-           fmt::format("batch.shares has {} entries but data.as_replicas = {}; one share a replica",
+           fmt::format("batch.shares has {} entries but data.as_replicas = {}; give one share for each replica",
                        batch.shares.size(), config.data.as_replicas));
   if (batch.shares.empty() && batch.global % batch.accumulation != 0) {
     const std::int64_t below = batch.global / batch.accumulation * batch.accumulation;
     refuse(config, "batch.global",
-           fmt::format("batch.global = {} does not divide by accumulation = {}; nearest valid: {}{}", batch.global,
+           fmt::format("batch.global = {} is not divisible by accumulation = {}; nearest valid: {}{}", batch.global,
                        batch.accumulation, below > 0 ? fmt::format("{} or ", below) : "", below + batch.accumulation));
   }
 }
@@ -120,10 +121,11 @@ void check_gossip(const Config& config) {
   const GossipKeys& gossip = config.exchange.gossip;
   if (config.exchange.strategy != "gossip" || gossip.push_sum || !gossip.one_way()) return;
   const std::string topology = gossip.topology == GossipTopology::random ? "random" : "exponential";
-  refuse(config, "exchange.gossip.push_sum",
-         fmt::format("exchange.gossip.push_sum = false mixes symmetrically, and links of topology \"{}\" go one way; "
-                     "nearest valid: push_sum = true, or topology = \"ring\" or \"complete\"",
-                     topology));
+  refuse(
+      config, "exchange.gossip.push_sum",
+      fmt::format("exchange.gossip.push_sum = false mixes symmetrically, and links of topology \"{}\" go only one way; "
+                  "nearest valid: push_sum = true, or topology = \"ring\" or \"complete\"",
+                  topology));
 }
 
 // A power of two scales gradients without rounding.
@@ -138,20 +140,21 @@ void check_loss_scale(const Config& config) {
 void check_pace(const Config& config) {
   const double pace_ms = config.device.pace_ms;
   if (pace_ms >= 0 || pace_ms == -1) return;
-  refuse(config, "device.pace_ms",
-         fmt::format("device.pace_ms = {} is no time; nearest valid: 0 (off), -1 (by paced_table and the rates) or a "
-                     "number of milliseconds",
-                     pace_ms));
+  refuse(
+      config, "device.pace_ms",
+      fmt::format("device.pace_ms = {} is not a time; nearest valid: 0 (off), -1 (by paced_table and the rates) or a "
+                  "number of milliseconds",
+                  pace_ms));
 }
 
 void check_network(const Config& config) {
   if (config.network.rate.empty()) return;
   if (strategy_traits(config.exchange.strategy).all_reduces() && algorithm_traits(config.exchange.algorithm).library)
-    refuse(
-        config, "network.rate",
-        fmt::format("network.rate does not go with exchange.algorithm = \"{}\": the library's own messages cannot be "
-                    "slowed down; nearest valid: exchange.algorithm = \"ring\"",
-                    config.exchange.algorithm));
+    refuse(config, "network.rate",
+           fmt::format(
+               "network.rate cannot be combined with exchange.algorithm = \"{}\": the library's own messages cannot be "
+               "slowed down; nearest valid: exchange.algorithm = \"ring\"",
+               config.exchange.algorithm));
   try {
     (void)parse_rates(config.network.rate, "network.rate");
   } catch (const ConfigError& error) {
@@ -174,9 +177,9 @@ void check_goal(const Config& config) {
     refuse(config, "goal.metric", "goal.metric is a figure of evaluations, which need data.test");
   } else if (goal.target == 0 || (goal.metric == GoalMetric::test_accuracy && goal.target > 1)) {
     refuse(config, "goal.target",
-           fmt::format("goal.target = {} is no {}", goal.target,
+           fmt::format("goal.target = {} is not a valid {}", goal.target,
                        goal.metric == GoalMetric::test_accuracy ? "accuracy: above 0 and at most 1, e.g. 0.9"
-                                                                : "loss or perplexity to reach: above 0"));
+                                                                : "loss or perplexity: above 0"));
   }
   if (goal.metric != GoalMetric::none && config.evaluate.by == EvaluateBy::aside)
     refuse(config, "evaluate.by",
@@ -202,8 +205,8 @@ void check_parallel(const Config& config) {
               layer.where));
   if (split && config.data.as_replicas > 0 && !config.batch.shares.empty())
     refuse(config, "batch.shares",
-           "batch.shares does not go with data.as_replicas over split models ([parallel]): data.as_replicas then takes "
-           "micro-batches of one size in turns; leave batch.shares out");
+           "batch.shares cannot be combined with data.as_replicas over split models ([parallel]), because "
+           "data.as_replicas then takes micro-batches of one size in turn; leave batch.shares out");
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ void check_batch(const Config& config) {
   if (batch.global % parts != 0) {
     const std::int64_t below = batch.global / parts * parts;
     refuse_beside(config, "batch.global",
-                  fmt::format("batch.global = {} does not divide by train.micro_shards = {}; nearest valid: {}{}",
+                  fmt::format("batch.global = {} is not divisible by train.micro_shards = {}; nearest valid: {}{}",
                               batch.global, parts, below > 0 ? fmt::format("{} or ", below) : "", below + parts));
   }
 }

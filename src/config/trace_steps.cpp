@@ -51,8 +51,9 @@ std::optional<TraceSteps> trace_steps(const Config& config) {
   const bool one = steps.first == steps.last;
   if (text == text_of(steps) || (one && text == fmt::format("step {}", steps.first))) return steps;
   refuse(config, kKey,
-         fmt::format("run.trace = \"{}\" names no steps, counted from 1, the first one first; nearest valid: \"{}\"",
-                     text, text_of(steps)));
+         fmt::format(
+             "run.trace = \"{}\" is not a range of steps, which are counted from 1 and increase; nearest valid: \"{}\"",
+             text, text_of(steps)));
 }
 
 void check_trace_steps(const Config& config, std::int64_t total_steps) {

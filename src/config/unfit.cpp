@@ -50,7 +50,7 @@ std::string readers_text(const Table& table, const std::string& chooser, const s
   std::string but;
   for (std::size_t i = 0; i < others.size(); ++i)
     but += fmt::format("{}\"{}\"", i == 0 ? "" : i + 1 == others.size() ? " and " : ", ", others[i]);
-  return fmt::format("every {} but {}", chooser.substr(chooser.find('.') + 1), but);
+  return fmt::format("every {} except {}", chooser.substr(chooser.find('.') + 1), but);
 }
 
 // Returns the strategies that read [exchange.<owner>], the owner first.
@@ -180,7 +180,7 @@ class Finder {
          "tau = 0, which adapts to it");
     used("exchange.strom.density", exchange.strom.tau == 0, "tau = 0, which adapts to it");
     const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
-    used("exchange.error_feedback", codec && codec->lossy, "codecs that lose something");
+    used("exchange.error_feedback", codec && codec->lossy, "lossy codecs");
     used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
     find_in_shared_memory();
     for (const char* path : {"exchange.warmup_steps", "exchange.warmup_epochs", "exchange.warmup_each_epoch"})
@@ -201,11 +201,11 @@ class Finder {
       if (is_unfit)
         found_.push_back(
             {"exchange.inner",
-             fmt::format("exchange.inner = \"{}\" does not go with {}: {}", exchange.inner, beside, reason),
-             "\"ring\" fits"});
+             fmt::format("exchange.inner = \"{}\" cannot be combined with {}: {}", exchange.inner, beside, reason),
+             "nearest valid: \"ring\""});
     };
     found(exchange.codec != kNoCodec.name, "exchange.codec", "values are summed in shared memory as they are");
-    found(exchange.check_messages, "exchange.check_messages", "sums in shared memory are no messages");
+    found(exchange.check_messages, "exchange.check_messages", "sums in shared memory are not messages");
     found(config_.run.on_lost_worker == OnLostWorker::go_on, "run.on_lost_worker = \"continue\"",
           "memory is shared by all ranks that the run was started with");
   }
@@ -215,9 +215,10 @@ class Finder {
     for (const Clash& clash : clashes(config_)) {
       if (clash.verdict == Verdict::refused) continue;
       const std::string& path = clash.blamed->path;
-      const std::string what = clash.verdict == Verdict::not_read
-                                   ? fmt::format("{} is not used here beside {}", path, clash.one->text())
-                                   : fmt::format("{} does not go with {}", clash.blamed->text(), clash.one->text());
+      const std::string what =
+          clash.verdict == Verdict::not_read
+              ? fmt::format("{} is not used here together with {}", path, clash.one->text())
+              : fmt::format("{} cannot be combined with {}", clash.blamed->text(), clash.one->text());
       const std::string cure = clash.verdict == Verdict::not_read ? "leave it out" : cure_of(clash, config_);
       found_.push_back({path, fmt::format("{}: {}", what, clash.reason), cure});
     }

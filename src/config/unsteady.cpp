@@ -31,15 +31,14 @@ std::vector<std::string> unsteady(const Config& config, int ranks) {
   const double rate = config.optimiser.learning_rate;
   if (exchange.reduction == Reduction::adasum && grows_with_gradient(config))
     texts.push_back(fmt::format(
-        "exchange.reduction = \"adasum\" adds up what is orthogonal in the gradients of {} replicas: its steps are up "
-        "to {} times as long as those of \"sum\" at the same rate; a rate of {:.3g} to {:.3g} is a place to begin",
+        "exchange.reduction = \"adasum\" adds the orthogonal parts of the gradients of {} replicas: its steps are up "
+        "to {} times as long as those of \"sum\" at the same rate; begin with a rate of {:.3g} to {:.3g}",
         workers, workers, rate / workers, rate));
   if (exchange.strategy == "strom" && exchange.strom.rounds == StromRounds::asynchronous &&
       config.optimiser.momentum > kMostMomentumOfDelays && has_momentum(config))
     texts.push_back(fmt::format(
-        "exchange.strom.rounds = \"asynchronous\" with optimizer.momentum = {}: delayed updates act as momentum too, "
-        "and together they may end no better than chance; a momentum of at most {} or a lower learning rate goes with "
-        "them",
+        "exchange.strom.rounds = \"asynchronous\" with optimizer.momentum = {}: delayed updates act as additional "
+        "momentum, and training may end no better than chance; use a momentum of at most {} or a lower learning rate",
         config.optimiser.momentum, kMostMomentumOfDelays));
   return texts;
 }

@@ -67,7 +67,7 @@ bool reads_as_number(const std::string& text, bool whole) {
     hint = fmt::format("; write {} = {} without quotes", place.key, node.text);
   if (node.kind == TomlKind::real && wanted.starts_with("a whole") && std::fabs(node.real) < 1e15)
     hint = node.real == std::floor(node.real)
-               ? fmt::format("; write {} without point or exponent", number_text(node.real))
+               ? fmt::format("; write {} without a decimal point or exponent", number_text(node.real))
                : fmt::format("; nearest valid: {}", number_text(std::round(node.real)));
   if (node.kind != TomlKind::table && node.kind != TomlKind::array && wanted.starts_with("text"))
     hint = fmt::format("; write {} = \"{}\"", place.key, node.kind == TomlKind::text ? node.text : written(node));

@@ -178,7 +178,8 @@ TEST_CASE("split models with rules that look at whole parameters are planned", "
 TEST_CASE("check prints the table of combinations without a config", "[config]") {
   const Outcome matrix = run_echelon({"check", "--combinations"});
   CHECK(matrix.code == kExitOk);
-  says(matrix, {"halving_doubling,butterfly,binomial", "the library sums uncoded values", "What a split cuts"});
+  says(matrix,
+       {"halving_doubling,butterfly,binomial", "the library sums uncoded values", "Layers that each split divides"});
 }
 
 TEST_CASE("results that cannot be printed are an error of the environment", "[config]") {

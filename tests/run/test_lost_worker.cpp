@@ -170,7 +170,7 @@ TEST_CASE("going on without lost workers is refused where a step needs all of th
     CHECK_THAT(outcome.err, Contains("on_lost_worker") && Contains(why));
   };
   refused({}, "takes the gradients of all workers");
-  refused({"exchange.strategy=averaging", "parallel.pipeline=2"}, "split model is not whole");
+  refused({"exchange.strategy=averaging", "parallel.pipeline=2"}, "a split model is incomplete");
   refused({"exchange.strategy=gossip", "exchange.algorithm=mpi"}, "all ranks that it was started with");
   refused({"exchange.strategy=elastic", "exchange.codec=topk"}, "rounding errors");
   refused({"exchange.strategy=gossip", "batch.shares=[1,2,2,1]"}, "cut anew");

@@ -193,7 +193,7 @@ TEST_CASE("a replay refuses another config, other ranks, data and weights, and s
   refused({"data.train=test"}, "3", kExitConfig, "201 training samples (recorded: 800)");
   refused({"run.resume_from=" + trial.run("recorded"), "run.resume_weights_only=true"}, "3", kExitConfig,
           "other weights than this run");
-  refused({"exchange.strategy=gossip"}, "3", kExitConfig, "step together is not recorded");
+  refused({"exchange.strategy=gossip"}, "3", kExitConfig, "step together have no order of arrivals");
   refused({"data.balance=queue"}, "3", kExitConfig, "which replica drew which batch is not recorded");
   const Sets repeated = test::with(sets, {"name=other", "run.replay=" + attempt});
   CHECK_THAT(trial.check(repeated, {"--replicas", "3"}).out, Contains("replay      the order of 51 updates"));

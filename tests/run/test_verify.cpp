@@ -54,7 +54,7 @@ TEST_CASE("wrong options of verify are refused", "[run][verify]") {
   const test::TempFolder folder;
   const Outcome outcome = test::run_echelon({"verify", "--fault", "break it"}, {.cwd = folder.path()});
   CHECK(outcome.code == kExitConfig);
-  CHECK_THAT(outcome.err, Contains("is no fault"));
+  CHECK_THAT(outcome.err, Contains("is not a fault"));
 }
 
 TEST_CASE("records of checks hold what XML must not be given as it is", "[run][verify]") {

@@ -173,7 +173,7 @@ TEST_CASE("a warm-up needs one order of all records", "[run][warmup]") {
   };
   refuses("data.sharding=file", "one order of all records");
   refuses("data.sharding=replicated", "one order of all records");
-  refuses("data.as_replicas=2", "samples are dealt by record");
+  refuses("data.as_replicas=2", "deals samples by record");
   refuses("data.balance=queue", "a warm-up reserves steps for the first replicas");
 }
 

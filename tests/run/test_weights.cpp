@@ -219,7 +219,7 @@ TEST_CASE("weights that do not fit are refused by name, or listed where parts ar
   some["dense2.weight"] = some["dense2.wieght"];
   write_safetensors(trial / "more.safetensors", some);
   refused({"model.weights=more.safetensors"}, "holds 'dense2.wieght', which this model does not have");
-  refused({"model.weights=source.safetensors", "run.resume_from=" + trial.run("source")}, "both bring weights");
+  refused({"model.weights=source.safetensors", "run.resume_from=" + trial.run("source")}, "both supply weights");
   refused({"model.weights_partial=true"}, "model.weights_partial is not used here");
 
   some = trial.weights;

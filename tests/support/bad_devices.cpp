@@ -21,7 +21,7 @@ const std::vector<BadConfig>& bad_device_configs() {
        {"@21:1", "device.kind = \"auto\"", "nearest valid: \"f32\""}},
       {"f16 on the processor",
        plus("[device]\nkind = \"onednn\"\ndtype = \"f16\"\n"),
-       {"@22:1", "f16 is computed on GPUs alone", "write device.kind = \"cuda\""}},
+       {"@22:1", "f16 is computed on GPUs only", "write device.kind = \"cuda\""}},
       {"nothing to emulate", plus("[device]\nkind = \"onednn\"\nemulate_halves = true\n"), {"@22:1", "\"bf16\""}},
       {"halves emulated on a GPU",
        plus("[device]\nkind = \"cuda\"\ndtype = \"bf16\"\nemulate_halves = true\n"),

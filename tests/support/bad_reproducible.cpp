@@ -40,7 +40,7 @@ const std::vector<BadConfig>& bad_reproducible_configs() {
   static const std::vector<BadConfig> all = {
       {"reproducible over a ring",
        with("butterfly", "ring"),
-       {"@11:1", "exchange.algorithm = \"ring\" does not go with", fitting}},
+       {"@11:1", "exchange.algorithm = \"ring\" cannot be combined with", fitting}},
       {"reproducible by everyone to everyone", with("butterfly", "naive"), {"@11:1", "one binary tree", fitting}},
       {"reproducible by the library", with("butterfly", "mpi"), {"@11:1", "one binary tree", fitting}},
       {"reproducible over the default algorithm",

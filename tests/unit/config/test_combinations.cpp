@@ -126,7 +126,7 @@ TEST_CASE("the matrix for people: every choice has a row, every letter a reason,
   for (const Choice* choice : all_choices()) CHECK_THAT(text, Catch::Contains(choice->name));
   for (const char* reason : {"the library sums uncoded values", "(not read)", "(gives way)"})
     CHECK_THAT(text, Catch::Contains(reason));
-  CHECK(text.find('*') > text.find("What a split cuts"));  // letters suffice as marks
+  CHECK(text.find('*') > text.find("Layers that each split divides"));  // letters suffice as marks
 }
 
 }  // namespace echelon

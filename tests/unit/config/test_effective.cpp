@@ -248,7 +248,7 @@ TEST_CASE("what other keys make of a default is in the effective config", "[conf
   CHECK_FALSE(effective({"exchange.algorithm=mpi"}).exchange.priority);
   CHECK(effective({"exchange.algorithm=ring"}).exchange.priority);
   CHECK_THROWS_WITH(check_combinations(effective({"optimizer.clip_norm=1", "exchange.overlap=layers"})),
-                    Catch::Contains("\"buckets\" fits"));
+                    Catch::Contains("nearest valid: \"buckets\""));
 }
 
 TEST_CASE("an override leaves out keys of the file that it makes useless, and says so", "[config]") {

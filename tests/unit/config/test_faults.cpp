@@ -63,15 +63,16 @@ TEST_CASE("every sentence of the page of faults is one", "[config][faults]") {
 TEST_CASE("a sentence of any length is read or refused", "[config][faults]") {
   const std::string digits(1'000'000, '7');
   CHECK_THROWS_WITH(parse_fault("slow rank 0 by " + digits),
-                    Contains("\"slow rank 0 by 7777") && Contains("no fault") && Contains("1000015 characters"));
+                    Contains("\"slow rank 0 by 7777") && Contains("not a fault") && Contains("1000015 characters"));
   CHECK_THROWS_AS(parse_fault(digits), ConfigError);
 }
 
-TEST_CASE("what is no fault is refused with what is near", "[config][faults]") {
-  CHECK_THROWS_WITH(parse_fault("kill rank one"), Contains("is no fault; write kill rank R, then"));
+TEST_CASE("what is not a fault is refused with what is near", "[config][faults]") {
+  CHECK_THROWS_WITH(parse_fault("kill rank one"), Contains("is not a fault; write kill rank R, then"));
   CHECK_THROWS_WITH(parse_fault("flip bits"), Contains("flip checkpoint bit") && !Contains("kill"));
   CHECK_THROWS_WITH(parse_fault("explode"), Contains("kill rank R; stop rank R"));
-  CHECK_THROWS_WITH(parse_fault("kill rank 1 at a random step from 9 to 3"), Contains("the last step comes before"));
+  CHECK_THROWS_WITH(parse_fault("kill rank 1 at a random step from 9 to 3"),
+                    Contains("the last step must not come before"));
   CHECK_THROWS_WITH(parse_fault("slow rank 1 by 0.5"), Contains("at least 1"));
   CHECK_THROWS_AS(parse_fault(""), ConfigError);
 }
@@ -90,7 +91,7 @@ TEST_CASE("faults need leave, and are refused by line", "[config][faults]") {
   CHECK(refusal(with_faults("[run]\nallow_faults = true\n" + one)).empty());
   CHECK(refusal(with_faults("[run]\nallow_faults = true\n")).empty());
   CHECK_THAT(refusal(with_faults("[run]\nallow_faults = true\n[fault]\ninject = \"kill it\"\n")),
-             Contains("a.toml:8:1: \"kill it\" is no fault"));
+             Contains("a.toml:8:1: \"kill it\" is not a fault"));
   CHECK_THAT(refusal(with_faults("[fault]\nseed = 3\n")), Contains("fault.seed") && Contains("leave it out"));
   const Config by_variable =
       with_faults("[run]\nallow_faults = true\n", {{"ECHELON_FAULT", "kill rank 1 at step 3; cut rank 0"}});
