@@ -43,8 +43,7 @@ void print_passed_over(const std::vector<PassedOver>& passed) {
   if (passed.empty()) return;
   const bool images =
       std::any_of(passed.begin(), passed.end(), [](const auto& p) { return p.what.ends_with(" image"); });
-  fmt::print("passed over: {}{}\n", passed_over_text(passed),
-             images ? " (JPEG and PNG are read; convert the others)" : "");
+  fmt::print("skipped: {}{}\n", passed_over_text(passed), images ? " (JPEG and PNG are read; convert the others)" : "");
 }
 
 void print_warning(const std::string& text) {

@@ -26,8 +26,8 @@ struct Rows {
 void require_unchanged(const h5::Reader& reader, const Rows& rows) {
   const Shape now = reader.info(rows.name).shape;
   if (now.rank() == 0 || now[0] != rows.all)
-    throw DataError(
-        fmt::format("{}: changed while the run read it: {} are now {}", reader.path(), rows.name, now.text()));
+    throw DataError(fmt::format("{}: changed while the run read it: the shape of {} is now {}", reader.path(),
+                                rows.name, now.text()));
 }
 
 std::int64_t stretch(const Starts& starts, std::int64_t from, std::int64_t to) {
@@ -59,7 +59,7 @@ void require_numbers(const Dataset& dataset, const std::string& path, std::int64
   for (std::int64_t i = 0; i < std::ssize(numbers); ++i) {
     const float label = numbers[static_cast<std::size_t>(i)];
     if (!std::isfinite(label))
-      throw DataError(fmt::format("{}: record {} has a label that is no finite number", path, first + i / each));
+      throw DataError(fmt::format("{}: record {} has a label that is not a finite number", path, first + i / each));
     if (label < dataset.least_label || label > dataset.most_label)
       throw DataError(
           fmt::format("{}: record {} has the label {:g}; model.loss = \"bce\" takes probabilities, {:g} to "
@@ -173,8 +173,8 @@ void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk) 
       return load_targets(dataset, reader, shard, chunk);
   }
 } catch (const std::bad_alloc&) {
-  throw MemoryError(
-      fmt::format("{}: out of memory for {} records that are read together", reader.path(), chunk.end - chunk.begin));
+  throw MemoryError(fmt::format("{}: out of memory for the {} records that are read together", reader.path(),
+                                chunk.end - chunk.begin));
 }
 
 Record Chunk::record(const Dataset& dataset, std::int64_t id) const {

@@ -152,7 +152,7 @@ ClassMix class_mix(const LabelSample& sample, const SamplePlan* plan) {
 
 std::string mix_text(const ClassMix& mix) {
   if (mix.chunks == 0 && mix.files == 0 && mix.replicas == 0) return "mixed, by chunk, file and replica";
-  return fmt::format("chunks {}, files {}, replicas {} sorted by class (0: mixed, 100: a class each)",
+  return fmt::format("chunks {}, files {}, replicas {} sorted by class (0: mixed, 100: one class in each)",
                      percent(mix.chunks), percent(mix.files), percent(mix.replicas));
 }
 
@@ -182,7 +182,7 @@ std::vector<std::string> mix_warnings(const ClassMix& mix, const SamplePlan& pla
   const std::int64_t wanted = std::min(chunks, window_for(mix.chunks, rows, config.window_chunks));
   constexpr const char* kImport = "import them again, which mixes them (echelon data import)";
   if (mix.chunks > 0 && !config.shuffle)
-    warnings.push_back(fmt::format("{}: chunks are {} sorted by class, and data.shuffle = false leaves them so: {}",
+    warnings.push_back(fmt::format("{}: chunks are {} sorted by class, and data.shuffle = false keeps that order: {}",
                                    config.train, percent(mix.chunks), kImport));
   else if (mix.chunks > 0 && plan.window_chunks() * kTooFew < wanted)
     warnings.push_back(fmt::format(
@@ -192,10 +192,10 @@ std::vector<std::string> mix_warnings(const ClassMix& mix, const SamplePlan& pla
         std::ceil(static_cast<double>(wanted * rows) * static_cast<double>(dataset.record_bytes()) / (1 << 20)),
         counted(wanted, "chunk")));
   if (mix.replicas > 0)
-    warnings.push_back(
-        fmt::format("{}: the samples of replicas are {} sorted by class, so that each trains other classes; set "
-                    "data.sharding = \"record\", or {}",
-                    config.train, percent(mix.replicas), kImport));
+    warnings.push_back(fmt::format(
+        "{}: the samples of replicas are {} sorted by class, so that each replica trains different classes; set "
+        "data.sharding = \"record\", or {}",
+        config.train, percent(mix.replicas), kImport));
   return warnings;
 }
 

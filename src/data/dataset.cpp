@@ -42,7 +42,7 @@ void require_agreement(const Dataset& first, const Dataset& next) {
   if (next.mean != first.mean) differ("mean", list(next.mean), list(first.mean));
   if (next.std != first.std) differ("std", list(next.std), list(first.std));
   if (!(next.vocabulary == first.vocabulary) || !(next.target_vocabulary == first.target_vocabulary))
-    fail(path, fmt::format("has another vocabulary than {}", first.shards[0].path));
+    fail(path, fmt::format("has a different vocabulary from {}", first.shards[0].path));
 }
 
 // Concatenates the prefix sums of all files; null if the files have no lengths.
@@ -74,10 +74,11 @@ void cut_into_windows(Dataset& dataset, std::int64_t steps) {
   for (Shard& shard : dataset.shards) {
     shard.samples = (shard.tokens - 1) / steps;
     if (shard.samples < 1)
-      fail(shard.path,
-           fmt::format("holds {}, but a window takes {} and the one after it{}", counted(shard.tokens, "token"), steps,
-                       shard.tokens > 1 ? fmt::format("; data.sequence_length may be at most {}", shard.tokens - 1)
-                                        : "; no data.sequence_length is short enough"));
+      fail(
+          shard.path,
+          fmt::format("holds {}, but a window takes {} and the one after them{}", counted(shard.tokens, "token"), steps,
+                      shard.tokens > 1 ? fmt::format("; data.sequence_length may be at most {}", shard.tokens - 1)
+                                       : "; no data.sequence_length is short enough"));
     shard.first = first;
     shard.chunk_rows = std::min(shard.samples, std::max<std::int64_t>(64, kTokensTogether / steps));
     first += shard.samples;
@@ -158,22 +159,24 @@ void demand_labels(Dataset& dataset, std::string_view loss) {
 void see_alike(Dataset& test, Dataset& train) {
   const std::string &path = test.shards[0].path, &like = train.shards[0].path;
   if (test.kind != train.kind)
-    fail(path, fmt::format("holds {}, the training data in {} {}", name_of(test.kind), like, name_of(train.kind)));
+    fail(path,
+         fmt::format("holds {}, but the training data in {} hold {}", name_of(test.kind), like, name_of(train.kind)));
   const bool same_rows = test.has_sequences() ? test.sample_shape.row_elems() == train.sample_shape.row_elems() &&
                                                     test.sample_shape.rank() == train.sample_shape.rank()
                                               : test.sample_shape == train.sample_shape;
   if (test.label_shape != train.label_shape)
-    fail(path, fmt::format("has labels of {} numbers, the training data in {} {}", test.label_shape.text(), like,
-                           train.label_shape.text()));
+    fail(path, fmt::format("has labels of {} numbers, but those of the training data in {} have {}",
+                           test.label_shape.text(), like, train.label_shape.text()));
   if (!same_rows || test.classes != train.classes)
-    fail(path, fmt::format("holds samples of {} and {} classes, the training data in {} {} and {}",
+    fail(path, fmt::format("holds samples of {} and {} classes, but the training data in {} have {} and {}",
                            test.sample_shape.text(), test.classes, like, train.sample_shape.text(), train.classes));
   if (!test.class_names.empty() && !train.class_names.empty() && test.class_names != train.class_names)
-    fail(path, fmt::format("numbers its classes [{}], the training data in {} [{}]; import it --like the training data",
+    fail(path, fmt::format("numbers its classes [{}], but the training data in {} number them [{}]; import it --like "
+                           "the training data",
                            fmt::join(test.class_names, ", "), like, fmt::join(train.class_names, ", ")));
   if (!(test.vocabulary == train.vocabulary) || !(test.target_vocabulary == train.target_vocabulary))
-    fail(path, fmt::format("has another vocabulary than the training data in {}; hold a part out when it is imported, "
-                           "or import it --like the training data",
+    fail(path, fmt::format("has a different vocabulary from the training data in {}; hold out a part of the data when "
+                           "they are imported, or import it --like the training data",
                            like));
   test.mean = train.mean;
   test.std = train.std;

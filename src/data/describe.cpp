@@ -61,8 +61,8 @@ std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb) 
   constexpr double kCopies = 2.5;
   if (kCopies * chunk > buffer_mb * (1 << 20))
     hints.push_back(
-        fmt::format("{}: a chunk has {} and is decoded whole, which takes up to {}, "
-                    "more than data.buffer_mb = {}; write chunks of 64 to 256 samples",
+        fmt::format("{}: a chunk has {} and is decoded as a whole, which takes up to {}, more than data.buffer_mb = "
+                    "{}; write chunks of 64 to 256 samples",
                     dataset.shards[0].path, bytes_text(chunk), bytes_text(kCopies * chunk), buffer_mb));
   return hints;
 }
@@ -79,8 +79,9 @@ void warn_without_checksums(const Dataset& dataset, const std::string& location)
   static std::atomic<bool> warned = false;
   const std::string text = checksums_text(dataset);
   if (text == "all" || warned.exchange(true)) return;
-  log_warning("{}: checksums: {}; damage to the values is not seen (import them again, or write them with fletcher32)",
-              location, text);
+  log_warning(
+      "{}: checksums: {}; damage to the values is not detected (import them again, or write them with fletcher32)",
+      location, text);
 }
 
 }  // namespace echelon::inline data

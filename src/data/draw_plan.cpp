@@ -52,7 +52,7 @@ Draw DrawPlan::at(std::int64_t number) const {
   Draw draw{.number = number, .epoch = 0, .batch = 0, .step_in_epoch = 0};
   if (number >= whole_first_) {
     const std::int64_t each = batches_of(samples()), beyond = number - whole_first_;
-    ECHELON_CHECK_GT(each, 0, "an epoch has a batch");
+    ECHELON_CHECK_GT(each, 0, "an epoch has at least one batch");
     draw.epoch = whole_epoch_ + beyond / each;
     draw.batch = beyond % each;
   } else {

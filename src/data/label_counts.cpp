@@ -56,8 +56,8 @@ std::string empty_classes_text(const LabelCounts& counts, std::int64_t classes, 
   if (number == 0) return {};
   if (number == 1 && classes > 1 && names.empty() && !counts.has(0))
     return fmt::format(
-        "no sample has class 0, all {} others have some: labels that are numbered from 1 give the model an output "
-        "that is never right; subtract 1 from them, unless class 0 is to come",
+        "no sample has class 0, but all {} others have samples: labels that are numbered from 1 give the model an "
+        "output that is never right; subtract 1 from them, unless samples of class 0 will be added",
         classes - 1);
   return fmt::format("{} of {} classes {} no sample: {}{}", count_text(number), count_text(classes),
                      number == 1 ? "has" : "have", fmt::join(empty, ", "),
@@ -69,7 +69,7 @@ std::string unlike_classes(const LabelCounts& counts, std::int64_t classes) {
   if (counts.samples() < kFewest) return {};
   if (counts.kinds() < counts.samples() && classes <= counts.samples()) return {};
   return fmt::format(
-      "{} samples have {} different labels, up to {}: more likely numbers of samples, or quantities, than classes",
+      "{} samples have {} different labels, up to {}: they look like sample numbers or quantities, not classes",
       count_text(counts.samples()),
       counts.greatest() < sample_format::kMostClasses ? count_text(counts.kinds()) : "many",
       count_text(counts.greatest()));
@@ -88,7 +88,7 @@ std::string like_parts_of_a_set(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 6;
   const std::vector<std::string> shown(names.begin(),
                                        names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())));
-  return fmt::format("the classes would be {}{}, more likely the parts of a data set than classes",
+  return fmt::format("the classes would be {}{}, which look like the parts of a data set, not classes",
                      fmt::join(shown, ", "), names.size() > kShown ? ", .." : "");
 }
 

@@ -219,8 +219,8 @@ const Batch& Loader::at(std::int64_t epoch, std::int64_t step) {
   body_->wanted = {epoch, step};
   const Batch* batch = body_->take(lock);
   ECHELON_CHECK(batch != nullptr, "no batch beyond epoch {}", body_->options.end_epoch);
-  ECHELON_CHECK(batch->epoch == epoch && batch->step == step, "step {} of epoch {} was asked for, {} of {} comes next",
-                step, epoch, batch->step, batch->epoch);
+  ECHELON_CHECK(batch->epoch == epoch && batch->step == step,
+                "step {} of epoch {} was requested, but {} of {} comes next", step, epoch, batch->step, batch->epoch);
   return *batch;
 }
 

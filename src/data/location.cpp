@@ -56,7 +56,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   if (!files.empty()) return files;
   std::sort(folders.begin(), folders.end());
   fail(folder, folders.empty() ? "the folder holds no .h5 or .hdf5 file"
-                               : fmt::format("the folder holds no .h5 or .hdf5 file, but folders; did you mean {}?",
+                               : fmt::format("the folder holds no .h5 or .hdf5 file, only folders; did you mean {}?",
                                              (fs::path(folder) / folders.back()).string()));
 }
 
@@ -97,7 +97,7 @@ std::vector<std::string> location_warnings(const std::string& location) {
     }
   }
   if (passed.empty()) return {};
-  return {fmt::format("{}: passed over: {}; shards are the files *.h5 and *.hdf5 of the folder itself", location,
+  return {fmt::format("{}: skipped: {}; shards are the files *.h5 and *.hdf5 of the folder itself", location,
                       passed_over_text(passed))};
 }
 

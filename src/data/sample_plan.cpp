@@ -99,7 +99,7 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
   else if (sharding_ == Sharding::automatic)
     sharding_ = choose_sharding();
   if (samples_ < replicas() && !request_.queue)
-    throw ConfigError(fmt::format("{} replicas need at least {} samples, the data hold {}: start at most {}",
+    throw ConfigError(fmt::format("{} replicas need at least {} samples, but the data hold {}: start at most {}",
                                   replicas(), replicas(), count_text(samples_), counted(samples_, "rank")));
   share_ = shares(request_, sharding_);
   std::vector<std::int64_t> share_batch(static_cast<std::size_t>(*std::max_element(share_.begin(), share_.end())) + 1);
@@ -108,7 +108,7 @@ SamplePlan::SamplePlan(SamplePlanRequest request)
   for (std::size_t i = 0; i < runs_.size(); ++i)
     if (runs_[i].empty())
       throw ConfigError(
-          fmt::format("{} {} would have no sample: its share is {} of {}, the data hold {}; use "
+          fmt::format("{} {} would have no sample: its share is {} of {}, and the data hold {}; use "
                       "data.sharding = \"record\" or more equal shares",
                       sharding_ == Sharding::node ? "node" : "replica", i, share_batch[i], global_batch_,
                       counted(samples_, "sample")));

@@ -74,12 +74,12 @@ void check_format(const h5::Reader& reader) {
   const std::string& path = reader.path();
   if (reader.has_attribute(format::kFormat)) {
     const std::string name = reader.attribute_text(format::kFormat);
-    if (name != format::kName) fail(path, fmt::format("is of format '{}', expected '{}'", name, format::kName));
+    if (name != format::kName) fail(path, fmt::format("has format '{}', expected '{}'", name, format::kName));
   }
   if (reader.has_attribute(format::kFormatVersion)) {
     const std::int64_t version = reader.attribute_int(format::kFormatVersion);
     if (version != format::kVersion)
-      fail(path, fmt::format("is of version {}, this program reads version {}", version, format::kVersion));
+      fail(path, fmt::format("has version {}, but this program reads version {}", version, format::kVersion));
   }
 }
 
@@ -111,8 +111,8 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
   for (std::size_t c = 0; c < dataset.std.size(); ++c)  // checks the values as the model uses them
     for (const double factor : {dataset.scale / dataset.std[c], dataset.mean[c] / dataset.std[c]})
       if (!std::isfinite(static_cast<float>(factor)))
-        fail(path, fmt::format("attributes 'scale' {:g}, 'mean' {:g} and 'std' {:g} of channel {} make values that no "
-                               "32-bit float holds",
+        fail(path, fmt::format("attributes 'scale' {:g}, 'mean' {:g} and 'std' {:g} of channel {} give values that do "
+                               "not fit into a 32-bit float",
                                dataset.scale, dataset.mean[c], dataset.std[c], c));
 }
 
@@ -121,7 +121,7 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
 h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int64_t samples, Labels wanted) {
   const std::string& path = reader.path();
   if (!reader.has(format::kLabels)) {
-    if (wanted == Labels::needed) fail(path, "dataset 'labels' is missing; only `echelon predict` does without it");
+    if (wanted == Labels::needed) fail(path, "dataset 'labels' is missing; only `echelon predict` works without it");
     dataset.labelled = false;
     if (reader.has_attribute(format::kClasses)) read_classes(reader, dataset);
     return {};
@@ -135,8 +135,8 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
   reader.require_written(format::kLabels);
   if (numbers && reader.has_attribute(format::kClasses))
     fail(path,
-         "dataset 'labels' is of floats, regression targets, but there is an attribute 'classes': write the labels of "
-         "classes as integers (y.astype(\"i4\")), or targets without that attribute");
+         "dataset 'labels' holds floats, which are regression targets, but there is an attribute 'classes': write the "
+         "labels of classes as integers (y.astype(\"i4\")), or targets without that attribute");
   if (numbers)
     dataset.label_shape = labels.shape.without_front();
   else
@@ -150,8 +150,7 @@ void read_samples(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
   if (samples.shape.rank() != 4)
     fail(path, fmt::format("dataset 'samples' has shape {}, must be (N, C, H, W)", samples.shape.text()));
   if (samples.dtype != DType::u8 && !is_real(samples.dtype))
-    fail(path, fmt::format("dataset 'samples' is {}, must be of 8-bit unsigned integers or of floats: write "
-                           "x.astype(\"f4\")",
+    fail(path, fmt::format("dataset 'samples' is {}, must be 8-bit unsigned integers or floats: write x.astype(\"f4\")",
                            samples.stored_as.empty() ? "a 32-bit signed integer" : samples.stored_as));
   const h5::DatasetInfo labels = read_labels(reader, dataset, samples.shape[0], wanted);
   if (samples.shape.elems() == 0) fail(path, fmt::format("holds no sample: shape {}", samples.shape.text()));

@@ -87,7 +87,7 @@ StageFolder::StageFolder(const std::string& folder, std::uint64_t limit_bytes)
   struct stat status {};
   if (::lstat(folder_.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid())
     throw EnvironmentError(
-        fmt::format("{}: is no folder of this user; remove it, or choose another data.stage", folder_));
+        fmt::format("{}: is not a folder that this user owns; remove it, or choose another data.stage", folder_));
 }
 
 StageFolder::~StageFolder() {

@@ -34,7 +34,7 @@ std::vector<std::string> read_text_list(const h5::Reader& reader, std::string_vi
   reader.require_written(dataset);
   std::string bytes(static_cast<std::size_t>(info.shape[0]), '\0');
   reader.read_all(dataset, bytes.data(), DType::u8);
-  if (bytes.empty() || bytes.back() != '\0') fail("must end with a zero byte, as each of its texts does");
+  if (bytes.empty() || bytes.back() != '\0') fail("must end with a zero byte, because each of its texts does");
   std::vector<std::string> entries;
   for (std::size_t begin = 0; begin < bytes.size(); begin = bytes.find('\0', begin) + 1)
     entries.push_back(bytes.substr(begin, bytes.find('\0', begin) - begin));

@@ -105,7 +105,8 @@ std::uint64_t require_intact(const std::vector<std::string>& paths) {
   std::uint64_t bytes = 0;
   for (const std::string& path : paths) {
     const ShardVerdict verdict = verify_shard(path, true);
-    if (!verdict.ok()) throw DataError(fmt::format("{}: is not as it was written: {}", path, damage_text(verdict)));
+    if (!verdict.ok())
+      throw DataError(fmt::format("{}: differs from what was written: {}", path, damage_text(verdict)));
     bytes += verdict.bytes;
   }
   return bytes;

@@ -10,7 +10,7 @@ namespace echelon::inline data {
 
 Vocabulary::Vocabulary(std::vector<std::string> entries) : entries_(std::move(entries)) {
   for (std::size_t i = 0; i < entries_.size(); ++i) ids_.emplace(entries_[i], static_cast<std::int32_t>(i));
-  ECHELON_CHECK_EQ(ids_.size(), entries_.size(), "a token stands twice in the vocabulary");
+  ECHELON_CHECK_EQ(ids_.size(), entries_.size(), "a token occurs twice in the vocabulary");
 }
 
 std::int32_t Vocabulary::find(std::string_view token) const {

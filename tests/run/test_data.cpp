@@ -205,7 +205,7 @@ TEST_CASE("a run reads shards without checksums with a warning, and ends where a
   const Outcome plain = train("plain");
   INFO(plain.err);
   CHECK(plain.code == 0);
-  const std::string warning = "plain: checksums: none; damage to the values is not seen";
+  const std::string warning = "plain: checksums: none; damage to the values is not detected";
   CHECK(plain.err.find(warning) != std::string::npos);
   CHECK(plain.err.find(warning) == plain.err.rfind(warning));
 

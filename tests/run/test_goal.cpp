@@ -63,7 +63,7 @@ TEST_CASE("a goal without a target, a metric or test data is refused", "[run]") 
     CHECK(check.code == kExitConfig);
     CHECK_THAT(check.err, Contains(why));
   };
-  refuses({"goal.metric=test_accuracy"}, "goal.target = 0 is no accuracy");
+  refuses({"goal.metric=test_accuracy"}, "goal.target = 0 is not a valid accuracy");
   refuses({"goal.metric=test_accuracy", "goal.target=90"}, "at most 1");
   refuses({"goal.stop=true"}, "no metric to reach");
   refuses({"goal.metric=test_loss", "goal.target=1", "data.test="}, "need data.test");

@@ -35,7 +35,7 @@ void ByteStream::seek(std::int64_t offset) {
   if (plain() && (distance < 0 || distance > buffer_bytes_)) {
     gzclearerr(file_.get());
     if (gzseek(file_.get(), offset, SEEK_SET) < 0)
-      throw DataError(fmt::format("{}: cannot be read from byte {} on", path_, offset));
+      throw DataError(fmt::format("{}: cannot be read beyond byte {}", path_, offset));
     offset_ = offset;
     return;
   }

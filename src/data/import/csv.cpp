@@ -75,14 +75,14 @@ class Csv : public SampleSource {
     std::int64_t all = 0;
     do {
       const std::string_view name = cells_[static_cast<std::size_t>(label_)];
-      if (name.empty() || name == "?") fail(label_, std::string("is no class") + kMissing);
+      if (name.empty() || name == "?") fail(label_, std::string("is not a class") + kMissing);
       if (reads_as_number(name))
         fail(label_, fmt::format("is a number, but the class in line {} is the text '{}'; classes are all numbers or "
                                  "all text (if line {} is a heading: --heading yes)",
                                  first_line, first, first_line));
       ++samples[std::string(name)];
       if (samples.size() > kMostNames)
-        fail(label_, fmt::format("is one class too many: at most {} may have names; is column {} the class?",
+        fail(label_, fmt::format("is one class too many: at most {} are possible; is column {} really the class?",
                                  count_text(kMostNames), label_ + 1));
       ++all;
     } while (next_row());
@@ -132,7 +132,7 @@ class Csv : public SampleSource {
     } else {
       if (!parse_number(cell, value) || value < 0 || value != std::floor(value) ||
           value > std::numeric_limits<std::int32_t>::max() - 1)
-        fail(column, std::string("is no label: labels are whole numbers from 0, or text in every line") +
+        fail(column, std::string("is not a label: labels are whole numbers from 0, or text in every line") +
                          (is_missing(cell) ? kMissing : ""));
       number = static_cast<std::int32_t>(value);
     }
@@ -141,7 +141,7 @@ class Csv : public SampleSource {
 
   void store_real(std::uint8_t* to, std::int64_t column, double value) const {
     const auto real = static_cast<float>(value);
-    if (!std::isfinite(real)) fail(column, "is too great for a 32-bit float");
+    if (!std::isfinite(real)) fail(column, "is too large for a 32-bit float");
     std::memcpy(to, &real, sizeof(real));
   }
 
@@ -150,7 +150,7 @@ class Csv : public SampleSource {
       store_real(sample + 4 * at, column, value);
     } else {
       if (value < 0 || value > 255 || value != std::floor(value))
-        fail(column, "is no whole number from 0 to 255; store such values as f32");
+        fail(column, "is not a whole number from 0 to 255; store such values as f32");
       sample[at] = static_cast<std::uint8_t>(value);
     }
   }

@@ -16,10 +16,9 @@ void require_free(const std::string& folder) {
   std::error_code error;
   const fs::file_type type = fs::status(folder, error).type();
   if (type == fs::file_type::none || type == fs::file_type::unknown)
-    throw ConfigError(fmt::format("{}: cannot be a folder to write: {}", folder, error.message()));
+    throw ConfigError(fmt::format("{}: cannot be used as the folder to write: {}", folder, error.message()));
   if (type != fs::file_type::not_found && !fs::is_empty(folder, error))
-    throw ConfigError(
-        fmt::format("{}: is there already and holds files; name a new folder or remove it first", folder));
+    throw ConfigError(fmt::format("{}: exists already and holds files; name a new folder or remove it first", folder));
 }
 
 FreshFolder::FreshFolder(const std::string& place) : place_(fs::path(place).lexically_normal().string()) {
@@ -43,7 +42,7 @@ std::string FreshFolder::then(const std::string& file) const { return (fs::path(
 void FreshFolder::publish() {
   std::error_code error;
   fs::rename(temporary_, place_, error);  // replaces an empty folder if there is one
-  if (error) throw EnvironmentError(fmt::format("{}: cannot be put in place: {}", place_, error.message()));
+  if (error) throw EnvironmentError(fmt::format("{}: cannot be moved into place: {}", place_, error.message()));
   temporary_.clear();
 }
 

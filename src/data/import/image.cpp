@@ -55,7 +55,7 @@ bool fair_extents(std::int64_t width, std::int64_t height) {
 }
 
 std::string unfair_text(std::int64_t width, std::int64_t height) {
-  return fmt::format("its header claims {} x {} pixels, at most {} a side and {} in all are read", width, height,
+  return fmt::format("its header claims {} x {} pixels, but at most {} per side and {} in all are read", width, height,
                      kMostSide, kMostPixels);
 }
 

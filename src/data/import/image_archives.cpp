@@ -94,7 +94,7 @@ class Listing {
       return;
     }
     if (member.bytes > kMostLabel && name.ending == "cls")
-      return note(member.header, fmt::format("'{}' is no class number: {} bytes", member.name, member.bytes));
+      return note(member.header, fmt::format("'{}' is not a class number: it has {} bytes", member.name, member.bytes));
     if (member.bytes > kMostLabel) return;  // a caption, not a class name
     const std::string content = tar.content(member);
     const std::string_view line = first_line(content);
@@ -110,7 +110,7 @@ class Listing {
     if (error == std::errc() && end == text.data() + text.size() && number >= 0 &&
         number < std::numeric_limits<std::int32_t>::max())
       return number;
-    note(member.header, fmt::format("'{}' holds '{}', no class number", member.name, text.substr(0, 40)));
+    note(member.header, fmt::format("'{}' holds '{}', which is not a class number", member.name, text.substr(0, 40)));
     return std::nullopt;
   }
 

@@ -73,7 +73,7 @@ class ClassListing {
     try {
       const FileStamp file = stamp_of(path);
       if (!entry.is_regular_file() && !entry.is_fifo())  // a pipe is read like a file
-        throw DataError(fmt::format("{}: is no regular file", path));
+        throw DataError(fmt::format("{}: is not a regular file", path));
       found_.items.push_back({.unit = unit_,
                               .label = 0,
                               .name = entry.path().lexically_relative(root_).string(),
@@ -112,8 +112,8 @@ class ImageFolder final : public ImageInput {
                 entry.path().string());
     }
     if (classes_.empty())
-      throw DataError(fmt::format("{}: holds no folder; images are wanted as {}/<class>/<name>.jpg, .jpeg or .png{}",
-                                  folder_, folder_, images > 0 ? ", here they are not sorted into classes" : ""));
+      throw DataError(fmt::format("{}: holds no folder; images must be {}/<class>/<name>.jpg, .jpeg or .png{}", folder_,
+                                  folder_, images > 0 ? ", but here they are not sorted into classes" : ""));
     if (!request.labels_as_they_are) refuse_one_level_too_high();
   }
 
@@ -149,7 +149,7 @@ class ImageFolder final : public ImageInput {
     if (folders > 1)
       throw DataError(
           fmt::format("{}: '{}' would be the only class, and holds {} and no image; did you mean {}? "
-                      "--labels-as-they-are makes one class of it",
+                      "--labels-as-they-are imports it as one class",
                       folder_, classes_[0], counted(folders, "folder"), only.string()));
   }
 

@@ -258,10 +258,9 @@ bool ImageImport::read_sample(const ImageItem& item, std::vector<std::uint8_t>& 
     return false;
   }
   if (!scaled_ && (image.height != height || image.width != width))
-    throw DataError(
-        fmt::format("{}: is {} x {} pixels (height x width), the first image has {} x {}; --size scales "
-                    "all to one size",
-                    input_->place(item), image.height, image.width, height, width));
+    throw DataError(fmt::format(
+        "{}: has {} x {} pixels (height x width), but the first image has {} x {}; --size scales all to one size",
+        input_->place(item), image.height, image.width, height, width));
   fit_image(image, height, width, sample.data());
   return true;
 }

@@ -28,7 +28,7 @@ std::vector<std::string> classes_of(const std::vector<ImageUnit>& units, const I
     if (unit.items.empty()) continue;
     if (first == nullptr) first = &unit;
     if (unit.classes.empty() != first->classes.empty())
-      throw DataError(fmt::format("{} has {} as labels, {} has {}; either all are numbers or all are names",
+      throw DataError(fmt::format("{} has {} as labels, but {} has {}; all must be numbers or all names",
                                   input.place(first->items[0]), first->classes.empty() ? "numbers" : "names",
                                   input.place(unit.items[0]), unit.classes.empty() ? "numbers" : "names"));
   }

@@ -95,7 +95,7 @@ void ImportFolder::publish(const std::vector<std::string>& left_out) const {
   if (!left_out.empty()) write_file_whole(path_ + "/data/left_out.txt", fmt::format("{}\n", fmt::join(left_out, "\n")));
   std::error_code error;
   fs::rename(path_ + "/data", out_, error);  // replaces an empty folder if there is one
-  if (error) throw EnvironmentError(fmt::format("{}: cannot be put in place: {}", out_, error.message()));
+  if (error) throw EnvironmentError(fmt::format("{}: cannot be moved into place: {}", out_, error.message()));
   fs::remove_all(path_, error);
 }
 

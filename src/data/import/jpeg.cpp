@@ -75,10 +75,10 @@ Image decode_jpeg(std::string_view bytes, int channels) {
   Decoder decoder;
   jpeg_decompress_struct& info = decoder.info;
   const auto require = [&](bool done) {
-    if (!done) throw DataError(fmt::format("is damaged or no JPEG that can be read: {}", decoder.errors.text));
+    if (!done) throw DataError(fmt::format("is damaged or not a JPEG that can be read: {}", decoder.errors.text));
   };
   require(read_header(decoder, bytes));
-  if (is_cmyk(info)) throw DataError("is a JPEG in CMYK, whose colours depend on a printer; convert it to RGB");
+  if (is_cmyk(info)) throw DataError("is a CMYK JPEG, whose colours depend on a printer; convert it to RGB");
   if (!fair_extents(info.image_width, info.image_height))
     throw DataError(unfair_text(info.image_width, info.image_height));
   info.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;

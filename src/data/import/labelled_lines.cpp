@@ -34,7 +34,7 @@ class LabelledLines final : public SequenceSource {
     if (error) throw DataError(fmt::format("{}: the folder cannot be read: {}", folder, error.message()));
     std::sort(files.begin(), files.end());
     if (files.size() < 2)
-      throw DataError(fmt::format("{}: holds {} .txt file{}; two or more, one a class, are wanted", folder,
+      throw DataError(fmt::format("{}: holds {} .txt file{}; at least two are needed, one for each class", folder,
                                   files.size(), files.size() == 1 ? "" : "s"));
     TokenCounts counts;
     for (const fs::path& file : files) read_class(file, counts);

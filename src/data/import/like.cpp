@@ -20,7 +20,7 @@ namespace {
 
 Dataset set_at(const std::string& location, DataKind kind) {
   Dataset set = read_shard(files_at(location).front());
-  if (set.kind != kind) fail(set, fmt::format("holds {}, the input {}", name_of(set.kind), name_of(kind)));
+  if (set.kind != kind) fail(set, fmt::format("holds {}, but the input holds {}", name_of(set.kind), name_of(kind)));
   return set;
 }
 
@@ -29,7 +29,7 @@ std::vector<std::int32_t> numbers_in(const Dataset& set, const std::vector<std::
   std::vector<std::int32_t> numbers;
   for (const std::string& name : names) {
     const auto found = std::find(set.class_names.begin(), set.class_names.end(), name);
-    if (set.class_names.empty()) fail(set, "has no class names, the input has");
+    if (set.class_names.empty()) fail(set, "has no class names, but the input has");
     if (found == set.class_names.end())
       throw DataError(
           fmt::format("{} (those of {})", unknown_name("class", name, set.class_names), set.shards[0].path));
@@ -43,11 +43,12 @@ class SamplesLike final : public SampleSource {
   SamplesLike(std::unique_ptr<SampleSource> source, const std::string& location)
       : source_(std::move(source)), info_(source_->info()), set_(set_at(location, DataKind::samples)) {
     if (set_.sample_shape != info_.sample)
-      fail(set_, fmt::format("holds samples of {}, the input {}", set_.sample_shape.text(), info_.sample.text()));
+      fail(set_,
+           fmt::format("holds samples of {}, but the input has {}", set_.sample_shape.text(), info_.sample.text()));
     if (set_.has_numbers() != (info_.targets > 0) || (set_.has_numbers() && set_.label_shape.elems() != info_.targets))
-      fail(set_, "has other labels than the input");
+      fail(set_, "has different labels from those of the input");
     if (set_.stored == info_.stored && set_.scale != info_.scale)
-      fail(set_, fmt::format("has scale {:g}, the input {:g} (--value-max)", set_.scale, info_.scale));
+      fail(set_, fmt::format("has scale {:g}, but the input has {:g} (--value-max)", set_.scale, info_.scale));
     numbers_ = numbers_in(set_, info_.class_names);
     info_.classes = set_.classes;
     info_.class_names = set_.class_names;
@@ -66,7 +67,8 @@ class SamplesLike final : public SampleSource {
       auto* at = static_cast<std::uint8_t*>(labels) + 4 * i;
       std::memcpy(&label, at, sizeof label);
       if (!numbers_.empty()) label = numbers_[static_cast<std::size_t>(label)];
-      if (label >= set_.classes) fail(set_, fmt::format("has classes 0 to {}, the input {}", set_.classes - 1, label));
+      if (label >= set_.classes)
+        fail(set_, fmt::format("has classes 0 to {}, but the input has {}", set_.classes - 1, label));
       std::memcpy(at, &label, sizeof label);
     }
     return count;
@@ -86,8 +88,8 @@ class SequencesLike final : public SequenceSource {
     const Dataset set = set_at(location, DataKind::sequences);
     const std::int64_t features = set.vocabulary.size() > 0 ? 0 : set.sample_shape[1];
     if (features != info_.features)
-      fail(set, fmt::format("has steps of {} features, the input of {}", features, info_.features));
-    if (set.has_numbers()) fail(set, "has regression targets, the input classes");
+      fail(set, fmt::format("has steps of {} features, but the input has {}", features, info_.features));
+    if (set.has_numbers()) fail(set, "has regression targets, but the input has classes");
     numbers_ = numbers_in(set, info_.class_names);
     info_.class_names = set.class_names;
     info_.mean = set.mean;
@@ -113,17 +115,17 @@ class SequencesLike final : public SequenceSource {
 
 std::vector<std::int32_t> take_classes(SourceInfo& info, const std::string& location) {
   const Dataset set = set_at(location, DataKind::samples);
-  if (set.has_numbers()) fail(set, "has regression targets, the input classes");
+  if (set.has_numbers()) fail(set, "has regression targets, but the input has classes");
   if (info.sample[1] == 0) info.sample = set.sample_shape.with_front(info.sample[0]);
   if (set.sample_shape != info.sample)
-    fail(set, fmt::format("holds samples of {}, the input gives {}", set.sample_shape.text(), info.sample.text()));
+    fail(set, fmt::format("holds samples of {}, but the input gives {}", set.sample_shape.text(), info.sample.text()));
   if (set.stored != info.stored || set.scale != info.scale)
-    fail(set, fmt::format("is {} with scale {:g}, the input {} with scale {:g}", name_of(set.stored), set.scale,
+    fail(set, fmt::format("is {} with scale {:g}, but the input is {} with scale {:g}", name_of(set.stored), set.scale,
                           name_of(info.stored), info.scale));
   std::vector<std::int32_t> numbers = numbers_in(set, info.class_names);
   if (numbers.empty()) {
     if (info.classes > set.classes)
-      fail(set, fmt::format("has classes 0 to {}, the input {}", set.classes - 1, info.classes - 1));
+      fail(set, fmt::format("has classes 0 to {}, but the input has {}", set.classes - 1, info.classes - 1));
     numbers.resize(static_cast<std::size_t>(info.classes));
     std::iota(numbers.begin(), numbers.end(), 0);
   }

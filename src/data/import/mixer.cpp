@@ -51,8 +51,9 @@ void Mixer::flush(std::size_t pile) {
   file.write(full.held.data(), static_cast<std::streamsize>(full.held.size()));
   file.close();
   if (!file)
-    throw EnvironmentError(fmt::format("{}: cannot be written: {}; --keep-order mixes nothing and needs no room for it",
-                                       file_of(pile), std::strerror(errno != 0 ? errno : EIO)));
+    throw EnvironmentError(
+        fmt::format("{}: cannot be written: {}; --keep-order does not mix samples and needs no such space",
+                    file_of(pile), std::strerror(errno != 0 ? errno : EIO)));
   full.on_disk = true;
   full.held.clear();
 }

@@ -40,7 +40,7 @@ struct Decoder {
       : input{bytes, {}},
         png(png_create_read_struct(PNG_LIBPNG_VER_STRING, &input, stop, warned)),
         info(png != nullptr ? png_create_info_struct(png) : nullptr) {
-    if (info == nullptr) throw DataError("libpng does not start");
+    if (info == nullptr) throw DataError("libpng cannot be started");
   }
   ~Decoder() { png_destroy_read_struct(&png, &info, nullptr); }
   Decoder(const Decoder&) = delete;
@@ -74,7 +74,7 @@ bool read_rows(Decoder& decoder, png_bytepp rows) {
 Image decode_png(std::string_view bytes) {
   Decoder decoder(bytes);
   const auto require = [&](bool done) {
-    if (!done) throw DataError(fmt::format("is damaged or no PNG that can be read: {}", decoder.input.trouble));
+    if (!done) throw DataError(fmt::format("is damaged or not a PNG that can be read: {}", decoder.input.trouble));
   };
   require(read_header(decoder));
   const std::int64_t width = png_get_image_width(decoder.png, decoder.info),

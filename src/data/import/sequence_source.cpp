@@ -37,9 +37,9 @@ std::unique_ptr<SequenceSource> open_series(const TextRequest& request) {
 TokenKind token_kind_of(const TextRequest& request, const char* usual) {
   const TokenKind kind = token_kind_of(request.tokens.empty() ? usual : request.tokens);
   if (!of_words(kind) && request.vocabulary > 0)
-    throw ConfigError("--vocabulary is for words; characters and bytes all get a number");
+    throw ConfigError("--vocabulary is for words; all characters and bytes are kept");
   if (request.vocabulary > 0 && !request.like.empty())
-    throw ConfigError("--vocabulary counts words, --like takes the words of another set: give one of them");
+    throw ConfigError("--vocabulary counts words, but --like takes the words of another set: give only one of the two");
   return kind;
 }
 

@@ -90,7 +90,7 @@ Measured measure(SampleSource& source, const ShardOptions& options) {
     if (info.classes == 0 || !info.class_names.empty())
       refuse_odd_classes(counts, measured.header.classes, info.class_names, options);
     if (measured.header.classes > format::kMostClasses)
-      throw DataError(fmt::format("{}: the greatest label is {}, at most {} classes can be told apart", options.input,
+      throw DataError(fmt::format("{}: the largest label is {}, but at most {} classes are possible", options.input,
                                   counts.greatest(), format::kMostClasses));
     measured.empty_classes = empty_classes_text(train, measured.header.classes, info.class_names);
   }
@@ -157,7 +157,7 @@ void check_options(const ShardOptions& options) {
   if (options.hold_out > 0 && options.hold_out_part > 0)
     throw ConfigError("--hold-out and --hold-out-part exclude each other");
   if (options.prefix.empty() || options.prefix.find('/') != std::string::npos)
-    throw ConfigError(fmt::format("--prefix '{}' must be part of a file's name", options.prefix));
+    throw ConfigError(fmt::format("--prefix '{}' must be usable in a file's name", options.prefix));
 }
 
 std::int64_t held_out_of(std::int64_t samples, const ShardOptions& options) {

@@ -26,7 +26,7 @@ class StepsCsv final : public SequenceSource {
     while (read_step()) {
       labels.insert(label_);
       if (name_ != name && !ended.insert(name_).second)
-        fail(fmt::format("sequence '{}' comes again after another one; keep its lines together", name_));
+        fail(fmt::format("sequence '{}' continues after another one; keep its lines together", name_));
       name = name_;
     }
     if (labels.empty()) fail("holds no sequence");
@@ -52,7 +52,8 @@ class StepsCsv final : public SequenceSource {
     const std::string name = name_, label = label_;
     record.values.clear();
     do {
-      if (label_ != label) fail(fmt::format("sequence '{}' has label '{}', before it had '{}'", name, label_, label));
+      if (label_ != label)
+        fail(fmt::format("sequence '{}' has label '{}', but it had '{}' before", name, label_, label));
       record.values.insert(record.values.end(), step_.begin(), step_.end());
       ahead_ = read_step();
     } while (ahead_ && name_ == name);
@@ -78,7 +79,7 @@ class StepsCsv final : public SequenceSource {
       if (!parse_number(cells_[column], value))
         fail(fmt::format("column {}: '{}' is not a finite number", column + 1, cells_[column].substr(0, 40)));
       step_.push_back(static_cast<float>(value));
-      if (!std::isfinite(step_.back())) fail(fmt::format("column {}: too great for a 32-bit float", column + 1));
+      if (!std::isfinite(step_.back())) fail(fmt::format("column {}: too large for a 32-bit float", column + 1));
     }
     const auto features = static_cast<std::int64_t>(step_.size());
     if (info_.features == 0) info_.features = features;

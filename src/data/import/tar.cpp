@@ -90,7 +90,7 @@ bool TarReader::read_block(std::int64_t at, char* block) {
 bool TarReader::read_header(std::int64_t& at, char* block) {
   const auto is_zero = [](char c) { return c == '\0'; };
   if (!read_block(at, block))
-    fail(at, at == 0 ? "is empty, no tar archive"
+    fail(at, at == 0 ? "is empty, not a tar archive"
                      : "the archive ends without the blocks of zeros that end a tar archive: it is truncated");
   const bool behind_end = std::all_of(block, block + kBlock, is_zero);
   while (std::all_of(block, block + kBlock, is_zero)) {
@@ -100,9 +100,9 @@ bool TarReader::read_header(std::int64_t& at, char* block) {
     if (got == 0) return false;
   }
   if (checksum_fits(block)) return true;
-  fail(at, at == 0      ? "is no tar archive: the checksum of the first header is wrong"
-           : behind_end ? "behind the end of the archive follows what is no header of a member"
-                        : "no header of a member: its checksum is wrong; the archive is damaged");
+  fail(at, at == 0      ? "is not a tar archive: the checksum of the first header is wrong"
+           : behind_end ? "the data after the end of the archive are not the header of a member"
+                        : "not the header of a member, because its checksum is wrong; the archive is damaged");
 }
 
 // `end`: size of the archive.
@@ -150,7 +150,7 @@ bool TarReader::next(TarMember& member) {
     if (!read_header(at, block.data())) return false;
     member = {.name = name_of(block.data()), .header = at, .offset = at + kBlock};
     member.bytes = number_at(block.data(), 124, 12);
-    if (member.bytes < 0) fail(at, fmt::format("'{}' has no size that can be read", member.name));
+    if (member.bytes < 0) fail(at, fmt::format("the size of '{}' cannot be read", member.name));
     const char type = block[156];
     if (type == 'L' || type == 'x' || type == 'K' || type == 'g') {
       if (member.bytes > kMostHeader) fail(at, fmt::format("a header of {} bytes", member.bytes));

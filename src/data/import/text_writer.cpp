@@ -101,7 +101,8 @@ class TokenShards {
 TokenKind kind_of(const TextRequest& request) {
   const TokenKind kind = token_kind_of(request, request.format == "words" ? "words" : "characters");
   if (request.format == "words" && !of_words(kind))
-    throw ConfigError(fmt::format("words are words; for --tokens {} import it as text", request.tokens));
+    throw ConfigError(
+        fmt::format("words are always tokens of their own; for --tokens {} import it as text", request.tokens));
   return kind;
 }
 
@@ -109,8 +110,8 @@ TokenKind kind_of(const TextRequest& request) {
 void require_windows(const std::string& input, std::int64_t tokens, std::int64_t held, const ShardOptions& options) {
   const auto require = [&](std::int64_t size, const std::string& what) {
     if (size < 2)
-      throw ConfigError(fmt::format("{}: {} would hold {}; two are the least, one to read and the one after it", input,
-                                    what, counted(size, "token")));
+      throw ConfigError(fmt::format("{}: {} would hold {}; at least two are needed, one to read and the one after it",
+                                    input, what, counted(size, "token")));
   };
   if (held > 0) require(held, "the part held out for testing");
   const std::vector<std::int64_t> sizes = shard_sizes(tokens - held, options);
@@ -147,7 +148,7 @@ TextWritten write_token_shards(const TextRequest& request, const ShardOptions& g
     ++tokens;
   });
   if (tokens < 2)
-    throw DataError(fmt::format("{}: holds {}; two are the least, one to read and the one after it",
+    throw DataError(fmt::format("{}: holds {}; at least two are needed, one to read and the one after it",
                                 request.inputs.front(), tokens == 0 ? "no token" : "one token"));
   const std::int64_t held = held_out_of(tokens, options);
   require_windows(request.inputs.front(), tokens, held, options);

@@ -48,12 +48,13 @@ TokenKind token_kind_of(const std::string& name) {
 }
 
 std::size_t token_bytes(std::string_view text, std::size_t at, TokenKind kind, const std::string& where) {
-  if (text[at] == '\0') throw DataError(fmt::format("{}, column {}: a zero byte; text holds none", where, at + 1));
+  if (text[at] == '\0')
+    throw DataError(fmt::format("{}, column {}: a zero byte, which text must not hold", where, at + 1));
   if (kind == TokenKind::bytes) return 1;
   if (kind == TokenKind::characters) {
     if (const std::size_t bytes = character_bytes(text, at)) return bytes;
-    throw DataError(fmt::format("{}, column {}: byte {:#04x} is no UTF-8; --tokens bytes takes any", where, at + 1,
-                                static_cast<unsigned char>(text[at])));
+    throw DataError(fmt::format("{}, column {}: byte {:#04x} is not UTF-8; --tokens bytes accepts any byte", where,
+                                at + 1, static_cast<unsigned char>(text[at])));
   }
   if (text[at] == '\n') return 1;
   std::size_t end = at;

@@ -67,7 +67,8 @@ class Ts final : public SequenceSource {
       const std::string key = lower_case(words[0]);
       const bool is_true = words.size() > 1 && lower_case(words[1]) == "true";
       if (key == "@data") return;
-      if (key == "@timestamps" && is_true) fail("series with time stamps are not read; store one value a time step");
+      if (key == "@timestamps" && is_true)
+        fail("series with time stamps cannot be read; store one value per time step");
       if (key == "@targetlabel" && is_true)
         fail("the target is a number (@targetLabel), expected classes (@classLabel)");
       if (key == "@classlabel" && is_true) info_.class_names.assign(words.begin() + 2, words.end());
@@ -94,13 +95,14 @@ class Ts final : public SequenceSource {
   void add(std::int64_t dimension, std::int64_t step, std::string_view cell) {
     double value = 0;
     if (cell == "?")
-      fail(fmt::format("dimension {}, step {}: a missing value; fill them in first", dimension + 1, step + 1));
+      fail(
+          fmt::format("dimension {}, step {}: a missing value; fill in missing values first", dimension + 1, step + 1));
     if (!parse_number(cell, value))
       fail(fmt::format("dimension {}, step {}: '{}' is not a finite number", dimension + 1, step + 1,
                        cell.substr(0, 40)));
     channels_.back().push_back(static_cast<float>(value));
     if (!std::isfinite(channels_.back().back()))
-      fail(fmt::format("dimension {}, step {}: too great for a 32-bit float", dimension + 1, step + 1));
+      fail(fmt::format("dimension {}, step {}: too large for a 32-bit float", dimension + 1, step + 1));
   }
 
   // The file stores dimension by dimension, the record step by step.

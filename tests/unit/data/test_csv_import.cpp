@@ -100,7 +100,7 @@ TEST_CASE("a first line of CSV is a heading only where it holds no number", "[da
                Contains("line 1, column 1: '" + std::string(bad) + "' is not a finite number"));
   for (const char* bad : {"NA,NA,NA\n1,2,0\n", ",,\n1,2,0\n"})
     CHECK_THAT(refusal<DataError>([&] { importer.csv(bad); }),
-               Contains("t.csv: line 1, column 3: '' is no class") || Contains("in line 1 is the text"));
+               Contains("t.csv: line 1, column 3: '' is not a class") || Contains("in line 1 is the text"));
   CHECK(importer.csv("1,2,0\n3,4,1\n", Heading::present).samples == Floats{3, 4});
   CHECK_THAT(refusal<DataError>([&] { importer.csv("a,b,0\n1,2,0\n", Heading::absent); }),
              Contains("line 1, column 1: 'a' is not"));
@@ -116,8 +116,9 @@ TEST_CASE("classes of CSV may be text, numbered in the order of their names", "[
   CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,a\n3,4,0\n"); }),
              Contains("line 2, column 3: '0' is a number, but the class in line 1 is the text 'a'"));
   CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,0\n3,4,a\n"); }),
-             Contains("'a' is no label: labels are whole numbers"));
-  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,a\n3,4,\n"); }), Contains("line 2, column 3: '' is no class"));
+             Contains("'a' is not a label: labels are whole numbers"));
+  CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,a\n3,4,\n"); }),
+             Contains("line 2, column 3: '' is not a class"));
   // Column names are numbers: is the line a heading or a sample?
   const std::string open = "0,1,kind\n3,4,a\n5,6,a\n";
   CHECK_THAT(refusal<DataError>([&] { importer.csv(open); }),
@@ -142,7 +143,7 @@ TEST_CASE("an import like another set takes over its classes and scaling", "[dat
   CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,bb\n", Heading::absent, like); }),
              Contains("'bb'") && Contains("did you mean"));
   CHECK_THAT(refusal<DataError>([&] { importer.csv("1,2,3\n", Heading::absent, like); }),
-             Contains("has classes 0 to 2, the input 3"));
+             Contains("has classes 0 to 2, but the input has 3"));
 
   const std::string head = "@timeSeries true\n@classLabel true ";
   const Dataset walks = importer.series("a.ts", head + "run walk stand\n@data\n1,2,3:run\n4,5:stand\n");
@@ -159,9 +160,9 @@ TEST_CASE("an import like another set takes over its classes and scaling", "[dat
   CHECK(labels == Ids{2, 0});
   CHECK_THAT(refusal<DataError>([&] { importer.series("c.csv", "x,crawl,7\n", of_walks); }), Contains("'crawl'"));
   CHECK_THAT(refusal<DataError>([&] { importer.series("c.csv", "x,run,7,8\n", of_walks); }),
-             Contains("has steps of 1 features, the input of 2"));
+             Contains("has steps of 1 features, but the input has 2"));
   CHECK_THAT(refusal<DataError>([&] { importer.series("c.csv", "x,run,7\n", like); }),
-             Contains("holds samples, the input sequences"));
+             Contains("holds samples, but the input holds sequences"));
 
   // Without the declared classes the same numbers would mean other classes.
   Dataset first = walks, other = importer.series("b.ts", head + "stand run walk\n@data\n1:run\n");
@@ -174,7 +175,7 @@ TEST_CASE("texts too small to learn from are refused; <unk> is one word", "[data
     options.out = importer.fresh();
     return write_token_shards({.format = "text", .inputs = {importer.put("t.txt", content)}}, options);
   };
-  CHECK_THAT(refusal<DataError>([&] { text("a"); }), Contains("t.txt: holds one token; two are the least"));
+  CHECK_THAT(refusal<DataError>([&] { text("a"); }), Contains("t.txt: holds one token; at least two are needed"));
   CHECK_THAT(refusal<ConfigError>([&] { text("abcdef", {.hold_out = 1}); }),
              Contains("the part held out for testing would hold 1 token"));
   CHECK_THAT(refusal<ConfigError>([&] { text("abcdef", {.shards = 4}); }), Contains("a shard would hold 1 token"));

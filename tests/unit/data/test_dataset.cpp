@@ -108,8 +108,10 @@ TEST_CASE("a damaged or foreign file is named with what is wrong", "[data]") {
   CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::f32; }), Contains("b.h5: has samples of type f32, but"));
   CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::i32; }),
              Contains("'samples' is a 32-bit signed integer, must be of 8-bit"));
-  CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f32; }), Contains("'labels' is of floats, regression targets"));
-  CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f64; }), Contains("'labels' is of floats, regression targets"));
+  CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f32; }),
+             Contains("'labels' holds floats, which are regression targets"));
+  CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f64; }),
+             Contains("'labels' holds floats, which are regression targets"));
   CHECK_THAT(with([](ShardSpec& s) { s.classes = 9; }), Contains("b.h5: has classes 9, but"));
   CHECK_THAT(with([](ShardSpec& s) { s.classes = 0; }), Contains("'classes' is 0"));
   CHECK_THAT(with(attribute("scale", 0.5)), Contains("b.h5: has scale 0.5, but"));
@@ -119,8 +121,8 @@ TEST_CASE("a damaged or foreign file is named with what is wrong", "[data]") {
   CHECK_THAT(with(attribute("std", Doubles{0})), Contains("'std' holds 0, must be above 0"));
   CHECK_THAT(with(attribute("mean", Doubles{NAN})), Contains("'mean' holds nan"));
   CHECK_THAT(with(attribute("class_names", std::vector<std::string>{"one"})), Contains("1 class_names for 10 classes"));
-  CHECK_THAT(with(attribute("format", std::string("other"))), Contains("is of format 'other'"));
-  CHECK_THAT(with(attribute("version", std::int64_t{2})), Contains("is of version 2"));
+  CHECK_THAT(with(attribute("format", std::string("other"))), Contains("has format 'other'"));
+  CHECK_THAT(with(attribute("version", std::int64_t{2})), Contains("has version 2"));
 
   std::ofstream(bad, std::ios::trunc).close();
   CHECK_THAT(refusal(folder.path()), Contains("b.h5: is empty (0 bytes)"));
@@ -164,7 +166,7 @@ TEST_CASE("test data are normalised like the training data", "[data]") {
   test::write_shard(folder / "test.h5", spec);
   test = open_dataset(folder / "test.h5");
   REQUIRE_THROWS_WITH(see_alike(test, train),
-                      Contains("test.h5: holds samples of (1, 4, 5) and 10 classes, the training data"));
+                      Contains("test.h5: holds samples of (1, 4, 5) and 10 classes, but the training data"));
 }
 
 TEST_CASE("the window of a plan fits into the buffer", "[data][plan]") {

@@ -165,14 +165,14 @@ TEST_CASE("what is wrong in an archive is named with archive, member and byte, o
   CHECK_THAT(wrong(with(5, {"part/7.cls", "seven"}), 5, 3), Contains("has no label"));
   Members changed = good;
   changed[6].second = "-3";
-  CHECK_THAT(wrong(test::tar_file(changed), 5, 1), Contains("'part/1.cls' holds '-3', no class number"));
+  CHECK_THAT(wrong(test::tar_file(changed), 5, 1), Contains("'part/1.cls' holds '-3', which is not a class number"));
   changed = good;
   changed[4].second.resize(changed[4].second.size() / 2);
   CHECK_THAT(wrong(test::tar_file(changed), 5, 1),
              Contains(fmt::format("a.tar: 'part/1.JPG' at byte {}: is damaged", second + 512)));
   std::string flipped = whole;
   flipped[last] = 'q';
-  CHECK_THAT(wrong(flipped, 5, 1), Contains(fmt::format("byte {}: no header of a member", last)));
+  CHECK_THAT(wrong(flipped, 5, 1), Contains(fmt::format("byte {}: not the header of a member", last)));
   if (!gzip) return;
   put_gzip(path, whole);
   fs::resize_file(path, fs::file_size(path) - 100);
@@ -185,8 +185,8 @@ TEST_CASE("files that are no archives of images are refused", "[data][import][im
     test::put_file(folder / "a.tar", content);
     return test::refusal<CommonError>([&] { import_images(of_archives({folder / "a.tar"}), {.out = folder / "out"}); });
   };
-  CHECK_THAT(refused(""), Contains("a.tar: byte 0: is empty, no tar archive"));
-  CHECK_THAT(refused(std::string(2000, 'x')), Contains("byte 0: is no tar archive"));
+  CHECK_THAT(refused(""), Contains("a.tar: byte 0: is empty, not a tar archive"));
+  CHECK_THAT(refused(std::string(2000, 'x')), Contains("byte 0: is not a tar archive"));
   CHECK_THAT(refused(test::tar_file({{"a.txt", "text"}})), Contains("a.tar: holds no image with a label"));
   CHECK_THROWS_WITH(import_images(of_archives({folder / "none.tar"}), {.out = folder / "out"}),
                     Contains("none.tar: cannot be read: No such file"));

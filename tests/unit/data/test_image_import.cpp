@@ -126,7 +126,8 @@ TEST_CASE("images of one size need no --size, others do; a set like another take
 
   test::put_file(folder / "in/zebra/9.png", png(7, 6));
   const std::string text = refused(request, {.out = folder / "other"}, 2);
-  CHECK_THAT(text, Contains("in/zebra/9.png: is 6 x 7 pixels (height x width), the first image has 5 x 7; --size"));
+  CHECK_THAT(text,
+             Contains("in/zebra/9.png: has 6 x 7 pixels (height x width), but the first image has 5 x 7; --size"));
   CHECK(folder.files() == std::vector<std::string>{"in", "like", "out", "test"});  // no shard was complete
 }
 
@@ -152,7 +153,7 @@ TEST_CASE("damaged images end an import with their names, or are left out, count
   fs::resize_file(bad, fs::file_size(bad) - 20);
   ImageRequest request = of_folder(folder / "in");
   const ShardOptions options{.out = folder / "out", .samples_per_shard = 7};
-  CHECK_THAT(refused(request, options, ranks), Contains("4: ") && Contains("in/pear/4.png: is damaged or no PNG"));
+  CHECK_THAT(refused(request, options, ranks), Contains("4: ") && Contains("in/pear/4.png: is damaged or not a PNG"));
   CHECK_FALSE(fs::exists(folder / "out"));
   test::put_file(odd, "GIF89a");
   request.skip_damaged = true;
@@ -160,7 +161,7 @@ TEST_CASE("damaged images end an import with their names, or are left out, count
   CHECK(written.shards.samples == 39);
   REQUIRE(written.damaged.size() == 2);
   const std::string list = test::file_content(folder / "out/left_out.txt");
-  CHECK_THAT(list, Contains("in/pear/4.png: is damaged or no PNG") && Contains("odd.jpg: is neither JPEG nor PNG"));
+  CHECK_THAT(list, Contains("in/pear/4.png: is damaged or not a PNG") && Contains("odd.jpg: is neither JPEG nor PNG"));
   std::vector<Labelled> wanted, found = test::samples_of(folder / "out");
   for (std::size_t i = 0; i < all.size(); ++i)
     if (i != 4) wanted.emplace_back(all[i].first, test::fitted(all[i].second, 3, 9, 11));
@@ -228,7 +229,7 @@ TEST_CASE("an import that ended early keeps the shards that are whole and of the
   ShardOptions other = options("out");
   other.chunk = 64;
   CHECK(import_images(request, other).kept == 0);
-  CHECK_THROWS_WITH(import_images(request, other), Contains("is there already"));
+  CHECK_THROWS_WITH(import_images(request, other), Contains("exists already"));
 }
 
 TEST_CASE("a shard from which something was left out is kept only where that is still wanted",

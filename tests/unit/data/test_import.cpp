@@ -252,13 +252,13 @@ TEST_CASE("bad CSV is named with line and column", "[data][import]") {
   CHECK_THAT(with("1,2,0\n1,x7,0\n"), Contains("t.csv: line 2, column 2: 'x7' is not a finite number"));
   CHECK_THAT(with("1,2,0\n1,,0\n"), Contains("line 2, column 2: '' is not"));
   CHECK_THAT(with("1,2,0\n1,nan,0\n", DType::f32), Contains("line 2, column 2: 'nan' is not a finite number"));
-  CHECK_THAT(with("1,2,0\n1,1e39,0\n", DType::f32), Contains("too great for a 32-bit float"));
+  CHECK_THAT(with("1,2,0\n1,1e39,0\n", DType::f32), Contains("too large for a 32-bit float"));
   CHECK_THAT(with("1,2,0\n\n1,2\n"), Contains("line 3 has 2 cells between commas, expected 3"));
   CHECK_THAT(with("1,2,0,5\n"), Contains("line 1 has 4 cells between commas, expected 3"));
-  CHECK_THAT(with("1,256,0\n"), Contains("line 1, column 2: '256' is no whole number from 0 to 255"));
+  CHECK_THAT(with("1,256,0\n"), Contains("line 1, column 2: '256' is not a whole number from 0 to 255"));
   CHECK_THAT(with("1,2.5,0\n"), Contains("store such values as f32"));
-  CHECK_THAT(with("1,2,-1\n"), Contains("line 1, column 3: '-1' is no label"));
-  CHECK_THAT(with("1,2,0.5\n"), Contains("'0.5' is no label"));
+  CHECK_THAT(with("1,2,-1\n"), Contains("line 1, column 3: '-1' is not a label"));
+  CHECK_THAT(with("1,2,0.5\n"), Contains("'0.5' is not a label"));
   CHECK_THAT(with("a,b,label\n"), Contains("holds no sample"));
   CHECK_THAT(with(""), Contains("holds no sample"));
 }
@@ -336,7 +336,7 @@ TEST_CASE("unsuitable options are refused and nothing is overwritten", "[data][i
   CHECK_THAT(request({.format = "idx", .inputs = {"a"}}), Contains("images and labels; 1 given"));
 
   convert(csv, {.out = folder / "out"});
-  REQUIRE_THROWS_WITH(convert(csv, {.out = folder / "out"}), Contains("is there already"));
+  REQUIRE_THROWS_WITH(convert(csv, {.out = folder / "out"}), Contains("exists already"));
   std::filesystem::create_directory(folder / "empty");
   convert(csv, {.out = folder / "empty/"});  // an empty folder may be filled
   REQUIRE(open_dataset(folder / "empty").samples() == 2);

@@ -61,7 +61,7 @@ std::vector<std::string> warnings_of(const std::string& path) {
 TEST_CASE("classes without a sample are named, labels from 1 with their cure", "[data]") {
   CHECK(empty_classes_text(counts_of({0, 1, 2}), 3, {}).empty());
   CHECK_THAT(empty_classes_text(counts_of({1, 2}), 3, {}),
-             Contains("no sample has class 0, all 2 others have some") && Contains("subtract 1"));
+             Contains("no sample has class 0, but all 2 others have samples") && Contains("subtract 1"));
   CHECK(empty_classes_text(counts_of({1, 2}), 3, {"a", "b", "c"}) == "1 of 3 classes has no sample: 0 (a)");
   CHECK(empty_classes_text(counts_of({0, 9}), 12, {}) ==
         "10 of 12 classes have no sample: 1, 2, 3, 4, 5, 6, 7, 8 and 2 more");
@@ -77,7 +77,7 @@ TEST_CASE("numbers of samples are not taken for classes unless that is asked for
   CHECK_THAT(test::refusal<DataError>([&] {
                import_csv(folder, {0, 2'000'000'000}, true);
              }),
-             Contains("the greatest label is 2000000000, at most 16777216 classes"));
+             Contains("the largest label is 2000000000, but at most 16777216 classes"));
   CHECK_THAT(import_csv(folder, labels_of(1, 1, 10)).empty_classes, Contains("no sample has class 0"));
   CHECK(import_csv(folder, labels_of(0, 1, 20)).empty_classes.empty());
   CHECK(import_csv(folder, {0, 1, 2}).classes == 3);  // a few samples may each be of another class

@@ -126,7 +126,7 @@ TEST_CASE("steps that are skipped are left out, read ahead or not", "[data][load
       REQUIRE((batch.epoch == at / steps && batch.step == at % steps));
       REQUIRE(error_of<float>(batch, plan.ids(batch.epoch, batch.step, 0), dataset) < 1e-4);
     }
-    REQUIRE_THROWS_WITH(loader.at(0, 0), Contains("step 0 of epoch 0 was asked for"));
+    REQUIRE_THROWS_WITH(loader.at(0, 0), Contains("step 0 of epoch 0 was requested"));
   }
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("targets that are not finite, and classes beside targets, are refused"
   const Dataset dataset = open_dataset(folder / "nan.h5");
   const SamplePlan plan(plan_request(dataset, {}, {3}, 1));
   Loader loader(dataset, plan, {});
-  CHECK_THROWS_WITH(loader.next(), Contains("record 2") && Contains("no finite number"));
+  CHECK_THROWS_WITH(loader.next(), Contains("record 2") && Contains("not a finite number"));
 }
 
 TEST_CASE("the loss bce takes targets from 0 to 1, and others are named with file and record", "[data]") {

@@ -114,7 +114,7 @@ TEST_CASE("archives that were concatenated are read to the end of the last", "[d
   CHECK_THAT(passed_over_text(written.passed), Contains("2 .json files, the first " + folder / "a.tar: 0.json"));
   CHECK(written.shards.empty_classes == "1 of 3 classes has no sample: 1");
   CHECK_THROWS_WITH(import(member(0) + std::string(600, 'x')),
-                    Contains("behind the end of the archive follows what is no header of a member"));
+                    Contains("the data after the end of the archive are not the header of a member"));
 }
 
 TEST_CASE("a folder of lines takes .txt in any case, and tells what else is there", "[data][import][sequences]") {

@@ -42,7 +42,7 @@ TEST_CASE("verifying finds values and labels that training would refuse", "[data
   write(path, 2, 7);
   CHECK_THAT(damage_text(verify_shard(path)), Contains("record 2 has label 7, must be 0 to 1"));
   write(path, 2, 1, 1e-320);
-  CHECK_THROWS_WITH(open_dataset(path), Contains("of channel 0 make values that no 32-bit float holds"));
+  CHECK_THROWS_WITH(open_dataset(path), Contains("of channel 0 give values that do not fit into a 32-bit float"));
 }
 
 TEST_CASE("HDF5 files of other names, and shards one folder below, are told", "[data]") {

@@ -235,7 +235,7 @@ TEST_CASE("automatic takes files where there are enough", "[data][plan]") {
 TEST_CASE("data that cannot be divided over replicas are refused with the numbers", "[data][plan]") {
   for (const auto sharding : {Sharding::file, Sharding::record, Sharding::node, Sharding::replicated})
     REQUIRE_THAT(refusal(request({2, 1}, {1, 1, 1, 1}, sharding)),
-                 Contains("4 replicas need at least 4 samples, the data hold 3"));
+                 Contains("4 replicas need at least 4 samples, but the data hold 3"));
   REQUIRE_THAT(refusal(request({10}, {1, 200}, Sharding::file)), Contains("replica 0 would have no sample"));
   REQUIRE_THAT(refusal(request({10}, {8, 8}, Sharding::record, Ragged::drop)), Contains("do not fill one batch of 16"));
 }

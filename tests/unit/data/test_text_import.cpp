@@ -159,7 +159,7 @@ TEST_CASE("bad texts are named with their place", "[data][import][text]") {
   put(folder / "empty.txt", "");
   put(folder / "good.txt", "good text\n");
   const auto text = [&](const std::string& file) { return TextRequest{.format = "text", .inputs = {folder / file}}; };
-  CHECK_THAT(refusal(folder, text("latin.txt")), Contains("latin.txt:2, column 3: byte 0xef is no UTF-8"));
+  CHECK_THAT(refusal(folder, text("latin.txt")), Contains("latin.txt:2, column 3: byte 0xef is not UTF-8"));
   CHECK_THAT(refusal(folder, text("zero.txt")), Contains("zero.txt:1, column 2: a zero byte"));
   CHECK_THAT(refusal(folder, text("empty.txt")), Contains("empty.txt: is empty"));
   CHECK_THAT(refusal(folder, text("none.txt")), Contains("none.txt: cannot be read"));
