@@ -55,12 +55,12 @@ Settings settings_of(const BenchAllreduceOptions& options) {
     }
   }
   if (options.dtype != "f32" && options.dtype != "f64")
-    throw ConfigError(fmt::format("--dtype \"{}\": f32 or f64", options.dtype));
+    throw ConfigError(fmt::format("--dtype \"{}\": must be f32 or f64", options.dtype));
   settings.dtype = options.dtype == "f64" ? DType::f64 : DType::f32;
-  if (options.iterations < 1) throw ConfigError("--iterations takes a number of at least 1");
-  if (options.warmup < 0) throw ConfigError("--warmup takes a number of at least 0");
-  if (!(options.segment_kb >= 1)) throw ConfigError("--segment-kb takes a number of at least 1");
-  if (options.servers < 0) throw ConfigError("--servers takes a number of at least 0");
+  if (options.iterations < 1) throw ConfigError("--iterations must be at least 1");
+  if (options.warmup < 0) throw ConfigError("--warmup must be at least 0");
+  if (!(options.segment_kb >= 1)) throw ConfigError("--segment-kb must be at least 1");
+  if (options.servers < 0) throw ConfigError("--servers must be at least 0");
   const auto elem = static_cast<std::int64_t>(size_of(settings.dtype));
   settings.sizes = parse_sizes(options.sizes, "--sizes");
   std::sort(settings.sizes.begin(), settings.sizes.end());
@@ -86,7 +86,7 @@ std::vector<std::string> leave_out(Settings& settings, const Transport& transpor
   std::erase_if(settings.algorithms, [&](const std::string& name) {
     const AlgorithmTraits traits = algorithm_traits(name);
     if (traits.in_memory && hosts > 1)
-      left_out.push_back(fmt::format("{}: it sums in memory of one host, and the ranks are on {}", name, hosts));
+      left_out.push_back(fmt::format("{}: it sums in the memory of one host, but the ranks are on {}", name, hosts));
     else if (traits.library && !transport.has_library_allreduce())
       left_out.push_back(fmt::format("{}: the library's messages cannot be slowed down (--shaped)", name));
     else
@@ -142,7 +142,8 @@ class AllreduceBench {
     names_.clear(), plans_.clear(), traffic_.clear();
     for (const std::string& name : settings_.algorithms) {
       if (name == "naive" && bytes * engine_.size() > kMostNaive) {
-        left_out_.push_back(fmt::format("naive at {}: {} a rank", bytes_text(static_cast<double>(bytes)),
+        left_out_.push_back(fmt::format("naive at {}: it would take {} per rank",
+                                        bytes_text(static_cast<double>(bytes)),
                                         bytes_text(static_cast<double>(bytes * engine_.size()))));
         continue;
       }
@@ -195,7 +196,7 @@ class AllreduceBench {
     double wrong = static_cast<double>(settings_.dtype == DType::f64 ? wrong_sums<double>(a) : wrong_sums<float>(a));
     control_.sum({&wrong, 1});
     if (wrong > 0)
-      throw NumericError(fmt::format("{} over {} ranks gives {} wrong sums of {} elements on all ranks together",
+      throw NumericError(fmt::format("{} over {} ranks gives {} wrong sums of {} elements over all ranks",
                                      names_[a].empty() ? "MPI_Allreduce" : names_[a], engine_.size(), wrong, elems_));
   }
 

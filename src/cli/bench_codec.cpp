@@ -69,11 +69,12 @@ struct Bench {
   void verify(Codec& codec, const std::vector<std::byte>& wire, std::size_t bytes, std::int64_t n) {
     const auto same = [&] { return std::memcmp(into.data(), encoded.data(), encoded.size() * sizeof(float)) == 0; };
     codec.decode(wire.data(), bytes, into.data(), n);
-    ECHELON_CHECK(same(), "{} decodes something else than it encoded", codec.info().name);
+    ECHELON_CHECK(same(), "{} decodes different values from those it encoded", codec.info().name);
     std::fill(into.begin(), into.end(), 0.0f);
     codec.decode_add(wire.data(), bytes, into.data(), n);
     for (std::size_t i = 0; i < encoded.size(); ++i)
-      ECHELON_CHECK(into[i] == encoded[i], "{} adds something else than it encoded, at {}", codec.info().name, i);
+      ECHELON_CHECK(into[i] == encoded[i], "{} adds different values from those it encoded, at {}", codec.info().name,
+                    i);
   }
 
   void row(const std::string& name) {
@@ -124,8 +125,8 @@ struct Bench {
 }  // namespace
 
 int run_bench_codec(const BenchCodecOptions& options) {
-  if (options.rounds < 1) throw ConfigError("--rounds takes a number of at least 1");
-  if (!(options.mb > 0 && options.mb <= 1024)) throw ConfigError("--mb takes a number above 0, up to 1024");
+  if (options.rounds < 1) throw ConfigError("--rounds must be at least 1");
+  if (!(options.mb > 0 && options.mb <= 1024)) throw ConfigError("--mb must be above 0 and at most 1024");
   const auto n = static_cast<std::size_t>(std::max(1.0, options.mb * (1 << 20) / sizeof(float)));
   Bench bench{options, Values(n), Values(n), gradients(n)};
   const double copy_s = least_seconds(

@@ -72,8 +72,8 @@ Table tables_by_rank(int ranks) {
     with_executor->start(plan, &value, DType::f64, 0);
   }
   Table table({"object", "bytes held"});
-  table.row({"engine, without its thread's stack", bytes(static_cast<double>(engine.bytes))});
-  table.row({"executor, one for each plan under way at once", bytes(static_cast<double>(executor.bytes))});
+  table.row({"engine, without the stack of its thread", bytes(static_cast<double>(engine.bytes))});
+  table.row({"executor, one for each plan in progress", bytes(static_cast<double>(executor.bytes))});
   table.row({"transport of a crew", bytes(static_cast<double>(part.bytes))});
   return table;
 }
@@ -105,11 +105,11 @@ Table plan_table(const BenchControlOptions& options, int ranks, const Config* co
 }  // namespace
 
 int run_bench_control(const BenchControlOptions& options) {
-  if (options.rounds < 1) throw ConfigError("--rounds takes a number of at least 1");
-  if (!(options.mb > 0 && options.mb <= 4096)) throw ConfigError("--mb takes a number above 0, up to 4096");
+  if (options.rounds < 1) throw ConfigError("--rounds must be at least 1");
+  if (!(options.mb > 0 && options.mb <= 4096)) throw ConfigError("--mb must be above 0 and at most 4096");
   for (const int ranks : options.ranks)
     if (ranks < 2 || ranks > kMostRanks)
-      throw ConfigError(fmt::format("--ranks {}: 2 to {}", ranks, count_text(kMostRanks)));
+      throw ConfigError(fmt::format("--ranks {}: must be 2 to {}", ranks, count_text(kMostRanks)));
   std::optional<Config> config;
   std::vector<std::int64_t> buckets;
   if (!options.config.empty()) {

@@ -26,9 +26,9 @@ namespace {
 // Returns the error in the options, "" if there is none.
 std::string fault_of(const BenchNetworkOptions& options) {
   if (!(options.seconds > 0 && options.seconds <= 10))
-    return fmt::format("--seconds {}: a time above 0 and up to 10", options.seconds);
+    return fmt::format("--seconds {}: must be above 0 and at most 10", options.seconds);
   if (!(options.limit_s >= 20 * options.seconds))
-    return fmt::format("--limit {}: at least 20 times --seconds, {:g}", options.limit_s, 20 * options.seconds);
+    return fmt::format("--limit {}: must be at least 20 times --seconds, {:g}", options.limit_s, 20 * options.seconds);
   return "";
 }
 

@@ -151,7 +151,7 @@ void print_serial_share(const Config& config, const BenchStepOptions& options, c
   const BenchTimes alone = StepBench(config, batch, 1).measure(options.steps);
   const double serial = serial_share(alone.median_s, times.median_s, options.threads);
   fmt::print(
-      "threads: {} on 1, {} on {}: {:.2f} times as fast; {:.1f} % of a step on one thread is serial, by which {} "
+      "threads: {} on 1, {} on {}: {:.2f} times as fast; {:.1f} % of a step on one thread is serial, so that {} "
       "threads would be {:.1f} times as fast as one (Amdahl)\n",
       seconds_text(alone.median_s), seconds_text(times.median_s), options.threads, alone.median_s / times.median_s,
       100 * serial, kMany, amdahl_speedup(serial, kMany));
@@ -160,9 +160,9 @@ void print_serial_share(const Config& config, const BenchStepOptions& options, c
 }  // namespace
 
 int run_bench_step(const BenchStepOptions& options) {
-  if (options.steps < 0) throw ConfigError("--steps takes a number of at least 0");
-  if (options.batch < 0) throw ConfigError("--batch takes a number of at least 1");
-  if (options.threads < 1) throw ConfigError("--threads takes a number of at least 1");
+  if (options.steps < 0) throw ConfigError("--steps must be at least 0");
+  if (options.batch < 0) throw ConfigError("--batch must be at least 1");
+  if (options.threads < 1) throw ConfigError("--threads must be at least 1");
   const Config config = load_config(options.config, options.sets);
   if (options.batch == 0 && config.batch.global == 0)
     throw ConfigError("batch.global = 0 (all samples of the data) is not a fixed size; give --batch");

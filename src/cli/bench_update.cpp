@@ -38,8 +38,8 @@ double update_seconds(const OptimiserConfig& config, Arenas& arenas, int rounds)
 }  // namespace
 
 int run_bench_update(const BenchUpdateOptions& options) {
-  if (options.rounds < 1) throw ConfigError("--rounds takes a number of at least 1");
-  if (options.threads < 1) throw ConfigError("--threads takes a number of at least 1");
+  if (options.rounds < 1) throw ConfigError("--rounds must be at least 1");
+  if (options.threads < 1) throw ConfigError("--threads must be at least 1");
   const Config config = load_config(options.config, options.sets);
   const Graph graph = build_model(config.model, bench_samples(config).form);
   const std::unique_ptr<Device> device =

@@ -13,8 +13,8 @@ void place_ranks(Check& check, const CheckOptions& options) {
   constexpr int kMostRanks = 65536;
   if (options.replicas != 0 && options.ranks != 0)
     throw ConfigError(
-        "--replicas and --ranks exclude each other: ranks are all processes of a launch, servers and the "
-        "ranks of split models included");
+        "--replicas and --ranks exclude each other: --ranks counts all processes of a launch, servers and the ranks of "
+        "split models included");
   const char* option = options.ranks != 0 ? "--ranks" : "--replicas";
   const int wanted = options.ranks != 0 ? options.ranks : options.replicas;
   const int group = ranks_of_replica(check.config.parallel);
@@ -26,7 +26,7 @@ void place_ranks(Check& check, const CheckOptions& options) {
                     : std::max(1, options.replicas) * group + static_cast<int>(check.config.exchange.server.ranks);
   check.hosts = check.machines = options.hosts;
   if (check.hosts < 1 || check.hosts > check.ranks)
-    throw ConfigError(fmt::format("--hosts {}: 1 to {} (the number of ranks)", check.hosts, check.ranks));
+    throw ConfigError(fmt::format("--hosts {}: must be 1 to {} (the number of ranks)", check.hosts, check.ranks));
   check.config = config_for_ranks(std::move(check.config), check.ranks, check.notes);
   if (!check.config.network.rate.empty()) check.hosts = (check.ranks + check.ranks_a_host() - 1) / check.ranks_a_host();
   check_soft(check.config, check.ranks);

@@ -30,8 +30,10 @@ void set_tolerance(const std::string& text, CompareSettings& settings) {
   std::istringstream in(equals == std::string::npos ? text : text.substr(equals + 1));
   double value = -1;
   if (!(in >> value) || !in.eof() || !(value >= 0 && value <= 100))
-    throw ConfigError(fmt::format(
-        "--tolerance {}: a part of 1 from 0 on for throughput (0.03), or with the name of a group (memory=0.1)", text));
+    throw ConfigError(
+        fmt::format("--tolerance {}: must be a fraction of at least 0 for throughput (0.03), or one with the name of a "
+                    "group (memory=0.1)",
+                    text));
   settings.tolerance[group_of(group, "--tolerance")] = value;
 }
 
@@ -41,7 +43,8 @@ CompareSettings settings_of(const CompareOptions& options) {
   if (!options.only.empty()) settings.wanted.fill(false);
   for (const std::string& name : options.only) settings.wanted[group_of(name, "--only")] = true;
   if (!(options.significance > 0 && options.significance < 0.5))
-    throw ConfigError(fmt::format("--significance {}: a probability above 0 and below 0.5", options.significance));
+    throw ConfigError(
+        fmt::format("--significance {}: must be a probability above 0 and below 0.5", options.significance));
   settings.significance = options.significance;
   settings.allowed = options.allowed;
   return settings;

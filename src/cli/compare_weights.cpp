@@ -21,7 +21,8 @@ using json = nlohmann::ordered_json;
 
 void refuse_unused(const CompareOptions& options) {
   const auto refuse = [](bool given, const char* option) {
-    if (given) throw ConfigError(fmt::format("{} does not go with --weights, which compares weights alone", option));
+    if (given)
+      throw ConfigError(fmt::format("{} cannot be combined with --weights, which compares only weights", option));
   };
   refuse(!options.only.empty(), "--only");
   refuse(!options.allowed.empty(), "--allow");
@@ -36,8 +37,8 @@ double tolerance_of(const CompareOptions& options) {
   std::istringstream in(options.tolerances.front());
   double value = -1;
   if (!(in >> value) || !in.eof() || !(value >= 0))
-    throw ConfigError(
-        fmt::format("--tolerance {}: with --weights a number from 0 on (1e-4)", options.tolerances.front()));
+    throw ConfigError(fmt::format("--tolerance {}: with --weights it must be a number of at least 0 (1e-4)",
+                                  options.tolerances.front()));
   return value;
 }
 
@@ -58,7 +59,7 @@ std::string text_of(const std::vector<TensorDistance>& all, const WeightsFile& b
   }
   const TensorDistance& furthest = furthest_of(all);
   const std::string result = furthest.largest == 0 ? "all values are equal"
-                                                   : fmt::format("furthest apart: {}, by {:.2e} of its largest value",
+                                                   : fmt::format("largest difference: {}, {:.2e} of its largest value",
                                                                  furthest.name, furthest.relative());
   return fmt::format("base: {}\nnew:  {}\n\n{}\n{} values in {} tensors; {}\n", base.path(), fresh.path(), table.text(),
                      count_text(values), all.size(), result);
@@ -96,7 +97,7 @@ int compare_weights(const CompareOptions& options) {
   std::fputs((options.json ? json_of(all, *base, *fresh) : text_of(all, *base, *fresh)).c_str(), stdout);
   const TensorDistance& furthest = furthest_of(all);
   if (furthest.relative() <= tolerance) return kExitOk;
-  if (!options.json) fmt::print("beyond the tolerance of {:g}\n", tolerance);
+  if (!options.json) fmt::print("this is beyond the tolerance of {:g}\n", tolerance);
   return kExitUnmet;
 }
 

@@ -88,7 +88,7 @@ ControlCost of_calls(int ranks, int rounds) {
 
 ControlCost of_news(int ranks, int rounds) {
   MachineWorld world(ranks, [&](int rank) { return std::make_unique<StepNews>(rank, ranks, kTag, kRound_s); });
-  ControlCost cost = world.measure("news of steps, likewise", "run.hang_timeout_s / 8", rounds, [&] {
+  ControlCost cost = world.measure("news of steps, where replicas meet on call", "run.hang_timeout_s / 8", rounds, [&] {
     pass_time(world, kRound_s, [](MachineRank& rank, int) { rank.post(StepNews::kStepped); });
   });
   pass_time(world, kRound_s, {});

@@ -125,7 +125,7 @@ void print_plan(const Dataset& dataset, const InspectOptions& options, Sharding 
              count_text(coverage.never));
   const std::int64_t even = (dataset.samples() + options.batch - 1) / options.batch;
   if (plan.sharding() == Sharding::file && plan.steps_per_epoch() > even + even / 20)
-    fmt::print("the files do not share out evenly: sharding record would take {} steps instead of {}\n",
+    fmt::print("the files cannot be divided evenly: sharding = record would take {} steps instead of {}\n",
                count_text(even), count_text(plan.steps_per_epoch()));
   for (const std::string& hint : layout_hints(dataset, config.buffer_mb)) fmt::print("warning: {}\n", hint);
   for (const std::string& warning : location_warnings(options.location)) fmt::print("warning: {}\n", warning);
@@ -165,7 +165,7 @@ int run_data_inspect(const InspectOptions& options) {
   if (options.replicas < 1) throw ConfigError("--replicas must be 1 or more");
   if (options.batch < options.replicas)
     throw ConfigError(
-        fmt::format("--batch {} gives {} replicas less than a sample each", options.batch, options.replicas));
+        fmt::format("--batch {} gives {} replicas less than one sample each", options.batch, options.replicas));
   Dataset dataset = open_dataset(options.location, 0, Labels::optional);
   dataset.label_sample = std::make_shared<const LabelSample>(dataset);
   std::uint64_t bytes = 0;

@@ -29,7 +29,7 @@ Shape shape_of(const std::vector<std::int64_t>& extents) {
   for (const std::int64_t extent : extents)
     if (extent > 1 << 16) throw ConfigError(fmt::format("--shape holds {}, at most {}", extent, 1 << 16));
   const Shape shape{std::span<const std::int64_t>(extents)};
-  if (shape.elems() > 1 << 26) throw ConfigError(fmt::format("--shape {} is too large a sample", shape.text()));
+  if (shape.elems() > 1 << 26) throw ConfigError(fmt::format("--shape {} makes too large a sample", shape.text()));
   return shape;
 }
 
@@ -65,7 +65,7 @@ const std::vector<FormatOption>& format_options() {
       {"--heading", {"csv", "sequences"}, "the other formats have no line with names of columns"},
       {"--size", {"images", "tar"}, "the other formats define the shape of their samples"},
       {"--channels", {"images", "tar"}, "the other formats define the shape of their samples"},
-      {"--skip-damaged", {"images", "tar"}, "of the other formats a file is whole or is refused"},
+      {"--skip-damaged", {"images", "tar"}, "files of the other formats must be whole"},
   };
   return all;
 }
@@ -79,9 +79,9 @@ void refuse_options_of_other_formats(const ImportOptions& options) {
       throw ConfigError(fmt::format("{} is for {}, not for {}: {}", of.option, fmt::join(of.formats, ", "),
                                     options.format, of.reason));
   if (given("--targets") && given("--label-column"))
-    throw ConfigError("--targets replaces --label-column: the last columns are targets, none is a class");
+    throw ConfigError("--targets replaces --label-column: the last columns are targets, and none is a class");
   if (options.format == "csv" && options.stored == "f32" && given("--value-max"))
-    throw ConfigError("--value-max is for --stored u8: 32-bit floats are stored as they are");
+    throw ConfigError("--value-max is for --stored u8: 32-bit floats are stored unchanged");
 }
 
 void print_heading(const std::string& heading) {

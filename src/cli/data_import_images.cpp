@@ -107,7 +107,7 @@ int run_image_import(const ImportOptions& options) {
     if (team.rank > 0) return static_cast<int>(kExitOk);
     print_samples_written(written.shards, 0, written_s);
     if (written.kept > 0)
-      fmt::print("{} of {} were there already, made of the same images with the same options\n", written.kept,
+      fmt::print("{} of {} existed already, made from the same images with the same options\n", written.kept,
                  counted(static_cast<std::int64_t>(written.shards.files.size()), "file"));
     print_left_out(written, options.out);
     print_passed_over(written.passed);

@@ -17,7 +17,7 @@ namespace echelon::cli {
 int on_local_ranks(int ranks, const std::function<int(Engine&)>& rank, const WrapTransport& wrap) {
   if (under_launcher())
     throw ConfigError(
-        "--local-ranks makes the ranks itself: start the program without mpirun or srun, or leave it out");
+        "--local-ranks starts the ranks itself: start the program without mpirun or srun, or leave the option out");
   std::vector<int> codes(static_cast<std::size_t>(ranks), kExitInternal);
   std::vector<std::thread> threads;
   std::vector<std::unique_ptr<Transport>> transports = make_local_world(ranks);

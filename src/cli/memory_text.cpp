@@ -61,11 +61,11 @@ void require_memory(const Config& config, const std::vector<Footprint>& ranks) {
   double together = 0;
   for (const Footprint& rank : ranks) together += rank.total() + rank.host + rank.checkpoint;
   if (together > machine_memory_bytes())
-    throw MemoryError(fmt::format(
-        "{} of one host take {}, this machine has {}; {}. To plan for another machine, set device.memory_limit_mb to "
-        "what a rank may take there",
-        counted(static_cast<std::int64_t>(ranks.size()), "rank"), bytes_text(together),
-        bytes_text(machine_memory_bytes()), kCure));
+    throw MemoryError(
+        fmt::format("{} on one host take {}, but this machine has {}; {}. To plan for another machine, set "
+                    "device.memory_limit_mb to what a rank may take there",
+                    counted(static_cast<std::int64_t>(ranks.size()), "rank"), bytes_text(together),
+                    bytes_text(machine_memory_bytes()), kCure));
 }
 
 }  // namespace echelon::cli

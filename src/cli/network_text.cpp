@@ -100,7 +100,7 @@ std::string where_text(const LinkMatrix& links) {
 std::string crowd_text(const LinkMatrix& links) {
   const auto here = std::count(links.hosts.begin(), links.hosts.end(), 0);
   if (here <= usable_cores()) return {};
-  return fmt::format("note: {} has {} for {}: their times are those of the scheduler; start fewer\n",
+  return fmt::format("note: {} has {} for {}: the scheduler dominates their times; start fewer\n",
                      links.host_names.front(), counted(usable_cores(), "core"), counted(here, "rank"));
 }
 
@@ -117,7 +117,7 @@ std::string network_text(const LinkMatrix& links, const LinkFaults& faults) {
       out += part_text(links, part, fmt::format("inside {}, {} ranks", links.host_names[host], part.ranks.size()));
   for (const std::string& fault : faults.blocked) out += fmt::format("BLOCKED: {}\n", fault);
   for (const std::string& fault : faults.slow) out += fmt::format("slow: {}\n", fault);
-  if (faults.blocked.empty() && faults.slow.empty()) out += "no slow and no blocked link\n";
+  if (faults.blocked.empty() && faults.slow.empty()) out += "no slow or blocked links\n";
   return out;
 }
 

@@ -61,7 +61,8 @@ class Planner {
     if (!options.from.empty() && !run_)
       throw DataError("--from: none of the runs finished, so that no step is measured");
     if (options.step.empty() && !run_)
-      throw ConfigError("no step: --from RUN takes a measured one, --step forward_ms=60,backward_ms=120 describes one");
+      throw ConfigError(
+          "no step was given: --from RUN takes a measured one, --step forward_ms=60,backward_ms=120 describes one");
     step_ = !options.step.empty() ? described_step(options.step, static_cast<double>(config_.batch.global))
                                   : measured_step(*run_);
     for (const RunRecord& run : runs_)  // if several have one codec, the first counts
@@ -80,7 +81,8 @@ class Planner {
     add_points(report);
     if (work_.sparse_tables) report.notes.emplace_back("sparse embeddings are counted as if they were sent whole");
     if (!step_.variation.varies())
-      report.notes.emplace_back("steps are taken to be equal: no jitter was described or measured, and nobody waits");
+      report.notes.emplace_back(
+          "steps are assumed to be equal: no jitter was described or measured, and no rank waits");
     return report;
   }
 
@@ -123,7 +125,7 @@ class Planner {
   }
 
   std::string memory() {
-    if (splits(config_)) return "of a split model: see echelon check";
+    if (splits(config_)) return "see echelon check for a split model";
     const int replicas = strong() ? replicas_.front() : replicas_.back();
     return memory_text(config_, footprint(config_, replicas));
   }
@@ -176,7 +178,8 @@ class Planner {
   }
 
   void add_meshes(PlanReport& report) {
-    if (splits(config_)) throw ConfigError("--compare meshes: of a config whose model is whole; leave [parallel] out");
+    if (splits(config_))
+      throw ConfigError("--compare meshes needs a config whose model is not split; leave [parallel] out");
     for (const int ranks : replicas_) {
       if (ranks < 2 || ranks > kMostMeshed) continue;
       const MeshRequest request{
@@ -230,7 +233,7 @@ class Planner {
 
 int run_plan(const PlanOptions& options) {
   if (options.scaling != "weak" && options.scaling != "strong")
-    throw ConfigError(fmt::format("--scaling {}: weak or strong", options.scaling));
+    throw ConfigError(fmt::format("--scaling {}: must be weak or strong", options.scaling));
   check_compared(options.compare);
   const PlanReport report = Planner(options).report();
   std::fputs(plan_text(report, PlanFormat::text).c_str(), stdout);

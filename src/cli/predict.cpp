@@ -93,7 +93,7 @@ void print_both(Opened& opened, const InferenceSummary& trained, const Inference
   };
   row(name_of(opened.model.arenas().dtype()), bytes.plain, trained);
   row("int8", bytes.int8, int8);
-  fmt::print("{}8-bit weights are multiplied in floating point: they save room, not time\n", table.text());
+  fmt::print("{}8-bit weights are multiplied in floating point: they save memory, not time\n", table.text());
 }
 
 // predictions (N ..) i32 and outputs (N, ..) f32, filled batch by batch.

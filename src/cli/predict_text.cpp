@@ -35,9 +35,10 @@ Dataset open_vocabulary(const SavedModel& saved, const std::string& given) {
     return data;
   } catch (const Error& error) {
     if (!given.empty() || error.code() == kExitInternal) throw;
-    throw Error(error.code(), fmt::format("{}; the vocabulary is that of data.train: where the data were moved, give "
-                                          "them behind the model",
-                                          error.what()));
+    throw Error(
+        error.code(),
+        fmt::format("{}; the vocabulary is that of data.train: if the data were moved, give their path after the model",
+                    error.what()));
   }
 }
 
@@ -47,7 +48,7 @@ std::unique_ptr<Device> open_writing_device(const PredictOptions& options, const
   auto device = open_device_for(config, options.device, options.threads, slot);
   if (!device->computes())
     throw ConfigError(
-        fmt::format("device {} computes nothing, so that no text comes of it: give --device onednn", device->name()));
+        fmt::format("device {} computes no values and cannot write text: give --device onednn", device->name()));
   return device;
 }
 
@@ -101,7 +102,7 @@ std::vector<std::int32_t> first_tokens(const std::string& prompt, const Dataset&
   std::vector<std::int32_t> tokens = tokens_of(prompt, data.vocabulary, kind, where);
   if (!tokens.empty()) return tokens;
   if (const std::int32_t line_end = data.vocabulary.find("\n"); line_end >= 0) return {line_end};
-  throw ConfigError("the vocabulary has no end of a line, after which a text could begin: give --prompt");
+  throw ConfigError("the vocabulary has no token for the end of a line, after which a text could begin: give --prompt");
 }
 
 void generate(const PredictOptions& options, const HostSlot& slot) {

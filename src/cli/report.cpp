@@ -66,8 +66,8 @@ int run_report(const ReportOptions& options) {
   if (!options.claims.empty()) return print_claims(options);
   if (options.runs.empty()) throw ConfigError("no runs were given; see 'echelon report --help'");
   if (options.name.empty() || options.name.find('/') != std::string::npos)
-    throw ConfigError(fmt::format("--name {}: a file name without folders, such as \"scaling\"; --out takes the folder",
-                                  options.name));
+    throw ConfigError(fmt::format(
+        "--name {}: must be a file name without folders, such as \"scaling\"; --out takes the folder", options.name));
   if (!options.tensorboard.empty() || !options.mllog.empty()) return convert(options);
   if (options.runs.size() == 1 && is_study(options.runs.front()))
     return print_study_file(options.runs.front(), options.out) ? kExitOk : kExitUnmet;

@@ -37,7 +37,7 @@ StudyPlan study_of(const ScaleOptions& options) {
   for (const std::int64_t k : options.ranks)
     if (std::find(study.ranks.begin(), study.ranks.end(), k) == study.ranks.end())
       throw ConfigError(
-          fmt::format("--ranks {}: not a size of the study, whose ranks are {}", k, fmt::join(study.ranks, ", ")));
+          fmt::format("--ranks {}: is not a size of the study, whose ranks are {}", k, fmt::join(study.ranks, ", ")));
   if (!options.ranks.empty()) study.ranks = options.ranks;
   std::sort(study.ranks.begin(), study.ranks.end());
   return study;
@@ -46,10 +46,10 @@ StudyPlan study_of(const ScaleOptions& options) {
 StudyPlan study_for(const ScaleOptions& options, int ranks) {
   StudyPlan study = study_of(options);
   if (study.ranks.back() > ranks)
-    throw ConfigError(fmt::format(
-        "{}: the study goes up to {} and this launch has {}; start it with mpirun -n {} (or srun), or name sizes "
-        "that fit: --ranks 1,2",
-        study.file, counted(study.ranks.back(), "rank"), ranks, study.ranks.back()));
+    throw ConfigError(
+        fmt::format("{}: the study needs up to {}, but this launch has {}; start it with mpirun -n {} (or srun), or "
+                    "name sizes that fit: --ranks 1,2",
+                    study.file, counted(study.ranks.back(), "rank"), ranks, study.ranks.back()));
   return study;
 }
 
@@ -85,9 +85,9 @@ int run_study(const ScaleOptions& options, Engine& launch, std::optional<SetUpLi
                                   : print_study(load_study(options.study, options.sets));  // with sizes of other jobs
     if (const auto left = static_cast<std::int64_t>(ledger->left()); left > 0)
       fmt::print("{} left: {}\n", counted(left, study.search ? "trial" : "cell"),
-                 stop != kExitOk          ? "the same command goes on"
-                 : study.budget_hours > 0 ? "a larger study.budget_hours runs them"
-                                          : "another launch runs them");
+                 stop != kExitOk          ? "run the same command again to continue"
+                 : study.budget_hours > 0 ? "raise study.budget_hours to run them"
+                                          : "another launch is running them");
     if (stop == kExitOk && (ledger->any_failed() || (ledger->left() == 0 && !met))) code = kExitUnmet;
   }
   return static_cast<int>(all.max(code));

@@ -75,7 +75,7 @@ std::string served_table(const OptimiserConfig& optimiser, const ParameterSet& p
   };
   constexpr double kAdded = 3, kAnswered = 2;  // W += u; W to the message
   row("change of weights added", {}, 1, kAdded + kAnswered);
-  row("scaled change, 1 of 4 a version", {}, 4, kAdded + kAnswered + 1.0 / 4 * (kAdded + 1));
+  row("scaled change, 4 per version", {}, 4, kAdded + kAnswered + 1.0 / 4 * (kAdded + 1));
   // u, W and the pulled weights are read and u is written; W is copied to the pulled weights.
   row("compensated change", {.compensation = {.lambda = 0.04}}, 1, 4 + kAdded + kAnswered + 2);
   for (const char* rule : {"sgd", "adam"}) {

@@ -39,7 +39,7 @@ void SetUpLimit::wait(int rank, double limit_s) {
   const std::string why =
       blocked.empty()
           ? "MPI cannot reach some of them. Start `echelon bench network` on two hosts at a time to find which"
-          : fmt::format("the link between {} and {} is blocked: nothing that it sends there is answered", host_name(),
+          : fmt::format("the link between {} and {} is blocked: no message sent there is answered", host_name(),
                         fmt::join(blocked, ", "));
   fmt::print(stderr, "echelon: error: rank {} on {} has not met all other ranks in {:g} s: {}\n", rank, host_name(),
              limit_s, why);

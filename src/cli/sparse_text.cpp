@@ -45,9 +45,9 @@ std::vector<std::string> sparse_lines(const Config& config, const Graph& graph, 
       const std::int64_t tokens = graph.values()[static_cast<std::size_t>(node.inputs[0])].shape.elems();
       const std::int64_t rows = std::min(table.shape[0], samples * tokens);
       const bool alone = rows_suffice(config.optimiser, table) && rows_apart(config, static_cast<int>(hosts.size()));
-      const char* update = !alone                  ? "the whole table updated"
-                           : config.optimiser.lazy ? "only these updated (lazy)"
-                                                   : "only these updated";
+      const char* update = !alone                  ? "the whole table is updated"
+                           : config.optimiser.lazy ? "only these are updated (lazy)"
+                                                   : "only these are updated";
       lines.push_back(fmt::format("{}: at most {} of {} rows touched by a replica and step, {}{}", table.name,
                                   count_text(rows), count_text(table.shape[0]), update,
                                   wire_text(config, table, hosts, rows)));

@@ -119,7 +119,7 @@ int lanes_of(const StudyPlan& study, int ranks) {
   const int fit = ranks / static_cast<int>(study.ranks.back());
   if (study.side_by_side > fit)
     throw ConfigError(fmt::format(
-        "{}: study.side_by_side = {} of {} {} and this launch has {}", study.file, counted(study.side_by_side, "cell"),
+        "{}: study.side_by_side = {} of {} {} but this launch has {}", study.file, counted(study.side_by_side, "cell"),
         counted(study.ranks.back(), "rank"),
         study.side_by_side == 1 ? fmt::format("needs {}", counted(study.ranks.back(), "rank"))
                                 : fmt::format("need {}", counted(study.side_by_side * study.ranks.back(), "rank")),

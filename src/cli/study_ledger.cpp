@@ -178,8 +178,8 @@ void StudyLedger::settle_deaths() {
     record.state = CellState::waiting;
     save(cells[n]);
     if (record.deaths < kMostDeaths) continue;
-    const std::string why = fmt::format("its job ended with it {} times{}{}", kMostDeaths,
-                                        record.reason.empty() ? "" : "; the last time ", record.reason);
+    const std::string why = fmt::format("its job ended {} times while the cell ran{}{}", kMostDeaths,
+                                        record.reason.empty() ? "" : "; the last time: ", record.reason);
     close(cells[n], CellState::failed, record.exit_code, why);
   }
 }
@@ -269,7 +269,7 @@ void StudyLedger::end(int code, double seconds) {
   const auto status = record.attempt.empty() ? std::nullopt : read_status(record.attempt);
   const bool ran = code == kExitOk || code == kExitUnmet;
   const std::string reason = status                       ? status->reason
-                             : leaves_a_run(study_, cell) ? "refused before its first step"
+                             : leaves_a_run(study_, cell) ? "it was refused before its first step"
                              : ran                        ? ""
                                                           : failure_in(folder_of(study_, cell));
   if (code == kExitRequeue || code == kExitInterrupted) {

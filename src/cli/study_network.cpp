@@ -36,8 +36,8 @@ void store(const StudyPlan& study, const LinkMatrix& links, const LinkFaults& fa
   fmt::print("network   {}: {}.txt\n", where_text(links), path);
   for (const std::string& fault : faults.blocked) fmt::print("BLOCKED   {}\n", fault);
   for (const std::string& fault : faults.slow) fmt::print("slow      {}\n", fault);
-  if (faults.blocked.empty() && faults.slow.empty()) fmt::print("          no slow and no blocked link\n");
-  if (!faults.blocked.empty()) fmt::print("no cell was run: a cell that meets a blocked link hangs\n");
+  if (faults.blocked.empty() && faults.slow.empty()) fmt::print("          no slow or blocked links\n");
+  if (!faults.blocked.empty()) fmt::print("no cell was run: a cell that uses a blocked link hangs\n");
   std::fflush(stdout);
 }
 
@@ -48,7 +48,7 @@ std::string section_of(const LinkMatrix& links, const std::string& stem) {
   for (const std::string& fault : faults.blocked)
     text += fmt::format("* **blocked**: {}\n", escaped_for_markdown(fault));
   for (const std::string& fault : faults.slow) text += fmt::format("* slow: {}\n", escaped_for_markdown(fault));
-  if (faults.blocked.empty() && faults.slow.empty()) text += "* no slow and no blocked link\n";
+  if (faults.blocked.empty() && faults.slow.empty()) text += "* no slow or blocked links\n";
   return text + fmt::format("\n![Bandwidth of the links]({}.svg)\n", stem);
 }
 

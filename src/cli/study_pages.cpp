@@ -83,7 +83,7 @@ void add_layers(StudyVerdict& verdict, const Evidence& evidence, const Config& b
     const std::string line = layer_traffic_text(layer_traffic(open_inputs(base).graph, inside, samples), inside);
     if (!line.empty()) verdict.limits.push_back(line);
   } catch (const Error& error) {
-    verdict.limits.push_back(fmt::format("Data or model split, by layer: not known ({})", error.what()));
+    verdict.limits.push_back(fmt::format("Data or model split, by layer: unknown ({})", error.what()));
   }
 }
 

@@ -69,12 +69,12 @@ class Supervisor {
   explicit Supervisor(const SuperviseOptions& options) : options_(options), hosts_(options.hosts) {
     if (options.command.empty())
       throw ConfigError("supervise: no command; e.g. echelon supervise -- mpirun -n 4 echelon train a.toml");
-    if (options.hosts.empty() && options.min_hosts > 0)
-      throw ConfigError("--min-hosts: of --hosts, which are not given");
+    if (options.hosts.empty() && options.min_hosts > 0) throw ConfigError("--min-hosts needs --hosts");
     if (options.min_hosts > static_cast<int>(options.hosts.size()))
-      throw ConfigError(fmt::format("--min-hosts {}: of {} hosts", options.min_hosts, options.hosts.size()));
+      throw ConfigError(fmt::format("--min-hosts {}: must be at most {}, the number of --hosts", options.min_hosts,
+                                    options.hosts.size()));
     if (!options.hosts.empty() && std::none_of(options.command.begin(), options.command.end(), names_hosts))
-      throw ConfigError("--hosts: the command has no {hosts} or {slots}, so that it could not leave one out");
+      throw ConfigError("--hosts: the command has no {hosts} or {slots}, so that no host can be left out");
     struct sigaction action {};
     action.sa_handler = on_signal;
     for (const int number : kRequestSignals) ::sigaction(number, &action, nullptr);
@@ -169,7 +169,7 @@ class Supervisor {
       if (!ended) ended_s = -1;  // an attempt that lost workers has ended, but its run continues
       if (ended && ended_s < 0) ended_s = now_s();
       if (ended && now_s() - ended_s > options_.grace_s) {
-        log_warning("supervise: {} has not returned {:.0f} s after its run ended: it is ended",
+        log_warning("supervise: {} has not returned {:.0f} s after its run ended and is terminated",
                     options_.command.front(), now_s() - ended_s);
         launcher.end(kTermPatience_s);
         return settle(status->exit_code.value_or(kExitLostRank));
@@ -178,7 +178,7 @@ class Supervisor {
         looked_s = now_s();
         const double s = unnoticed.look(launcher.processes(), std::min(passed_s, 2 * kLookAtProcesses_s));
         if (s > options_.grace_s) {
-          log_warning("supervise: {} has taken no notice of the end of a rank for {:.0f} s: it is ended",
+          log_warning("supervise: {} has not reacted to the end of a rank for {:.0f} s and is terminated",
                       options_.command.front(), s);
           launcher.end(0);
           return settle(128 + SIGKILL);
@@ -187,7 +187,7 @@ class Supervisor {
       if (!ended && hosts_.size() < options_.hosts.size() && now_s() - probed_s > options_.look_s) {
         probed_s = now_s();
         if (!grows_ && answering().size() > hosts_.size()) {
-          log_info("supervise: a lost host answers again: the run saves a checkpoint and goes on with it");
+          log_info("supervise: a lost host answers again: the run saves a checkpoint and continues with that host");
           grows_ = true;
           launcher.signal(SIGUSR1);
         }
@@ -210,7 +210,7 @@ class Supervisor {
     }
     if (!status) return launcher_code > 128 ? static_cast<int>(kExitLostRank) : launcher_code;
     const std::string reason =
-        fmt::format("all ranks are gone without a word; {} returned {}{}", options_.command.front(), launcher_code,
+        fmt::format("all ranks ended without a message; {} returned {}{}", options_.command.front(), launcher_code,
                     launcher_code > 128 ? fmt::format(" (signal {})", launcher_code - 128) : "");
     status->state = "failed";
     status->exit_code = kExitLostRank;

@@ -41,9 +41,9 @@ struct Sweep {
 
 void require_words(const SweepBatchOptions& options, const std::vector<std::int64_t>& sizes) {
   if (!std::is_sorted(sizes.begin(), sizes.end(), std::less_equal<>()) || sizes.front() < 1)
-    throw ConfigError(fmt::format("--sizes {}: batch sizes must increase from 1 or more", fmt::join(sizes, ",")));
+    throw ConfigError(fmt::format("--sizes {}: batch sizes must be at least 1 and increase", fmt::join(sizes, ",")));
   if (options.target < 0 || options.target > 1)
-    throw ConfigError(fmt::format("--target {}: a test accuracy above 0 and up to 1", options.target));
+    throw ConfigError(fmt::format("--target {}: must be a test accuracy above 0 and at most 1", options.target));
   for (const std::string& scaling : options.scalings)
     if (find_traits(kScalings, scaling) == nullptr)
       throw ConfigError(unknown_name("--scaling", scaling, names_in(kScalings)));

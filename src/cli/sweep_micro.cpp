@@ -33,11 +33,11 @@ class Search {
     const LaunchMemory as_written = foresee_memory(launch_);
     config_ = as_written.config;
     if (as_written.of_ranks.empty())
-      throw ConfigError("sweep micro: the memory of parallel.split = \"auto\" is not foretold; choose a split");
+      throw ConfigError("sweep micro: the memory of parallel.split = \"auto\" cannot be predicted; choose a split");
     if (!config_.batch.shares.empty())
-      throw ConfigError("sweep micro: with batch.shares micro-batches differ; leave them out");
+      throw ConfigError("sweep micro: batch.shares makes micro-batches of different sizes; leave it out");
     if (config_.device.memory_limit_mb == 0 && means_gpu(config_.device.kind))
-      throw ConfigError("sweep micro: the memory of a GPU is not known here; name it, e.g. --memory 40GB");
+      throw ConfigError("sweep micro: the memory of the GPU is not known here; give it, e.g. --memory 40GB");
     const auto& plan = as_written.batch;
     const auto replicas = static_cast<std::int64_t>(plan.micro.size());
     step_ = plan.accumulation * (config_.batch.scale_with_replicas ? 1 : replicas);

@@ -50,7 +50,7 @@ void settle(verify::VerifyContext& context, const std::string& parent) {
   if (!error.empty()) throw EnvironmentError(error);
   if (group.max(fs::exists(context.folder) ? 0 : 1) > 0)
     throw EnvironmentError(
-        fmt::format("{} is not seen by every rank: --dir must name a folder on a file system that all hosts share",
+        fmt::format("{} is not visible to every rank: --dir must name a folder on a file system that all hosts share",
                     context.folder));
 }
 

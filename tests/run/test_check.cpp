@@ -125,7 +125,7 @@ TEST_CASE("memory beyond the limit of a rank, or beyond this machine's, is refus
   const Outcome machine =
       setup.check({"--replicas", "100", "--set", "batch.global=2000000", "--set", "device.kind=onednn"});
   CHECK(machine.code == kExitMemory);
-  says(machine, {"421,642 parameters", "100 ranks of one host take", "this machine has"});
+  says(machine, {"421,642 parameters", "100 ranks on one host take", "this machine has"});
 #if !defined(__SANITIZE_ADDRESS__)  // AddressSanitizer's operator new ends the process instead of throwing
   const Outcome uncountable = setup.check({"--set", "batch.global=8000000"});
   CHECK(uncountable.code == kExitMemory);

@@ -111,7 +111,7 @@ ls out 2>&1
   const Outcome again = imported(folder, 3, words);
   INFO(again.out << again.err);
   REQUIRE(again.code == 0);
-  CHECK_THAT(again.out, Contains("61 samples") && Contains(" of 13 files were there already, made of the same images"));
+  CHECK_THAT(again.out, Contains("61 samples") && Contains(" of 13 files existed already, made from the same images"));
   const std::size_t line = again.out.rfind('\n', again.out.find(" of 13 files")) + 1;
   const int kept = std::stoi(again.out.substr(line));
   CHECK((kept >= 6 && kept < 13));

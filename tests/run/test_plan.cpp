@@ -144,7 +144,7 @@ TEST_CASE("plan refuses what it cannot predict from", "[plan]") {
     CHECK(outcome.code == kExitConfig);
     CHECK_THAT(outcome.err, Catch::Contains(why));
   };
-  refused({}, "no step: --from RUN");
+  refused({}, "no step was given: --from RUN");
   refused({"--from", "nowhere"}, "nowhere: no such folder");
   refused({"--step", "samples_per_s=10", "--network", "1gbti"}, "did you mean '1gbit'");
   refused({"--step", "samples_per_s=10", "--scaling", "week"}, "weak or strong");

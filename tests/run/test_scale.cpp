@@ -145,7 +145,7 @@ TEST_CASE("a study that is stopped by a signal saves the cell under way and goes
       stopped_when(trial, scale, 2, "grep -qs '\"type\":\"step\"' results/trial/k1_r2-*/run-*/01/metrics.jsonl");
   INFO(stopped.out << stopped.err);
   CHECK(stopped.code == kExitRequeue);
-  CHECK_THAT(stopped.out, Contains("2 cells left: the same command goes on"));
+  CHECK_THAT(stopped.out, Contains("2 cells left: run the same command again to continue"));
   const std::string third = cell(trial, "k1_r2");
   CHECK(read_cell(third).state == CellState::waiting);
   CHECK(read_cell(third).deaths == 0);
@@ -308,7 +308,7 @@ trials = 9
       trial, scale, 3, "[ $(grep -ls '\"type\":\"step\"' results/trial/k1_*/run-*/01/metrics.jsonl | wc -l) -ge 3 ]");
   INFO(stopped.out << stopped.err);
   CHECK(stopped.code == kExitRequeue);
-  CHECK_THAT(stopped.out, Contains("left: the same command goes on"));
+  CHECK_THAT(stopped.out, Contains("left: run the same command again to continue"));
   const test::Outcome rest = trial.echelon(scale, 3);
   INFO(rest.out << rest.err);
   CHECK(rest.code == kExitUnmet);  // no trial reaches the goal

@@ -86,7 +86,7 @@ TEST_CASE("a cell that twice takes its launch with it is given up, and the other
   const test::Outcome rest = study.run(2);
   INFO(rest.out << rest.err);
   CHECK(rest.code == kExitUnmet);
-  CHECK_THAT(rest.out, Contains("failed: its job ended with it 2 times") && Contains("2/2"));
+  CHECK_THAT(rest.out, Contains("failed: its job ended 2 times while the cell ran") && Contains("2/2"));
   CHECK(study.cell(48).state == CellState::failed);
   CHECK(study.cell(64).state == CellState::finished);
   CHECK(study.cell(64).deaths == 0);

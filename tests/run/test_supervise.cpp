@@ -110,7 +110,7 @@ TEST_CASE("a launcher that takes no notice of the end of a rank is ended, and th
   INFO(given_up.out << given_up.err);
   CHECK_FALSE(given_up.timed_out);
   CHECK(given_up.code == kExitLostRank);
-  CHECK_THAT(given_up.err, Contains("has taken no notice of the end of a rank"));
+  CHECK_THAT(given_up.err, Contains("has not reacted to the end of a rank"));
   const Outcome again =
       run_and(trial, "--grace 1 --restarts 1",
               "if [ -e once ]; then rm once; " + stuck.substr(0, stuck.find("touch")) +

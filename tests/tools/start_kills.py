@@ -75,7 +75,7 @@ def kill_once(args, number):
             except ProcessLookupError:
                 pass
         run.wait()
-    return whom, after_s, took_s, code, text, "has taken no notice" in text
+    return whom, after_s, took_s, code, text, "has not reacted to the end of a rank" in text
 
 
 def main():
