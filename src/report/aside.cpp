@@ -33,7 +33,7 @@ std::vector<AsideEvaluation> read_aside(const std::string& run) {
       one.checkpoint = row.value("checkpoint", "");
     }
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}:{}: is no row of an evaluation: {}", path, number, error.what()));
+    throw DataError(fmt::format("{}:{}: is not a row of an evaluation: {}", path, number, error.what()));
   }
   return all;
 }

@@ -59,7 +59,7 @@ Table table_of(const BatchSweep& sweep) {
   std::vector<std::string> header = {"batch"};
   if (rules) header.emplace_back("learning rate");
   header.insert(header.end(), {"samples/s", "epochs", "best " + goal_metric_name(sweep.goal.metric),
-                               "samples to " + figure_text(sweep.goal, sweep.goal.target), "time to it"});
+                               "samples to " + figure_text(sweep.goal, sweep.goal.target), "time to goal"});
   Table table(header);
   for (const BatchSweepRow& row : sweep.rows) {
     std::vector<std::string> cells = {count_text(row.cell.batch)};
@@ -84,11 +84,11 @@ std::string useful_text(const BatchSweep& sweep) {
     if (useful.from == 0)
       out += fmt::format("{}: none\n", what);
     else if (useful.from == useful.to)
-      out += fmt::format("{}: only {} reaches the target within {:g}x the fewest samples\n", what, useful.from,
+      out += fmt::format("{}: only {} (reaches the target within {:g}x the fewest samples)\n", what, useful.from,
                          kUsefulWithin);
     else
-      out += fmt::format("{}: {} to {} (the target within {:g}x the fewest samples)\n", what, useful.from, useful.to,
-                         kUsefulWithin);
+      out += fmt::format("{}: {} to {} (reach the target within {:g}x the fewest samples)\n", what, useful.from,
+                         useful.to, kUsefulWithin);
   }
   return out;
 }

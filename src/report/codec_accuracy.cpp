@@ -50,7 +50,7 @@ std::string cost_text(const Accuracies& coded, const Accuracies& without) {
   if (std::ssize(pairs) < kLeastTimings) {  // too few to name a winner, so too few to name a loser
     const double lost = without.mean() - coded.mean();
     if (lost <= kTolerated + 1e-9) return {};
-    return fmt::format("has {:.2f} points less test accuracy (by {} of seeds, which show nothing)", 100 * lost,
+    return fmt::format("has {:.2f} points less test accuracy (from {} of seeds, too few to be significant)", 100 * lost,
                        counted(std::ssize(pairs), "pair"));
   }
   const PairedMean mean = paired_mean(pairs);
@@ -91,7 +91,7 @@ std::vector<std::string> codec_warnings(const std::vector<RunRecord>& runs) {
     const auto here = plain_by_ranks.find({same, ranks});
     const Accuracies& without = here != plain_by_ranks.end() ? here->second : everywhere->second;
     if (const std::string cost = cost_text(accuracies, without); !cost.empty())
-      warnings.push_back(fmt::format("codec {} on {} {}: {} beside {} without a codec after {} steps", codec,
+      warnings.push_back(fmt::format("codec {} on {} {}: {} versus {} without a codec after {} steps", codec,
                                      counted(ranks, "rank"), cost, accuracies.text(), without.text(),
                                      std::get<2>(same)));
   }

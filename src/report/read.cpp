@@ -169,7 +169,7 @@ std::set<std::string> attempts_of_report(const std::string& path) {
   try {
     const json report = read_json(path);
     if (!report.is_object() || report.value("format", "") != "echelon-scaling")
-      throw DataError(fmt::format("{}: is no report; expected the NAME.json of `echelon report`", path));
+      throw DataError(fmt::format("{}: is not a report; expected the NAME.json of `echelon report`", path));
     for (const json& run : report.at("runs")) {
       const std::string folder = run.at("folder");
       const std::string beside = (fs::path(path).parent_path() / folder).string();
@@ -183,10 +183,10 @@ std::set<std::string> attempts_of_report(const std::string& path) {
     throw DataError(fmt::format("{}: {}", path, error.what()));
   }
   if (!missing.empty())
-    throw DataError(
-        fmt::format("{}: {} of its runs not found, such as {}; a report is read with the folders of its runs", path,
-                    missing.size(), missing.front()));
-  if (attempts.empty()) throw DataError(fmt::format("{}: a report of no run", path));
+    throw DataError(fmt::format(
+        "{}: {} of its runs were not found, such as {}; a report is read together with the folders of its runs", path,
+        missing.size(), missing.front()));
+  if (attempts.empty()) throw DataError(fmt::format("{}: the report holds no runs", path));
   return attempts;
 }
 
@@ -201,14 +201,14 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {
     }
     if (!fs::is_directory(folder))
       throw ConfigError(
-          fmt::format("{}: no such folder; give a run's folder, an attempt in it, or a folder above", folder));
+          fmt::format("{}: no such folder; give a run's folder, an attempt in it, or a folder above it", folder));
     const std::size_t before = found.size();
     std::set<std::string> here;
     collect(folder, here, 6);
     found.insert(here.begin(), here.end());
     if (here.empty() && found.size() == before)
       throw ConfigError(
-          fmt::format("{}: no attempt (a folder with summary.json or status.json) in it or below", folder));
+          fmt::format("{}: no attempt (a folder with summary.json or status.json) in it or below it", folder));
   }
   std::vector<RunRecord> runs;
   for (const std::string& path : found) runs.push_back(read_run(shown(path)));

@@ -109,8 +109,8 @@ StudyFile read_study(const std::string& path) {
     const int version = from.value("version", 0);
     if (from.value("format", "") != "echelon-study" || version != kStudyVersion)
       throw DataError(
-          fmt::format("{}: is not a study.json of version {} (it has version {}): run `echelon scale STUDY "
-                      "--report` beside its cells to write it anew",
+          fmt::format("{}: is not a study.json of version {} (it has version {}): to write it again, run `echelon "
+                      "scale STUDY --report` where its cells are",
                       path, kStudyVersion, version));
     return study_of(from);
   } catch (const json::exception& error) {

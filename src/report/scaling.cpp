@@ -89,9 +89,8 @@ std::string facts_of(const Runs& runs) {
 void add_notes(Study& study, const Runs& runs) {
   if (study.paced)
     study.notes.emplace_back(
-        "paced: ops slept for tabulated times, the exchange was real. The rates show the exchange and the schedule, "
-        "not "
-        "the arithmetic of this machine; losses and accuracies are meaningless and left out.");
+        "paced: ops slept for tabulated times, but the exchange was real. The rates show the exchange and the "
+        "schedule, not the arithmetic of this machine; losses and accuracies are meaningless and left out.");
   std::set<std::string> networks;
   for (const RunRecord* run : runs) networks.insert(run->shaped);
   networks.erase("");
@@ -111,7 +110,7 @@ void add_notes(Study& study, const Runs& runs) {
   if (study.kind == StudyKind::single) return;
   if (study.baseline_ranks != 1)
     study.notes.push_back(fmt::format(
-        "There is no run on 1 rank: speed-up and efficiency are against the run on {0} ranks (1.00x, 100 %).",
+        "There is no run on 1 rank: speed-up and efficiency are relative to the run on {0} ranks (1.00x, 100 %).",
         study.baseline_ranks));
   const ScalingRow* best = &study.rows.front();
   const auto add_once = [&](std::string note) {
@@ -120,13 +119,13 @@ void add_notes(Study& study, const Runs& runs) {
   };
   for (const ScalingRow& row : study.rows) {
     if (row.rate.median < best->rate.median && row.ranks > best->ranks)
-      add_once(fmt::format(
-          "{} ranks are slower than {}: {}.", row.ranks, best->ranks,
-          row.speed_up < 1 ? "distribution costs more than it gains" : "too many for this step or this machine"));
+      add_once(fmt::format("{} ranks are slower than {}: {}.", row.ranks, best->ranks,
+                           row.speed_up < 1 ? "distribution costs more than it gains"
+                                            : "there are too many for this step or this machine"));
     if (row.rate.median > best->rate.median) best = &row;
     const double ratio = row.wire_bytes_per_step / row.formula_bytes_per_step;
     if (!by_library(row) && std::fabs(ratio - 1) > 0.005)
-      study.notes.push_back(fmt::format("On {} ({}) {:.1f} % of the formula's bytes were sent.",
+      study.notes.push_back(fmt::format("On {} ({}), {:.1f} % of the formula's bytes were sent.",
                                         counted(row.ranks, "rank"), row.mesh_text, 100 * ratio));
   }
   std::set<std::string> commits, devices, threads;
@@ -140,7 +139,7 @@ void add_notes(Study& study, const Runs& runs) {
     study.notes.push_back("The rows come from different devices: " + list_text(devices, "; ") + ".");
   if (threads.size() > 1)
     study.notes.push_back("Ranks had different numbers of threads (" + list_text(threads) +
-                          "): the speed-up is not that of the ranks alone; set device.threads.");
+                          "): the speed-up is not due to the ranks alone; set device.threads.");
 }
 
 // " (paced)", " (shaped)", " (paced, shaped)"; "" for a run that is neither.
@@ -211,7 +210,7 @@ void add_single_runs(ScalingReport& report, const Runs& alone) {
     if (cells.empty()) continue;
     Study study;
     study.title = paced ? "Single runs (paced)" : "Single runs";
-    study.facts = "Nothing to compare them with: a study needs the same experiment on at least two numbers of ranks.";
+    study.facts = "These runs cannot be compared: a study needs the same experiment on at least two numbers of ranks.";
     study.paced = paced;
     Runs all;
     for (const auto& [cell, repeats] : cells) {

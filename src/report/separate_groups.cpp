@@ -64,7 +64,8 @@ std::vector<std::string> separation_warnings(const std::vector<RunRecord>& runs)
         fmt::format("{} and {} are not compared: they differ in {}", groups[nearest].text(), groups[g].text(), text));
   }
   if (left_out > 0)
-    sentences.push_back(fmt::format("{} of runs are compared with none of these either", counted(left_out, "group")));
+    sentences.push_back(
+        fmt::format("{} of runs are not compared with any of these either", counted(left_out, "group")));
   return sentences;
 }
 

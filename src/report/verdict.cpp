@@ -33,29 +33,29 @@ std::vector<Limit> limits_of_goal(const Field& field) {
                    [=](const Setting& s) {
                      const double times = s.samples.median / base;
                      if (std::isnan(times))
-                       return fmt::format("samples to the target unknown, at most {}x those of the single worker",
+                       return fmt::format("samples to the target unknown (limit: {}x those of the single worker)",
                                           g.most_samples);
-                     return fmt::format("{:.2f}x the samples of the single worker, at most {}", times, g.most_samples);
+                     return fmt::format("{:.2f}x the samples of the single worker (limit: {})", times, g.most_samples);
                    }});
   }
   if (g.least_efficiency > 0)
     all.push_back({[=](const Setting& s) { return s.row.efficiency >= g.least_efficiency; },
                    [=](const Setting& s) {
-                     return fmt::format("efficiency {:.0f} %, at least {:.0f} %", 100 * s.row.efficiency,
+                     return fmt::format("efficiency {:.0f} % (at least {:.0f} % required)", 100 * s.row.efficiency,
                                         100 * g.least_efficiency);
                    }});
   if (g.greatest_cost > 0)
     all.push_back({[&e, g](const Setting& s) { return e.price(s) <= g.greatest_cost; },
                    [&e, g](const Setting& s) {
-                     const std::string limit = fmt::format("at most {} {}", g.greatest_cost, e.cost.currency);
-                     if (std::isnan(e.price(s))) return "cost to the target unknown, " + limit;
-                     return fmt::format("{:.3g} {}, {}", e.price(s), e.cost.currency, limit);
+                     const std::string limit = fmt::format("(limit: {} {})", g.greatest_cost, e.cost.currency);
+                     if (std::isnan(e.price(s))) return "cost to the target unknown " + limit;
+                     return fmt::format("{:.3g} {} {}", e.price(s), e.cost.currency, limit);
                    }});
   if (g.deadline_h > 0)
     all.push_back({[&e, g](const Setting& s) { return s.wall_s(e.has_goal()) <= 3600 * g.deadline_h; },
                    [&e, g](const Setting& s) {
                      const double wall_s = s.wall_s(e.has_goal());
-                     return fmt::format("{}, at most {}",
+                     return fmt::format("{} (limit: {})",
                                         std::isnan(wall_s) ? "time to the target unknown" : seconds_text(wall_s),
                                         seconds_text(3600 * g.deadline_h));
                    }});

@@ -30,18 +30,19 @@ void single_worker(const Field& field, std::vector<std::string>& out) {
   const double step_s = t.training_s(), busy = (t.forward_s + t.backward_s) / step_s, of_peak = share_of_peak(row);
   if (!(busy > 0)) return;
   const std::string computes =
-      fmt::format("computes for {:.0f} % of its step (floor {:.0f} %", 100 * busy, 100 * kBusyFloor);
+      fmt::format("computes for {:.0f} % of its step (minimum {:.0f} %", 100 * busy, 100 * kBusyFloor);
   if (busy < kBusyFloor)
-    out.push_back(
-        fmt::format("Mend the single worker first: it {}) and waits for data for {:.0f} %; up to {:.1f}x to gain.",
-                    computes, 100 * t.data_wait_s / step_s, 1 / busy));
+    out.push_back(fmt::format(
+        "Improve the single worker first: it {}) and waits for data for {:.0f} %; up to {:.1f}x can be gained.",
+        computes, 100 * t.data_wait_s / step_s, 1 / busy));
   else
     out.push_back(fmt::format("The single worker {}; {} samples/s){}.", computes, rate_text(row.rate.median),
-                              of_peak < kPeakFloor ? "" : ": nothing to mend first"));
+                              of_peak < kPeakFloor ? "" : ": it need not be improved first"));
   if (std::isfinite(of_peak))
-    out.push_back(fmt::format(
-        "It computes at {:.0f} % of its peak (floor {:.0f} %, a rule of thumb{}.", 100 * of_peak, 100 * kPeakFloor,
-        of_peak < kPeakFloor ? "; memory traffic bounds small models): see `echelon bench step`" : ")"));
+    out.push_back(
+        fmt::format("It computes at {:.0f} % of its peak rate (minimum {:.0f} %, a rule of thumb{}.", 100 * of_peak,
+                    100 * kPeakFloor,
+                    of_peak < kPeakFloor ? "; memory traffic bounds small models): see `echelon bench step`" : ")"));
 }
 
 // For each size the fastest setting that is not worse; names the first size that gains too little over the one before.
@@ -60,7 +61,7 @@ void sizes(const Judge& judge, std::vector<std::string>& out) {
       const Effect gain = step.effect();
       if (step.enough() && std::isfinite(gain.value) && step.better(field.log_gain()) > look_level(Tested::timing)) {
         if (before != field.base)
-          out.push_back(fmt::format("Up to {}: {} bring {} of that{}.", said(*before), said(*s),
+          out.push_back(fmt::format("The gain ends at {}: {} reach only {} its speed{}.", said(*before), said(*s),
                                     fmt::format("{:.2f}x", gain.value), interval_text(gain)));
         return;
       }
@@ -70,7 +71,7 @@ void sizes(const Judge& judge, std::vector<std::string>& out) {
   if (before == field.base || before->finished() < kLeastTimings) return;
   const Effect whole = Contest(field.speed, *before, *field.base).effect();
   if (std::isfinite(whole.value))
-    out.push_back(fmt::format("Up to {} at least: the largest size that was run still gains (efficiency {:.0f} %).",
+    out.push_back(fmt::format("The gain does not end at {}, the largest size that was run (efficiency {:.0f} %).",
                               counted(before->ranks(), "rank"),
                               100 * whole.value * field.base->ranks() / before->ranks()));
 }
@@ -90,8 +91,8 @@ void no_better(const Judge& judge, std::vector<std::string>& out) {
     names += (names.empty() ? "" : "; ") + said(*s.setting);
     if (std::isfinite(gain.value)) names += fmt::format(" ({:.2f}x)", gain.value);
   }
-  if (!alike.empty()) out.push_back("As fast as one worker, and worse than it at their ranks' cost: " + alike + ".");
-  if (!slower.empty()) out.push_back("Slower than one worker, or no faster, at their ranks' cost: " + slower + ".");
+  if (!alike.empty()) out.push_back("As fast as one worker, but at the cost of more ranks: " + alike + ".");
+  if (!slower.empty()) out.push_back("Slower than one worker or no faster, at the cost of more ranks: " + slower + ".");
 }
 
 void margin(const Judge& judge, std::vector<std::string>& out) {
@@ -100,10 +101,10 @@ void margin(const Judge& judge, std::vector<std::string>& out) {
   if (field.by_time)
     out.push_back(fmt::format("Equal quality means that a setting reached {} in every repetition.", goal_text(field)));
   else if (!field.has_metric)
-    out.emplace_back("Quality was not compared: losses and accuracies of one worker are not known or mean nothing.");
+    out.emplace_back("Quality was not compared: losses and accuracies of one worker are unknown or meaningless.");
   else
     out.push_back(fmt::format(
-        "Equal quality means that {} is shown to be no more than {:.3g} worse than one worker's: {}.",
+        "Equal quality means that {} is shown to be at most {:.3g} worse than one worker's; this margin is {}.",
         field.metric_name(), field.margin.value,
         field.margin.of_seeds ? "the standard deviation of its repetitions"
                               : fmt::format("{:.3g} % of it (study.margin)", 100 * field.evidence.rules.margin)));
@@ -114,9 +115,9 @@ void how_judged(const Judge& judge, std::vector<std::string>& out) {
   if (judge.pairs() < kLeastTimings || compared == 0) return;
   out.push_back(fmt::format(
       "The probability of any false winner is at most {:.0f} %, over {} and all looks (3, 5, 10, 20 repetitions); "
-      "intervals are of each comparison alone{}.",
+      "each interval is that of one comparison alone{}.",
       100 * kStudyError, compared == 1 ? "the one setting compared" : counted(compared, "setting") + " compared",
-      compared == 1 ? "" : ", and flatter the one that was chosen as the best of several"));
+      compared == 1 ? "" : ", so that of the setting chosen as the best of several is too favourable"));
 }
 
 void outcomes(const Field& field, std::vector<std::string>& out) {
@@ -124,16 +125,18 @@ void outcomes(const Field& field, std::vector<std::string>& out) {
     if (s->diverged + s->failed > 0 || (field.by_time && !s->to_target()))
       out.push_back(fmt::format("{}: {}.", said(*s), s->outcome_text(field.by_time)));
   if (field.evidence.has_goal() && !field.by_time)
-    out.push_back(fmt::format("No setting reached {}: speeds are samples/s, and say nothing about the time to it.",
-                              goal_text(field)));
+    out.push_back(
+        fmt::format("No setting reached {}: speeds are in samples/s and say nothing about the time to reach it.",
+                    goal_text(field)));
   std::size_t most = 0;
   for (const Setting* s : field.members) most = std::max(most, s->repetitions.size());
   std::vector<const Setting*> short_of;
   for (const Setting* s : field.members)
     if (s->repetitions.size() < most) short_of.push_back(s);
   if (!short_of.empty())
-    out.push_back(fmt::format("Repetitions are missing: of {} have fewer than {}; pairs that both have are compared.",
-                              said(short_of), most));
+    out.push_back(fmt::format(
+        "Repetitions are missing: {} have fewer than {}; only repetitions that both settings have are compared.",
+        said(short_of), most));
 }
 
 void machine(const Field& field, std::vector<std::string>& out) {
@@ -146,8 +149,8 @@ void machine(const Field& field, std::vector<std::string>& out) {
   for (const auto& [round, machine] : moved)
     rounds += fmt::format("{}{} ({:.2f}x)", rounds.empty() ? "" : ", ", round, machine);
   out.push_back(
-      fmt::format("The machine moved by more than {:.0f} %, as the control cell tells: {} {}. Times of {} are "
-                  "marked; settings are compared within a round, which has the same machine.",
+      fmt::format("The speed of the machine changed by more than {:.0f} %, as the control cell shows: {} {}. Times of "
+                  "{} are marked; settings are compared within a round, in which the machine was the same.",
                   100 * kMachineMoved, moved.size() == 1 ? "in round" : "in rounds", rounds,
                   moved.size() == 1 ? "this round" : "these rounds"));
 }
@@ -164,11 +167,11 @@ void pace(const Field& field, std::vector<std::string>& out) {
     if (worst == nullptr || late(*s) > late(*worst)) worst = s;
   }
   if (worst == nullptr) return;
-  out.push_back(
-      fmt::format("{} of {} took longer than their pace (device.pace_ms): worst {}, {:.0f} % of a rank's steps, "
-                  "the longest {:.1f}x. Their times are this machine's; a longer pace would hold.",
-                  count, counted(std::ssize(field.members), "setting"), said(*worst), 100 * late(*worst),
-                  largest(worst->row.pace_worst)));
+  out.push_back(fmt::format(
+      "{} of {} took longer than their pace (device.pace_ms): the worst is {}, in {:.0f} % of a rank's steps, the "
+      "longest of which took {:.1f}x the pace. Their times are those of this machine; choose a longer pace.",
+      count, counted(std::ssize(field.members), "setting"), said(*worst), 100 * late(*worst),
+      largest(worst->row.pace_worst)));
 }
 
 void shaped(const Field& field, std::vector<std::string>& out) {
@@ -176,7 +179,7 @@ void shaped(const Field& field, std::vector<std::string>& out) {
   for (const Setting* s : field.members)
     if (s->ranks() > 1 && !s->row.shaped.empty()) networks.insert(s->row.shaped);
   if (!networks.empty())
-    out.push_back(fmt::format("Messages were slowed down to {}: the answer holds for networks like that.",
+    out.push_back(fmt::format("Messages were slowed down to {}: the answer holds for such a network.",
                               fmt::join(networks, "; ")));
 }
 
@@ -187,8 +190,8 @@ void flips(const Judge& judge, std::vector<std::string>& out) {
     const double p = s.speed.flips(judge.field().log_gain());
     if (p > kFlipsDoubt)
       out.push_back(
-          fmt::format("{}: exact sign flips give p = {:.2g} where the t test shows a gain: its repetitions are "
-                      "far from normal.",
+          fmt::format("{}: an exact sign-flip test gives p = {:.2g}, although the t test shows a gain: its repetitions "
+                      "are far from normally distributed.",
                       said(*s.setting), p));
   }
 }

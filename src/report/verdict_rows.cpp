@@ -40,7 +40,7 @@ class Rows {
     if (field_.evidence.goal.deadline_h > 0)
       row("the lowest cost by the deadline", field_.cost, in_time(good), kAny, decides);
     if (field_.by_time) row("the fewest samples to " + goal_text(field_), field_.samples_to_goal, good, kAny, decides);
-    row("the most samples/s, whatever is learned", field_.rate, members(), kAny, false);
+    row("the most samples/s at any quality", field_.rate, members(), kAny, false);
     fewest_ranks();
     return std::move(rows_);
   }
@@ -85,7 +85,7 @@ class Rows {
     if (effect.pairs == 0 || !std::isfinite(effect.value)) return "";
     const std::string one = field_.base->ranks() == 1 ? "one worker" : said(*field_.base);
     if (!effect.ratio && effect.low <= 0 && effect.high >= 0)
-      return fmt::format(", not told apart from {}{}", one, interval_text(effect));
+      return fmt::format(", not distinguishable from {}{}", one, interval_text(effect));
     if (!effect.ratio)
       return fmt::format(", {:.3g} {} than {}{}", std::fabs(effect.value), effect.value < 0 ? "worse" : "better", one,
                          interval_text(effect));
@@ -110,9 +110,9 @@ class Rows {
     const bool quality_waits = of_quality && waiting(among);
     if (!champion || quality_waits) {
       const bool few = most_finished() < (quality_waits ? kLeastFigures : least);
-      out.text = few ? fmt::format("{}: not decided; it takes {}.", want,
+      out.text = few ? fmt::format("{}: not decided; {} are needed.", want,
                                    repetitions_text(quality_waits ? kLeastFigures : least))
-                     : fmt::format("{}: no setting.", want);
+                     : fmt::format("{}: no setting qualifies.", want);
       rows_.push_back(std::move(out));
       return;
     }

@@ -37,8 +37,8 @@ std::string yes_text(const Judge& judge, const EnvironmentVerdict& verdict) {
   std::vector<const Setting*> ties;
   for (const int tie : verdict.ties) ties.push_back(&field.at(tie));
   return text + fmt::format(
-                    " Tied with {}, not shown to be more than {} faster: the one named costs less, or as much and "
-                    "takes fewer ranks or simpler means.",
+                    " Tied with {}, because it is not shown to be more than {} faster: of tied settings, the one named "
+                    "costs least or, at equal cost, has the fewest ranks or the simplest method.",
                     said(ties), times_text(field.gain()));
 }
 
@@ -47,42 +47,43 @@ std::string no_text(const Judge& judge) {
   std::string text = fmt::format("No: one worker{}.", field.base->label.empty() ? "" : " (" + field.base->label + ")");
   if (const Rival* best = most_promising(judge))
     return text + fmt::format(
-                      " The fastest other setting of equal quality is {}, at {} of one worker{}; a gain below {} does "
-                      "not count.",
+                      " The fastest other setting of equal quality is {}, at {} the speed of one worker{}; a gain "
+                      "below {} does not count.",
                       said(*best->setting), times_text(best->speed.effect().value), interval_text(best->speed.effect()),
                       times_text(field.gain()));
   const auto all = [&](auto is) { return std::all_of(judge.rivals().begin(), judge.rivals().end(), is); };
   if (all([](const Rival& s) { return s.diverges; }))
-    return text + " Every setting of more ranks diverged in some of its repetitions, and one worker in fewer.";
+    return text + " Every setting with more ranks diverged in some of its repetitions, and one worker in fewer.";
   if (field.by_time && all([](const Rival& s) { return s.diverges || s.misses_goal; }))
-    return text + fmt::format(" No setting of more ranks reached {} in every repetition.", goal_text(field));
-  return text + " Every setting of more ranks is worse or diverges.";
+    return text + fmt::format(" No setting with more ranks reached {} in every repetition.", goal_text(field));
+  return text + " Every setting with more ranks is worse or diverges.";
 }
 
 std::string undecided_text(const Judge& judge, int needed) {
   const Field& field = judge.field();
   if (field.base->ranks() != 1)
-    return fmt::format("Not decided: no setting on one rank finished. Everything below is against {}.",
+    return fmt::format("Not decided: no setting on one rank finished. Everything below is compared with {}.",
                        said(*field.base));
-  if (judge.rivals().empty()) return "Not decided: the study has one size, so nothing tells whether to distribute.";
+  if (judge.rivals().empty())
+    return "Not decided: the study has only one size, so it cannot tell whether to distribute.";
   const Rival* best = most_promising(judge);
-  if (best == nullptr) return "Not decided: no setting of more ranks has a repetition in common with one worker.";
+  if (best == nullptr) return "Not decided: no setting with more ranks has a repetition in common with one worker.";
   const Effect gain = best->speed.effect();
   const int pairs = judge.pairs();
-  std::string text = needed > 0
-                         ? fmt::format("Not decided: {} more {}.", needed, needed == 1 ? "repetition" : "repetitions")
-                         : fmt::format("Not decided after {}.", repetitions_text(pairs));
+  std::string text = needed > 0 ? fmt::format("Not decided: {} more {} needed.", needed,
+                                              needed == 1 ? "repetition is" : "repetitions are")
+                                : fmt::format("Not decided after {}.", repetitions_text(pairs));
   if (field.by_time && field.base->reached < field.base->tried())
     text += fmt::format(" One worker reached {} in {} of {}.", goal_text(field), field.base->reached,
                         repetitions_text(field.base->tried()));
   if (!std::isfinite(gain.value)) return text;
   text += fmt::format(" {}: {}", said(*best->setting), gain_text(field, gain));
-  text += gain.pairs < kLeastTimings
-              ? fmt::format(", in {}; fewer than {} name no winner.", repetitions_text(gain.pairs), kLeastTimings)
-              : fmt::format(", over {}.", repetitions_text(gain.pairs));
+  text += gain.pairs < kLeastTimings ? fmt::format(", in {}; at least {} are needed to name a winner.",
+                                                   repetitions_text(gain.pairs), kLeastTimings)
+                                     : fmt::format(", over {}.", repetitions_text(gain.pairs));
   if (best->quality && !best->not_worse) {
     if (!best->quality->enough())
-      text += fmt::format(" Its {} is judged from {} on.", field.metric_name(), repetitions_text(kLeastFigures));
+      text += fmt::format(" Its {} is judged once there are {}.", field.metric_name(), repetitions_text(kLeastFigures));
     else
       text += fmt::format(" Its {} is not yet shown to be as good.", field.metric_name());
   }

@@ -64,11 +64,11 @@ std::string wire_text(const WireBytes& bytes, const RunFigures& run) {
   if (bytes.empty()) return {};
   double all = 0;
   for (const std::vector<double>& row : bytes) all = std::accumulate(row.begin(), row.end(), all);
-  std::string text = fmt::format("All ranks sent {} MB a step", mb(all));
+  std::string text = fmt::format("All ranks sent {} MB per step", mb(all));
   if (std::isfinite(run.wire_bytes_per_step))
-    text += fmt::format(", of that {} MB for gradients and weights", mb(run.wire_bytes_per_step));
+    text += fmt::format(", {} MB of them for gradients and weights", mb(run.wire_bytes_per_step));
   if (std::isfinite(run.formula_bytes_per_step))
-    text += fmt::format("; by formula {} MB", mb(run.formula_bytes_per_step));
+    text += fmt::format("; the formula gives {} MB", mb(run.formula_bytes_per_step));
   return text + ".";
 }
 

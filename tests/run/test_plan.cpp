@@ -75,7 +75,7 @@ TEST_CASE("plan takes a report for its runs, and the speed of a codec from a run
   std::filesystem::remove_all(trial / "results");
   const Outcome gone = plan(trial, {"--from", "written/all.json"});
   CHECK(gone.code == kExitData);
-  CHECK_THAT(gone.err, Catch::Contains("all.json: 2 of its runs not found"));
+  CHECK_THAT(gone.err, Catch::Contains("all.json: 2 of its runs were not found"));
 }
 
 TEST_CASE("plan prices meshes of ranks that are not there, with their memory", "[plan]") {

@@ -175,7 +175,7 @@ ClaimRecord read_claim_record(const std::string& path) {
   try {
     const ordered_json from = ordered_json::parse(read_file_whole(path));
     if (from.value("format", "") != kFormat || from.value("version", 0) != kVersion)
-      throw DataError(fmt::format("{}: is no record of a claim of version {}", path, kVersion));
+      throw DataError(fmt::format("{}: is not a record of a claim of version {}", path, kVersion));
     ClaimRecord record;
     record.claim = claim_of(from.at("claim"));
     from.at("hash").get_to(record.claim.hash);
@@ -212,7 +212,7 @@ std::vector<ClaimRecord> read_claim_records(const std::string& folder) {
   std::stable_sort(records.begin(), records.end(), by_number);
   for (std::size_t i = 1; i < records.size(); ++i)
     if (records[i].claim.number == records[i - 1].claim.number)
-      throw DataError(fmt::format("{}: two records are of claim {}", folder, records[i].claim.number));
+      throw DataError(fmt::format("{}: two records belong to claim {}", folder, records[i].claim.number));
   return records;
 }
 

@@ -95,7 +95,7 @@ class Maker {
   double value(const ClaimCell& cell, const std::string& text) const {
     if (cell.outcome != "finished") throw Problem{fmt::format("{}: {}", words_of(cell.keys), cell.outcome)};
     const double result = evaluate_formula(text, [&](const std::string& name) { return named(cell, name); });
-    if (std::isnan(result)) throw Problem{fmt::format("{}: '{}' is not known", words_of(cell.keys), text)};
+    if (std::isnan(result)) throw Problem{fmt::format("{}: '{}' is unknown", words_of(cell.keys), text)};
     return result;
   }
   double figure(const ClaimCell& cell) const { return value(cell, test_.figure); }
@@ -164,7 +164,7 @@ class Maker {
               compared(fmt::format("{} over {}", words_of(keys), fmt::join(over, ", ")), seeds, others, logarithms));
     }
     if (made.empty())
-      throw Problem{fmt::format("no two settings are {} and {}", fmt::join(of, ", "), fmt::join(over, ", "))};
+      throw Problem{fmt::format("no two settings match {} and {}", fmt::join(of, ", "), fmt::join(over, ", "))};
     return made;
   }
 
@@ -202,7 +202,7 @@ class Maker {
   // Returns for each seed the least-squares slope of the figure (relative to its mean) over 0, 1, 2 .. along the axis.
   SeededEffect slope(const Keys& keys, const std::map<double, const Seeds*>& line) const {
     const auto n = static_cast<double>(line.size());
-    if (line.size() < 2) throw Problem{fmt::format("'{}' has one value only", test_.axis)};
+    if (line.size() < 2) throw Problem{fmt::format("'{}' has only one value", test_.axis)};
     SeededEffect effect{.what = fmt::format("{} along {}", words_of(keys), test_.axis)};
     for (const auto& [seed, first] : *line.begin()->second) {
       double sum = 0, weighted = 0, i = 0;
@@ -230,17 +230,17 @@ class Maker {
     const Seeds* found = nullptr;
     for (const auto& [keys, seeds] : settings_)
       if (matches(seeds, selection)) {
-        if (found != nullptr) throw Problem{fmt::format("several settings are {}", fmt::join(selection, ", "))};
+        if (found != nullptr) throw Problem{fmt::format("several settings match {}", fmt::join(selection, ", "))};
         found = &seeds;
       }
-    if (found == nullptr) throw Problem{fmt::format("no setting is {}", fmt::join(selection, ", "))};
+    if (found == nullptr) throw Problem{fmt::format("no setting matches {}", fmt::join(selection, ", "))};
     return *found;
   }
 
   // Compares both remedies together with the better one of each alone.
   std::vector<SeededEffect> interaction() const {
     const bool higher = test_.better == "higher";
-    SeededEffect effect{.what = fmt::format("{} beside the better of its parts", fmt::join(test_.of, ", "))};
+    SeededEffect effect{.what = fmt::format("{} compared with the better of its parts", fmt::join(test_.of, ", "))};
     for (const auto& [seed, cell] : only(test_.of)) {
       double best = higher ? -kInfinity : kInfinity;
       for (const CellSelection& part : test_.order) {

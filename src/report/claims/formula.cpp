@@ -96,7 +96,7 @@ class Reader {
   }
 
   double signed_power() {
-    if (++depth_ > kDeepest) fail("a shorter formula: this one nests too deeply, and an end of it");
+    if (++depth_ > kDeepest) fail("a formula with fewer nested parts");
     const bool negative = take("-");
     double result = negative ? -signed_power() : atom();
     if (!negative && take("^")) result = std::pow(result, signed_power());

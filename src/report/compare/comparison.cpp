@@ -59,10 +59,10 @@ std::vector<double> rates_of(const RunRecord& run) {
   for (std::size_t i = 1; i < steps.size(); ++i)
     if (steps[i].samples_per_s > 0) rates.push_back(steps[i].samples_per_s);
   if (rates.size() < kLeastSteps)
-    throw DataError(fmt::format(
-        "{}: {} of timed steps in metrics.jsonl, but a test of throughput needs at least {}: train longer, or compare "
-        "other figures alone (--only counts,memory)",
-        run.folder, counted(static_cast<std::int64_t>(rates.size()), "row"), kLeastSteps));
+    throw DataError(
+        fmt::format("{}: metrics.jsonl has {} of timed steps, but a test of throughput needs at least {}: train "
+                    "longer, or compare only other figures (--only counts,memory)",
+                    run.folder, counted(static_cast<std::int64_t>(rates.size()), "row"), kLeastSteps));
   return rates;
 }
 
@@ -243,7 +243,7 @@ Comparison compare_runs(const std::vector<RunRecord>& base, const std::vector<Ru
   out.notes.push_back(fmt::format("BASE was built from {}, NEW from {}", commits_of(before), commits_of(after)));
   out.notes.insert(out.notes.end(), left_out.begin(), left_out.end());
   const PairedExperiments paired = pair_experiments(before, after, settings.allowed);
-  for (const std::string& title : paired.unanswered) out.notes.push_back("NEW alone has " + title);
+  for (const std::string& title : paired.unanswered) out.notes.push_back("only NEW has " + title);
   for (const ExperimentPair& pair : paired.pairs) out.runs.push_back(Comparer(pair, settings).run());
   return out;
 }

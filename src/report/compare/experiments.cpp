@@ -57,7 +57,7 @@ void check_allowed(const std::vector<std::string>& allowed) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string near = nearest_name(name, known);
     throw ConfigError(
-        fmt::format("--allow {}: neither a key, a section nor a fact of a run{}; 'echelon check --keys' "
+        fmt::format("--allow {}: is not a key, a section or a fact of a run{}; 'echelon check --keys' "
                     "lists the keys",
                     name, near.empty() ? "" : " (did you mean '" + near + "'?)"));
   }
@@ -77,7 +77,7 @@ std::vector<Experiment> experiments_of(const Attempts& attempts) {
   for (const RunRecord* run : attempts) {
     const std::string path = run->folder + "/config.toml";
     if (!std::filesystem::exists(path))
-      throw DataError(fmt::format("{}: is missing: without it nothing tells which runs are equal", path));
+      throw DataError(fmt::format("{}: is missing, and without it the equal runs cannot be found", path));
     const Experiment one{parse_config(read_file_whole(path), path), {run}};
     const auto equal =
         std::find_if(all.begin(), all.end(), [&](const Experiment& other) { return differences(other, one).empty(); });
@@ -109,7 +109,7 @@ Differences sorted_differences(const Experiment& base, const Experiment& fresh,
       fmt::format("BASE {} and NEW {} are runs of different experiments:\n", base.first().folder, fresh.first().folder);
   Table table({"  key", "BASE", "NEW"});
   for (const KeyDifference& key : keys) table.row({"  " + key.key, key.left, key.right});
-  text += table.text() + "--allow KEY, once for each key or section, compares them nevertheless";
+  text += table.text() + "to compare them anyway, give --allow KEY once for each key or section";
   throw ConfigError(text);
 }
 

@@ -46,7 +46,7 @@ class Reader {
 
  private:
   std::string_view take(std::size_t n) {
-    if (n > left_.size()) throw DataError("the spans of a rank came cut off");
+    if (n > left_.size()) throw DataError("the spans of a rank arrived truncated");
     const std::string_view part = left_.substr(0, n);
     left_.remove_prefix(n);
     return part;

@@ -154,13 +154,13 @@ std::string trace_text(const std::vector<TraceTimes>& ranks, const TraceFacts& f
         fmt::format("incomplete: the run ended before all steps were traced: {}\nmissing   {}\n", facts.incomplete,
                     facts.missing.empty() ? "no rank" : fmt::format("rank {}", fmt::join(facts.missing, ", rank ")));
   if (facts.dropped > 0)
-    text += fmt::format("          {} more spans found no room: name fewer steps\n",
+    text += fmt::format("          {} more spans did not fit: trace fewer steps\n",
                         count_text(static_cast<std::int64_t>(facts.dropped)));
   if (ranks.size() > 1)
-    text += fmt::format("clocks    within {:.1f} us of rank 0's, the worst of rank {}\n", 1e6 * facts.error_s,
+    text += fmt::format("clocks    within {:.1f} us of rank 0's clock; rank {} is the worst\n", 1e6 * facts.error_s,
                         facts.worst_rank);
   text += slowest_text(ranks);
-  text += "shares of the time of each rank in %; hidden: exchange in a step for which it did not wait\n";
+  text += "shares of the time of each rank in %; hidden: the part of a step's exchange for which it did not wait\n";
   text += ranks_table(ranks, with_steps ? ranks.size() : kMostRows);
   if (!with_steps && ranks.size() > kMostRows)
     text += fmt::format("and {} more, in trace.txt\n",

@@ -46,7 +46,7 @@ std::string effect_text(const ClaimEffect& effect) {
 
 // The interval of the effect, in percent for a ratio; +-0 % for an exact one.
 std::string interval_text(const ClaimEffect& effect) {
-  if (std::isinf(effect.low) || std::isinf(effect.high)) return "not known";
+  if (std::isinf(effect.low) || std::isinf(effect.high)) return "unknown";
   return fmt::format("{:.3g} to {:.3g}", effect.low, effect.high);
 }
 
@@ -105,7 +105,7 @@ std::string item_of(const ClaimTest& test, const TestVerdict& verdict) {
       fmt::format("{} ({}): {}", text_of(verdict.word), kTestKinds[static_cast<std::size_t>(test.kind)], test.says);
   if (verdict.effects.empty()) return folded(out + " " + verdict.problem + ".", "* ", "  ");
   const ClaimEffect& effect = verdict.decisive();
-  out += fmt::format(" Of {}, decided by {}: {}; effect {}, claimed {:.3g} to {:.3g}.",
+  out += fmt::format(" It has {}; the decisive one is {}: {}; effect {}, claimed {:.3g} to {:.3g}.",
                      counted(std::ssize(verdict.effects), "comparison"), effect.what, effect_text(effect),
                      interval_text(effect), effect.region_low, effect.region_high);
   return folded(out, "* ", "  ");
@@ -172,17 +172,17 @@ std::string claims_markdown(const std::vector<JudgedClaim>& claims, const std::s
   double seconds = 0;
   std::size_t cells = 0;
   for (const JudgedClaim& claim : claims) seconds += claim.record.machine_s, cells += claim.record.cells.size();
-  std::string out = "# Claims of the field, tried\n\n";
+  std::string out = "# Claims of the field, tested\n\n";
   out += folded(fmt::format("{}. {} in {} of machine time, echelon {}, on {}.", claims_headline(claims),
                             counted(static_cast<std::int64_t>(cells), "run"), seconds_text(seconds),
                             distinct(claims, [](const ClaimRecord& r) { return r.commit; }),
                             distinct(claims, [](const ClaimRecord& r) { return r.devices; })));
   out += "\n" +
          folded(fmt::format(
-             "A test is confirmed where the 95 % interval of its effect over seeds lies in the claimed region, "
-             "refuted where it lies outside; counts are exact and need one seed. Adjusted p: Benjamini and "
-             "Hochberg over the page, at {:.0f} %. \"Would find\" is the effect that as many seeds find in 9 of "
-             "10 studies. Effects are logarithms of ratios, or differences.",
+             "A test is confirmed if the 95 % interval of its effect over seeds lies in the claimed region and refuted "
+             "if it lies outside; counts are exact and need one seed. P-values are adjusted over the page after "
+             "Benjamini and Hochberg, at {:.0f} %. \"Would find\" is the effect that the same number of seeds finds in "
+             "9 of 10 studies. Effects are logarithms of ratios, or differences.",
              100 * kFalseDiscoveries)) +
          "\n";
   out += fmt::format("![Effects of all claims]({})\n\n", plot);

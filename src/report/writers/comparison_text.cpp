@@ -115,8 +115,8 @@ std::string comparison_text(const Comparison& comparison) {
     out += "\n" + table_of(runs, comparison.settings).text(kColumns);
     if (runs.single_starts)
       out += folded_text(
-          "note: one attempt a side: differences between two starts of one build are not part of the noise. More "
-          "attempts: --set run.restart=never",
+          "note: with one attempt per side, differences between two starts of one build are not part of the noise. For "
+          "more attempts: --set run.restart=never",
           kColumns, "", "  ");
     out += "\n";
     for (const ComparedFigure& figure : runs.figures)
@@ -134,11 +134,12 @@ std::string comparison_text(const Comparison& comparison) {
         ++noisy, needed = std::fmax(needed, figure.attempts_needed);
   if (noisy > 0)
     out += folded_text(
-        fmt::format("{} too noisy to tell: take more attempts, in turns, on an idle machine{}",
-                    noisy == 1 ? "1 figure is" : counted(noisy, "figure") + " are",
-                    needed > 0
-                        ? fmt::format("; in this noise about {:.0f} a side find a change of the tolerance", needed)
-                        : ""),
+        fmt::format(
+            "{} too noisy to tell: run more attempts, alternating between the builds, on an idle machine{}",
+            noisy == 1 ? "1 figure is" : counted(noisy, "figure") + " are",
+            needed > 0 ? fmt::format("; with this noise, about {:.0f} per side find a change as large as the tolerance",
+                                     needed)
+                       : ""),
         kColumns);
   const int worse_count = comparison.count(Change::worse), better = comparison.count(Change::better);
   out += fmt::format("{}: {} worse, {} better, {} without a change beyond noise and tolerance\n",

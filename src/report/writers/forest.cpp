@@ -85,8 +85,8 @@ std::string forest_svg(const std::vector<JudgedClaim>& claims) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" "
       "font-size=\"13\">\n<rect width=\"{0:.0f}\" height=\"{1:.0f}\" fill=\"#fff\"/>\n"
       "<text x=\"12\" y=\"24\" font-size=\"16\">{2}</text>\n"
-      "<text x=\"12\" y=\"46\" fill=\"#555\">Effect with 95 % interval, in units of the least effect of interest; "
-      "shaded: what the claim says; hollow: beyond the axis</text>\n",
+      "<text x=\"12\" y=\"46\" fill=\"#555\">Effect with 95 % interval, in units of the smallest effect of interest; "
+      "shaded: the claimed region; hollow: beyond the axis</text>\n",
       width, height, escaped_for_markup(claims_headline(claims)));
   const double bottom = kTop + kRow * static_cast<double>(lines.size());
   for (int tick = -static_cast<int>(kMost); tick <= static_cast<int>(kMost); tick += 2)

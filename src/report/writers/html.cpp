@@ -97,7 +97,7 @@ std::string said_html(const StudyVerdict& verdict) {
   if (const std::vector<std::string> faster = faster_lines(verdict); !faster.empty())
     add("Faster, at the price of quality", list_html(faster));
   if (!verdict.limits.empty()) add("What limits it", list_html(verdict.limits));
-  if (!verdict.caveats.empty()) add("To keep in mind", list_html(verdict.caveats));
+  if (!verdict.caveats.empty()) add("Caveats", list_html(verdict.caveats));
   return out.empty() ? out : "<div class=\"said\">\n" + out + "</div>\n";
 }
 
@@ -158,12 +158,13 @@ std::string gains_html(const Evidence& evidence, const StudyVerdict& verdict) {
 std::string figures_html(const Evidence& evidence, const StudyVerdict& verdict) {
   const std::string plots =
       gains_html(evidence, verdict) +
-      plot_html(speed_plot(evidence), "Medians over the repetitions; the band goes from the least to the greatest.") +
+      plot_html(speed_plot(evidence),
+                "Medians over the repetitions; the band spans the smallest to the largest value.") +
       plot_html(curve_plot(evidence, false), kCurvesText) +
       plot_html(curve_plot(evidence, true), std::string(kCurvesText) + " Start-up and evaluations are included.");
   if (plots.empty()) return {};
   return fmt::format("<h2>Figures</h2>\n{}<div class=\"columns plots\">\n{}</div>\n",
-                     note_html("A click on a name hides its curve; points tell their values."), plots);
+                     note_html("Click a name to hide its curve; point at a marker to see its values."), plots);
 }
 
 std::string tables_html(const Evidence& evidence, const StudyVerdict& verdict) {

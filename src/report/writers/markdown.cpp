@@ -9,13 +9,13 @@ namespace {
 
 constexpr const char* kReading =
     "Speed-up is samples/s against the study's first row; efficiency is that, divided by the growth in ranks. "
-    "Spread: quartiles over the steps of a run, or the range where a row is made of several runs. Config: the first "
-    "digits of the config hash, and how many other hashes (for example of other seeds) are in the row. `exchange` is "
-    "the "
-    "time that a rank waited for the exchange (its exposed part); exchange hidden, the share of the exchange that went "
-    "on beside other work; arrival skew, the time between the first and the last rank that was ready for it. Sent a "
-    "step are the bytes of gradients that all ranks sent, beside those of the price list; inside replicas, the bytes "
-    "between ranks of split models, of which halos are rows of images. Sum of the parts: 100 %.";
+    "Spread: quartiles over the steps of a run, or the range if a row combines several runs. Config: the first digits "
+    "of the config hash, and how many other hashes (for example of other seeds) are in the row. `exchange` is the time "
+    "that a rank waited for the exchange (its exposed part); exchange hidden is the share of the exchange that "
+    "overlapped with other work; arrival skew is the time between the first and the last rank that was ready for it. "
+    "Sent per step are the bytes of gradients that all ranks sent, next to those that the formula gives; inside "
+    "replicas are the bytes between ranks of split models, of which halos are rows of images. The parts add up to 100 "
+    "%.";
 
 }  // namespace
 

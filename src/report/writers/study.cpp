@@ -115,7 +115,7 @@ Table settings_table(const Evidence& evidence) {
                 {"samples/s", "speed-up", "efficiency", "MB a step", "exposed", figure_heading(evidence)});
   const bool goal = evidence.has_goal();
   const bool unfinished = any(evidence, [](const Setting& s) { return s.finished() < s.tried(); });
-  if (goal) header.insert(header.end(), {"reached", "samples to it", "time to it"});
+  if (goal) header.insert(header.end(), {"reached", "samples to goal", "time to goal"});
   if (!goal && unfinished) header.emplace_back("finished");
   header.emplace_back("node-hours");
   if (has_price(evidence.cost)) header.push_back(evidence.cost.currency);
@@ -174,8 +174,9 @@ std::string budget_text(const Evidence& evidence) {
   double steps = 0;
   for (const Setting& s : evidence.settings) steps = std::fmax(steps, s.row.warmup_steps);
   if (!(steps > 0)) return kBudgetText;
-  return fmt::format("{} The first {} of each run are its warm-up: start-up in this table, no part of any rate.",
-                     kBudgetText, counted(static_cast<std::int64_t>(steps) + 1, "step"));
+  return fmt::format(
+      "{} The first {} of each run are its warm-up, which counts as start-up in this table and is part of no rate.",
+      kBudgetText, counted(static_cast<std::int64_t>(steps) + 1, "step"));
 }
 
 Table budget_table(const Evidence& evidence) {

@@ -11,12 +11,12 @@ namespace echelon::inline report {
 
 // Explains the columns of the loss budget.
 inline constexpr const char* kBudgetText =
-    "Where k times the best single worker went, in percent of the wall clock of a run: achieved is its efficiency "
-    "with start-up, evaluation and checkpoints counted; micro-batch: forward and backward beyond their share (smaller "
-    "micro-batches, shared cores and memory); exchange: exposed; codec: of that, the share that coding has in the "
-    "exchange; skew: waits for "
-    "slower ranks. "
-    "Ranks that only serve are not among the k.";
+    "Where the ideal speed, k times that of the best single worker, went, in percent of the wall time of a run: "
+    "achieved "
+    "is the efficiency with start-up, evaluation and checkpoints included; micro-batch is time of forward and backward "
+    "passes beyond their ideal share (smaller micro-batches, shared cores and memory); exchange is exposed exchange; "
+    "codec is the part of it that coding takes; skew is waiting for slower ranks. Ranks that only serve are not among "
+    "the k.";
 
 // Returns kBudgetText and, if any steps were left out as warm-up, says which.
 std::string budget_text(const Evidence& evidence);
@@ -25,9 +25,9 @@ std::string budget_text(const Evidence& evidence);
 inline constexpr const char* kComputeText =
     "Floating-point operations that the model needs, over the time of the phase; in brackets the share of the peak, "
     "the "
-    "rate of large matrix products on all ranks at once. FLOP a weight and step, over all ranks: the fewer, the more "
-    "the exchange of weights weighs. Card: bytes a second in the busiest tenth of a second, of the rank that has most, "
-    "over the largest mean. Memory: the largest of any rank.";
+    "rate of large matrix products on all ranks at once. FLOP per weight and step, over all ranks: the fewer there "
+    "are, the more the exchange of weights costs. Card: the largest bytes per second of any rank in its busiest tenth "
+    "of a second, over the largest mean. Memory: the largest of any rank.";
 
 // Exposed exchange as a share of the step's time without hooks, evaluations and checkpoints.
 double exposed_share(const ScalingRow& row);
@@ -68,8 +68,9 @@ std::vector<BudgetPart> shown_parts(const Evidence& evidence);
 Table compute_table(const Evidence& evidence);
 // The evaluations that curve_plot draws, as numbers.
 inline constexpr const char* kEvaluationsText =
-    "Medians over the repetitions, with the least and the greatest, of the largest size and of the best single worker; "
-    "those of all settings are in study.json. Seconds since the start of the run, start-up and evaluations included.";
+    "Medians over the repetitions, with the smallest and the largest value, of the largest size and of the best single "
+    "worker; those of all settings are in study.json. Times are in seconds since the start of the run, start-up and "
+    "evaluations included.";
 Table evaluations_table(const Evidence& evidence);
 // Returns the variant's name, else the strategy.
 std::string what_of(const Setting& s);

@@ -74,7 +74,7 @@ std::vector<std::string> identity_of(const Evidence& evidence, const Setting& s)
 
 Table compute_table(const Evidence& evidence) {
   std::vector<std::string> header = identity_header(evidence);
-  header.insert(header.end(), {"forward GFLOP/s", "backward GFLOP/s", "peak GFLOP/s", "FLOP a weight and step",
+  header.insert(header.end(), {"forward GFLOP/s", "backward GFLOP/s", "peak GFLOP/s", "FLOP per weight and step",
                                "exchange hidden", "card, peak over mean", "host MiB", "device MiB"});
   Table table(header);
   for (const Setting& s : evidence.settings) {

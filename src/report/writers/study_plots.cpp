@@ -119,8 +119,7 @@ StackPlot budget_bars(const Evidence& evidence) {
   constexpr std::size_t kMostBars = 20;
   const bool all = evidence.settings.size() <= kMostBars;
   const int most = most_ranks(evidence);
-  StackPlot plot{
-      .title = "Where k times the best single worker went, in percent", .bars = {}, .parts = {}, .values = {}};
+  StackPlot plot{.title = "Where the ideal speed of k workers went, in percent", .bars = {}, .parts = {}, .values = {}};
   const std::vector<BudgetPart> parts = shown_parts(evidence);
   for (const BudgetPart& part : parts) plot.parts.emplace_back(part.name);
   for (const Setting& s : evidence.settings) {

@@ -15,7 +15,7 @@ struct StackPlot {
 };
 
 inline constexpr const char* kCurvesText =
-    "Medians over the repetitions; the band goes from the least to the greatest. Dashed: the best single worker.";
+    "Medians over the repetitions; the band spans the smallest to the largest value. Dashed: the best single worker.";
 
 // The gain of one setting over one worker, with its 95 % interval.
 struct GainRow {
@@ -30,9 +30,8 @@ struct GainPlot {
   std::vector<double> ticks;
 };
 inline constexpr const char* kGainsText =
-    "Points are means over pairs of equal repetitions, lines their 95 % intervals. In colour: shown to be more than "
-    "the "
-    "least gain that counts.";
+    "Points are means over pairs of equal repetitions, lines their 95 % intervals. Coloured: shown to exceed the "
+    "smallest gain that counts.";
 
 bool is_baseline(const Evidence& evidence, const Setting& s);  // baseline of the setting's own environment
 

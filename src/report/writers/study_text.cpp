@@ -61,7 +61,7 @@ std::string study_text(const Evidence& evidence, const StudyVerdict& verdict) {
   out += section("If you want", wants);
   out += section("Goals", goal_lines(verdict));
   out += section("Faster, at the price of quality", faster_lines(verdict));
-  out += section("What limits it", verdict.limits) + section("To keep in mind", verdict.caveats);
+  out += section("What limits it", verdict.limits) + section("Caveats", verdict.caveats);
   if (evidence.baseline >= 0)
     out += section("What was run", settings_table(evidence)) + section("Loss budget, percent", budget_table(evidence)) +
            section("Compute and memory of a rank", compute_table(evidence));
@@ -84,7 +84,7 @@ std::string study_markdown(const Evidence& evidence, const StudyVerdict& verdict
   out += markdown_section("Goals", items(goal_lines(verdict)));
   out += markdown_section("Faster, at the price of quality", items(faster_lines(verdict)));
   out += markdown_section("What limits it", items(verdict.limits));
-  out += markdown_section("To keep in mind", items(verdict.caveats));
+  out += markdown_section("Caveats", items(verdict.caveats));
   if (evidence.baseline < 0) return out;
   out += markdown_section("What was run", "", settings_table(evidence));
   out += markdown_section("Loss budget", budget_text(evidence), budget_table(evidence));

@@ -78,7 +78,7 @@ TEST_CASE("mistakes in a formula name their column", "[report][claims]") {
                                                         {"logg2(k)", "did you mean 'log2'"},
                                                         {"min(1)", "',' is expected"},
                                                         {"", "a number, a name or '('"},
-                                                        {std::string(1000, '('), "nests too deeply"}})
+                                                        {std::string(1000, '('), "a formula with fewer nested parts"}})
     CHECK_THROWS_WITH(check_formula(text), Catch::Contains(said));
 }
 
@@ -236,9 +236,9 @@ TEST_CASE("records are read back as they were written, by number", "[report][cla
   CHECK(read[0].cells[0].figures.at("bytes") == 0.1);
 
   write_file_whole(folder.path() + "/y.json", claim_json(record));
-  CHECK_THROWS_WITH(read_claim_records(folder.path()), Catch::Contains("two records are of claim 2"));
+  CHECK_THROWS_WITH(read_claim_records(folder.path()), Catch::Contains("two records belong to claim 2"));
   write_file_whole(folder.path() + "/y.json", "{}");
-  CHECK_THROWS_WITH(read_claim_records(folder.path()), Catch::Contains("is no record of a claim"));
+  CHECK_THROWS_WITH(read_claim_records(folder.path()), Catch::Contains("is not a record of a claim"));
   CHECK_THROWS_WITH(read_claim_records(folder.path() + "/none"), Catch::Contains("No such file"));
 }
 

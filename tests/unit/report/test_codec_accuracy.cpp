@@ -35,13 +35,14 @@ TEST_CASE("a codec that costs more than a point of accuracy is warned of", "[rep
   REQUIRE(report.warnings.size() == 3);
   INFO(report.warnings[2]);
   CHECK(report.warnings[2].find("are not compared: they differ in device.kind (") != std::string::npos);
-  CHECK(report.warnings[0] ==
-        "codec threshold (density 0.001, after 188 steps) on 4 ranks has 3.12 points less test accuracy (by 1 pair "
-        "of seeds, which show nothing): 88.88 % (1 seed) beside 92.00 % (3 seeds) without a codec after 345 steps");
+  CHECK(
+      report.warnings[0] ==
+      "codec threshold (density 0.001, after 188 steps) on 4 ranks has 3.12 points less test accuracy (from 1 pair of "
+      "seeds, too few to be significant): 88.88 % (1 seed) versus 92.00 % (3 seeds) without a codec after 345 steps");
   // The bound is t(2; 0.975) = 4.303 times 0.289 / sqrt(3) about the mean of 5.667.
   CHECK(report.warnings[1] ==
         "codec threshold (density 0.01) on 2 ranks costs 5.67 points of test accuracy (95 % interval 4.95 to 6.38): "
-        "86.33 % (3 seeds) beside 92.00 % (3 seeds) without a codec after 345 steps");
+        "86.33 % (3 seeds) versus 92.00 % (3 seeds) without a codec after 345 steps");
   CHECK(write_text(report).find("warning: codec threshold (density 0.01) on 2 ranks") != std::string::npos);
   CHECK(markdown_of(report).find("> Warning: codec threshold (density 0.01) on 2 ranks") != std::string::npos);
   CHECK(write_json(report, {}).find("\"warnings\": [\n    \"codec threshold") != std::string::npos);

@@ -92,7 +92,7 @@ TEST_CASE("a figure too noisy for its tolerance has the number of attempts that 
   CHECK(needed > 10);
   const auto json = nlohmann::json::parse(comparison_json(comparison));
   CHECK(json["runs"][0]["figures"][0]["attempts_needed"] == needed);
-  CHECK_THAT(comparison_text(comparison), Catch::Contains("in this noise about "));
+  CHECK_THAT(comparison_text(comparison), Catch::Contains("with this noise, about "));
 }
 
 TEST_CASE("stalls of a few steps lower the rate, not that of the median step", "[report][compare]") {
@@ -167,7 +167,7 @@ TEST_CASE("experiments find their counterparts among several; NEW may have more"
   REQUIRE(comparison.runs.size() == 2);
   CHECK(comparison.count(Change::none) > 0);
   CHECK(comparison.count(Change::worse) == 0);
-  CHECK_THAT(comparison.notes.back(), Catch::Contains("NEW alone has") && Catch::Contains("4 ranks"));
+  CHECK_THAT(comparison.notes.back(), Catch::Contains("only NEW has") && Catch::Contains("4 ranks"));
   CHECK_THROWS_AS(compare_runs(read_runs({folder / "new"}), read_runs({folder / "base"}), {}), ConfigError);
 }
 

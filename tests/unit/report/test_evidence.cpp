@@ -129,7 +129,7 @@ TEST_CASE("the wire matrix of an attempt as a table, in MB a step, beside the fo
   INFO(text);
   CHECK_THAT(text, Contains("2.000") && Contains("0.500") && Contains("2.500"));
   CHECK(wire_text(read_wire(folder.path()), run) ==
-        "All ranks sent 2.500 MB a step, of that 2.500 MB for gradients and weights; by formula 2.400 MB.");
+        "All ranks sent 2.500 MB per step, 2.500 MB of them for gradients and weights; the formula gives 2.400 MB.");
   write_file_whole(folder / "wire.json", R"({"format":"echelon-wire","version":1,"steps":2,"bytes":[[0,4e6],[1e6]]})");
   CHECK_THROWS_AS(read_wire(folder.path()), DataError);
 }

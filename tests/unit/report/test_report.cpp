@@ -115,7 +115,7 @@ TEST_CASE("without a run on 1 rank the smallest is the baseline, and the report 
   CHECK(report.studies[0].baseline_ranks == 2);
   CHECK(report.studies[0].rows[1].speed_up == Approx(1.5));
   CHECK(report.studies[0].rows[1].efficiency == Approx(0.75));
-  CHECK(markdown_of(report).find("against the run on 2 ranks") != std::string::npos);
+  CHECK(markdown_of(report).find("relative to the run on 2 ranks") != std::string::npos);
 }
 
 TEST_CASE("more ranks that are slower are reported as worse", "[report]") {

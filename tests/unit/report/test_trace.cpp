@@ -138,8 +138,8 @@ TEST_CASE("the text names the slowest rank, the shares and the error of clocks",
   INFO(text);
   CHECK_THAT(text, Catch::Contains("steps 3..3 of 2 ranks") && Catch::Contains("within 2.5 us of rank 0's") &&
                        Catch::Contains("rank 1 on h\"1: 72.00 ms") && Catch::Contains("rank 0: 63.00 ms") &&
-                       Catch::Contains("exposed  meeting") && !Catch::Contains("found no room"));
-  CHECK_THAT(trace_text(ranks, {.steps = "3..3", .dropped = 5}, false), Catch::Contains("5 more spans found no room"));
+                       Catch::Contains("exposed  meeting") && !Catch::Contains("did not fit"));
+  CHECK_THAT(trace_text(ranks, {.steps = "3..3", .dropped = 5}, false), Catch::Contains("5 more spans did not fit"));
 }
 
 TEST_CASE("the file is the JSON object form of trace events, whole and nested", "[report][trace]") {

@@ -32,16 +32,16 @@ TEST_CASE("the verdict: whether, how, how few, how many, and the single worker",
                                "at equal test accuracy, at 0.75x its cost. Tied with 4 ranks, ring"));
   CHECK_THAT(text,
              Contains("If you want the most samples/s at equal test accuracy: 4 ranks, ring (") && Contains("1.80x"));
-  CHECK_THAT(
-      text, Contains("computes for 89 % of its step (floor 70 %; ") && Contains(" samples/s): nothing to mend first."));
+  CHECK_THAT(text, Contains("computes for 89 % of its step (minimum 70 %; ") &&
+                       Contains(" samples/s): it need not be improved first."));
   CHECK_THAT(text, Contains("Faster, but worse: 4 ranks, averaging: 2.9x the samples/s of one worker") &&
                        Contains("at the price of 0.1 test accuracy"));
   CHECK_THAT(text, Contains("the fewest ranks that gain: 2 ranks, ring") && Contains("1.64x"));
-  CHECK_THAT(text, Contains("Slower than one worker, or no faster, at their ranks' cost: 2 ranks, slow (0.60x)"));
-  CHECK_THAT(text, Contains("the most samples/s, whatever is learned: 4 ranks, averaging"));
+  CHECK_THAT(text, Contains("Slower than one worker or no faster, at the cost of more ranks: 2 ranks, slow (0.60x)"));
+  CHECK_THAT(text, Contains("the most samples/s at any quality: 4 ranks, averaging"));
   CHECK_THAT(text,
-             Contains("If you want the best test accuracy after 704 samples: 2 ranks, ring (0.9, not told apart from "
-                      "one worker (95 % interval +0 to +0)); tied with 1 rank, ring; 1 rank, averaging; "));
+             Contains("If you want the best test accuracy after 704 samples: 2 ranks, ring (0.9, not distinguishable "
+                      "from one worker (95 % interval +0 to +0)); tied with 1 rank, ring; 1 rank, averaging; "));
   CHECK(verdict.goals.empty());
   CHECK(verdict.met());
 }
@@ -56,11 +56,8 @@ TEST_CASE("where nothing gains, one worker is the answer; where data are late, t
   const StudyVerdict verdict = make_verdict(make_evidence(repeated({late, two}), {}, {}));
   const std::string text = all_lines(verdict);
   INFO(text);
-  CHECK_THAT(
-      text,
-      Contains(
-          "Mend the single worker first: it computes for 20 % of its step (floor 70 %) and waits for data for 70 %; up "
-          "to 5.0x to gain."));
+  CHECK_THAT(text, Contains("Improve the single worker first: it computes for 20 % of its step (minimum 70 %) and "
+                            "waits for data for 70 %; up to 5.0x can be gained."));
   CHECK_THAT(text, Catch::StartsWith("No: one worker."));
   CHECK(verdict.recommended == -1);
   CHECK_THAT(all_lines(make_verdict(make_evidence({}, {}, {}))), Contains("no run of the study finished"));
@@ -78,7 +75,8 @@ TEST_CASE("ranks that serve count as ranks: one worker with a server is no singl
 TEST_CASE("the knee is the size after which more ranks bring little", "[report][study]") {
   const StudyVerdict verdict = make_verdict(
       make_evidence(repeated({made("", 1, 0.016, 0), made("", 2, 0.008, 0.001), made("", 4, 0.0079, 0.0005)}), {}, {}));
-  CHECK_THAT(all_lines(verdict), Contains("Up to 2 ranks: 4 ranks bring 1.06x of that (95 % interval"));
+  CHECK_THAT(all_lines(verdict),
+             Contains("The gain ends at 2 ranks: 4 ranks reach only 1.06x its speed (95 % interval"));
 }
 
 TEST_CASE("goals are met by one setting that keeps all limits, or missed by name", "[report][study]") {
@@ -97,7 +95,7 @@ TEST_CASE("goals are met by one setting that keeps all limits, or missed by name
   INFO(all_lines(met));
   CHECK(met.met());
   CHECK_THAT(all_lines(met), Catch::StartsWith("Yes: 2 ranks. 1.14x faster to test accuracy 0.7 than one worker"));
-  CHECK_THAT(all_lines(met), Contains("met 2 ranks: 0.88x the samples of the single worker, at most 1.2"));
+  CHECK_THAT(all_lines(met), Contains("met 2 ranks: 0.88x the samples of the single worker (limit: 1.2)"));
   CHECK_THAT(all_lines(met), Contains("met 2 ranks: test_accuracy 0.7 reached 5 of 5"));
   CHECK_THAT(all_lines(met), Contains("4 ranks: reached 0 of 5."));
   goal.deadline_h = 0.01;
@@ -108,8 +106,8 @@ TEST_CASE("goals are met by one setting that keeps all limits, or missed by name
   const Evidence hopeless = evidence_of(goal);
   const StudyVerdict never = make_verdict(hopeless);
   CHECK_FALSE(never.met());
-  for (const char* line : {"reached 0 of 5", "samples to the target unknown, at most 1.2x those",
-                           "cost to the target unknown, at most 3 EUR", "time to the target unknown, at most 36.0"})
+  for (const char* line : {"reached 0 of 5", "samples to the target unknown (limit: 1.2x those",
+                           "cost to the target unknown (limit: 3 EUR)", "time to the target unknown (limit: 36.0"})
     CHECK_THAT(all_lines(never), Contains(line));
   CHECK_THAT(all_lines(never) + study_text(hopeless, never), !Contains("nan"));
   const std::string page = study_markdown(evidence, met, {"a study", "echelon scale x", "2026", "1", "abc"});
@@ -137,8 +135,8 @@ TEST_CASE("ranks that did not keep their pace are named before the answer", "[re
   four.run.pace_worst = {1.5, 1.7, 1.6, 1.5};
   const std::string text = all_lines(make_verdict(make_evidence({one, two, four, four}, {}, {})));
   INFO(text);
-  CHECK_THAT(text, Contains("2 of 3 settings took longer than their pace (device.pace_ms): worst 4 ranks, ring, 45 % "
-                            "of a rank's steps, the longest 1.7x."));
+  CHECK_THAT(text, Contains("2 of 3 settings took longer than their pace (device.pace_ms): the worst is 4 ranks, ring, "
+                            "in 45 % of a rank's steps, the longest of which took 1.7x the pace."));
 }
 
 TEST_CASE("a single worker far below its peak is told where to look", "[report][study]") {
@@ -148,14 +146,17 @@ TEST_CASE("a single worker far below its peak is told where to look", "[report][
   one.run.peak_flops = 3e6 * 64 / 0.016 / 0.42;
   const std::string below = all_lines(make_verdict(make_evidence({one}, {}, {})));
   INFO(below);
-  CHECK_THAT(below, Contains("computes for 89 % of its step (floor 70 %; ") && !Contains("nothing to mend"));
-  CHECK_THAT(below,
-             Contains("It computes at 42 % of its peak (floor 50 %, a rule of thumb; memory traffic bounds small "
-                      "models): see `echelon bench step`."));
+  CHECK_THAT(below, Contains("computes for 89 % of its step (minimum 70 %; ") && !Contains("it need not be improved"));
+  CHECK_THAT(
+      below,
+      Contains("It computes at 42 % of its peak rate (minimum 50 %, a rule of thumb; memory traffic bounds small "
+               "models): see `echelon bench step`."));
   one.run.peak_flops *= 0.7;
   const std::string above = all_lines(make_verdict(make_evidence({one}, {}, {})));
-  CHECK_THAT(above,
-             Contains("nothing to mend first.\nIt computes at 60 % of its peak (floor 50 %, a rule of thumb).\n"));
+  CHECK_THAT(
+      above,
+      Contains(
+          "it need not be improved first.\nIt computes at 60 % of its peak rate (minimum 50 %, a rule of thumb).\n"));
   one.run.time_split_s.forward_s = one.run.time_split_s.backward_s = 0;
   CHECK_THAT(all_lines(make_verdict(make_evidence({one}, {}, {}))), !Contains("inf") && !Contains("nan"));
 }
@@ -234,7 +235,7 @@ TEST_CASE("fewest samples, cheapest, and cheapest by the deadline, to the target
   CHECK_THAT(text, Contains("the lowest cost to test accuracy 0.7: 2 ranks (0.0243 node-hours"));  // 87.6 s
   CHECK_THAT(text, Contains("the lowest cost by the deadline: 2 ranks (0.0243 node-hours"));
   goal.deadline_h = 0.02;
-  CHECK_THAT(sentences(unequal(folder), goal), Contains("the lowest cost by the deadline: no setting."));
+  CHECK_THAT(sentences(unequal(folder), goal), Contains("the lowest cost by the deadline: no setting qualifies."));
   std::vector<LabelledRun> fails = unequal(folder);
   fails[0].run.folder = write_metrics(folder, "run-1", {0.5, 0.6, 0.65}, 10, 80);
   const std::string alone = sentences(fails, goal);
