@@ -62,7 +62,7 @@ void Crew::leave(double limit_s) {
   for (const double until_s = now_s() + limit_s; !come.done() && now_s() < until_s;)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (come.done()) return;
-  engine_->break_off(std::make_exception_ptr(LostRankError({}, false, "a rank did not come to the end")));
+  engine_->break_off(std::make_exception_ptr(LostRankError({}, false, "a rank did not reach the end")));
   engine_->settle();  // `all` may be used from here on
 }
 
@@ -144,7 +144,7 @@ void Crew::on_notified(Token, double) {
   for (const int rank : verdict.lost) {
     names.push_back(name(rank));
     if (rank != engine_->rank()) continue;
-    log_error("{} was given up by the other ranks: it did not answer for {:.1f} s; it ends", name(rank), timeout_s_);
+    log_error("the other ranks gave up on {}, which did not answer for {:.1f} s; it ends", name(rank), timeout_s_);
     flush_log();
     ::_exit(kExitLostRank);
   }
@@ -153,7 +153,8 @@ void Crew::on_notified(Token, double) {
       if (process.rank == rank) kill_process(process.id, process.started_ticks);
   std::string text = fmt::format("{} {} lost", fmt::join(names, " and "), names.size() > 1 ? "were" : "was");
   if (!verdict.goes_on)
-    text += ", and more ranks are of unknown fate than are known to live: these may be the ones that were cut off";
+    text +=
+        ", and more ranks are in an unknown state than are known to be alive: these may be the ones that were cut off";
   engine_->break_off(std::make_exception_ptr(LostRankError(verdict.lost, verdict.goes_on, text)));
 }
 

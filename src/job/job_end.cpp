@@ -87,7 +87,7 @@ void ask_slurm() {
     job_end.at_s = std::strtod(answer.c_str(), nullptr);
   else if (status != 0 || answer.find(':') != std::string::npos)
     job_end.note = fmt::format(
-        "the end of job {} is not known, so that run.stop_before_end_s has no effect: squeue {}; {} may name it", job,
+        "the end of job {} is unknown, so that run.stop_before_end_s has no effect: squeue {}; {} can give it", job,
         late             ? "has not answered in 5 s"
         : answer.empty() ? "cannot be started"
                          : "says " + answer,
@@ -102,8 +102,8 @@ void find_job_end() try {
     job_end.at_s = static_cast<double>(*ours);
     if (job_end.at_s <= now())
       job_end.refusal = fmt::format(
-          "{}={}: this time passed {} ago, so that each start would stop after one step; set it anew in each job, e.g. "
-          "{}=$(($(date +%s) + 3600))",
+          "{}={}: this time passed {} ago, so that each start would stop after one step; set it again in each job, "
+          "e.g. {}=$(($(date +%s) + 3600))",
           kOurs, *ours, seconds_text(now() - job_end.at_s), kOurs);
   } else if (const auto slurms = whole_in_environment(kSlurms, kMeaning, 0, kLatest))
     job_end.at_s = static_cast<double>(*slurms);

@@ -50,10 +50,10 @@ std::vector<std::string> words_of_this_process() {
 void require_cpu() {
   const std::string_view missing = missing_instructions();
   if (missing.empty()) return;
-  throw EnvironmentError(
-      fmt::format("this CPU lacks {}, for which echelon is built; build it on this machine with `make MARCH=native`, "
-                  "or use a newer node",
-                  missing));
+  throw EnvironmentError(fmt::format(
+      "this CPU lacks {}, which this build of echelon needs; build it on this machine with `make MARCH=native`, "
+      "or use a newer node",
+      missing));
 }
 
 // Threads of the engine, of MPI and of a run, and a share of the cores.
@@ -120,13 +120,14 @@ int gpu_index(const HostSlot& slot, int visible, std::string* warning) {
   // If a launcher shows each task a GPU of its own, there is no choice; one GPU seen by all tasks is shared.
   if (warning && slot.local_rank == 0) {
     if (visible > slot.local_ranks)
-      *warning = fmt::format("{} of {} GPUs on {} {} idle: {} there", visible - slot.local_ranks, visible, slot.host,
-                             visible - slot.local_ranks == 1 ? "stays" : "stay", counted(slot.local_ranks, "rank"));
+      *warning =
+          fmt::format("{} of {} GPUs on {} {} idle: that host has only {}", visible - slot.local_ranks, visible,
+                      slot.host, visible - slot.local_ranks == 1 ? "stays" : "stay", counted(slot.local_ranks, "rank"));
     if (visible > 1 && visible < slot.local_ranks)
       *warning = fmt::format("{} ranks share {} GPUs on {}", slot.local_ranks, visible, slot.host);
     if (visible == 1 && slot.local_ranks > 1)
-      *warning = fmt::format("{} ranks on {} each see one GPU: where it is the same one, they share it",
-                             slot.local_ranks, slot.host);
+      *warning = fmt::format("{} ranks on {} each see one GPU: if it is the same one, they share it", slot.local_ranks,
+                             slot.host);
   }
   return slot.local_rank % visible;
 }

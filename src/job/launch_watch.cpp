@@ -64,9 +64,9 @@ struct LaunchWatch::Body {
                                            : options_.limit_s;
       if (name == nullptr || passed_s < limit_s) continue;
       const std::vector<std::string> stopped = stopped_siblings();
-      const std::string text = fmt::format(
-          "{} on {} has been waiting {:.1f} s in {}: a rank does not come to it{}", rank_text(), host_name(), passed_s,
-          name, stopped.empty() ? "" : fmt::format("; stopped: {}", fmt::join(stopped, ", ")));
+      const std::string text =
+          fmt::format("{} on {} has been waiting {:.1f} s in {}: a rank does not reach it{}", rank_text(), host_name(),
+                      passed_s, name, stopped.empty() ? "" : fmt::format("; stopped: {}", fmt::join(stopped, ", ")));
       if (closing && !stopped.empty() && !continued) {
         log_warning("{}; the run has ended: continued, so that its launcher returns", text);
         continue_siblings();

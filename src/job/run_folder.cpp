@@ -82,7 +82,8 @@ void set_checkpoints_aside(const RunFolder& folder) {
   const std::string aside =
       fmt::format("{}/checkpoints-before-{}", folder.run, fs::path(folder.attempt).filename().string());
   fs::rename(folder.checkpoints(), aside, error);
-  if (error) throw EnvironmentError(fmt::format("{}: cannot be set aside: {}", folder.checkpoints(), error.message()));
+  if (error)
+    throw EnvironmentError(fmt::format("{}: cannot be moved aside: {}", folder.checkpoints(), error.message()));
   make_folders(folder.checkpoints());
 }
 
@@ -98,7 +99,7 @@ void tidy_finished(const RunFolder& folder, RunLock& lock) {
     remove_leftovers(folder);
     settle_status(folder.attempt);
   } catch (const EnvironmentError& error) {
-    log_debug("{} stays as it was left: {}", folder.run, error.what());
+    log_debug("{} is left unchanged: {}", folder.run, error.what());
   }
 }
 

@@ -193,7 +193,7 @@ void RunLock::confirm() const {
   const std::string path = run_ + "/lock", now = read_record(path);
   if (now == own_ || now.empty()) return;
   throw EnvironmentError(
-      fmt::format("{} was taken over by {}: this process sent no heartbeat for {:.0f} s; it stops writing", run_,
+      fmt::format("{} was taken over by {}: this process sent no heartbeat for {:.0f} s and stops writing", run_,
                   Holder(now).text(), options_.dead_s));
 }
 

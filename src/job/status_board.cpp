@@ -19,7 +19,7 @@ void name_attempt(const std::string& attempt) {
   try {
     write_file_whole(file, std::filesystem::absolute(attempt).string() + "\n");
   } catch (const Error& error) {
-    log_debug("the attempt is not named to `echelon supervise`: {}", error.what());
+    log_debug("the attempt could not be named to `echelon supervise`: {}", error.what());
   }
 }
 

@@ -152,7 +152,7 @@ NetworkModel read_network(const std::string& argument) {
   if (model.ranks_per_host > 1)
     model.name += fmt::format(", {} ranks a host{}", model.ranks_per_host, inside_named ? " by " + inside : "");
   if (network.hosts_per_switch > 0)
-    model.name += fmt::format(", {} hosts a switch over-subscribed {}:1", network.hosts_per_switch, over);
+    model.name += fmt::format(", {} hosts a switch, over-subscribed {}:1", network.hosts_per_switch, over);
   return model;
 }
 

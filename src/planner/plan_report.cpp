@@ -103,8 +103,7 @@ std::string knee_text(const Forecast& forecast) {
     return k > 0 ? fmt::format("up to {}{}", count_text(k), last ? " or more" : "") : std::string("nowhere");
   };
   return fmt::format(
-      "Knee: a doubling of replicas gives at least half of a doubling of samples/s {}. Efficiency of 90 %: {}; of 50 "
-      "%: "
+      "Knee: doubling the replicas gives at least half of a doubling of samples/s {}. Efficiency of 90 %: {}; of 50 %: "
       "{}.",
       up_to(forecast.knee), up_to(forecast.most_at_90), up_to(forecast.most_at_50));
 }
@@ -151,7 +150,7 @@ std::string plan_text(const PlanReport& report, PlanFormat format) {
   text += markdown ? knee_text(report.main) + "\n" : folded_text(knee_text(report.main), kColumns);
   if (!report.variants.empty()) text += heading("Step and efficiency of every exchange") + shown(variant_table(report));
   if (!report.meshes.empty()) text += heading("Replicas or parts of the model") + shown(mesh_table(report));
-  if (!report.points.empty()) text += heading("Beside what was measured") + shown(point_table(report));
+  if (!report.points.empty()) text += heading("Compared with measurements") + shown(point_table(report));
   if (!report.notes.empty()) text += "\n";
   for (const std::string& note : report.notes)
     text += markdown ? "note: " + inside(note) + "\n" : folded_text("note: " + note, kColumns, "", "  ");

@@ -78,7 +78,8 @@ int whole_number(const std::string& text, const std::string& all) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > kMostReplicas)
-    throw ConfigError(fmt::format("--replicas {}: numbers of 1 to {}, such as 8..10000 or 1,2,4", all, kMostReplicas));
+    throw ConfigError(
+        fmt::format("--replicas {}: must be numbers from 1 to {}, such as 8..10000 or 1,2,4", all, kMostReplicas));
   return value;
 }
 
@@ -140,7 +141,7 @@ std::vector<int> replica_list(const std::string& text) {
   std::vector<int> all;
   if (const std::size_t dots = text.find(".."); dots != std::string::npos) {
     const int first = whole_number(text.substr(0, dots), text), last = whole_number(text.substr(dots + 2), text);
-    if (first > last) throw ConfigError(fmt::format("--replicas {}: from the fewest to the most", text));
+    if (first > last) throw ConfigError(fmt::format("--replicas {}: the range must increase", text));
     for (std::int64_t k = first; k < last; k *= 2) all.push_back(static_cast<int>(k));
     all.push_back(last);
     return all;

@@ -18,7 +18,7 @@ namespace {
 // Reads the rows of all steps except the first, which includes the start-up.
 std::vector<StepFigures> step_rows(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw DataError(fmt::format("{}: cannot be read; a step is measured from its rows", path));
+  if (!file) throw DataError(fmt::format("{}: cannot be read, but a step is measured from its rows", path));
   std::vector<StepFigures> rows;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
@@ -69,7 +69,7 @@ StepModel described_step(const std::string& argument, double samples) {
   step.codec.encode_bytes_per_s = 1e9 * text.number("encode_gb_per_s", 4.5, 1e-3, 1e6);
   step.codec.decode_bytes_per_s = 1e9 * text.number("decode_gb_per_s", 6, 1e-3, 1e6);
   text.refuse_others();
-  if (step.forward_s + step.backward_s <= 0) text.refuse("forward_ms", "a step of 0 ms");
+  if (step.forward_s + step.backward_s <= 0) text.refuse("forward_ms", "the step must take more than 0 ms");
   return step;
 }
 
@@ -90,7 +90,7 @@ StepModel measured_step(const RunRecord& run) {
     step.other_s += row.other_s() / n;
     compute.push_back(row.data_wait_s + row.forward_s + row.backward_s + row.optimiser_s + row.other_s());
   }
-  if (step.total_s() <= 0) throw DataError(fmt::format("{}/metrics.jsonl: steps of 0 s", run.folder));
+  if (step.total_s() <= 0) throw DataError(fmt::format("{}/metrics.jsonl: its steps take 0 s", run.folder));
   step.samples = run.batch_per_replica.empty() ? static_cast<double>(run.global_batch)
                                                : static_cast<double>(run.batch_per_replica.front());
   step.variation = Variation::measured(std::move(compute));

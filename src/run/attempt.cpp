@@ -93,7 +93,7 @@ void Attempt::require_wrapped() const {
            "messages are checked in runs of `echelon train`, not in cells of a study; leave it out");
   if (!config_.network.rate.empty() && engine_.transport().shape() == nullptr)
     refuse(config_, "network.rate",
-           "messages are slowed down in runs of `echelon train` and in cells of a study alone; leave it out");
+           "messages are slowed down only in runs of `echelon train` and in cells of a study; leave it out");
 }
 
 RunInputs Attempt::open_inputs() {
@@ -132,8 +132,8 @@ void Attempt::open_device() {
                                     name_of(config_.device.dtype), device_->name()));
     if (config_.device.pace_ms != 0 && !device_->on_host())
       refuse(config_, "device.pace_ms",
-             fmt::format("device.pace_ms paces ops that end in the call that runs them, and {} runs ahead; write "
-                         "device.kind = \"onednn\"",
+             fmt::format("device.pace_ms paces ops that are complete when their call returns, but {} runs them "
+                         "asynchronously; write device.kind = \"onednn\"",
                          device_->name()));
   });
   if (config_.device.kinds.empty()) require_same(group_, "kind of device", std::string(device_->name()));

@@ -130,8 +130,9 @@ int Attempt::finish(Ending ending) {
     const bool in_time = job_end_is_near(config_.run.stop_before_end_s);
     const std::string why = in_time                    ? "the job ends soon (run.stop_before_end_s)"
                             : !monitor_->why().empty() ? monitor_->why()
-                            : replay_.is_on() ? "the recorded order of arrivals ends here, or asked to stop by a signal"
-                                              : "asked to stop by a signal";
+                            : replay_.is_on()
+                                ? "the recorded order of arrivals ends here, or a signal asked the run to stop"
+                                : "asked to stop by a signal";
     const std::string met = goal_result(config_.goal, summary.test_loss, summary.test_accuracy);
     board_.conclude(summary.state, code,
                     finished ? met + (!met.empty() && monitor_->ends_run() ? "; " : "") +

@@ -131,7 +131,7 @@ std::string by_rank_text(const std::vector<std::string>& entries) {
 std::string same_bits_text(const Config& config, const Mesh& mesh) {
   const std::string replicas = fmt::format("1, 2, 4, .. {}", counted(config.train.micro_shards, "replica"));
   if (mesh.parts() == 1) return replicas;
-  return fmt::format("{} of this mesh (other splits may round in other places)", replicas);
+  return fmt::format("{} of this mesh (other splits may round differently)", replicas);
 }
 
 std::vector<std::string> banner_lines(const BannerParts& p) {
@@ -162,7 +162,7 @@ std::vector<std::string> banner_lines(const BannerParts& p) {
   if (p.config.parallel.time_chunks > 1) lines.push_back(chunks_line(p.plan, p.config.parallel.time_chunks));
   if (p.plan.replicas != p.plan.shards.replicas())
     lines.push_back(
-        fmt::format("samples   those of {} replicas, processed by one (data.as_replicas)", p.plan.shards.replicas()));
+        fmt::format("samples   one replica processes those of {} (data.as_replicas)", p.plan.shards.replicas()));
   if (!p.device.computes())
     lines.emplace_back("PACED     ops sleep for tabulated times: a timing study, computed values are meaningless");
   if (!p.config.network.rate.empty())

@@ -42,7 +42,7 @@ void leave_out(RunState& state, const Config& config, const RunPlan& plan) {
     samples += (state.step - steps) * plan.batch.global / std::ssize(state.replica_steps);
   if (samples > 0)
     log_warning(
-        "about {} that slower replicas had not trained are left out: all go on at step {}, that of the furthest",
+        "about {} that slower replicas had not trained are left out: all continue at step {}, that of the fastest",
         counted(samples, "sample"), state.step);
   state.open.clear(), state.replica_steps.clear();
   state.epochs_over = state.epoch;
@@ -64,7 +64,7 @@ void fit_replicas(RunState& state, const Config& config, const RunPlan& plan) {
   if (queue || !alike || (state.step_in_epoch > 0 && plan.shards.sharding() != Sharding::record))
     state.open = left_open(state, config, plan);
   if (!state.open.empty() && !queue)
-    log_info("samples that were not trained are dealt anew to {}, from the order of all records",
+    log_info("samples that were not trained are dealt again to {}, from the order of all records",
              counted(plan.replicas, "replica"));
   state.replica_steps.clear();
 }
@@ -90,19 +90,19 @@ void fit_state(RunState& state, const Config& config, const RunPlan& plan, const
                                 state.step, state.step_in_epoch, state.epoch, start.step));
   if (state.global_batch != plan.batch.global)
     throw ConfigError(
-        fmt::format("{} was trained in steps of {}, this run would take {}: give it another name, "
-                    "or set run.restart = \"never\"",
+        fmt::format("{} was trained in steps of {}, but this run would take {}: give it another name, or set "
+                    "run.restart = \"never\"",
                     checkpoint, counted(state.global_batch, "sample"), plan.batch.global));
   const TrainedData here = trained_data_of(plan.train), there = trained_data_in(checkpoint);
   if (here.fingerprint != there.fingerprint)
-    log_warning("{} was trained on other data ({}; data.train has {}): the position in the data is kept", checkpoint,
-                counted(there.samples, "sample"), count_text(here.samples));
+    log_warning("{} was trained on different data ({}; data.train has {}): the position in the data is kept",
+                checkpoint, counted(there.samples, "sample"), count_text(here.samples));
   const std::int64_t replicas = plan.shards.replicas();
   if (state.replicas != replicas)
     log_info("resuming on {} a run of {}", counted(replicas, "replica"), counted(state.replicas, "replica"));
   if (state.steps_per_epoch != plan.steps_per_epoch) {
-    log_warning("an epoch has {} now, it had {} when the checkpoint was written", counted(plan.steps_per_epoch, "step"),
-                state.steps_per_epoch);
+    log_warning("an epoch now has {}, but it had {} when the checkpoint was written",
+                counted(plan.steps_per_epoch, "step"), state.steps_per_epoch);
     if (state.step_in_epoch >= plan.shards.steps_in(state.epoch)) {
       state.step_in_epoch = 0;
       ++state.epoch;

@@ -115,13 +115,14 @@ int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
     const bool trained = living.max(control_ ? 0 : 1) == 0;
     auto* rescues = facet_of<Rescues>(*strategy_);
     if (trained && !(rescues && rescues->rescue(living, lost)))
-      return fail({lost, false,
-                   fmt::format("{} lost, and with {} a part of the weights; the same command goes on from the last "
-                               "checkpoint",
-                               fmt::join(names, " and "), lost.size() > 1 ? "them" : "it")});
+      return fail(
+          {lost, false,
+           fmt::format(
+               "{} lost, and with {} a part of the weights; the same command continues from the last checkpoint",
+               fmt::join(names, " and "), lost.size() > 1 ? "them" : "it")});
     if (trained) save_what_is_left(living, lost);
-    const std::string text = fmt::format("{} lost at step {}: going on with {}", fmt::join(names, " and "), last_step(),
-                                         counted(left.size(), "worker"));
+    const std::string text = fmt::format("{} lost at step {}: continuing with {}", fmt::join(names, " and "),
+                                         last_step(), counted(left.size(), "worker"));
     all_or_none(living, [&] {
       if (!first) return;
       log_warning("{}", text);

@@ -95,8 +95,8 @@ class Filler final : public StateVisitor {
 
 std::string InitialWeights::text() const {
   std::string text = fmt::format("{} of {}", counted(static_cast<std::int64_t>(loaded.size()), "tensor"), path);
-  if (!missing.empty()) text += "; drawn, since the file has none: " + listed(missing);
-  if (!misshapen.empty()) text += "; drawn, since the file has another shape: " + listed(misshapen);
+  if (!missing.empty()) text += "; drawn because the file does not have them: " + listed(missing);
+  if (!misshapen.empty()) text += "; drawn because the file has another shape: " + listed(misshapen);
   if (!left.empty()) text += "; not in the model: " + listed(left);
   return text;
 }
@@ -117,8 +117,8 @@ InitialWeights foresee_weights(const Config& config, const Graph& graph) {
     } else if (at->second.shape != parameter.shape) {
       if (strict)
         refuse_weights(config, *file,
-                       fmt::format("its '{}' is {}, this model needs {}; {}", parameter.name, at->second.shape.text(),
-                                   parameter.shape.text(), kPartial));
+                       fmt::format("its '{}' is {}, but this model needs {}; {}", parameter.name,
+                                   at->second.shape.text(), parameter.shape.text(), kPartial));
       found.misshapen.push_back(parameter.name);
     } else {
       found.loaded.push_back(parameter.name);

@@ -67,7 +67,7 @@ std::string nothing_learned(const LearningCurve& curve) {
   const auto [least, most] = std::minmax_element(losses.begin(), losses.end());
   std::string text = fmt::format("nothing was learned: the loss is {:.4g} over the last {}, and was {:.4g} at first",
                                  last, counted(window, "step"), start);
-  if (curve.chance > 0) text += fmt::format("; guessing among the classes has {:.4g}", curve.chance);
+  if (curve.chance > 0) text += fmt::format("; guessing among the classes gives {:.4g}", curve.chance);
   if (*most > kClimbed * start)
     text +=
         fmt::format("; it had climbed to {:.4g} at step {} of this attempt: a lower optimizer.learning_rate may help",
@@ -85,8 +85,8 @@ void take_learning(const SummaryParts& parts, Group& workers, RunFigures& run) {
   const bool moved = hex64(parts.arenas.checksum()) != parts.checksum_at_start;
   if (workers.max(moved ? 1 : 0) == 0 && !losses.empty()) {
     run.findings.push_back(
-        fmt::format("no weight has changed in {}: look at optimizer.learning_rate and, where a codec chooses values by "
-                    "their size, at its threshold",
+        fmt::format("no weight has changed in {}: check optimizer.learning_rate and, if a codec chooses values by "
+                    "their size, its threshold",
                     counted(std::ssize(losses), "step")));
     return;
   }

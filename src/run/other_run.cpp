@@ -104,41 +104,42 @@ void require_same_model(const Config& config, const h5::Reader& reader, const Gr
       const std::vector<std::string> known(there.begin(), there.end());
       const std::string near = nearest_name(parameter.name, known);
       refuse(config, kKey,
-             fmt::format("{}: {} is of another model: it holds no 'weights/{}'{}", kKey, reader.path(), parameter.name,
-                         near.empty() ? "" : fmt::format(" (the nearest is 'weights/{}')", near)));
+             fmt::format("{}: {} belongs to another model: it holds no 'weights/{}'{}", kKey, reader.path(),
+                         parameter.name, near.empty() ? "" : fmt::format(" (the nearest is 'weights/{}')", near)));
     }
     const Shape shape = reader.info(kWeights + parameter.name).shape;
     if (shape != parameter.shape)
       refuse(config, kKey,
-             fmt::format("{}: {} is of another model: its 'weights/{}' is {}, this model needs {}", kKey, reader.path(),
-                         parameter.name, shape.text(), parameter.shape.text()));
+             fmt::format("{}: {} belongs to another model: its 'weights/{}' is {}, but this model needs {}", kKey,
+                         reader.path(), parameter.name, shape.text(), parameter.shape.text()));
   }
   for (const std::string& name : there)
     if (!here.contains(name))
       refuse(config, kKey,
-             fmt::format("{}: {} is of another model: it holds 'weights/{}', which this model does not have", kKey,
+             fmt::format("{}: {} belongs to another model: it holds 'weights/{}', which this model does not have", kKey,
                          reader.path(), name));
 }
 
 // The position in a run counts steps of one batch over one number of samples.
 void require_same_steps(const Config& config, const h5::Reader& reader, std::int64_t step, const RunPlan& plan) {
-  const std::string instead = "or take up the weights alone: run.resume_weights_only = true";
+  const std::string instead = "or load only the weights: run.resume_weights_only = true";
   const std::int64_t batch = reader.attribute_int("global_batch");
   if (batch != plan.batch.global)
-    refuse(config, "batch.global",
-           fmt::format("{}: {} was trained in steps of {}, this run would take {}: set batch.global so that a step has "
-                       "{}, {}",
-                       kKey, reader.path(), counted(batch, "sample"), plan.batch.global, batch, instead));
+    refuse(
+        config, "batch.global",
+        fmt::format(
+            "{}: {} was trained in steps of {}, but this run would take {}: set batch.global so that a step has {}, {}",
+            kKey, reader.path(), counted(batch, "sample"), plan.batch.global, batch, instead));
   const std::int64_t samples = trained_data_in(reader.path()).samples;
   if (samples != plan.train.samples())
     refuse(config, "data.train",
-           fmt::format("{}: {} was trained on {}, data.train holds {}: its position in the data does not apply here; "
-                       "name the same data, {}",
+           fmt::format("{}: {} was trained on {}, but data.train holds {}: its position in the data does not apply "
+                       "here; name the same data, {}",
                        kKey, reader.path(), counted(samples, "sample"), count_text(plan.train.samples()), instead));
   if (step >= plan.total_steps)
     refuse(config, kKey,
            fmt::format("{}: {} is at step {}, and this run ends at step {} (train.epochs = {}, train.steps = {}; both "
-                       "count from the first run on): raise them, {}",
+                       "count from the first run): raise them, {}",
                        kKey, reader.path(), count_text(step), count_text(plan.total_steps), config.train.epochs,
                        config.train.steps, instead));
 }

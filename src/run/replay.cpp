@@ -98,18 +98,17 @@ void refuse_other_run(const Config& config, const RunPlan& plan, const Roles& ro
   compare("steps in all", plan.total_steps, header.total_steps);
   compare("training samples", plan.shards.samples(), header.samples);
   if (plan.shards.samples() == header.samples && trained_data_of(plan.train).fingerprint != header.data)
-    other.push_back(fmt::format("other training data in {}", config.data.train));
+    other.push_back(fmt::format("different training data in {}", config.data.train));
   if (other.empty()) return;
   if (other.size() > kMostKeys) {
     const std::size_t more = other.size() - kMostKeys;
     other.resize(kMostKeys);
     other.push_back(fmt::format("{} more", more));
   }
-  refuse(
-      config, kKey,
-      fmt::format("{} was recorded by another run; here are {}. A replay needs the same ranks, data and keys; {} has "
-                  "the config",
-                  attempt, joined(other, "; "), path));
+  refuse(config, kKey,
+         fmt::format("{} was recorded by a different run; this one has {}. A replay needs the same ranks, data and "
+                     "keys; {} is the recorded config",
+                     attempt, joined(other, "; "), path));
 }
 
 // What all files of an attempt hold together.
@@ -139,7 +138,7 @@ Recording read_recording(const std::string& attempt, const LedgerHeader& first, 
     LedgerHeader header = file.header;
     header.rank = first.rank, header.device = first.device;
     if (!(header == first))
-      damaged(path, fmt::format("its header is of another attempt than that of {}", files.front()));
+      damaged(path, fmt::format("its header belongs to a different attempt from that of {}", files.front()));
     all.lost_bytes += file.lost_bytes;
     if (file.meetings.size() > all.reasons.size()) all.reasons = file.meetings;
     for (const LedgerBytes& order : file.orders) {
@@ -151,7 +150,8 @@ Recording read_recording(const std::string& attempt, const LedgerHeader& first, 
       for (std::size_t m = 0; m < meetings.size(); ++m)
         if (meetings[m].updates != all.meetings[m].updates)
           damaged(path,
-                  fmt::format("workers come to meeting {} after other numbers of steps than in other files", m + 1));
+                  fmt::format("workers reach meeting {} after numbers of steps that differ from those in other files",
+                              m + 1));
     }
     if (file.header.rank == rank) recorded = std::move(file.orders);
   }
@@ -175,7 +175,7 @@ std::string text_of(const std::string& attempt, const LedgerHeader& header, cons
   text += fmt::format(", recorded in {}", attempt);
   if (!whole) text += "; it does not reach the end of the run: this attempt stops where it ends";
   if (all.lost_bytes > 0)
-    text += fmt::format("; {} bytes at the ends of its files are no whole blocks", all.lost_bytes);
+    text += fmt::format("; {} bytes at the ends of its files are not whole blocks", all.lost_bytes);
   return text;
 }
 
@@ -209,10 +209,10 @@ std::string arrivals_path(const std::string& attempt, int rank) {
 
 void RunReplay::check_weights(const Arenas& arenas) const {
   if (!is_on() || header.weights == hex64(arenas.checksum())) return;
-  throw ConfigError(fmt::format(
-      "{}: {} began at step {} with other weights than this run (checksum {}, here {}); begin with the same "
-      "seed, or from the same checkpoint (run.resume_from)",
-      kKey, attempt, header.first_step, header.weights, hex64(arenas.checksum())));
+  throw ConfigError(
+      fmt::format("{}: {} began at step {} with different weights from those of this run (checksum {}, here {}); begin "
+                  "with the same seed, or from the same checkpoint (run.resume_from)",
+                  kKey, attempt, header.first_step, header.weights, hex64(arenas.checksum())));
 }
 
 RunReplay open_replay(const Config& config, const RunPlan& plan, const Roles& roles, Group& group) {

@@ -59,7 +59,7 @@ void check_soft(const Config& config, int ranks) {
   const int replicas = roles_of(config, ranks).workers / ranks_of_replica(config.parallel);
   if (!strategy.reads_table("asynchronous") || config.exchange.asynchronous.soft <= replicas) return;
   refuse(config, "exchange.asynchronous.soft",
-         fmt::format("exchange.asynchronous.soft = {} updates of different workers do not come from {}; at most {}",
+         fmt::format("exchange.asynchronous.soft = {} updates of different workers cannot come from {}; at most {}",
                      config.exchange.asynchronous.soft, counted(replicas, "replica"), replicas));
 }
 
@@ -67,8 +67,8 @@ Config config_for_ranks(Config config, int ranks, std::vector<std::string>& note
   if (std::string note = unsplit_alone(config, ranks); !note.empty()) notes.push_back(std::move(note));
   resolve_recurrent_from(config);
   if (const auto factors = static_cast<int>(config.device.pace_factors.size()); factors > ranks)
-    notes.push_back(fmt::format("device.pace_factors has {} entries: the first {} {} read, one a rank", factors, ranks,
-                                ranks == 1 ? "is" : "are"));
+    notes.push_back(fmt::format("device.pace_factors has {} entries: the first {} {} read, one for each rank", factors,
+                                ranks, ranks == 1 ? "is" : "are"));
   return config;
 }
 

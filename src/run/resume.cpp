@@ -85,8 +85,8 @@ std::optional<CheckpointInfo> own_checkpoint(const std::string& folder, std::vec
   std::string texts;
   for (const DamagedCheckpoint& one : damaged) texts += fmt::format("{}{}", texts.empty() ? "" : "; ", one.text);
   throw DataError(
-      fmt::format("{}: no checkpoint is good ({}). Bring one back from a copy, or train from the first step on: --set "
-                  "run.restart=never sets them aside",
+      fmt::format("{}: all checkpoints are damaged ({}). Restore one from a copy, or train from the first step: --set "
+                  "run.restart=never moves them aside",
                   folder, texts));
 }
 

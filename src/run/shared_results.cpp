@@ -35,8 +35,8 @@ std::string unshared_results(const RunFolder& folder, const HostSlot& slot, Grou
     if (!all[rank].empty()) hosts += (hosts.empty() ? "" : ", ") + all[rank];
   if (slot.rank != 0) return {};
   return fmt::format(
-      "{}: {} {} not see what rank 0 on {} writes there, so that this run could not go on where another "
-      "host has rank 0: run.results must be a folder that all hosts share",
+      "{}: {} {} not see what rank 0 on {} writes there, so that this run could not continue if rank 0 were on another "
+      "host: run.results must be a folder that all hosts share",
       folder.run, hosts, missed > 1 ? "do" : "does", slot.host);
 }
 

@@ -55,8 +55,10 @@ void tell(const Tally& own, const HostSlot& slot, const std::string& folder, dou
            counted(static_cast<std::int64_t>(sums[0]), "file"), bytes_text(sums[1]), sums[2],
            counted(slot.hosts, "host"), folder, seconds_text(seconds));
   if (sums[3] > 0)
-    log_warning("{} found no room in {} (data.stage_limit_gb, or a tenth of the disk is free) and are read in place",
-                counted(static_cast<std::int64_t>(sums[3]), "file"), folder);
+    log_warning(
+        "{} did not fit into {} (because of data.stage_limit_gb, or because a tenth of the disk stays free) and are "
+        "read in place",
+        counted(static_cast<std::int64_t>(sums[3]), "file"), folder);
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ std::string pace_warning(const RunFigures& run, std::int64_t steps) {
                            run.pace_over_steps[r], run.pace_worst[r]);
   if (ranks.empty()) return {};
   return fmt::format(
-      "forward and backward took longer than their pace (device.pace_ms), so that times are this machine's: {}; a "
-      "longer pace or fewer ranks a core would hold it",
+      "forward and backward took longer than their pace (device.pace_ms), so that times are those of this machine: {}; "
+      "use a longer pace or fewer ranks per core",
       ranks);
 }
 
@@ -32,8 +32,8 @@ namespace {
 std::string data_text(const RunFigures& s) {
   std::string text;
   if (s.bytes_used > 0)
-    text =
-        fmt::format("{} read, {:.2f} of the bytes trained on", bytes_text(s.bytes_read), s.bytes_read / s.bytes_used);
+    text = fmt::format("{} read, {:.2f} times the bytes trained on", bytes_text(s.bytes_read),
+                       s.bytes_read / s.bytes_used);
   if (s.samples_once >= 0)
     text += fmt::format("{}samples of an epoch: {} once, {} more often, {} never", text.empty() ? "" : "; ",
                         count_text(static_cast<std::int64_t>(s.samples_once)),
@@ -54,7 +54,7 @@ std::string rate_lines(const RunFigures& s) {
                         seconds_text(s.step_s.p25), seconds_text(s.step_s.p75));
   text += s.paced ? "), PACED: ops sleep for tabulated times, computed values are meaningless" : ")";
   if (!s.shaped.empty()) text += fmt::format(", SHAPED: messages were slowed down to {}", s.shaped);
-  text += fmt::format("\napart from it: first step {:.2f} s after the start", s.start_to_first_step_s);
+  text += fmt::format("\nnot in the rate: first step {:.2f} s after the start", s.start_to_first_step_s);
   if (s.warmup_s > 0) text += fmt::format(", warm-up {}", seconds_text(s.warmup_s));
   if (s.evaluation_s > kShown_s) text += fmt::format(", evaluation {}", seconds_text(s.evaluation_s));
   if (s.checkpoint_s > kShown_s) text += fmt::format(", checkpoints {}", seconds_text(s.checkpoint_s));
@@ -83,7 +83,7 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
   const bool in_memory = algorithm_traits(s.algorithm).in_memory && s.wire_bytes_per_step == 0;
   const std::string wire =
       in_memory ? "in memory that ranks share"
-      : library ? fmt::format("by the MPI library, by formula {} a step", bytes_text(s.formula_bytes_per_step))
+      : library ? fmt::format("by the MPI library, {} a step by formula", bytes_text(s.formula_bytes_per_step))
                 : bytes_text(s.wire_bytes_per_step) + " a step on the wire";
   const double peak_mb = largest(s.peak_rss_mb);
   text +=
@@ -106,7 +106,7 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
         bytes_text(s.split_bytes_per_step), 100 * times.split_s / (times.split_s + times.forward_s + times.backward_s),
         chunks > 1 ? " c" : "", 100 * bubble_share(stages, static_cast<int>(parts.plan.batch.accumulation), chunks));
   if (const double most = largest(s.activations_spared_mb); most > 0)
-    text += fmt::format("1f1b: up to {:.1f} MiB of activations a rank less than gpipe\n", most);
+    text += fmt::format("1f1b: up to {:.1f} MiB of activations per rank less than gpipe\n", most);
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
   if (s.coded) text += codec_text(s.codec == "none" ? s.strategy : s.codec, parts.statistics.codec()) + "\n";
   if (s.updates_applied > 0)
@@ -115,20 +115,20 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
                         count_text(static_cast<std::int64_t>(s.updates_applied + s.updates_dropped)));
   for (std::size_t r = 0; r < s.gradients_dropped.size(); ++r)
     if (s.gradients_dropped[r] > 0)
-      text += fmt::format("rank {} came too late {}: {} dropped\n", r,
+      text += fmt::format("rank {} was late {}: {} dropped\n", r,
                           counted(static_cast<std::int64_t>(s.gradients_dropped[r]), "time"),
                           counted(static_cast<std::int64_t>(s.samples_dropped[r]), "sample"));
   if (s.staleness_by_worker && largest(s.staleness_by_worker->waited_s) > 0)
-    text += fmt::format("waits for the slowest worker: up to {} of a worker\n",
+    text += fmt::format("waits for the slowest worker: up to {} per worker\n",
                         seconds_text(largest(s.staleness_by_worker->waited_s)));
   if (s.computes_at_pace())
     text += fmt::format("pace: {} a step of forward and backward on rank 0, {} on the slowest; computed, then slept\n",
                         seconds_text(s.pace_s.front()), seconds_text(largest(s.pace_s)));
   if (s.updates_held > 0)
-    text += fmt::format("{} kept back, because a receiver was slow, and sent with a later one\n",
+    text += fmt::format("{} held back because a receiver was slow, and sent with a later one\n",
                         counted(static_cast<std::int64_t>(s.updates_held), "update"));
   if (s.checkpoints > 0)
-    text += fmt::format("checkpoints: {} in {} of writing, {} of them waited for\n",
+    text += fmt::format("checkpoints: {}, written in {}, of which training waited {}\n",
                         count_text(static_cast<std::int64_t>(s.checkpoints)), seconds_text(s.checkpoint_write_s),
                         seconds_text(s.checkpoint_blocked_s));
   if (!s.best_checkpoint.empty())

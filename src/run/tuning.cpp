@@ -45,7 +45,7 @@ ExchangeConfig Tuning::settle(const ExchangeConfig& config, const Decision& star
       report_ = fmt::format("autotune  chosen earlier: {}", choice_.data());
       return with_choice(config, choice_.data());
     }
-    report_ = "autotune  repeated: the replicas or hosts differ from those of the checkpoint\n";
+    report_ = "autotune  repeated, because the replicas or hosts differ from those of the checkpoint\n";
   }
   const Tuned tuned = tune_exchange(config, engine, first_channel, parameters, dtype);
   std::string choice = choice_text(tuned.exchange);

@@ -30,7 +30,8 @@ std::vector<std::string> warnings_of_config(const Config& config, int ranks, int
         fmt::format("network.rate: messages between hosts are slowed down to {}; times are those of that network",
                     shape_of(config.network).text()));
   if (config.device.kind == "cuda" && slurm_job_without_gpus())
-    warnings.emplace_back("device.kind = \"cuda\" in a job that asked Slurm for no GPU: sbatch --gpus-per-task=1");
+    warnings.emplace_back(
+        "device.kind = \"cuda\" in a job that did not request a GPU from Slurm: use sbatch --gpus-per-task=1");
   if (ranks % hosts != 0)
     warnings.push_back(fmt::format("{} not divide evenly over {}",
                                    ranks == 1 ? "1 rank does" : fmt::format("{} ranks do", ranks),
@@ -73,8 +74,9 @@ std::vector<std::string> warnings_of_plan(const Config& config, const RunPlan& p
                             std::any_of(layers.begin(), layers.end(), [](const auto& l) { return l.synchronised; }));
   if (normalises && !over_replicas && *std::max_element(micro.begin(), micro.end()) == 1)
     warnings.emplace_back(
-        "batch_norm has one sample a micro-batch: its statistics are those of one sample (of a dense layer without any "
-        "variance), and tests go by others; use a larger batch, fewer replicas or model.synchronised_batch_norm");
+        "batch_norm has one sample per micro-batch: its statistics are those of one sample (without any variance after "
+        "a dense layer), but evaluations use running statistics; use a larger batch, fewer replicas or "
+        "model.synchronised_batch_norm");
   return warnings;
 }
 

@@ -50,7 +50,7 @@ void check_environments(const StudyPlan& study) {
   for (const StudyEnvironment& environment : study.environments)
     for (const std::string& set : environment.sets)
       if (axis_of(study, key_of(set)) != nullptr)
-        throw ConfigError(fmt::format("{}: {} is an axis and set by an environment, too; leave one of them out",
+        throw ConfigError(fmt::format("{}: {} is an axis and is also set by an environment; leave one of the two out",
                                       environment.where, key_of(set)));
 }
 
@@ -66,9 +66,9 @@ void check_verb(const StudyPlan& study) {
     refuse("options of a verb (study.args, \"--sizes\") need study.verb, e.g. \"bench allreduce\"");
   if (trains) return;
   if (study.search || study.mode != StudyMode::strong || axis_of(study, "study.search") != nullptr)
-    refuse(fmt::format("study.verb = \"{}\" goes with mode = \"strong\" and no search", study.verb));
+    refuse(fmt::format("study.verb = \"{}\" needs mode = \"strong\" and no search", study.verb));
   if ((study.verb == "plan" || study.verb == "bench update") && (study.ranks.size() > 1 || study.ranks.front() != 1))
-    refuse(fmt::format("study.verb = \"{}\" is one process: write ranks = [1]", study.verb));
+    refuse(fmt::format("study.verb = \"{}\" runs as one process: write ranks = [1]", study.verb));
 }
 
 void check_numbers(const StudyPlan& study, const Config& base) {
@@ -93,20 +93,20 @@ void check_search(const StudyPlan& study, const Config& base) {
   const auto refuse = [&](const std::string& why) { throw ConfigError(fmt::format("{}: {}", study.file, why)); };
   const bool compared = axis_of(study, "study.search") != nullptr;
   if (compared) {
-    if (study.search) refuse("study.search is an axis and a key, too; leave one of them out");
-    if (study.side_by_side > 0) refuse("study.side_by_side goes with one search, not with several that are compared");
+    if (study.search) refuse("study.search is both an axis and a key; leave one of the two out");
+    if (study.side_by_side > 0) refuse("study.side_by_side is for one search, not for several that are compared");
     if (study.ranges.empty() && study.axes.size() < 2)
-      refuse("study.search needs what to vary: [study.ranges] for numbers, [study.axes] for choices");
+      refuse("study.search needs something to vary: [study.ranges] for numbers, [study.axes] for choices");
   } else if (!study.search) {
     if (!study.ranges.empty()) refuse("[study.ranges] is for searches: set study.search, e.g. \"bayesian\"");
     if (study.halving) refuse("study.halving is for searches: set study.search, e.g. \"random\"");
     return;
   }
   if (study.search && study.ranges.empty() && study.axes.empty())
-    refuse("study.search needs what to vary: [study.ranges] for numbers, [study.axes] for choices");
+    refuse("study.search needs something to vary: [study.ranges] for numbers, [study.axes] for choices");
   if (study.search &&
       (study.ranks.size() > 1 || study.repeats > 1 || !study.variants.empty() || !study.environments.empty()))
-    refuse("study.search goes with one number of ranks, repeats = 1, no variants and no environments");
+    refuse("study.search needs one number of ranks, repeats = 1, no variants and no environments");
   if (base.goal.metric == GoalMetric::none)
     refuse("study.search needs the figure to search for: [goal] metric = \"test_accuracy\", target = 1.0");
 }
@@ -120,7 +120,7 @@ void check_halving(const StudyPlan& study, const Config& base) {
     refuse(fmt::format("study.halving.first_epochs = {} leaves nothing to stop early: train.epochs is {}",
                        study.halving->first_epochs, base.train.epochs));
   if (base.run.restart == Restart::never)
-    refuse("study.halving resumes a trial that goes on: leave out run.restart = \"never\"");
+    refuse("study.halving resumes a trial that continues: leave out run.restart = \"never\"");
   const std::vector<SearchRange> ranges = ranges_of(study);
   for (const SearchRange& range : ranges)
     if (range.key == "train.epochs" || range.key == "train.steps")

@@ -116,7 +116,7 @@ class Reader {
   }
 
   std::vector<ClaimTest> tests(const TomlEntry& e) const {
-    if (e.node.kind != TomlKind::array) refuse(e.line, e.column, "write [[claim.tests]], once a test");
+    if (e.node.kind != TomlKind::array) refuse(e.line, e.column, "write [[claim.tests]] once for each test");
     std::vector<ClaimTest> made;
     for (const TomlNode& item : e.node.items) made.push_back(test(item));
     return made;

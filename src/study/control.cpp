@@ -38,9 +38,8 @@ std::string control_text(const std::vector<RoundControl>& rounds) {
                           round.round, 100 * std::fabs(round.change), round.change < 0 ? "slower" : "faster");
   }
   if (known < 2) return "";
-  if (!text.empty())
-    return text + "          times of these rounds are not compared with those of the others without this in mind\n";
-  return fmt::format("machine   steady: the control cell moved by {:.1f} % at most over {} rounds\n", 100 * most,
+  if (!text.empty()) return text + "          compare times of these rounds with those of the others only with care\n";
+  return fmt::format("machine   steady: the control cell changed by at most {:.1f} % over {} rounds\n", 100 * most,
                      known);
 }
 

@@ -115,8 +115,9 @@ class Reader : SectionReader {
     auto options = std::get<std::vector<std::string>>(value(entry, std::vector<std::string>(), {.low = 1, .high = 0}));
     for (const std::string& option : options)
       if (!option.starts_with("-") || option.find('\n') != std::string::npos)
-        refuse(entry.line, entry.column,
-               fmt::format("study.slurm: \"{}\" is no option of sbatch; e.g. slurm = [\"--time=02:00:00\"]", option));
+        refuse(
+            entry.line, entry.column,
+            fmt::format("study.slurm: \"{}\" is not an option of sbatch; e.g. slurm = [\"--time=02:00:00\"]", option));
     return options;
   }
 
@@ -210,8 +211,8 @@ Config base_config(const StudyPlan& study) {
 StudyPlan load_study(const std::string& path, const std::vector<std::string>& sets) {
   for (const std::string& set : sets)
     if (set.starts_with("study."))
-      throw ConfigError(
-          fmt::format("--set {}: is not a setting of cells; [study] is in {}, --ranks leaves out sizes", set, path));
+      throw ConfigError(fmt::format(
+          "--set {}: is not a setting of cells; edit [study] in {}, or leave sizes out with --ranks", set, path));
   StudyPlan study;
   study.file = path;
   study.sets = sets;
@@ -219,7 +220,7 @@ StudyPlan load_study(const std::string& path, const std::vector<std::string>& se
   const auto section = std::find_if(document.entries.begin(), document.entries.end(),
                                     [](const TomlEntry& entry) { return entry.key == "study"; });
   if (section == document.entries.end() || section->node.kind != TomlKind::table)
-    throw ConfigError(fmt::format("{}: there is no section [study]; it needs at least ranks = [1, 2, 4]", path));
+    throw ConfigError(fmt::format("{}: has no section [study], which needs at least ranks = [1, 2, 4]", path));
   Reader(study).section(section->node);
   const Config base = base_config(study);
   take_base(study, base);

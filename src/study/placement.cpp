@@ -25,14 +25,14 @@ std::vector<std::vector<int>> ranks_by_host(const std::vector<int>& hosts) {
 // Keeps the first `over` hosts, and on each its share of the ranks.
 void cut_to(std::vector<std::vector<int>>& of_host, int ranks, int over) {
   if (over > ranks || over > static_cast<int>(of_host.size()))
-    throw ConfigError(fmt::format("study.hosts = {}: {} cannot lie on {}, this launch has {}", over,
+    throw ConfigError(fmt::format("study.hosts = {}: {} cannot be placed on {}; this launch has {}", over,
                                   counted(ranks, "rank"), counted(over, "host"), counted(std::ssize(of_host), "host")));
   of_host.resize(static_cast<std::size_t>(over));
   for (int host = 0; host < over; ++host) {
     std::vector<int>& own = of_host[static_cast<std::size_t>(host)];
     const auto share = static_cast<std::size_t>(ranks / over + (host < ranks % over ? 1 : 0));
     if (own.size() < share)
-      throw ConfigError(fmt::format("study.hosts = {}: {} on each of {} are needed, one host of this launch has {}",
+      throw ConfigError(fmt::format("study.hosts = {}: {} on each of {} are needed, but one host of this launch has {}",
                                     over, counted(static_cast<std::int64_t>(share), "rank"), over, own.size()));
     own.resize(share);
   }

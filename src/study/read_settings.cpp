@@ -82,7 +82,7 @@ SearchRange range(const SectionReader& in, const TomlEntry& entry) {
   const KeyValue like = key.get(Config());
   SearchRange range{.key = entry.key, .whole = std::holds_alternative<std::int64_t>(like)};
   if (!range.whole && !std::holds_alternative<double>(like))
-    in.refuse(entry, fmt::format("{} is no number: list its values in [study.axes] instead", entry.key));
+    in.refuse(entry, fmt::format("{} is not a number: list its values in [study.axes] instead", entry.key));
   bool has_low = false, has_high = false;
   const auto number = [&](const TomlEntry& end) {
     const KeyValue read = read_value(end.node, like, key.limits, entry.key, in.origin());
@@ -101,7 +101,7 @@ SearchRange range(const SectionReader& in, const TomlEntry& entry) {
   if (!has_low || !has_high || range.low >= range.high)
     in.refuse(entry, fmt::format("{} needs low < high, e.g. {{ low = 1e-4, high = 1.0, log = true }}", entry.key));
   if (range.logarithmic && range.low <= 0)
-    in.refuse(entry, fmt::format("{}: a logarithmic range begins above 0", entry.key));
+    in.refuse(entry, fmt::format("{}: a logarithmic range must begin above 0", entry.key));
   return range;
 }
 
@@ -189,8 +189,8 @@ StudyEnvironment environment(const SectionReader& in, const TomlNode& node) {
 // Reads the tables of [[study.<section>]], whose names must differ.
 template <class Made, class Read>
 void read_named(const SectionReader& in, const TomlEntry& section, std::vector<Made>& all, const Read& read) {
-  const std::string how = fmt::format("write [[study.{0}]], once {1}", section.key,
-                                      section.key == "variants" ? "a variant" : "an environment");
+  const std::string how = fmt::format("write [[study.{0}]] once for {1}", section.key,
+                                      section.key == "variants" ? "each variant" : "each environment");
   if (section.node.kind != TomlKind::array) in.refuse(section, how);
   for (const TomlNode& item : section.node.items) {
     if (item.kind != TomlKind::table) in.refuse(item.line, item.column, how);

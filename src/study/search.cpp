@@ -87,7 +87,7 @@ void StudySearch::read() {
       add(points[t]);
     }
   } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{}: {}; remove the file to begin the search anew", path, error.what()));
+    throw DataError(fmt::format("{}: {}; remove the file to begin the search again", path, error.what()));
   }
 }
 

@@ -10,8 +10,8 @@ namespace {
 const std::vector<OpenSamples>& checked(const std::vector<OpenSamples>& open, std::int64_t samples) {
   if (std::any_of(open.begin(), open.end(), [&](const OpenSamples& range) { return range.end > samples; }))
     throw DataError(
-        "the checkpoint lists samples beyond those of data.train, which has changed; run.restart = "
-        "\"never\" begins anew");
+        "the checkpoint lists samples beyond those of data.train, which has changed; run.restart = \"never\" starts "
+        "over");
   return open;
 }
 

@@ -46,8 +46,8 @@ std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& tra
     for (std::size_t i = 0; i < std::max(all.size(), own.size()); ++i)
       if (i >= all.size() || i >= own.size() || all[i].name != own[i].name || all[i].shape != own[i].shape)
         throw ConfigError(
-            fmt::format("data.buckets: parameter '{}' would be another for sequences of {} steps than of {}; leave "
-                        "data.buckets out",
+            fmt::format("data.buckets: parameter '{}' would have a different form for sequences of {} steps than of "
+                        "{}; leave data.buckets out",
                         i < all.size() ? all[i].name : own[i].name, bucket, train.length()));
   }
   return graphs;
@@ -87,12 +87,11 @@ void check_stages(const Config& config, const Graph& graph, const std::vector<in
         trained[static_cast<std::size_t>(stages[node])] += parameter.elems();
   const auto empty = std::find(trained.begin(), trained.end(), 0);
   if (empty == trained.end()) return;
-  refuse(
-      config, config.model.freeze.empty() ? "parallel.pipeline" : "model.freeze",
-      fmt::format("stage {} of parallel.pipeline = {} has nothing to train, and exchange.strategy = \"{}\" has servers "
-                  "for every stage; train a layer of that stage, or use a strategy without servers, such as "
-                  "\"synchronous\"",
-                  empty - trained.begin(), config.parallel.pipeline, config.exchange.strategy));
+  refuse(config, config.model.freeze.empty() ? "parallel.pipeline" : "model.freeze",
+         fmt::format("stage {} of parallel.pipeline = {} has nothing to train, but exchange.strategy = \"{}\" has "
+                     "servers for every stage; train a layer of that stage, or use a strategy without servers, such as "
+                     "\"synchronous\"",
+                     empty - trained.begin(), config.parallel.pipeline, config.exchange.strategy));
 }
 
 }  // namespace

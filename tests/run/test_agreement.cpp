@@ -17,7 +17,7 @@ TEST_CASE("a flipped bit of one replica's weights is named by rank, step and par
                                                  {"exchange.verify_every_steps=5", "checkpoint.every_steps=0"});
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 5);
-  CHECK_THAT(outcome.err, Catch::Contains("weights of rank 1 differ from those of most after step 10") &&
+  CHECK_THAT(outcome.err, Catch::Contains("weights of rank 1 differ from those of most ranks after step 10") &&
                               Catch::Contains("in conv1.weight") && Catch::Contains("they were equal after step 5"));
   CHECK(trial.status()["exit_code"] == 5);
   CHECK(trial.status()["step"] == 10);
@@ -40,8 +40,8 @@ TEST_CASE("by default a flipped bit is found at the end", "[run][slow]") {
       train_with_fault(trial, 3, "flip bit 31 of weight 20 of rank 2 at step 7", {"train.steps=9"});
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == 5);
-  CHECK_THAT(outcome.err,
-             Catch::Contains("rank 2 differ from those of most after step 9") && Catch::Contains("equal after step 0"));
+  CHECK_THAT(outcome.err, Catch::Contains("rank 2 differ from those of most ranks after step 9") &&
+                              Catch::Contains("equal after step 0"));
 }
 
 TEST_CASE("a fault outside the model is refused", "[run]") {

@@ -69,7 +69,7 @@ TEST_CASE("the plan counts shards, batch, steps, parameters, memory and bytes on
 
 TEST_CASE("a job of Slurm without a GPU is told of device.kind = cuda", "[config]") {
   const Setup setup;
-  const std::string warning = "asked Slurm for no GPU";
+  const std::string warning = "did not request a GPU from Slurm";
   const auto warns = [&](const Environment& env) {
     return run_echelon({"check", setup.config, "--set", "device.kind=cuda"}, {.env = env}).out.find(warning) !=
            std::string::npos;

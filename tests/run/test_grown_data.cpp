@@ -28,7 +28,7 @@ TEST_CASE("a run that is resumed after its data have grown says how its steps ar
   INFO(resumed.out << resumed.err);
   REQUIRE(resumed.code == kExitOk);
   CHECK_THAT(resumed.out + resumed.err,
-             Contains("was trained on other data") && Contains("(800 samples; data.train has 1,200)"));
+             Contains("was trained on different data") && Contains("(800 samples; data.train has 1,200)"));
   CHECK_THAT(resumed.out + resumed.err, Contains("an epoch has 25 steps now, it had 17"));
   CHECK_THAT(resumed.out + resumed.err,
              Contains("beyond epoch 2, in as many steps as 2 epochs take of the data, which have grown"));

@@ -67,11 +67,11 @@ void check_goes_on(const test::Sets& sets, const Losses& losses) {
     CHECK_THAT(summary["provenance"]["lost_workers"][i].get<std::string>(), Contains(name) && Contains(", at step "));
     CHECK_THAT(run.err, Contains(name));
   }
-  CHECK_THAT(run.err, Contains("going on with ") && Contains("lost at step "));
+  CHECK_THAT(run.err, Contains("continuing with ") && Contains("lost at step "));
   CHECK(trial.leftovers().empty());
   const auto first = nlohmann::json::parse(read_file_whole(trial.run() + "/01/status.json"));
   CHECK(first["state"] == "stopped");
-  CHECK_THAT(first["reason"].get<std::string>(), Contains("going on with"));
+  CHECK_THAT(first["reason"].get<std::string>(), Contains("continuing with"));
   // The records of both attempts form one sequence. At a pace of its own, rank 0 may have been ahead of the state from
   // which all go on, and of the ends of epochs.
   std::int64_t before = 0;
@@ -161,7 +161,7 @@ TEST_CASE("a server that is lost ends the run with 7, and the same command resum
   CHECK(trial.status()["state"] == "finished");
 }
 
-TEST_CASE("going on without lost workers is refused where a step needs all of them", "[run][lost]") {
+TEST_CASE("continuing without lost workers is refused where a step needs all of them", "[run][lost]") {
   const test::Trial trial;
   const auto refused = [&](const test::Sets& sets, const std::string& why) {
     const test::Outcome outcome = trial.check(test::with({"run.on_lost_worker=continue"}, sets), {"--ranks", "4"});

@@ -35,7 +35,7 @@ TEST_CASE("plan predicts the run that it was calibrated by, and more replicas", 
   CHECK(made["points"][0]["calibrates"] == true);
   CHECK(made["points"][0]["predicted_s"].get<double>() ==
         Approx(made["points"][0]["measured_s"].get<double>()).epsilon(0.15));
-  CHECK_THAT(outcome.out, Catch::Contains("Beside what was measured") && Catch::Contains("Knee:"));
+  CHECK_THAT(outcome.out, Catch::Contains("Compared with measurements") && Catch::Contains("Knee:"));
   CHECK_THAT(read_file_whole(trial / "plans/trial.md"), Catch::Contains("| replicas |"));
   CHECK_THAT(read_file_whole(trial / "plans/trial.svg"),
              Catch::Contains("<svg") && Catch::Contains("predicted: ") && Catch::Contains("measured: "));

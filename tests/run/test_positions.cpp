@@ -102,7 +102,7 @@ TEST_CASE("another number of workers trains what those before had left, and is s
   std::int64_t trained = 0;
   for (std::size_t r = 0; r < before.size(); ++r) trained += samples_of(before[r], static_cast<std::int64_t>(r), first);
   const test::TrainedRun resumed = train_run(
-      trial, "trial", {{static_cast<int>(then), {}, "samples that were not trained are dealt anew to "}}, sets);
+      trial, "trial", {{static_cast<int>(then), {}, "samples that were not trained are dealt again to "}}, sets);
   INFO(resumed.out);
   std::int64_t batches = 0;
   for (const std::int64_t updates : updates_in(trial.attempt())) batches += updates;

@@ -42,7 +42,7 @@ TEST_CASE("bad command lines end with 2 and the nearest thing", "[run]") {
   check_refused(trial, trial.train(0, {"optimizer.learning_rat=1"}), 2, "learning_rate");
   check_refused(trial, trial.train(2, {"batch.global=47"}), 2, "47");
   check_refused(trial, trial.train(2, {"exchange.strategy=asynchronous", "exchange.asynchronous.soft=9"}), 2,
-                "do not come from 2 replicas; at most 2");
+                "cannot come from 2 replicas; at most 2");
   check_refused(trial, trial.echelon({"data"}), 2,
                 "a verb is missing: import, synth, inspect; see 'echelon data --help'");
   check_refused(trial, trial.echelon({"data", "synth"}), 2, "see 'echelon data synth --help'");

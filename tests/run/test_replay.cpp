@@ -163,7 +163,7 @@ TEST_CASE("a recording that is cut off is repeated up to the last meeting that a
   const test::Outcome outcome = trial.echelon(words_of(replay, {"--local-ranks", "3"}));
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.code == kExitRequeue);
-  CHECK_THAT(outcome.out, Contains("no whole blocks") && Contains("the recorded order of arrivals ends here"));
+  CHECK_THAT(outcome.out, Contains("not whole blocks") && Contains("the recorded order of arrivals ends here"));
   const test::Outcome foreseen = trial.check(replay, {"--replicas", "3"});
   CHECK_THAT(foreseen.out + foreseen.err, Contains("has no attempt that began at step"));  // it would go on
   const std::string file = "/" + trial.status("again")["checkpoint"].get<std::string>();
@@ -192,7 +192,7 @@ TEST_CASE("a replay refuses another config, other ranks, data and weights, and s
   refused({"run.replay=" + (trial / "train")}, "3", kExitConfig, "holds no order of arrivals");
   refused({"data.train=test"}, "3", kExitConfig, "201 training samples (recorded: 800)");
   refused({"run.resume_from=" + trial.run("recorded"), "run.resume_weights_only=true"}, "3", kExitConfig,
-          "other weights than this run");
+          "different weights from those of this run");
   refused({"exchange.strategy=gossip"}, "3", kExitConfig, "step together have no order of arrivals");
   refused({"data.balance=queue"}, "3", kExitConfig, "which replica drew which batch is not recorded");
   const Sets repeated = test::with(sets, {"name=other", "run.replay=" + attempt});

@@ -65,7 +65,7 @@ TEST_CASE("workers that no longer agree are named, and servers end with them", "
   INFO(outcome.out << outcome.err);
   CHECK(!outcome.timed_out);
   CHECK(outcome.code == 5);
-  CHECK_THAT(outcome.err, Contains("weights of rank 1 differ from those of most after step 10"));
+  CHECK_THAT(outcome.err, Contains("weights of rank 1 differ from those of most ranks after step 10"));
 }
 
 TEST_CASE("a loss that is not finite ends workers and servers with 5", "[run]") {

@@ -39,7 +39,7 @@ TEST_CASE("shards for which there is no room are read where they are", "[run][da
   const test::Outcome run = trial.train(2, {"train.steps=3", "data.stage=" + disk.path(), "data.stage_limit_gb=2e-9"});
   INFO(run.out);
   CHECK(run.code == kExitOk);
-  CHECK_THAT(run.err, Contains("found no room in"));
+  CHECK_THAT(run.err, Contains("did not fit into"));
 }
 
 }  // namespace echelon

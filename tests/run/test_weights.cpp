@@ -233,8 +233,8 @@ TEST_CASE("weights that do not fit are refused by name, or listed where parts ar
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.code == kExitOk);
   CHECK_THAT(outcome.out,
-             Contains("6 tensors of part.safetensors; drawn, since the file has none: dense2.weight; drawn, "
-                      "since the file has another shape: dense2.bias; not in the model: head"));
+             Contains("6 tensors of part.safetensors; drawn because the file does not have them: dense2.weight; drawn "
+                      "because the file has another shape: dense2.bias; not in the model: head"));
   CHECK(trial.values_of("part", "conv2.weight") == trial.weights.at("conv2.weight").values);
   CHECK(trial.values_of("part", "dense2.weight") != trial.weights.at("dense2.weight").values);
 }

@@ -12,11 +12,10 @@ namespace echelon::inline report {
 // Explains the columns of the loss budget.
 inline constexpr const char* kBudgetText =
     "Where the ideal speed, k times that of the best single worker, went, in percent of the wall time of a run: "
-    "achieved "
-    "is the efficiency with start-up, evaluation and checkpoints included; micro-batch is time of forward and backward "
-    "passes beyond their ideal share (smaller micro-batches, shared cores and memory); exchange is exposed exchange; "
-    "codec is the part of it that coding takes; skew is waiting for slower ranks. Ranks that only serve are not among "
-    "the k.";
+    "achieved is the efficiency with start-up, evaluation and checkpoints included; micro-batch is time of forward and "
+    "backward passes beyond their ideal share (smaller micro-batches, shared cores and memory); exchange is exposed "
+    "exchange; codec is the part of it that coding takes; skew is waiting for slower ranks. Ranks that only serve are "
+    "not among the k.";
 
 // Returns kBudgetText and, if any steps were left out as warm-up, says which.
 std::string budget_text(const Evidence& evidence);
@@ -24,8 +23,7 @@ std::string budget_text(const Evidence& evidence);
 // Explains the columns of compute_table.
 inline constexpr const char* kComputeText =
     "Floating-point operations that the model needs, over the time of the phase; in brackets the share of the peak, "
-    "the "
-    "rate of large matrix products on all ranks at once. FLOP per weight and step, over all ranks: the fewer there "
+    "the rate of large matrix products on all ranks at once. FLOP per weight and step, over all ranks: the fewer there "
     "are, the more the exchange of weights costs. Card: the largest bytes per second of any rank in its busiest tenth "
     "of a second, over the largest mean. Memory: the largest of any rank.";
 

@@ -120,11 +120,11 @@ void AgreementHook::refuse(const std::vector<int>& ranks, const std::vector<std:
   throw CommonError(
       kExitNumeric,
       split.majority
-          ? fmt::format("the replicas no longer agree: the weights of {} differ from those of most after step {}, in "
-                        "{} ({}){}",
+          ? fmt::format("the replicas no longer agree: the weights of {} differ from those of most ranks after step "
+                        "{}, in {} ({}){}",
                         who, step_, where, sums, when)
           : fmt::format("the replicas no longer agree: the weights of {} differ from those of rank {} after step {}, "
-                        "in {}, and no majority says which are right ({}){}",
+                        "in {}, and no majority shows which are right ({}){}",
                         who, common, step_, where, sums, when));
 }
 

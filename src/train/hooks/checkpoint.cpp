@@ -44,7 +44,7 @@ void CheckpointHook::name_best() {
   const std::int64_t step = parts_.state.best.step;
   const std::string path = checkpoint_path(folder_.checkpoints(), step);
   const bool is_there = step >= 0 && std::filesystem::exists(path);
-  if (step >= 0 && !is_there) log_warning("the best checkpoint, of step {}, is gone: {}", step, path);
+  if (step >= 0 && !is_there) log_warning("the best checkpoint, of step {}, no longer exists: {}", step, path);
   set_best(folder_.checkpoints(), is_there ? std::optional(step) : std::nullopt);
   parts_.board.set_best(is_there ? place_of(path) : "");
 }
@@ -122,8 +122,8 @@ void CheckpointHook::take_up() {
            .bytes = static_cast<double>(one.info.bytes),
            .blocked_s = one.blocked_s,
            .write_s = one.write_s});
-    log_debug("checkpoint of step {} in {}, {} of them waited for", one.info.step, seconds_text(one.write_s),
-              seconds_text(one.blocked_s));
+    log_debug("checkpoint of step {} written in {}, of which training waited {}", one.info.step,
+              seconds_text(one.write_s), seconds_text(one.blocked_s));
   }
 }
 
@@ -139,7 +139,7 @@ void CheckpointHook::settle() {
   try {
     finish();
   } catch (const std::exception& error) {
-    log_error("the checkpoint under way was not written: {}", error.what());
+    log_error("the checkpoint in progress was not written: {}", error.what());
   }
 }
 

@@ -57,8 +57,7 @@ void MonitorHook::take(std::int64_t step, double loss) {
   }
   if (++without_ < keys().plateau_evaluations) return;
   const std::string text = fmt::format(
-      "{} {}: the loss is {:.5g}, and {} in a row were not below the best, {:.5g}, by {:g} of it "
-      "(monitor.plateau)",
+      "{} {}: the loss is {:.5g}, and {} in a row did not improve on the best, {:.5g}, by {:g} of it (monitor.plateau)",
       kPlateau, step, loss, counted(without_, "evaluation"), best_, keys().plateau_change);
   plateau_ = keys().plateau == Watch::stop;
   without_ = 0;  // a warning is repeated after as many again
@@ -110,11 +109,11 @@ void MonitorHook::judge_times(std::int64_t step) {
     };
     const bool slower_than_others = is_slow(others_s), slow = slower_than_others || is_slow(past_s);
     if (slow && !rank.slow)
-      tell(
-          keys().slow_rank,
-          fmt::format("{} is slow at step {}: it computes {} a step, {} {} (median of {}; monitor.slow_rank)", named(r),
-                      step, seconds_text(medians[r]), slower_than_others ? "the median rank" : "before it took",
-                      seconds_text(slower_than_others ? others_s : past_s), counted(keys().slow_steps, "step")));
+      tell(keys().slow_rank,
+           fmt::format("{} is slow at step {}: it computes {} per step, {} {} (median of {}; monitor.slow_rank)",
+                       named(r), step, seconds_text(medians[r]),
+                       slower_than_others ? "the median rank" : "before it took",
+                       seconds_text(slower_than_others ? others_s : past_s), counted(keys().slow_steps, "step")));
     rank.slow = slow;
   }
 }
@@ -133,7 +132,7 @@ void MonitorHook::watch_memory(const StepRecord& record) {
     full = full || rank.rss_mb.size() >= kMostKept;
     const double growth_mb = now_mb - rank.from_mb, late_mb = now_mb - rank.rss_mb[rank.rss_mb.size() / 2];
     if (growth_mb < keys().memory_growth_mb || late_mb < kLeastLateShare * growth_mb) continue;
-    tell(keys().memory, fmt::format("{}: memory climbs: {:.0f} MiB at step {}, {:.0f} MiB before (monitor.memory)",
+    tell(keys().memory, fmt::format("{}: memory grows: {:.0f} MiB at step {}, {:.0f} MiB before (monitor.memory)",
                                     named(r), now_mb, record.step, rank.from_mb));
     rank.from_mb = now_mb;
     rank.rss_mb.clear();
@@ -171,8 +170,8 @@ void MonitorHook::watch_end(std::int64_t step) {
       (clock_.now_s() - start_s_) / static_cast<double>(done) * static_cast<double>(setting_.total_steps - step);
   if (needed_s <= left_s) return;
   told_end_ = true;
-  tell(Watch::warn, fmt::format("out of time: {} of {} need {} more, and the job ends in {} (monitor.out_of_time); it "
-                                "will save and exit with 75",
+  tell(Watch::warn, fmt::format("out of time: {} of {} need {} more, but the job ends in {} (monitor.out_of_time); the "
+                                "run will save a checkpoint and exit with 75",
                                 count_text(setting_.total_steps - step), counted(setting_.total_steps, "step"),
                                 seconds_text(needed_s), seconds_text(left_s)));
 }

@@ -34,7 +34,7 @@ void TraceHook::run_begin(std::int64_t first_step) {
   reached_ = first_step;
   if (first_step >= setting_.steps.last) {
     done_ = true;
-    log_info("trace     steps {} were done before this attempt, which traces nothing", steps_text(setting_.steps));
+    log_info("trace     steps {} were done before this attempt, so that it traces nothing", steps_text(setting_.steps));
     return;
   }
   near_ = first_step + 1 >= setting_.steps.first;
@@ -197,7 +197,7 @@ void TraceHook::gather() {
     std::istringstream lines(trace_text(times, facts, false));
     for (std::string line; std::getline(lines, line);) log_info("{}", line);
   });
-  if (!failure.empty()) log_warning("the trace of steps {} is not whole: {}", facts.steps, failure);
+  if (!failure.empty()) log_warning("the trace of steps {} is incomplete: {}", facts.steps, failure);
 }
 
 }  // namespace echelon::inline train

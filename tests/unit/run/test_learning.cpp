@@ -33,7 +33,7 @@ TEST_CASE("a loss that stands where it began is told", "[run][learning]") {
   CHECK_THAT(nothing_learned({.losses = losses(2.6, 2.6, 200), .first = 2.6}), Contains("nothing was learned"));
   // A net's first loss is often above that of guessing, to which a dead net returns.
   CHECK_THAT(nothing_learned({.losses = losses(2.8, kTen, 200), .first = 2.8, .chance = kTen}),
-             Contains("guessing among the classes has 2.303"));
+             Contains("guessing among the classes gives 2.303"));
   CHECK_THAT(
       nothing_learned({.losses = then(losses(2.4, 766, 60), losses(kTen, kTen, 100)), .first = 2.4, .chance = kTen}),
       Contains("had climbed to") && Contains("of this attempt"));

@@ -306,7 +306,7 @@ TEST_CASE("proposers are an axis: each cell is a search, whose choices are the o
   CHECK(search.axes.size() == 1);
   CHECK(search.folder == folder_of(study, cells[3]) + "/search");
   CHECK_THROWS_WITH(study_from("[study]\nranks = [1]\n[study.axes]\n\"study.search\" = [\"random\"]\n"),
-                    Contains("needs what to vary"));
+                    Contains("needs something to vary"));
 }
 
 TEST_CASE("--set of a key that the study sets for every cell is refused", "[study]") {
@@ -320,7 +320,7 @@ TEST_CASE("--set of a key that the study sets for every cell is refused", "[stud
   CHECK_THROWS_WITH(study_from(variants, {"batch.global=7"}), Contains("every variant sets batch.global"));
   CHECK_NOTHROW(study_from(variants, {"seed=5"}));  // one variant alone
   CHECK_THROWS_WITH(study_from(axis + "[[study.environments]]\nname = \"a\"\nset = [\"batch.global=8\"]\n"),
-                    Contains("is an axis and set by an environment"));
+                    Contains("is an axis and is also set by an environment"));
 }
 
 TEST_CASE("an axis over data.train needs no data.train; names in quotes are not asked for quotes", "[study]") {

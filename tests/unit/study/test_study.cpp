@@ -129,13 +129,13 @@ TEST_CASE("what is wrong in [study] is refused with the place and the nearest va
   refuses("[study]\nranks = [1]\n[study.ranges]\n\"optimizer.momentum\" = { low = 0.0, high = 0.9 }\n",
           "is for searches");
   refuses(ranges + "\"optimizer.momentum\" = { low = 0.9, high = 0.1 }\n", "low < high");
-  refuses(ranges + "\"optimizer.momentum\" = { low = 0.0, high = 0.9, log = true }\n", "begins above 0");
+  refuses(ranges + "\"optimizer.momentum\" = { low = 0.0, high = 0.9, log = true }\n", "must begin above 0");
   refuses(ranges + "\"optimizer.momentum\" = { lo = 0.0, high = 0.9 }\n", "did you mean 'low'?");
   refuses(ranges + "\"optimizer.momentum\" = { low = 0.0, high = 7.0 }\n", "out of range");
-  refuses(ranges + "\"optimizer.rule\" = { low = 0.0, high = 7.0 }\n", "is no number");
+  refuses(ranges + "\"optimizer.rule\" = { low = 0.0, high = 7.0 }\n", "is not a number");
   refuses(ranges + "\"optimizer.momentum\" = { low = 0.0, high = 0.9 }\n", "[goal] metric");
   refuses("[study]\nranks = [1, 2]\nsearch = \"random\"\n[study.axes]\nseed = [1]\n", "one number of ranks");
-  refuses("[study]\nranks = [1]\nsearch = \"random\"\n", "needs what to vary");
+  refuses("[study]\nranks = [1]\nsearch = \"random\"\n", "needs something to vary");
   refuses("[study]\nranks = [1]\naxes = 1\n", "write [study.axes]");
   refuses("[study]\nranks = [1]\nranges = 1\n", "write [study.ranges]");
   refuses("[study]\nranks = [1]\nhalving = { first_epochs = 1 }\n", "study.halving is for searches");
@@ -147,7 +147,7 @@ TEST_CASE("what is wrong in [study] is refused with the place and the nearest va
   refuses(halving + "{ eta = 1, first_epochs = 2 }\n", "study.halving.eta");
   refuses(halving + "{ etta = 3, first_epochs = 2 }\n", "did you mean 'eta'?");
   refuses(halving + "{ first_epochs = 9 }\n", "leaves nothing to stop early");
-  refuses("[run]\nrestart = \"never\"\n" + halving + "{ first_epochs = 2 }\n", "resumes a trial that goes on");
+  refuses("[run]\nrestart = \"never\"\n" + halving + "{ first_epochs = 2 }\n", "resumes a trial that continues");
   refuses("[study]\nranks = [1]\n[study.axis]\nseed = [1]\n", "did you mean 'axes'?");
 }
 
@@ -170,8 +170,9 @@ TEST_CASE("a study has a Slurm job for each size, and one that reports after the
   CHECK_THAT(slurm_jobs(study_from(cuda), "e", "/").front().text, Contains("#SBATCH --gpus-per-task=1\n"));
   CHECK_THAT(slurm_jobs(study_from(cuda + "slurm = [\"--gres=gpu:1\"]\n"), "e", "/").front().text,
              !Contains("--gpus-per-task"));
-  CHECK_THROWS_WITH(study_from("[study]\nranks = [1]\nslurm = [\"time=1\"]\n"), Contains("no option of sbatch"));
-  CHECK_THROWS_WITH(study_from("[study]\nranks = [1, 2]\n", {"study.ranks=[2]"}), Contains("--ranks leaves out sizes"));
+  CHECK_THROWS_WITH(study_from("[study]\nranks = [1]\nslurm = [\"time=1\"]\n"), Contains("not an option of sbatch"));
+  CHECK_THROWS_WITH(study_from("[study]\nranks = [1, 2]\n", {"study.ranks=[2]"}),
+                    Contains("leave sizes out with --ranks"));
 }
 
 TEST_CASE("all batch scripts answer signals, and go back into the queue, with the same lines", "[study]") {

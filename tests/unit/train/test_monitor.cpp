@@ -110,7 +110,7 @@ TEST_CASE("memory that climbs is told at each further growth, a jump at the star
     far.step({0.01, 0.01}, {100, i < 12 ? 100.0 : 190.0 + 0.011 * i});
   }
   REQUIRE(climbs.told.size() == 2);
-  CHECK_THAT(climbs.told[0], Contains("rank 1 on n0: memory climbs: 203 MiB at step 344, 102 MiB before"));
+  CHECK_THAT(climbs.told[0], Contains("rank 1 on n0: memory grows: 203 MiB at step 344, 102 MiB before"));
   CHECK(jumps.told.empty());
   CHECK(far.told.empty());
 }
@@ -161,8 +161,8 @@ TEST_CASE("a loss that no longer falls is told, or finishes the run", "[train][m
   CHECK(bench.hook().ends_run() == (watch == Watch::stop));
   CHECK_FALSE(bench.hook().asks_to_requeue());
   if (watch == Watch::off) return;
-  CHECK_THAT(bench.told[0], Contains("plateau at step 8: the loss is 0.972, and 3 evaluations in a row were not below "
-                                     "the best, 0.98, by 0.01 of it"));
+  CHECK_THAT(bench.told[0], Contains("plateau at step 8: the loss is 0.972, and 3 evaluations in a row did not improve "
+                                     "on the best, 0.98, by 0.01 of it"));
 }
 
 TEST_CASE("a run that would end after its job is told once", "[train][monitor]") {
