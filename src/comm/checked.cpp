@@ -217,8 +217,8 @@ class CheckedTransport final : public Transport {
     const Channel channel{peer, op.tag};
     if (not_compared_.contains(channel) || not_compared_.contains({kAnySource, op.tag})) return {};
     const auto wrong = [&](int of, std::uint32_t due) {
-      return fmt::format("a message from {}, {} bytes) is number {} where number {} was due: {}", from(op, of), bytes,
-                         number, due, number > due ? "one before it was lost" : "it came twice");
+      return fmt::format("a message from {}, {} bytes) is number {}, but number {} was due: {}", from(op, of), bytes,
+                         number, due, number > due ? "one before it was lost" : "it arrived twice");
     };
     if (op.due >= 0) return number == op.due ? std::string() : wrong(peer, static_cast<std::uint32_t>(op.due));
     std::set<std::int64_t>& open = open_[op.tag];
@@ -233,7 +233,7 @@ class CheckedTransport final : public Transport {
       if (of.second == op.tag)
         for (const auto& [ahead, posted] : numbers)
           if (open.empty() || *open.begin() > posted)
-            return fmt::format("message {} from {}) was lost: message {} has come", next, from(op, of.first), ahead);
+            return fmt::format("message {} from {}) was lost: message {} has arrived", next, from(op, of.first), ahead);
       at = numbers.empty() ? ahead_.erase(at) : std::next(at);
     }
     return {};

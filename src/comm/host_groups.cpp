@@ -24,7 +24,7 @@ std::vector<std::string> names_of_groups(const std::vector<int>& hosts, const st
     }
     if (machine_of_host[host] != machines[rank])
       throw EnvironmentError(
-          fmt::format("ranks of one host of [network] share a card, and rank {} is on {}, others of its host are on "
+          fmt::format("ranks of one host of [network] share a card, but rank {} is on {} and others of its host are on "
                       "{}; set network.ranks_per_host to a divisor of the ranks of each machine, for example 1",
                       rank, machine_names[machine], machine_names[static_cast<std::size_t>(machine_of_host[host])]));
   }

@@ -15,8 +15,8 @@ MappedBlock::MappedBlock(int file, std::size_t part_bytes, int parts)
   const int flags = file < 0 ? MAP_SHARED | MAP_ANONYMOUS : MAP_SHARED;
   void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags, file, 0);
   if (memory == MAP_FAILED)
-    throw EnvironmentError(
-        fmt::format("no {} bytes of memory that ranks of this host share: {}", bytes_, std::strerror(errno)));
+    throw EnvironmentError(fmt::format("{} bytes of memory that ranks of this host share cannot be allocated: {}",
+                                       bytes_, std::strerror(errno)));
   memory_ = static_cast<std::byte*>(memory);
 }
 

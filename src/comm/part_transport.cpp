@@ -29,7 +29,7 @@ class PartTransport final : public Transport {
     ranks_.assign(static_cast<std::size_t>(whole_->size()), -1);
     for (int rank = 0; rank < size(); ++rank) ranks_[static_cast<std::size_t>(in_whole(rank))] = rank;
     rank_ = ranks_[static_cast<std::size_t>(whole_->rank())];
-    ECHELON_CHECK_GE(rank_, 0, "rank {} is no member of its part", whole_->rank());
+    ECHELON_CHECK_GE(rank_, 0, "rank {} is not a member of its part", whole_->rank());
     number_hosts();
   }
 

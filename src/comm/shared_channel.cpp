@@ -23,7 +23,7 @@ void SharedChannel::begin(const SharedUse& use) {
   for (const int rank : use.ranks)
     if (parts_[index(rank)] < 0)
       throw EnvironmentError(
-          fmt::format("ranks {} and {} are on different hosts and share no memory to sum in", rank_, rank));
+          fmt::format("ranks {} and {} are on different hosts and cannot share memory to sum in", rank_, rank));
   pass(use.passed_at_start);
 }
 

@@ -283,7 +283,7 @@ Failures check_memory(Device& device) {
     expect(failures, read == Bytes(kBytes), "memory is not zero-filled");
     device.to_device(memory.data(), pattern.data(), kBytes);
     device.to_host(read.data(), memory.data(), kBytes);
-    expect(failures, read == pattern, "to_device and to_host do not give back what went in");
+    expect(failures, read == pattern, "to_device and to_host do not return what was written");
     device.zero(memory.bytes_at(3), kBytes - 5);
     device.to_host(read.data(), memory.data(), kBytes);
     Bytes zeroed(kBytes);

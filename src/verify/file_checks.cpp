@@ -91,13 +91,13 @@ std::string check_locks(VerifyContext& context) {
   bool refused = false;
   if (context.rank == 0) refused = !lock(first.fd(), F_WRLCK);
   const bool offered = group.max(refused ? 1 : 0) == 0;
-  if (!offered) needs(false, "the file system offers no locks; runs are guarded by a heartbeat alone");
+  if (!offered) needs(false, "the file system offers no locks; runs are guarded only by a heartbeat");
   ECHELON_CHECK(!lock(second.fd(), F_WRLCK), "rank {} on {} was given the lock that rank 0 on {} holds", context.rank,
                 context.hosts[static_cast<std::size_t>(context.rank)], context.hosts.front());
   group.barrier();
   if (context.rank == 0) lock(first.fd(), F_UNLCK);
   group.barrier();
-  ECHELON_CHECK(context.rank > 0 || lock(second.fd(), F_WRLCK), "a lock that was given back is not given again");
+  ECHELON_CHECK(context.rank > 0 || lock(second.fd(), F_WRLCK), "a lock that was released cannot be taken again");
   group.barrier();
   return "";
 }
@@ -117,8 +117,8 @@ std::string check_space(VerifyContext& context) {
   ECHELON_CHECK(::statvfs(context.folder.c_str(), &system) == 0, "{}: {}", context.folder, std::strerror(errno));
   const double free = static_cast<double>(system.f_bavail) * static_cast<double>(system.f_frsize);
   constexpr double kLeast = 256.0 * 1024 * 1024;
-  ECHELON_CHECK(free >= kLeast, "{} has {} left; checkpoints need room for {} at least", context.folder,
-                bytes_text(free), bytes_text(kLeast));
+  ECHELON_CHECK(free >= kLeast, "{} has {} left, but checkpoints need at least {}", context.folder, bytes_text(free),
+                bytes_text(kLeast));
   return bytes_text(free) + " free";
 }
 

@@ -67,7 +67,7 @@ void check_codec(Engine& engine, const std::string& name, std::int64_t elems) {
   Group group(engine, kControlChannel);
   const std::string bits = hex64(checksum64(data.data(), data.size() * sizeof(float)));
   for (const std::string& other : group.gather(bits))
-    ECHELON_CHECK(other == bits, "{}: ranks end with other bits", name);
+    ECHELON_CHECK(other == bits, "{}: ranks end with different bits", name);
   std::vector<double> kept(residual.begin(), residual.end());
   kept.resize(data.size());
   for (std::size_t i = 0; i < of_sums.size(); ++i) kept[static_cast<std::size_t>(own.begin) + i] += of_sums[i];
@@ -76,8 +76,8 @@ void check_codec(Engine& engine, const std::string& name, std::int64_t elems) {
     double expected = 0;
     for (int rank = 0; rank < k; ++rank) expected += value(rank, i);
     const double got = data[static_cast<std::size_t>(i)] + kept[static_cast<std::size_t>(i)];
-    ECHELON_CHECK(std::fabs(got - expected) <= 1e-5 * k, "{}: element {} of {} is {} with what was kept back, not {}",
-                  name, i, elems, got, expected);
+    ECHELON_CHECK(std::fabs(got - expected) <= 1e-5 * k, "{}: element {} of {} is {} with its residual, not {}", name,
+                  i, elems, got, expected);
   }
 }
 
@@ -103,7 +103,7 @@ std::vector<VerifyCheck> message_checks() {
          check_engine_split(engine);
          return std::string();
        }},
-      {"transport", "many channels in other orders on each rank",
+      {"transport", "many channels in a different order on each rank",
        [](VerifyContext& context) {
          Engine engine(context.transport());
          check_many_channels(engine, context.quick ? 20 : 60);

@@ -45,7 +45,7 @@ std::string check_signals(VerifyContext& context) {
   const std::string parent = group.of_first(name_of_process(::getppid()));
   const bool launcher = parent == "mpirun" || parent == "mpiexec" || parent == "orterun" || parent == "prterun";
   needs(context.ranks == 1 || launcher,
-        fmt::format("the parent of rank 0 is {}, no mpirun; in a Slurm job try scancel --signal=USR1 JOBID", parent));
+        fmt::format("the parent of rank 0 is {}, not mpirun; in a Slurm job try scancel --signal=USR1 JOBID", parent));
   ECHELON_CHECK(!take_signal_wishes().requeue, "USR1, USR2 or TERM came before this check");
   group.barrier();
   if (context.rank == 0) ::kill(launcher ? ::getppid() : ::getpid(), SIGUSR1);
@@ -148,20 +148,21 @@ std::string kill_and_resume(const VerifyContext& context) {
   {
     Launcher child(command_of(context, folder, "killed", "device.pace_ms=10"), {});
     for (const double until_s = now_s() + kRun_s; killed_at < 10 && now_s() < until_s; ::usleep(2000)) {
-      ECHELON_CHECK(!child.poll(), "the run that was to be killed has ended by itself; see {}", log);
+      ECHELON_CHECK(!child.poll(), "the run ended before it could be killed; see {}", log);
       if (const auto newest = glance_at_newest(checkpoints_of(results, "killed"))) killed_at = newest->step;
     }
     child.signal(SIGKILL);
-    ECHELON_CHECK_EQ(end_of(child, kRun_s, log), 128 + SIGKILL, "the end of a process that was killed");
+    ECHELON_CHECK_EQ(end_of(child, kRun_s, log), 128 + SIGKILL, "the exit code of the killed process");
   }
   Launcher again(command_of(context, folder, "killed", "device.pace_ms=10"), {});
   ECHELON_CHECK_EQ(end_of(again, kRun_s, log), 0, "the same command did not resume; see {}", log);
-  ECHELON_CHECK(read_file_whole(log).find("resuming") != std::string::npos, "the run began anew; see {}", log);
+  ECHELON_CHECK(read_file_whole(log).find("resuming") != std::string::npos,
+                "the run started over instead of resuming; see {}", log);
   const auto expected = find_checkpoint(checkpoints_of(results, "whole"));
   const auto resumed = find_checkpoint(checkpoints_of(results, "killed"));
   ECHELON_CHECK(expected && resumed && resumed->step == expected->step, "no checkpoint of step 60; see {}", log);
   ECHELON_CHECK(weights_of(resumed->path) == weights_of(expected->path),
-                "the resumed run ends with other weights than one that nobody killed; see {}", log);
+                "the resumed run ends with different weights from one that was not killed; see {}", log);
   return fmt::format("killed after step {}, the same bits at step {}", killed_at, resumed->step);
 }
 

@@ -30,7 +30,7 @@ std::string equals_one(VerifyContext& context, const ReplicaRun& run) {
   const ReplicaResult several = train_replica(context.transport(), run);
   const ReplicaResult one = train_replicas(on_one_replica(run, false));
   const double distance = tensor_distance(run.graph.parameters(), several.weights, one.weights);
-  ECHELON_CHECK(distance <= kDouble, "weights of {} replicas are {:.2g} from those of one, more than {:.0e}",
+  ECHELON_CHECK(distance <= kDouble, "weights of {} replicas differ by {:.2g} from those of one, more than {:.0e}",
                 run.replicas(), distance, kDouble);
   Engine engine(context.transport());
   const std::string bits = hex64(several.checksums.at(0));
@@ -56,10 +56,11 @@ std::string trains(VerifyContext& context, const std::string& strategy) {
   const double start = std::log(5.0);  // loss of guessing among five classes
   ECHELON_CHECK(std::all_of(losses.begin(), losses.end(), [](double each) { return std::isfinite(each); }),
                 "a loss is inf or NaN");
-  ECHELON_CHECK(loss < 0.9 * start,
-                "the least loss of a replica after {} steps on one batch is {:.3g} a sample; {:.3g} is that of chance",
-                run.steps, loss, start);
-  return fmt::format("loss {:.2g} from {:.2g}", loss, start);
+  ECHELON_CHECK(
+      loss < 0.9 * start,
+      "the smallest loss of a replica after {} steps on one batch is {:.3g} per sample; guessing gives {:.3g}",
+      run.steps, loss, start);
+  return fmt::format("loss {:.2g}, {:.2g} at first", loss, start);
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ int run_verification(VerifyContext& context, const std::vector<VerifyCheck>& che
     print(results.back());
     for (std::size_t rest = number + 1; rest < checks.size(); ++rest)
       results.push_back(
-          {checks[rest].group, checks[rest].name, CheckVerdict::skipped, 0, "a check before it did not end"});
+          {checks[rest].group, checks[rest].name, CheckVerdict::skipped, 0, "an earlier check did not end"});
     conclude(results, options);
   };
   CheckWatch watch(context, checks, options.grace_s, give_up);

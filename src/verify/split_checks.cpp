@@ -26,7 +26,7 @@ std::string equals_whole(VerifyContext& context, const ParallelConfig& parallel,
     if (holders[i] > 0) weights[i] /= holders[i];
   const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, true));
   const double distance = tensor_distance(run.replicas.graph.parameters(), weights, whole.weights);
-  ECHELON_CHECK(distance <= 1e-8, "weights of the split model are {:.2g} from those of the whole one", distance);
+  ECHELON_CHECK(distance <= 1e-8, "weights of the split model differ by {:.2g} from those of the whole one", distance);
   return fmt::format("within {:.1e}", distance);
 }
 

@@ -25,7 +25,7 @@ std::int64_t vocabulary_of(const Graph& graph) {
   for (const Node& node : graph.nodes())
     if (node.inputs.front() == 0 && !node.parameters.empty())
       return graph.parameters()[node.parameters.front()].shape[0];
-  ECHELON_CHECK(false, "no layer learns of the samples");
+  ECHELON_CHECK(false, "no layer learns from the samples");
 }
 
 }  // namespace

@@ -71,9 +71,9 @@ std::string CheckWatch::missing(std::size_t number, bool& failed) const {
     if (at == number && state == 'e') continue;
     failed |= at == number && state == 'f';
     const std::string where = at == number && state == 'f'   ? wrong
-                              : at == number && state == 'b' ? "has not ended it"
-                              : state == 0                   ? "nothing is known"
-                                                             : "has not begun it";
+                              : at == number && state == 'b' ? "has not finished this check"
+                              : state == 0                   ? "its state is unknown"
+                                                             : "has not begun this check";
     text += fmt::format("{}rank {} on {}: {}", text.empty() ? "" : "; ", rank,
                         context_.hosts[static_cast<std::size_t>(rank)], where);
   }
@@ -97,7 +97,7 @@ void CheckWatch::look() {
       if (now < limit_s) continue;
       std::_Exit(kExitUnmet);
     }
-    give_up_(number, fmt::format("not ended after {:.1f} s; {}", seconds, who), seconds);
+    give_up_(number, fmt::format("not finished after {:.1f} s; {}", seconds, who), seconds);
     std::fflush(nullptr);
     std::_Exit(kExitUnmet);
   }

@@ -93,7 +93,7 @@ TEST_CASE("servers with the optimiser's states refuse what looks at whole parame
     ReplicaRun run = run_of({2, 2});
     run.rule = rule, run.clip_norm = clip_norm;
     run.asynchronous.states = AsyncStates::server;
-    CHECK_THROWS_WITH(train_replicas(run), Catch::Contains("states = \"worker\" fits"));
+    CHECK_THROWS_WITH(train_replicas(run), Catch::Contains("use states = \"worker\""));
   }
 }
 

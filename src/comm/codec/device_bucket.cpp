@@ -93,7 +93,7 @@ void DeviceBucket::finish(void* buffer) {
 const DeviceCodecPart& DeviceBucket::part_of(ElemRange range) const {
   for (const DeviceCodecPart& part : parts_)
     if (part.begin == range.begin && part.elems == range.elems()) return part;
-  ECHELON_CHECK(false, "[{}, {}) is no part of the bucket", range.begin, range.end);
+  ECHELON_CHECK(false, "[{}, {}) is not a part of the bucket", range.begin, range.end);
 }
 
 std::size_t DeviceBucket::encode(void* values, ElemRange range, bool sum, std::byte* wire) {

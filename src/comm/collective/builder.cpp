@@ -69,7 +69,7 @@ std::int64_t PlanBuilder::on_shared(Step step) {
 }
 
 void PlanBuilder::embed(const Plan& plan, const Team& team, std::int64_t first) {
-  ECHELON_CHECK(!plan.uses_library(), "plan {} is the library's and cannot be a part of another", plan.name());
+  ECHELON_CHECK(!plan.uses_library(), "plan {} is the library's and cannot be a part of another plan", plan.name());
   std::vector<std::int64_t> place;
   for (std::int64_t i = 0; i < plan.steps(); ++i) {
     Step step = plan.step(i);

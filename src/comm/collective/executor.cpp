@@ -167,7 +167,7 @@ bool Executor::finish_if_done(Entry& entry, Transport& transport, SendBudget& bu
   if (sending) budget.ended(entry.bytes, transport.clock().now_s());
   if (entry.step.kind == StepKind::recv && !memory_.arrived(entry.step, completion->bytes))
     throw EnvironmentError(
-        fmt::format("plan '{}': {} bytes came from rank {} where {} were expected; do all ranks run the "
+        fmt::format("plan '{}': {} bytes came from rank {}, but {} were expected; do all ranks run the "
                     "same configuration?",
                     plan_->name(), completion->bytes, completion->peer, memory_.incoming(entry.step).bytes));
   return true;

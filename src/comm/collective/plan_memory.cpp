@@ -40,7 +40,8 @@ void PlanMemory::start(const Plan& plan, void* data, DType dtype, WireForm* form
     scratch_.reset();
     scratch_bytes_ = whole_lines(needed);
     scratch_.reset(static_cast<std::byte*>(std::aligned_alloc(kLine, scratch_bytes_)));
-    if (!scratch_) throw MemoryError(fmt::format("all-reduce '{}': no {} bytes of scratch", plan.name(), needed));
+    if (!scratch_)
+      throw MemoryError(fmt::format("all-reduce '{}': {} bytes of scratch cannot be allocated", plan.name(), needed));
   }
   if (!form_ || plan.steps() == 0) return;
   filled_.assign(static_cast<std::size_t>(plan.slots()), 0);

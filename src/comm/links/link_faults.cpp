@@ -108,8 +108,8 @@ class Finder {
     for (std::size_t a = 0; a < players(); ++a)
       for (std::size_t b = 0; b < players(); ++b)
         if (a != b && rate(b, a) > 0 && rate(a, b) > kUneven * rate(b, a) && !called_slow[b * players() + a])
-          faults_.slow.push_back(fmt::format("{} -> {} is faster than the way back: {}, back {}", kind_.names[a],
-                                             kind_.names[b], rate_of(rate(a, b)), rate_of(rate(b, a))));
+          faults_.slow.push_back(fmt::format("{} -> {} is faster than in the other direction: {}, back {}",
+                                             kind_.names[a], kind_.names[b], rate_of(rate(a, b)), rate_of(rate(b, a))));
   }
 
   const LinkMatrix& links_;

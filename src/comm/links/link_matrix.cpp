@@ -40,7 +40,8 @@ std::vector<double> values_of(const json& file, const char* name, std::size_t ra
     }
   const bool square =
       rows.size() == ranks && std::all_of(rows.begin(), rows.end(), [&](const json& r) { return r.size() == ranks; });
-  if (!square) throw DataError(fmt::format("{} has not {} rows of {} numbers, as there are ranks", name, ranks, ranks));
+  if (!square)
+    throw DataError(fmt::format("{} does not have {} rows of {} numbers, one for each rank", name, ranks, ranks));
   return values;
 }
 
@@ -120,7 +121,7 @@ LinkMatrix read_link_matrix(const std::string& path) {
     const json file = json::parse(read_file_whole(path));
     if (!file.is_object() || file.value("format", "") != "echelon-network" || file.value("version", 0) != 1)
       throw DataError(
-          "is not a network of version 1 (format \"echelon-network\"), as 'echelon bench network' writes it");
+          "is not a network file of version 1 (format \"echelon-network\") as 'echelon bench network' writes it");
     LinkMatrix links =
         LinkMatrix::of(file.at("host_names").get<std::vector<std::string>>(), file.at("hosts").get<std::vector<int>>());
     const auto host_count = static_cast<int>(links.host_names.size());

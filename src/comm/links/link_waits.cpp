@@ -79,9 +79,10 @@ bool covers(const Links& links, const Chosen& chosen) {
 }
 
 std::string sentence(const Links& links, const std::string& whose, const std::string& which, const Chosen& chosen) {
-  return fmt::format("{} the exchange: ranks wait up to {} a step for messages {}, up to {} for those between others",
-                     whose, seconds_text(most_seconds(links, chosen)), which,
-                     seconds_text(most_seconds(links, [&](const HostLink& link) { return !chosen(link); })));
+  return fmt::format(
+      "{} the exchange: ranks wait up to {} per step for messages {} and up to {} for those between other hosts", whose,
+      seconds_text(most_seconds(links, chosen)), which,
+      seconds_text(most_seconds(links, [&](const HostLink& link) { return !chosen(link); })));
 }
 
 }  // namespace

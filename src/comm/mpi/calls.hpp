@@ -22,7 +22,7 @@ inline void check(int code, const std::string& what) {
   MPI_Error_string(code, text, &length);
   if (error_class == MPI_ERR_TRUNCATE)
     throw EnvironmentError(
-        what + ": the message that came does not fit its receive; do all ranks run the same configuration?");
+        what + ": the message that arrived does not fit its receive; do all ranks run the same configuration?");
   throw EnvironmentError(fmt::format("{}: {}", what, text));
 }
 

@@ -178,7 +178,7 @@ SharedChannel* MpiSharedChannels::channel(int tag, int& missing) {
         "\"ring\"",
         rank_of(verdict.place),
         verdict.place == 0
-            ? "makes no file in memory (memfd_create)"
+            ? "cannot create a file in memory (memfd_create)"
             : "cannot map that of rank " + std::to_string(rank_of(0)) + " (" + entry.opening->place.path() + ")",
         std::strerror(verdict.error)));
   entry.channel = std::make_unique<SharedChannel>(std::move(entry.opening->block), parts_, rank_of(place_));

@@ -59,7 +59,8 @@ void refuse_lone_ranks(const SlurmTasks& tasks, bool launched) {
   if (launched) return;
   if (tasks.step > 1)
     throw EnvironmentError(
-        fmt::format("Slurm started {} tasks, but MPI would see one rank in each: they would run alone, {} times.\n{}",
+        fmt::format("Slurm started {} tasks, but MPI would see one rank in each: the run would start {} times, each on "
+                    "one rank.\n{}",
                     tasks.step, tasks.step, kCure));
   if (tasks.lone())
     throw EnvironmentError(
@@ -83,7 +84,7 @@ MpiWorld::MpiWorld(const std::function<void(int rank)>& initialised) : unwinding
     if (size_ == 1) refuse_lone_ranks(tasks, mpirun);
     if (level < MPI_THREAD_SERIALIZED)
       throw EnvironmentError(mpi_version() +
-                             " offers no MPI_THREAD_SERIALIZED; echelon calls it from a thread of its own");
+                             " does not offer MPI_THREAD_SERIALIZED, but echelon calls it from a thread of its own");
   } catch (...) {
     MPI_Finalize();
     throw;

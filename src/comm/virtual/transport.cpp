@@ -34,7 +34,7 @@ class VirtualTransport final : public Transport {
 
   bool has_library_allreduce() const override { return false; }
   Request iallreduce(void*, std::size_t, DType) override {
-    throw ConfigError("virtual time has no message library; an algorithm of echelon's own fits");
+    throw ConfigError("virtual time has no message library; use an algorithm of echelon's own");
   }
   std::unique_ptr<Transport> split(int, int) override {
     throw ConfigError("ranks on virtual time are not split: make a world of the ranks that take part");

@@ -327,7 +327,7 @@ ExchangeConfig with_choice(ExchangeConfig exchange, const std::string& choice) {
   const auto value = [&](const std::string& key) {
     std::string word;
     words >> word;
-    if (!word.starts_with(key)) throw DataError(fmt::format("\"{}\" is no choice of an exchange", choice));
+    if (!word.starts_with(key)) throw DataError(fmt::format("\"{}\" is not a choice of an exchange", choice));
     return word.substr(key.size());
   };
   exchange.algorithm = value("");

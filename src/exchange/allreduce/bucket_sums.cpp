@@ -14,13 +14,13 @@ namespace echelon::inline exchange {
 AllreduceRequest BucketSums::request_of(const ExchangeConfig& config, const StrategyContext& context) {
   const Transport& transport = context.engine.transport();
   if (algorithm_traits(config.algorithm).library && transport.size() > 1 && !transport.has_library_allreduce())
-    throw ConfigError(fmt::format("exchange.algorithm '{}' needs a message library; transport {} has none; ring fits",
-                                  config.algorithm, transport.name()));
-  if (sums_in_memory(config) && transport.size() > 1 && !transport.shares_channels())
     throw ConfigError(
-        fmt::format("exchange.algorithm '{}' sums in memory that ranks share; transport {} has none; ring "
-                    "fits",
-                    algorithm_text(config, transport.size()), transport.name()));
+        fmt::format("exchange.algorithm '{}' needs a message library, but transport {} has none; nearest valid: 'ring'",
+                    config.algorithm, transport.name()));
+  if (sums_in_memory(config) && transport.size() > 1 && !transport.shares_channels())
+    throw ConfigError(fmt::format(
+        "exchange.algorithm '{}' sums in memory that ranks share, but transport {} has none; nearest valid: 'ring'",
+        algorithm_text(config, transport.size()), transport.name()));
   AllreduceRequest request = allreduce_request(config, transport.hosts(), context.arenas.dtype());
   request.rank = transport.rank();
   return request;

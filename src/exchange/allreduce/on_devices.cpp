@@ -30,7 +30,7 @@ namespace {
 void check_together(const ExchangeConfig& config, const Device& device) {
   if (device.card().empty())
     throw ConfigError(fmt::format(
-        "exchange.algorithm '{}' sums between GPUs, and device '{}' is none; nearest valid: 'mpi', or 'ring'",
+        "exchange.algorithm '{}' sums between GPUs, but device '{}' is not a GPU; nearest valid: 'mpi', or 'ring'",
         config.algorithm, device.name()));
   if (config.codec != "none")
     throw ConfigError(

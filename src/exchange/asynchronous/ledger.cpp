@@ -36,7 +36,7 @@ std::uint64_t LedgerReader::varint() {
     value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
     if (byte < 0x80) return value;
   }
-  throw DataError(fmt::format("the order of arrivals has no number at byte {}, in entry {}", at_ - 1, index_));
+  throw DataError(fmt::format("the order of arrivals has no valid number at byte {}, in entry {}", at_ - 1, index_));
 }
 
 void LedgerReader::next() {

@@ -50,7 +50,7 @@ LedgerHeader header_of(const std::string& text, const std::string& path) {
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::string>)
       field = found->second;
     else if (!(std::istringstream(found->second) >> field))
-      throw DataError(fmt::format("{}: its header has {} = '{}', which is no number", path, name, found->second));
+      throw DataError(fmt::format("{}: its header has {} = '{}', which is not a number", path, name, found->second));
   });
   return header;
 }
@@ -62,7 +62,7 @@ class Blocks {
     if (!file_) throw EnvironmentError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
     std::string magic(kMagic.size(), '\0');
     if (!file_.read(magic.data(), static_cast<std::streamsize>(magic.size())) || magic != kMagic)
-      throw DataError(fmt::format("{}: is no order of arrivals of this version", path));
+      throw DataError(fmt::format("{}: is not an order of arrivals of this version", path));
   }
 
   // Returns the next block's payload, or nothing after the last intact block.
@@ -86,7 +86,7 @@ class Blocks {
 
   LedgerHeader header() {
     const auto text = next();
-    if (!text) throw DataError(fmt::format("{}: its header is damaged or cut off", path_));
+    if (!text) throw DataError(fmt::format("{}: its header is damaged or truncated", path_));
     return header_of(*text, path_);
   }
 
@@ -138,7 +138,7 @@ bool take_block(const std::string& payload, LedgerFile& file) {
 
 LedgerWriter::LedgerWriter(std::string path, const LedgerHeader& header) : path_(std::move(path)) {
   file_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file_ < 0) throw EnvironmentError(fmt::format("{}: cannot be made: {}", path_, std::strerror(errno)));
+  if (file_ < 0) throw EnvironmentError(fmt::format("{}: cannot be created: {}", path_, std::strerror(errno)));
   write(std::string(kMagic));
   std::string text;
   visit_header(header, [&](const char* name, const auto& value) { text += fmt::format("{} {}\n", name, value); });

@@ -18,7 +18,7 @@ std::vector<LedgerMeeting> meetings_of(const LedgerBytes& bytes, int workers) {
     const auto w = static_cast<std::size_t>(entry.worker);
     if (w >= all || stands[w] || done[w])
       throw DataError(
-          fmt::format("entry {} of the order of arrivals is of worker {}, which cannot come now; there are {}",
+          fmt::format("entry {} of the order of arrivals belongs to worker {}, which cannot come here; there are {}",
                       reader.index(), entry.worker, workers));
     if (entry.kind == AsyncKind::update) {
       ++updates[w];

@@ -100,7 +100,7 @@ AsyncMemory::Room AsyncBuffers::answer_room(int b, int server) {
 
 bool AsyncBuffers::is_coded(const AsyncHeader& header) const {
   const bool coded = (header.flags & kCoded) != 0;
-  ECHELON_CHECK(!coded || codec_, "a coded message came, and this rank codes nothing");
+  ECHELON_CHECK(!coded || codec_, "a coded message arrived, but this rank codes nothing");
   return coded;
 }
 

@@ -55,7 +55,7 @@ std::optional<int> AsyncPiece::next() const {
   const int turn = recorded_.entry().worker;
   const auto at = static_cast<std::size_t>(turn);
   if (at >= workers_.size() || workers_[at].due || !workers_[at].pushes_on())
-    throw DataError(fmt::format("replay: entry {} of the recorded order is {}, which cannot come now; {}",
+    throw DataError(fmt::format("replay: entry {} of the recorded order is {}, which cannot come here; {}",
                                 recorded_.index(), text(recorded_.entry()), kReplayNeeds));
   if (!workers_[at].arrived) return std::nullopt;
   return turn;

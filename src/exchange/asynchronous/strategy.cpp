@@ -68,8 +68,8 @@ AsyncStrategy::AsyncStrategy(const ExchangeConfig& config, const StrategyContext
   dedicated_ = request.dedicated_servers;
   if (at_servers() && (context.optimiser.waits() || context.optimiser.whole_parameters()))
     throw ConfigError(
-        "exchange.asynchronous.states = \"server\" updates parts of parameters on their servers: clipping, a scaled "
-        "loss, lars and lamb look at whole ones; states = \"worker\" fits");
+        "exchange.asynchronous.states = \"server\" updates parts of parameters on their servers, but clipping, a "
+        "scaled loss, lars and lamb need whole ones; use states = \"worker\"");
   const DType dtype = context.arenas.dtype();
   AsyncBuffers::Layout layout;
   layout.rank = request.rank, layout.workers = workers_, layout.dtype = dtype;

@@ -114,9 +114,10 @@ Backup::Backup(const ExchangeConfig& config, const StrategyContext& context)
       account_(context.optimiser) {
   if (context.optimiser.waits() || context.optimiser.whole_parameters())
     throw ConfigError(
-        "exchange.strategy \"backup\" updates parts of parameters on their servers: clipping, a scaled loss, lars and "
-        "lamb look at whole ones; strategy \"synchronous\" fits");
-  if (config.codec != "none") throw ConfigError("exchange.strategy \"backup\" sends uncoded values: no exchange.codec");
+        "exchange.strategy \"backup\" updates parts of parameters on their servers, but clipping, a scaled loss, lars "
+        "and lamb need whole ones; use strategy \"synchronous\"");
+  if (config.codec != "none")
+    throw ConfigError("exchange.strategy \"backup\" sends uncoded values and cannot use exchange.codec");
   AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
   request.rank = context.engine.rank();
   workers_ = server_workers(request);

@@ -42,7 +42,7 @@ class Gossip final : public LocalSteps, public Rescues {
       : LocalSteps(context), keys_(config.gossip), graph_(config.gossip, context.engine.size(), context.seed) {
     if (config.codec != kNoCodec.name)
       throw ConfigError(
-          fmt::format("exchange.codec '{}' does not go with strategy 'gossip', which sends uncoded weights; "
+          fmt::format("exchange.codec '{}' cannot be combined with strategy 'gossip', which sends uncoded weights; "
                       "nearest valid: 'none'",
                       config.codec));
     deviation_ = pass().arena("deviation from the mean of all replicas");

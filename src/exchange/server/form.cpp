@@ -152,7 +152,7 @@ void ServerForm::decode_add(const std::byte* wire, std::size_t bytes, void* valu
 Codec& ServerForm::codec_of(ElemRange range) const {
   for (const Part& part : parts_)
     if (part.range == range) return *part.codec;
-  ECHELON_CHECK(false, "[{}, {}) is no server's part", range.begin, range.end);
+  ECHELON_CHECK(false, "[{}, {}) is not the part of any server", range.begin, range.end);
   return *parts_.front().codec;
 }
 

@@ -35,8 +35,8 @@ TEST_CASE("in a ring in which all wait as long, the host behind the slow link is
     ring.message(from, to, 0.9, from == 3 || to == 3 ? 1.4 : 0.001);
   }
   CHECK(ring.named() ==
-        "the link of host h3 limits the exchange: ranks wait up to 900.00 ms a step for messages to and from h3, up to "
-        "1.00 ms for those between others");
+        "the link of host h3 limits the exchange: ranks wait up to 900.00 ms per step for messages to and from h3 and "
+        "up to 1.00 ms for those between other hosts");
   CHECK(ring.named(10).empty());  // waits are a tenth of the step
 }
 

@@ -155,7 +155,7 @@ TEST_CASE("slow hosts, slow links and links that are slow one way are named", "[
   links.bytes_per_s[links.at(1, 0)] = 30e6;
   slow = find_link_faults(links, {}).slow;
   REQUIRE(slow.size() == 1);
-  CHECK_THAT(slow[0], Catch::Contains("h1 -> h2 is faster than the way back"));
+  CHECK_THAT(slow[0], Catch::Contains("h1 -> h2 is faster than in the other direction"));
 
   links = even_links(4);
   for (const int to : {0, 1, 2}) links.latency_s[links.at(3, to)] = links.latency_s[links.at(to, 3)] = 2e-3;

@@ -191,7 +191,8 @@ TEST_CASE("meetings in an order of arrivals", "[exchange][replay]") {
     CAPTURE(round, workers);
     CHECK(meetings_of(bytes, workers) == expected);
     if (workers > 1)
-      CHECK_THAT(test::refusal<DataError>([&] { (void)meetings_of(bytes, workers - 1); }), Contains("cannot come now"));
+      CHECK_THAT(test::refusal<DataError>([&] { (void)meetings_of(bytes, workers - 1); }),
+                 Contains("cannot come here"));
   }
 }
 
