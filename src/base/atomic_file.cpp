@@ -82,7 +82,7 @@ void write_file_whole(const std::string& path, std::string_view content) {
 void make_folders(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) throw EnvironmentError(fmt::format("{}: the folder cannot be made: {}", path, error.message()));
+  if (error) throw EnvironmentError(fmt::format("{}: the folder cannot be created: {}", path, error.message()));
 }
 
 void require_within(const std::string& parent, const std::string& folder) {

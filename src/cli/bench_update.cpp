@@ -55,7 +55,7 @@ int run_bench_update(const BenchUpdateOptions& options) {
   OptimiserConfig with = config.optimiser;
   with.rule = "sgd";
   const double sgd_s = update_seconds(with, arenas, options.rounds);
-  Table table({"rule", "time", "beside sgd", "arenas kept", "GB/s"});
+  Table table({"rule", "time", "relative to sgd", "arenas kept", "GB/s"});
   nlohmann::ordered_json measured;
   const auto row = [&](const std::string& name) {
     const RuleInfo& rule = rule_of(with);

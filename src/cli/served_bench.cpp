@@ -52,7 +52,7 @@ std::string served_table(const OptimiserConfig& optimiser, const ParameterSet& p
   const double copy_s = median_seconds(rounds, [&](int round) {
     std::memcpy(messages.of(round % kWorkers), messages.of((round + 1) % kWorkers), messages.bytes());
   });
-  Table table({"updates on a server", "update and answer", "updates GB/s", "memory GB/s", "beside memcpy"});
+  Table table({"updates on a server", "update and answer", "updates GB/s", "memory GB/s", "relative to memcpy"});
   // `arenas`: number of arenas that one update and its answer read or write.
   const auto row = [&](const std::string& name, AsyncServing serving, int soft, double arenas) {
     serving.workers = kWorkers;

@@ -46,7 +46,7 @@ class AttemptFile {
     const char* folder = std::getenv("TMPDIR");
     path_ = fmt::format("{}/echelon-run-XXXXXX", folder && *folder ? folder : "/tmp");
     const int fd = ::mkstemp(path_.data());
-    if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be made: {}", path_, std::strerror(errno)));
+    if (fd < 0) throw EnvironmentError(fmt::format("{}: cannot be created: {}", path_, std::strerror(errno)));
     ::close(fd);
   }
   ~AttemptFile() { ::unlink(path_.c_str()); }

@@ -40,7 +40,7 @@ void settle(verify::VerifyContext& context, const std::string& parent) {
     try {
       make_folders(parent);
       if (::mkdtemp(folder.data()) == nullptr)
-        throw EnvironmentError(fmt::format("{}: cannot be made: {}", folder, std::strerror(errno)));
+        throw EnvironmentError(fmt::format("{}: cannot be created: {}", folder, std::strerror(errno)));
     } catch (const Error& wrong) {
       error = wrong.what();
     }

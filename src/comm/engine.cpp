@@ -34,7 +34,7 @@ void Engine::record_spans(SpanRecorder* recorder) {
 
 void Engine::limit(int sends, int helpers) {
   const std::lock_guard drives(body_->driving);
-  ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while the engine is limited");
+  ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is in progress while the engine is limited");
   body_->limit(sends, helpers);
 }
 
@@ -49,7 +49,7 @@ std::unique_ptr<Engine> Engine::split(int color, int key) {
   {
     const std::lock_guard drives(body_->driving);
     if (const std::exception_ptr end = body_->ended()) std::rethrow_exception(end);
-    ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while the engine is split");
+    ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is in progress while the engine is split");
     wire = &body_->wires.emplace_back();
     wire->transport = wire_->transport->split(color, key);
   }
@@ -68,14 +68,14 @@ std::unique_ptr<Engine> Engine::split(int color, int key) {
 std::unique_ptr<Transport> Engine::split_transport(int color, int key) {
   const std::lock_guard drives(body_->driving);
   if (const std::exception_ptr end = body_->ended()) std::rethrow_exception(end);
-  ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while the transport is split");
+  ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is in progress while the transport is split");
   return wire_->transport->split(color, key);
 }
 
 std::shared_ptr<SharedBlock> Engine::share(std::size_t bytes) {
   const std::lock_guard drives(body_->driving);
   if (const std::exception_ptr end = body_->ended()) std::rethrow_exception(end);
-  ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is under way while memory is shared");
+  ECHELON_CHECK(body_->live.empty() && body_->pending.empty(), "a plan is in progress while memory is shared");
   return wire_->transport->share(bytes);
 }
 

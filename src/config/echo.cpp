@@ -79,7 +79,7 @@ std::string keys_text() {
     list(config_keys(), Config(), section);
     if (section == "model") list(layer_keys(), LayerConfig(), "model.layers");
   }
-  out += "\nLayers and the keys they take beside type, name and inputs (* needed):\n";
+  out += "\nLayers and the keys they take besides type, name and inputs (* needed):\n";
   for (const LayerTraits& type : kLayers) {
     const bool alone = type.takes.empty() && type.inputs.empty();
     out += alone ? fmt::format("  {}", type.name) : fmt::format("  {:<11}", type.name);

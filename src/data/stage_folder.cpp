@@ -83,7 +83,7 @@ StageFolder::StageFolder(const std::string& folder, std::uint64_t limit_bytes)
     : folder_(fmt::format("{}/echelon-stage-{}", folder, ::geteuid())), limit_(limit_bytes) {
   make_folders(folder);
   if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST)
-    throw EnvironmentError(fmt::format("{}: cannot be made: {}", folder_, std::strerror(errno)));
+    throw EnvironmentError(fmt::format("{}: cannot be created: {}", folder_, std::strerror(errno)));
   struct stat status {};
   if (::lstat(folder_.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid())
     throw EnvironmentError(

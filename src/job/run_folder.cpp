@@ -72,7 +72,7 @@ RunFolder make_attempt(const Config& config) {
     folder.attempt = fmt::format("{}/{:02}", folder.run, number);
     if (::mkdir(folder.attempt.c_str(), 0777) == 0) return folder;
     if (errno != EEXIST)
-      throw EnvironmentError(fmt::format("{}: the folder cannot be made: {}", folder.attempt, std::strerror(errno)));
+      throw EnvironmentError(fmt::format("{}: the folder cannot be created: {}", folder.attempt, std::strerror(errno)));
   }
 }
 

@@ -99,7 +99,7 @@ TEST_CASE("bench update sets every rule beside SGD", "[bench]") {
   INFO(run.err << run.out);
   REQUIRE(run.code == 0);
   for (const char* part :
-       {"sgd", "adam", "adamw", "rmsprop", "lars", "lamb", "clipping", "38,282 values", "beside sgd"})
+       {"sgd", "adam", "adamw", "rmsprop", "lars", "lamb", "clipping", "38,282 values", "relative to sgd"})
     CHECK_THAT(run.out, Catch::Contains(part));
 }
 

@@ -28,7 +28,7 @@ FreshFolder::FreshFolder(const std::string& place) : place_(fs::path(place).lexi
   std::error_code error;
   fs::remove_all(temporary_, error);  // may be left by an earlier process with this id; removes a link, not its target
   if (!fs::create_directory(temporary_, error))
-    throw EnvironmentError(fmt::format("{}: the folder cannot be made: {}", temporary_, error.message()));
+    throw EnvironmentError(fmt::format("{}: the folder cannot be created: {}", temporary_, error.message()));
 }
 
 FreshFolder::~FreshFolder() {

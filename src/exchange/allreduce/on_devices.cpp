@@ -228,7 +228,7 @@ class OnDevices final : public Strategy, public SumsOnDevices {
         static_cast<double>(context_.arenas.elems()) * static_cast<double>(size_of(context_.arenas.dtype()));
     return fmt::format("synchronous, {} all-reduce between the GPUs of {} replicas, {} in {}, {}", algorithm_,
                        replicas(), bytes_text(bytes), counted(static_cast<std::int64_t>(buckets_.size()), "bucket"),
-                       overlap_ == Overlap::none ? "after back-propagation" : "beside back-propagation");
+                       overlap_ == Overlap::none ? "after back-propagation" : "overlapped with back-propagation");
   }
 
  private:

@@ -112,7 +112,7 @@ class Synchronous final : public Strategy {
     for (const Bucket& bucket : buckets_) elems += bucket.range.elems();
     const double bytes = static_cast<double>(elems) * static_cast<double>(size_of(context_.arenas.dtype()));
     const char* waits = overlap_ == Overlap::none      ? "after back-propagation"
-                        : overlap_ == Overlap::buckets ? "beside back-propagation"
+                        : overlap_ == Overlap::buckets ? "overlapped with back-propagation"
                                                        : "overlapped with back-propagation and the next forward pass";
     return fmt::format("synchronous, {} over {} replicas, {} in {} bucket{}, {}{}", sums_->describe(), replicas(),
                        bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits,

@@ -105,7 +105,7 @@ class Gossip final : public LocalSteps, public Rescues {
                        keys_.push_sum ? "push-sum" : "symmetric mixing",
                        bytes_text(static_cast<double>(context().arenas.elems()) * elem),
                        counted(graph_.links() / replicas(), "neighbour"),
-                       before() ? "mixed beside back-propagation" : "mixed after the update",
+                       before() ? "mixed during back-propagation" : "mixed after the update",
                        counted(keys_.consensus_every, "step"), sums().describe());
   }
 

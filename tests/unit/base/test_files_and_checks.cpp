@@ -100,7 +100,7 @@ TEST_CASE("a file cannot take the place of a folder, nor live in none", "[file]"
   // This file can be opened, but a read of its first page fails.
   CHECK_THROWS_WITH(read_file_whole("/proc/self/mem"), Catch::Contains("/proc/self/mem: cannot be read: "));
   write_file_whole(folder / "file", "x");
-  CHECK_THROWS_WITH(make_folders(folder / "file/below"), Catch::Contains("cannot be made"));
+  CHECK_THROWS_WITH(make_folders(folder / "file/below"), Catch::Contains("cannot be created"));
   CHECK_NOTHROW(make_folders(folder / "taken/inside"));
 }
 
