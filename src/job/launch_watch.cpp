@@ -68,7 +68,7 @@ struct LaunchWatch::Body {
           fmt::format("{} on {} has been waiting {:.1f} s in {}: a rank does not reach it{}", rank_text(), host_name(),
                       passed_s, name, stopped.empty() ? "" : fmt::format("; stopped: {}", fmt::join(stopped, ", ")));
       if (closing && !stopped.empty() && !continued) {
-        log_warning("{}; the run has ended: continued, so that its launcher returns", text);
+        log_warning("{}; the run has ended, so the stopped processes are continued to let its launcher return", text);
         continue_siblings();
         continued = true;
         passed_s = 0;

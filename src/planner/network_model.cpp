@@ -73,7 +73,8 @@ MeasuredNetwork measured_network(const std::string& path) {
       const Link& link = between ? measured.network.between : measured.network.inside;
       measured.uncertainty = std::clamp(std::abs(rate / link.bytes_per_s - 1), measured.uncertainty, 0.9);
     }
-  if (!any) throw DataError(fmt::format("{}: no link {} was measured", path, hosts > 1 ? "between hosts" : "of ranks"));
+  if (!any)
+    throw DataError(fmt::format("{}: no link {} was measured", path, hosts > 1 ? "between hosts" : "between ranks"));
   return measured;
 }
 

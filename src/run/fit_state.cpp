@@ -99,7 +99,7 @@ void fit_state(RunState& state, const Config& config, const RunPlan& plan, const
                 checkpoint, counted(there.samples, "sample"), count_text(here.samples));
   const std::int64_t replicas = plan.shards.replicas();
   if (state.replicas != replicas)
-    log_info("resuming on {} a run of {}", counted(replicas, "replica"), counted(state.replicas, "replica"));
+    log_info("resuming on {} from a run of {}", counted(replicas, "replica"), counted(state.replicas, "replica"));
   if (state.steps_per_epoch != plan.steps_per_epoch) {
     log_warning("an epoch now has {}, but it had {} when the checkpoint was written",
                 counted(plan.steps_per_epoch, "step"), state.steps_per_epoch);

@@ -249,7 +249,7 @@ std::string other_runs_text(const Config& config) {
     newest = run, at = written, step = found->step;
   }
   if (newest.empty()) return {};
-  return fmt::format("{} has a checkpoint of step {}, by another config{}: --set run.resume_from={} starts from it",
+  return fmt::format("{} has a checkpoint of step {}, from another config{}: --set run.resume_from={} starts from it",
                      newest, count_text(step), others > 1 ? fmt::format(" (as have {} more runs)", others - 1) : "",
                      newest);
 }

@@ -18,7 +18,7 @@ void check_resumed(int ranks, const test::Sets& sets) {
 test::TrainedRun train_on_other_ranks(const test::Trial& trial, const test::Sets& sets) {
   return test::train_run(
       trial, "trial",
-      {{2, {"train.steps=10"}}, {3, {"train.steps=20"}, "resuming on 3 replicas a run of 2 replicas"}, {1}}, sets);
+      {{2, {"train.steps=10"}}, {3, {"train.steps=20"}, "resuming on 3 replicas from a run of 2 replicas"}, {1}}, sets);
 }
 
 TEST_CASE("a run with a codec resumes to the same bits, residuals and thresholds included", "[run][slow]") {

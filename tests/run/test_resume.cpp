@@ -209,7 +209,7 @@ TEST_CASE("a run goes on with another number of ranks", "[run][slow]") {
   const test::Outcome second = trial.train(1);
   INFO(second.out << second.err);
   CHECK(second.code == 0);
-  CHECK_THAT(second.out, Catch::Contains("resuming on 1 replica a run of 2 replicas"));
+  CHECK_THAT(second.out, Catch::Contains("resuming on 1 replica from a run of 2 replicas"));
   CHECK(trial.summary()["test_accuracy"].get<double>() > 0.9);
   check_history(trial, 51);
 }

@@ -122,7 +122,7 @@ TEST_CASE("a run that starts at step 0 is told of checkpoints of other runs of i
   CHECK_THAT(first.out, !Catch::Contains("hint"));
   const std::string source = trial.run().substr(trial.run().find("results/"));
   const Sets other = {"optimizer.weight_decay=0.001", "train.steps=5"};
-  const std::string hint = "hint +" + source + " has a checkpoint of step 5, by another config: --set " +
+  const std::string hint = "hint +" + source + " has a checkpoint of step 5, from another config: --set " +
                            "run.resume_from=" + source + " starts from it";
   CHECK_THAT(trial.check(other).out, Catch::Matches("[^]*" + hint + "\n[^]*"));
   const Outcome second = trial.train(0, other);

@@ -49,7 +49,7 @@ TEST_CASE("a run goes on with another number of servers, and without any of thei
       train_run(trial, "changing",
                 {{3, serving(1, {"train.steps=10"})},
                  {4, serving(2, {"train.steps=20"}), "2 workers + 2 servers"},
-                 {4, serving(1, {"train.steps=30"}), "resuming on 3 replicas a run of 2 replicas"},
+                 {4, serving(1, {"train.steps=30"}), "resuming on 3 replicas from a run of 2 replicas"},
                  {2, serving(0)}});
   const test::TrainedRun plain = train_run(trial, "plain", {{2, serving(0)}});
   CHECK(run.summary()["servers"] == 0);

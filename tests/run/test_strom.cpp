@@ -43,7 +43,7 @@ TEST_CASE("residuals of decentralised exchange go on with another number of rank
   const test::Trial trial;
   const test::TrainedRun run = train_run(trial, "trial",
                                          {{2, {"train.steps=10"}},
-                                          {3, {"train.steps=20"}, "resuming on 3 replicas a run of 2 replicas"},
+                                          {3, {"train.steps=20"}, "resuming on 3 replicas from a run of 2 replicas"},
                                           {1, {"train.epochs=20"}}},
                                          strom({"exchange.strom.rounds=" + rounds, "optimizer.momentum=0"}));
   CHECK(run.summary()["test_accuracy"].get<double>() > 0.5);

@@ -90,7 +90,7 @@ void ProgressHook::step_recorded(const StepRecord& record) {
 // A resumed run counts the steps of all epochs by the data as they are now.
 std::string ProgressHook::within_text(std::int64_t epoch) const {
   if (total_epochs_ == 0 || epoch < total_epochs_) return fmt::format("within epoch {}", epoch + 1);
-  return fmt::format("beyond epoch {}, in as many steps as {} take of the data, which have grown", epoch,
+  return fmt::format("beyond epoch {}, because the data have grown and {} now take more steps", epoch,
                      counted(total_epochs_, "epoch"));
 }
 
