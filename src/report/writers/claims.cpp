@@ -105,9 +105,9 @@ std::string item_of(const ClaimTest& test, const TestVerdict& verdict) {
       fmt::format("{} ({}): {}", text_of(verdict.word), kTestKinds[static_cast<std::size_t>(test.kind)], test.says);
   if (verdict.effects.empty()) return folded(out + " " + verdict.problem + ".", "* ", "  ");
   const ClaimEffect& effect = verdict.decisive();
-  out += fmt::format(" It has {}; the decisive one is {}: {}; effect {}, claimed {:.3g} to {:.3g}.",
-                     counted(std::ssize(verdict.effects), "comparison"), effect.what, effect_text(effect),
-                     interval_text(effect), effect.region_low, effect.region_high);
+  out += fmt::format(" Decided by {} ({}): {}; effect {}, claimed {:.3g} to {:.3g}.", effect.what,
+                     counted(std::ssize(verdict.effects), "comparison"), effect_text(effect), interval_text(effect),
+                     effect.region_low, effect.region_high);
   return folded(out, "* ", "  ");
 }
 

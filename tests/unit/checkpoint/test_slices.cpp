@@ -152,8 +152,9 @@ TEST_CASE("a checkpoint of other rows is refused with both", "[train][checkpoint
   writer.write_all("carried/lstm1.h", DType::f32, {5, 3}, values.data());
   writer.publish();
   Part part{0, 4};
-  REQUIRE_THROWS_WITH(load_checkpoint(folder / "step-00000001.h5", part.all()),
-                      Catch::Contains("'carried/lstm1.h' is (5, 3) of f32, this run needs (12, 3) of f32"));
+  REQUIRE_THROWS_WITH(
+      load_checkpoint(folder / "step-00000001.h5", part.all()),
+      Catch::Contains("'carried/lstm1.h' has shape (5, 3) and type f32, this run needs shape (12, 3) and type f32"));
 }
 
 }  // namespace echelon

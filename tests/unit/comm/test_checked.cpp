@@ -103,7 +103,7 @@ TEST_CASE("a lost message is named by the next one of its sender and tag", "[com
     CAPTURE(any);
     CHECK_THAT(
         found(1, {.lost = true}, any, 100),
-        Contains(any ? "message 1 from rank 1 on " : "is number 2 where number 1 was due: one before it was lost"));
+        Contains(any ? "message 1 from rank 1 on " : "is number 2, but number 1 was due: one before it was lost"));
   }
   CHECK(found(99, {.lost = true}, false, 100).empty());
 }

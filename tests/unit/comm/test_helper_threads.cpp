@@ -146,7 +146,7 @@ TEST_CASE("what a helper throws ends the job with it", "[comm][engine]") {
   CHECK_THROWS_WITH(test::run_ranks(3, body), Catch::Contains("a damaged message"));
 }
 
-TEST_CASE("an engine with a plan under way is not limited", "[comm][engine]") {
+TEST_CASE("an engine with a plan in progress is not limited", "[comm][engine]") {
   std::vector<std::unique_ptr<Transport>> world = make_local_world(2);
   Engine engine(std::move(world[0]), kHelped);
   std::vector<float> data(1000);
@@ -154,6 +154,6 @@ TEST_CASE("an engine with a plan under way is not limited", "[comm][engine]") {
   const Ticket ticket = engine.submit(job(make_allreduce("ring", request), data));
   const double begun_s = now_s();
   while (engine.waits().empty() && now_s() < begun_s + 10) std::this_thread::yield();
-  CHECK_THROWS_WITH(engine.limit(4, 0), Catch::Contains("under way"));
+  CHECK_THROWS_WITH(engine.limit(4, 0), Catch::Contains("in progress"));
   CHECK_FALSE(ticket.done());
 }

@@ -107,7 +107,7 @@ TEST_CASE("a damaged or foreign file is named with what is wrong", "[data]") {
   CHECK_THAT(with([](ShardSpec& s) { s.sample = {16}; }), Contains("shape (5, 16), must be (N, C, H, W)"));
   CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::f32; }), Contains("b.h5: has samples of type f32, but"));
   CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::i32; }),
-             Contains("'samples' is a 32-bit signed integer, must be of 8-bit"));
+             Contains("'samples' is a 32-bit signed integer, must be 8-bit"));
   CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f32; }),
              Contains("'labels' holds floats, which are regression targets"));
   CHECK_THAT(with([](ShardSpec& s) { s.labels = DType::f64; }),

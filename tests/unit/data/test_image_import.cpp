@@ -242,7 +242,7 @@ TEST_CASE("a shard from which something was left out is kept only where that is 
   test::put_file(path(4), "damaged");
   ImageRequest request{.format = "images", .inputs = {folder / "in"}, .skip_damaged = true};
   const ShardOptions options{.out = folder / "out", .samples_per_shard = 3};
-  CHECK_THAT(refused(request, options), Contains("pear/9.png: is 5 x 8 pixels"));
+  CHECK_THAT(refused(request, options), Contains("pear/9.png: has 5 x 8 pixels"));
   std::string notes;
   for (const auto& [name, content] : tree_of(folder / "out.importing/made")) notes += content;
   REQUIRE_THAT(notes, Contains("pear/4.png: is neither"));

@@ -169,7 +169,7 @@ TEST_CASE("malformed texts and sequences are named with what is wrong", "[data]"
   CHECK_THAT(broken([](Ids&, Ids&, Ids& labels) { labels.pop_back(); }), Contains("2 samples but 1 labels"));
   CHECK_THAT(broken([](Ids&, Ids&, Ids& labels) { labels[0] = 3; }), Contains("record 0 has label 3"));
   Dataset text = open_dataset(folder / "text.h5", 3), sequences = open_dataset(folder / "good.h5");
-  CHECK_THROWS_WITH(see_alike(text, sequences), Contains("holds text, the training data in"));
+  CHECK_THROWS_WITH(see_alike(text, sequences), Contains("holds text, but the training data in"));
   CHECK_THROWS_WITH(open_dataset(folder / "good.h5", with([](DataConfig& c) { c.order = Order::stream; })),
                     Contains("\"stream\" is for text"));
   CHECK_THROWS_WITH(plan_request(text, with([](DataConfig& c) { c.buckets = {4}; }), {1}, 1),

@@ -248,9 +248,9 @@ TEST_CASE("a table of steps: lines of one name are one sequence", "[data][import
   CHECK(data.class_names == std::vector<std::string>{"9", "10"});  // class names that are numbers are sorted by value
   CHECK(stored(folder / "o", "lengths") == Ids{2, 1});
   CHECK(stored(folder / "o", "labels") == Ids{1, 0});
-  CHECK_THAT(refusal(folder, csv("a,1,2\nb,1,2\na,1,2\n")), Contains("s.csv:3: sequence 'a' comes again"));
+  CHECK_THAT(refusal(folder, csv("a,1,2\nb,1,2\na,1,2\n")), Contains("s.csv:3: sequence 'a' continues after another"));
   CHECK_THAT(refusal(folder, csv("a,1,2\na,2,2\n")),
-             Contains("s.csv:2: sequence 'a' has label '2', before it had '1'"));
+             Contains("s.csv:2: sequence 'a' has label '2', but it had '1' before"));
   CHECK_THAT(refusal(folder, csv("a,1,2\nb,1,2,3\n")), Contains("s.csv:2: 2 numbers, but the first step has 1"));
   CHECK_THAT(refusal(folder, csv("a,1,2\nb,1,x\n")), Contains("s.csv:2: column 3: 'x'"));
   CHECK_THAT(refusal(folder, {.format = "sequences", .inputs = {folder / "s.npz"}}),

@@ -261,12 +261,13 @@ TEST_CASE("least efficiency and greatest cost are judged, met and missed", "[rep
     const std::vector<LabelledRun> runs = {made("", 1, 0.016, 0), made("", 2, 0.014, 0.001)};
     return all_lines(make_verdict(make_evidence(repeated(runs), goal, {.node_hour = 36000}, {.least_gain = 0.02})));
   };
-  CHECK_THAT(judged({.least_efficiency = 0.5}), Contains("met 2 ranks: efficiency 53 %, at least 50 %\n"));
-  CHECK_THAT(judged({.least_efficiency = 0.6}), Contains("met 1 rank: efficiency 100 %, at least 60 %\n"));
-  CHECK_THAT(judged({.greatest_cost = 5}), Contains("met 2 ranks: 2.98 EUR, at most 5 EUR\n"));
-  CHECK_THAT(judged({.greatest_cost = 1}), Contains("missed 2 ranks: 2.98 EUR, at most 1 EUR\n"));
-  CHECK_THAT(judged({.least_efficiency = 0.6, .greatest_cost = 3}),
-             Contains("missed 2 ranks: efficiency 53 %, at least 60 %\nmet 2 ranks: 2.98 EUR, at most 3 EUR\n"));
+  CHECK_THAT(judged({.least_efficiency = 0.5}), Contains("met 2 ranks: efficiency 53 % (at least 50 % required)\n"));
+  CHECK_THAT(judged({.least_efficiency = 0.6}), Contains("met 1 rank: efficiency 100 % (at least 60 % required)\n"));
+  CHECK_THAT(judged({.greatest_cost = 5}), Contains("met 2 ranks: 2.98 EUR (limit: 5 EUR)\n"));
+  CHECK_THAT(judged({.greatest_cost = 1}), Contains("missed 2 ranks: 2.98 EUR (limit: 1 EUR)\n"));
+  CHECK_THAT(
+      judged({.least_efficiency = 0.6, .greatest_cost = 3}),
+      Contains("missed 2 ranks: efficiency 53 % (at least 60 % required)\nmet 2 ranks: 2.98 EUR, at most 3 EUR\n"));
 }
 
 }  // namespace echelon

@@ -67,7 +67,7 @@ std::vector<Case> censored() {
        made_record(5, {one(), many(4, 3.8)}, {.goal = kGoal90}),
        kYes,
        "4 ranks",
-       {"No setting reached test accuracy 0.9: speeds are samples/s"}},
+       {"No setting reached test accuracy 0.9: speeds are in samples/s"}},
       {"four ranks miss it once",
        made_record(5, {one_to_goal(), to_goal(4, 3).reached(4)}, {.goal = kGoal90}),
        kNo,

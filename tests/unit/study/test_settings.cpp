@@ -191,7 +191,7 @@ TEST_CASE("a round whose control cell is more than 5 % from the median is marked
   CHECK_FALSE(rounds[3].moved);
   CHECK_FALSE(rounds[4].moved);
   CHECK_THAT(control_text(rounds), Contains("round 3: the control cell was 6 % slower") && !Contains("round 4"));
-  CHECK_THAT(control_text(judge_rounds({1000, 1010})), Contains("steady") && Contains("0.5 % at most over 2 rounds"));
+  CHECK_THAT(control_text(judge_rounds({1000, 1010})), Contains("steady") && Contains("at most 0.5 % over 2 rounds"));
   CHECK(control_text(judge_rounds({1000})).empty());
   CHECK_THAT(control_json(rounds), Contains("\"moved\": true") && Contains("null"));
 }

@@ -66,7 +66,7 @@ TEST_CASE("a rank that computes longer than the others is named once, with host,
   for (int i = 0; i < 20; ++i) bench.step({0.01, 0.011, 0.024 + 0.001 * (i % 3)});
   REQUIRE(bench.told.size() == 1);
   CHECK_THAT(bench.told[0],
-             Contains("rank 2 on n1 is slow at step 15: it computes 25.00 ms a step, the median rank 11.00 ms"));
+             Contains("rank 2 on n1 is slow at step 15: it computes 25.00 ms per step, the median rank 11.00 ms"));
   CHECK_FALSE(bench.hook().asks_to_requeue());
   for (int i = 0; i < 5; ++i) bench.step({0.01, 0.011, 0.012});
   for (int i = 0; i < 5; ++i) bench.step({0.01, 0.011, 0.03});
