@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <sstream>
 
-#include "base/atomic_file.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "config/parse.hpp"
 #include "data/class_mix.hpp"
@@ -37,10 +38,9 @@ std::string batch_line(const Config& config, const BatchPlan& batch, const Mesh&
 }
 
 // "3", "2 workers + 1 server"
-std::string ranks_text(const BannerParts& p) {
-  const int servers = p.slot.ranks - p.mesh.ranks();
-  if (servers == 0) return std::to_string(p.slot.ranks);
-  return fmt::format("{} + {}", counted(p.mesh.ranks(), "worker"), counted(servers, "server"));
+std::string ranks_text(int ranks, int workers) {
+  if (ranks == workers) return std::to_string(ranks);
+  return fmt::format("{} + {}", counted(workers, "worker"), counted(ranks - workers, "server"));
 }
 
 // How samples are distributed to steps.
@@ -113,6 +113,68 @@ std::optional<std::string> class_line(const RunPlan& plan) {
   return "classes   " + mix_text(mix);
 }
 
+std::vector<std::string> banner_lines(const AttemptContext& context, const Placed& placed, const Agreed& agreed,
+                                      const Opened& opened, const Strategy& strategy) {
+  const Config& config = agreed.config;
+  const RunPlan& plan = agreed.plan;
+  const Decision& start = agreed.start;
+  const HostSlot& slot = context.slot;
+  const Mesh& mesh = placed.groups.mesh();
+  const Device& device = *opened.device;
+  const Provenance& made = opened.provenance;
+  std::vector<std::string> lines = {
+      fmt::format("echelon {} ({}), {}", made.version, made.git_hash, made.mpi),
+      fmt::format("run       {} (config {}), seed {}", config.name, made.config_hash, made.seed),
+      fmt::format("ranks     {} on {}; {}", ranks_text(slot.ranks, mesh.ranks()), counted(slot.hosts, "host"),
+                  by_rank_text(made.hosts)),
+      fmt::format("mesh      {}", mesh.text()),
+      model_line(config, plan),
+      batch_line(config, plan.batch, mesh, plan.shards.replicas()),
+      data_line(plan),
+      fmt::format("exchange  {}", strategy.describe()),
+      fmt::format("device    {} ({} a rank): {}", device.name(), counted(opened.threads, "thread"),
+                  by_rank_text(made.devices)),
+      fmt::format("results   {}", start.folder.attempt),
+  };
+  if (!plan.train.stored_as.empty())
+    lines.push_back(fmt::format("note      training data are stored as {} and converted to {} when they are read",
+                                plan.train.stored_as, echelon::name_of(plan.train.stored)));
+  if (const auto line = class_line(plan)) lines.push_back(*line);
+  for (const std::string& note : agreed.notes) lines.push_back("note      " + note);
+  if (config.exchange.warmup_replicas > 0) lines.push_back(warmup_line(config.exchange, plan));
+  if (mesh.pipeline() > 1) lines.push_back(stages_line(config, plan, mesh));
+  if (mesh.tensor() > 1)
+    lines.push_back(
+        fmt::format("tensor    {}{}", plan.part.shards, mesh.pipeline() > 1 ? " (of the first stage)" : ""));
+  if (config.parallel.time_chunks > 1) lines.push_back(chunks_line(plan, config.parallel.time_chunks));
+  if (plan.replicas != plan.shards.replicas())
+    lines.push_back(
+        fmt::format("samples   one replica processes those of {} (data.as_replicas)", plan.shards.replicas()));
+  if (!device.computes())
+    lines.emplace_back("PACED     ops sleep for tabulated times: a timing study, computed values are meaningless");
+  if (!config.network.rate.empty())
+    lines.push_back(
+        fmt::format("SHAPED    messages between hosts are slowed down to {} (network.rate): times are those "
+                    "of that network",
+                    shape_of(config.network).text()));
+  if (config.device.pace_ms != 0)
+    lines.push_back(fmt::format("pace      ops compute, then sleep: forward and backward of a step take {}{}",
+                                config.device.pace_ms > 0 ? seconds_text(1e-3 * config.device.pace_ms)
+                                                          : std::string("the times of their ops by table and rates"),
+                                config.device.pace_factors.empty() ? "" : ", times device.pace_factors by rank"));
+  if (const std::string frozen = frozen_text(plan.graph.parameters()); !frozen.empty())
+    lines.push_back("frozen    " + frozen);
+  if (!start.told.empty())
+    lines.push_back((!start.weights.empty() ? "weights   "
+                     : start.first_step()   ? "hint      "
+                                            : "resuming  ") +
+                    start.told);
+  for (const std::string& text : warnings_of_config(config, slot.ranks, slot.hosts))
+    lines.push_back("warning   " + text);
+  for (const std::string& text : warnings_of_plan(config, plan)) lines.push_back("warning   " + text);
+  return lines;
+}
+
 }  // namespace
 
 std::string by_rank_text(const std::vector<std::string>& entries) {
@@ -134,62 +196,16 @@ std::string same_bits_text(const Config& config, const Mesh& mesh) {
   return fmt::format("{} of this mesh (other splits may round differently)", replicas);
 }
 
-std::vector<std::string> banner_lines(const BannerParts& p) {
-  const Provenance& made = p.provenance;
-  std::vector<std::string> lines = {
-      fmt::format("echelon {} ({}), {}", made.version, made.git_hash, made.mpi),
-      fmt::format("run       {} (config {}), seed {}", p.config.name, made.config_hash, made.seed),
-      fmt::format("ranks     {} on {}; {}", ranks_text(p), counted(p.slot.hosts, "host"), by_rank_text(made.hosts)),
-      fmt::format("mesh      {}", p.mesh.text()),
-      model_line(p.config, p.plan),
-      batch_line(p.config, p.plan.batch, p.mesh, p.plan.shards.replicas()),
-      data_line(p.plan),
-      fmt::format("exchange  {}", p.strategy.describe()),
-      fmt::format("device    {} ({} a rank): {}", p.device.name(), counted(p.threads, "thread"),
-                  by_rank_text(made.devices)),
-      fmt::format("results   {}", p.start.folder.attempt),
-  };
-  if (!p.plan.train.stored_as.empty())
-    lines.push_back(fmt::format("note      training data are stored as {} and converted to {} when they are read",
-                                p.plan.train.stored_as, echelon::name_of(p.plan.train.stored)));
-  if (const auto line = class_line(p.plan)) lines.push_back(*line);
-  for (const std::string& note : p.notes) lines.push_back("note      " + note);
-  if (p.config.exchange.warmup_replicas > 0) lines.push_back(warmup_line(p.config.exchange, p.plan));
-  if (p.mesh.pipeline() > 1) lines.push_back(stages_line(p.config, p.plan, p.mesh));
-  if (p.mesh.tensor() > 1)
-    lines.push_back(
-        fmt::format("tensor    {}{}", p.plan.part.shards, p.mesh.pipeline() > 1 ? " (of the first stage)" : ""));
-  if (p.config.parallel.time_chunks > 1) lines.push_back(chunks_line(p.plan, p.config.parallel.time_chunks));
-  if (p.plan.replicas != p.plan.shards.replicas())
-    lines.push_back(
-        fmt::format("samples   one replica processes those of {} (data.as_replicas)", p.plan.shards.replicas()));
-  if (!p.device.computes())
-    lines.emplace_back("PACED     ops sleep for tabulated times: a timing study, computed values are meaningless");
-  if (!p.config.network.rate.empty())
-    lines.push_back(
-        fmt::format("SHAPED    messages between hosts are slowed down to {} (network.rate): times are those "
-                    "of that network",
-                    shape_of(p.config.network).text()));
-  if (p.config.device.pace_ms != 0)
-    lines.push_back(fmt::format("pace      ops compute, then sleep: forward and backward of a step take {}{}",
-                                p.config.device.pace_ms > 0 ? seconds_text(1e-3 * p.config.device.pace_ms)
-                                                            : std::string("the times of their ops by table and rates"),
-                                p.config.device.pace_factors.empty() ? "" : ", times device.pace_factors by rank"));
-  if (const std::string frozen = frozen_text(p.plan.graph.parameters()); !frozen.empty())
-    lines.push_back("frozen    " + frozen);
-  if (!p.start.told.empty())
-    lines.push_back((!p.start.weights.empty() ? "weights   "
-                     : p.start.first_step()   ? "hint      "
-                                              : "resuming  ") +
-                    p.start.told);
-  for (const std::string& text : warnings_of_config(p.config, p.slot.ranks, p.slot.hosts))
-    lines.push_back("warning   " + text);
-  for (const std::string& text : warnings_of_plan(p.config, p.plan)) lines.push_back("warning   " + text);
-  return lines;
-}
-
-void write_attempt_config(const RunFolder& folder, const Config& config) {
-  write_file_whole(folder.attempt + "/config.toml", echo_config(config));
+void log_banner(const AttemptContext& context, const Placed& placed, const Agreed& agreed, const Opened& opened,
+                const Strategy& strategy) {
+  if (!context.is_first()) return;
+  for (const std::string& line : banner_lines(context, placed, agreed, opened, strategy)) log_info("{}", line);
+  std::istringstream lines(agreed.split_report);
+  for (std::string line; std::getline(lines, line);) log_info("{}", line);
+  opened.tuning.log_choice();
+  if (agreed.replay.is_on()) log_info("replay    {}", agreed.replay.told);
+  warn_without_checksums(agreed.plan.train, agreed.config.data.train);
+  if (agreed.plan.test) warn_without_checksums(*agreed.plan.test, agreed.config.data.test);
 }
 
 }  // namespace echelon::inline run

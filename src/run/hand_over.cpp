@@ -15,12 +15,12 @@
 #include "exchange/facets.hpp"
 #include "job/agree.hpp"
 #include "run/attempt.hpp"
+#include "run/channels.hpp"
 #include "train/positions.hpp"
 
 namespace echelon::inline run {
 namespace {
 
-constexpr int kChannel = 0;
 constexpr double kTracePatience_s = 2;  // for those of the others that are left
 constexpr double kLockWait_s = 10;      // the holder was killed, and its end may take a moment
 
@@ -70,50 +70,59 @@ void take_from_lost(RunLock& lock, const std::string& run) {
 
 }  // namespace
 
+std::int64_t Attempt::last_step() const {
+  const std::int64_t first = agreed_ ? agreed_->start.step : 0;
+  return built_ ? std::max({built_->state.step, built_->state.at.step, first}) : first;
+}
+
 // Not before the newest checkpoint, which is named after a worker that may be lost: resuming takes the newest.
 void Attempt::save_what_is_left(Group& living, const std::vector<int>& lost) {
+  RunState& state = built_->state;
+  const RunFolder& folder = agreed_->start.folder;
   std::int64_t newest = 0;
   if (living.rank() == 0)
-    if (const auto found = glance_at_newest(start_.folder.checkpoints())) newest = found->step;
-  move_on(state_, *plan_, living, rank_groups_->replica(), newest);
+    if (const auto found = glance_at_newest(folder.checkpoints())) newest = found->step;
+  move_on(state, agreed_->plan, living, placed_->groups.replica(), newest);
   const VisitAll visit_left = [&](StateVisitor& visitor) {
     WithoutLost left(visitor, lost);
-    visit_state(left);
+    ready_->visit_state(left);
   };
   const auto visit_distributed = [&](StateVisitor& visitor) {
     WithoutLost left(visitor, lost);
-    strategy_->visit_state(left);
-    runner_->visit_state(left);
+    built_->strategy->visit_state(left);
+    ready_->stepper->visit_state(left);
   };
   const GatheredTensors rows = gather_rows(living, visit_distributed, true);
   all_or_none(living, [&] {
     if (living.rank() != 0) return;
-    if (!lock_.held()) take_from_lost(lock_, start_.folder.run);
-    lock_.confirm();
+    if (!context_.lock.held()) take_from_lost(context_.lock, folder.run);
+    context_.lock.confirm();
+    const CheckpointConfig& config = agreed_->config.checkpoint;
     const CheckpointInfo info =
-        save_checkpoint(start_.folder.checkpoints(), state_.step, with_gathered(visit_left, rows),
-                        {.training_data = to_text(trained_data_of(plan_->train)), .verify = config_.checkpoint.verify});
-    prune_checkpoints(start_.folder.checkpoints(), config_.checkpoint.keep, state_.best.step);
-    board_.set_checkpoint("checkpoints/" + std::filesystem::path(info.path).filename().string());
+        save_checkpoint(folder.checkpoints(), state.step, with_gathered(visit_left, rows),
+                        {.training_data = to_text(trained_data_of(agreed_->plan.train)), .verify = config.verify});
+    prune_checkpoints(folder.checkpoints(), config.keep, state.best.step);
+    context_.board.set_checkpoint("checkpoints/" + std::filesystem::path(info.path).filename().string());
   });
   saved_ = true;
 }
 
 int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
   watchdog_.reset();
-  if (checkpoints_) checkpoints_->settle();
-  phase_.enter("handing over");
+  settle_checkpoints();
+  context_.phase.enter("handing over");
   std::vector<std::string> names;
-  for (const int rank : lost) names.push_back(options_.crew->name(rank));
-  const Watchdog watchdog(left.engine(), phase_, watchdog_options());
-  Group living(left.engine(), kChannel);
+  for (const int rank : lost) names.push_back(context_.options.crew->name(rank));
+  const Watchdog watchdog(left.engine(), context_.phase, watching_);
+  Group living(left.engine(), kControlChannel);
+  StatusBoard& board = context_.board;
   const bool first = living.rank() == 0;
   leave_trace(fmt::format("{} lost", fmt::join(names, " and ")), lost, kTracePatience_s, first);
   try {
     const std::string process = living.of_first(process_id_text());
-    all_or_none(living, [&] { board_.pass_to(process, first); });
-    const bool trained = living.max(control_ ? 0 : 1) == 0;
-    auto* rescues = facet_of<Rescues>(*strategy_);
+    all_or_none(living, [&] { board.pass_to(process, first); });
+    const bool trained = living.max(running_ ? 0 : 1) == 0;
+    auto* rescues = trained ? facet_of<Rescues>(*built_->strategy) : nullptr;
     if (trained && !(rescues && rescues->rescue(living, lost)))
       return fail(
           {lost, false,
@@ -128,9 +137,9 @@ int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
       log_warning("{}", text);
       flush_log();
     });
-    if (board_.is_open())
-      options_.before = HandedOver{board_.folder(), board_.provenance(), board_.checkpoint(), text, last_step()};
-    lock_.release();
+    if (board.is_open())
+      context_.options.before = HandedOver{board.folder(), board.provenance(), board.checkpoint(), text, last_step()};
+    context_.lock.release();
     return kExitOk;
   } catch (const LostRankError&) {
     throw;
@@ -139,32 +148,6 @@ int Attempt::hand_over(Crew& left, const std::vector<int>& lost) {
   } catch (const std::exception& error) {
     return fail(kExitInternal, error.what(), false);
   }
-}
-
-void Attempt::conclude_before() {
-  if (!options_.before) return;
-  all_or_none(group_, [&] {
-    if (slot_.rank == 0) board_.conclude("stopped", kExitRequeue, options_.before->reason, options_.before->step);
-  });
-}
-
-int Attempt::fail(const LostRankError& loss) {
-  if (checkpoints_) checkpoints_->settle();
-  int first = 0;
-  while (std::find(loss.lost.begin(), loss.lost.end(), first) != loss.lost.end()) ++first;
-  if (slot_.rank != first) {
-    leave_trace(loss.what(), loss.lost, 0, false);
-    return loss.code();
-  }
-  log_error("{}", loss.what());
-  flush_log();
-  try {
-    board_.conclude("failed", loss.code(), loss.what(), phase_.step());
-  } catch (const Error& error) {
-    log_error("the status could not be written: {}", error.what());
-  }
-  leave_trace(loss.what(), loss.lost, kTracePatience_s, true);
-  return loss.code();
 }
 
 }  // namespace echelon::inline run

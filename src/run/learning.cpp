@@ -21,8 +21,8 @@ constexpr double kHardly = 0.02;  // of the loss: what its window may be below a
 constexpr double kClimbed = 2;    // times the first loss
 
 // By step: the mean loss over all replicas of their i-th steps; NaN where it is not known.
-std::vector<double> mean_losses(const SummaryParts& parts, Group& workers) {
-  const std::vector<LossSums>& own = parts.statistics.own_losses();
+std::vector<double> mean_losses(const Ready& ready, Group& workers) {
+  const std::vector<LossSums>& own = ready.statistics.own_losses();
   const auto steps = static_cast<std::size_t>(workers.max(static_cast<double>(own.size())));
   std::vector<double> sums(2 * steps);  // losses, then weights
   for (std::size_t i = 0; i < own.size(); ++i) sums[i] = own[i].loss, sums[steps + i] = own[i].weight;
@@ -32,15 +32,15 @@ std::vector<double> mean_losses(const SummaryParts& parts, Group& workers) {
   return sums;
 }
 
-double chance_loss(const SummaryParts& parts) {
-  const std::string& loss = parts.config.model.loss;
-  const auto classes = static_cast<double>(parts.plan.train.classes);
+double chance_loss(const Ready& ready) {
+  const std::string& loss = ready.agreed.config.model.loss;
+  const auto classes = static_cast<double>(ready.agreed.plan.train.classes);
   return classes > 1 && (loss == "auto" || loss == "softmax") ? std::log(classes) : 0;
 }
 
 // Over the second half of the attempt's steps, whose last sum may have come after the last of them.
-double measured_noise_scale(const SummaryParts& parts, Group& workers) {
-  const std::vector<GradientSquares>& steps = parts.statistics.squares();
+double measured_noise_scale(const Ready& ready, Group& workers) {
+  const std::vector<GradientSquares>& steps = ready.statistics.squares();
   std::vector<double> sums(5);
   for (std::size_t i = steps.size() / 2; i + 1 < steps.size(); ++i) {
     const GradientSquares& own = steps[i];
@@ -77,12 +77,12 @@ std::string nothing_learned(const LearningCurve& curve) {
   return text;
 }
 
-void take_learning(const SummaryParts& parts, Group& workers, RunFigures& run) {
-  std::vector<double> losses = mean_losses(parts, workers);
+void take_learning(const Ready& ready, Group& workers, RunFigures& run) {
+  std::vector<double> losses = mean_losses(ready, workers);
   run.loss_oscillation = loss_oscillation(losses);
   if (run.paced) return;
-  if (parts.config.monitor.noise_scale) run.noise_scale = measured_noise_scale(parts, workers);
-  const bool moved = hex64(parts.arenas.checksum()) != parts.checksum_at_start;
+  if (ready.agreed.config.monitor.noise_scale) run.noise_scale = measured_noise_scale(ready, workers);
+  const bool moved = hex64(ready.built.arenas.checksum()) != ready.checksum_at_start;
   if (workers.max(moved ? 1 : 0) == 0 && !losses.empty()) {
     run.findings.push_back(
         fmt::format("no weight has changed in {}: check optimizer.learning_rate and, if a codec chooses values by "
@@ -91,8 +91,8 @@ void take_learning(const SummaryParts& parts, Group& workers, RunFigures& run) {
     return;
   }
   std::erase_if(losses, [](double loss) { return !std::isfinite(loss); });
-  if (const std::string text =
-          nothing_learned({.losses = std::move(losses), .first = parts.at.first_loss, .chance = chance_loss(parts)});
+  if (const std::string text = nothing_learned(
+          {.losses = std::move(losses), .first = ready.built.state.first_loss, .chance = chance_loss(ready)});
       !text.empty() && run.state == "finished")
     run.findings.push_back(text);
 }

@@ -7,7 +7,7 @@
 
 #include "comm/group.hpp"
 #include "report/figures.hpp"
-#include "run/summary.hpp"
+#include "run/ready.hpp"
 
 namespace echelon::inline run {
 
@@ -22,6 +22,6 @@ struct LearningCurve {
 std::string nothing_learned(const LearningCurve& curve);
 
 // Collective over the ranks that train; `run` is complete on rank 0.
-void take_learning(const SummaryParts& parts, Group& workers, RunFigures& run);
+void take_learning(const Ready& ready, Group& workers, RunFigures& run);
 
 }  // namespace echelon::inline run

@@ -24,11 +24,10 @@ double held_up_s(const std::vector<double>& by_rank, bool on_call) {
 
 }  // namespace
 
-void take_rate(const SummaryParts& parts, Group& workers, const std::vector<StalenessTally>& staleness,
-               RunFigures& run) {
-  const StatisticsHook& statistics = parts.statistics;
-  const Progress progress = parts.strategy.progress();
-  const Mesh& mesh = parts.rank_groups.mesh();
+void take_rate(const Ready& ready, Group& workers, const std::vector<StalenessTally>& staleness, RunFigures& run) {
+  const StatisticsHook& statistics = ready.statistics;
+  const Progress progress = ready.built.strategy->progress();
+  const Mesh& mesh = ready.placed.groups.mesh();
   const bool counts = mesh.index_in_group(mesh.coord(workers.rank())) == 0;  // once for each replica
   const std::array ends = {statistics.warm_s(), statistics.rate().last_s()};
   const std::vector<double> all = workers.gather(ends);
@@ -60,7 +59,7 @@ void take_rate(const SummaryParts& parts, Group& workers, const std::vector<Stal
   };
   run.samples_per_s_overall = rate(sums[0]);
   run.samples_per_s = with_spread(run.samples_per_s_overall);
-  if (parts.plan.per_token()) run.tokens_per_s = with_spread(rate(sums[1]));
+  if (ready.agreed.plan.per_token()) run.tokens_per_s = with_spread(rate(sums[1]));
 }
 
 }  // namespace echelon::inline run

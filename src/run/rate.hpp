@@ -8,12 +8,11 @@
 #include "exchange/staleness.hpp"
 #include "exchange/strategy.hpp"
 #include "report/figures.hpp"
-#include "run/summary.hpp"
+#include "run/ready.hpp"
 
 namespace echelon::inline run {
 
 // Collective over the ranks that train. `staleness`: by worker; of updates that servers dropped no samples count.
-void take_rate(const SummaryParts& parts, Group& workers, const std::vector<StalenessTally>& staleness,
-               RunFigures& run);
+void take_rate(const Ready& ready, Group& workers, const std::vector<StalenessTally>& staleness, RunFigures& run);
 
 }  // namespace echelon::inline run

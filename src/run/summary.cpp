@@ -18,6 +18,7 @@
 #include "job/shaped_network.hpp"
 #include "model/build.hpp"
 #include "report/figures_json.hpp"
+#include "run/channels.hpp"
 #include "run/learning.hpp"
 #include "run/model_checksum.hpp"
 #include "run/rate.hpp"
@@ -42,21 +43,21 @@ std::vector<std::int64_t> batch_by_rank(const RunPlan& plan) {
 
 // Ranks that took clearly longer than the median rank in a phase without communication: "rank 3 on n2 is 1.8x slower in
 // backward". Waits do not count: a slow rank makes the others wait. Under a split ranks of one part are compared.
-std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
+std::vector<std::string> slow_ranks(const Ready& ready, Group& group) {
   constexpr double kSlower = 1.25, kLeastShare = 0.02;  // of the median rank's time; of the step
-  if (!parts.rank_groups.trains()) return {};
-  const StepTimes& t = parts.statistics.times();
+  if (!ready.placed.groups.trains()) return {};
+  const StepTimes& t = ready.statistics.times();
   const std::vector<std::pair<const char*, double>> own = {{"waiting for data", t.data_wait_s},
                                                            {"forward", t.forward_s},
                                                            {"backward", t.backward_s},
                                                            {"update", t.optimiser_s}};
   const double steps =
-      static_cast<double>(std::max<std::int64_t>(1, parts.statistics.steps_in_sums()));  // of this rank
+      static_cast<double>(std::max<std::int64_t>(1, ready.statistics.steps_in_sums()));  // of this rank
   const double total_s = group.gather(t.total_s / steps)[0];
   std::vector<std::string> message;
   for (const auto& [name, seconds] : own) {
     const std::vector<double> all = group.gather(seconds / steps);
-    const Mesh& mesh = parts.rank_groups.mesh();
+    const Mesh& mesh = ready.placed.groups.mesh();
     for (std::size_t r = 0; r < all.size(); ++r) {
       const int part = mesh.index_in_group(mesh.coord(static_cast<int>(r)));
       std::vector<double> of_part;
@@ -64,7 +65,7 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
         of_part.push_back(all[static_cast<std::size_t>(mesh.rank_of(replica, part))]);
       const double median_s = quartiles_of(of_part).median;
       if (of_part.size() > 1 && all[r] > kSlower * median_s && all[r] - median_s > kLeastShare * total_s)
-        message.push_back(fmt::format("rank {} on {} is {:.1f}x slower in {}", r, parts.provenance.hosts[r],
+        message.push_back(fmt::format("rank {} on {} is {:.1f}x slower in {}", r, ready.opened.provenance.hosts[r],
                                       all[r] / median_s, name));
     }
   }
@@ -73,21 +74,21 @@ std::vector<std::string> slow_ranks(const SummaryParts& parts, Group& group) {
 
 // The link that the ranks wait for, where steps wait for the exchange (meetings of averaged weights are among the
 // hooks); "" for none. Collective; on rank 0.
-std::string slow_link(const SummaryParts& parts, Group& group) {
+std::string slow_link(const Ready& ready, const LinkWaits& waits) {
   constexpr double kLeastShare = 0.2;  // of the steps of the rank that waits longest
-  const StepTimes& t = parts.statistics.times();
-  const double share = group.max((t.exchange_s + t.split_s + t.hooks_s) / std::max(1e-9, t.total_s));
-  if (parts.waits.hosts.empty() || share < kLeastShare) return {};
-  const double steps = static_cast<double>(std::max<std::int64_t>(1, parts.statistics.steps_in_sums()));
-  return limiting_link(parts.waits, t.total_s / steps);
+  const StepTimes& t = ready.statistics.times();
+  const double share = ready.context.group.max((t.exchange_s + t.split_s + t.hooks_s) / std::max(1e-9, t.total_s));
+  if (waits.hosts.empty() || share < kLeastShare) return {};
+  const double steps = static_cast<double>(std::max<std::int64_t>(1, ready.statistics.steps_in_sums()));
+  return limiting_link(waits, t.total_s / steps);
 }
 
 // The checksum of the first replica's whole model, however it is cut.
-std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
-  const Mesh& mesh = parts.rank_groups.mesh();
-  if (mesh.parts() == 1) return hex64(model_checksum(parts.arenas, true));
-  const bool first = mesh.coord(parts.slot.rank).shard == 0;
-  const std::vector<std::string> all = group.gather(hex64(model_checksum(parts.arenas, first)));
+std::string checksum_of_replica(const Ready& ready, Group& group) {
+  const Mesh& mesh = ready.placed.groups.mesh();
+  if (mesh.parts() == 1) return hex64(model_checksum(ready.built.arenas, true));
+  const bool first = mesh.coord(ready.context.slot.rank).shard == 0;
+  const std::vector<std::string> all = group.gather(hex64(model_checksum(ready.built.arenas, first)));
   std::uint64_t sum = 0;
   for (int part = 0; part < mesh.parts(); ++part)
     sum += std::stoull(all[static_cast<std::size_t>(mesh.holders(part).front())], nullptr, 16);
@@ -95,79 +96,81 @@ std::string checksum_of_replica(const SummaryParts& parts, Group& group) {
 }
 
 // What all ranks have in common.
-void take_setting(const SummaryParts& parts, RunFigures& run) {
-  const Config& config = parts.config;
-  const Mesh& mesh = parts.rank_groups.mesh();
+void take_setting(const Ready& ready, RunFigures& run) {
+  const Config& config = ready.agreed.config;
+  const Mesh& mesh = ready.placed.groups.mesh();
   run.name = config.name;
-  run.config_hash = parts.provenance.config_hash;
-  run.servers = parts.rank_groups.roles().servers;
-  run.ranks = parts.rank_groups.roles().workers;
+  run.config_hash = ready.opened.provenance.config_hash;
+  run.servers = ready.placed.groups.roles().servers;
+  run.ranks = ready.placed.groups.roles().workers;
   run.mesh = {mesh.replicas(), mesh.pipeline(), mesh.tensor(), mesh.space()};
-  run.hosts = parts.slot.hosts;
-  run.device = std::string(parts.device.name());
-  run.device_text = parts.device.describe();
-  run.paced = !parts.device.computes();
+  run.hosts = ready.context.slot.hosts;
+  run.device = std::string(ready.opened.device->name());
+  run.device_text = ready.opened.device->describe();
+  run.paced = !ready.opened.device->computes();
   run.shaped = config.network.rate.empty() ? "" : shape_of(config.network).text();
   run.dtype = std::string(name_of(config.device.dtype));
-  run.threads = parts.threads;
+  run.threads = ready.opened.threads;
   run.model = config.model.zoo.empty() ? config.name : config.model.zoo;
-  run.parameters = parts.plan.graph.parameters().weight_elems();
-  const ModelCosts costs = model_costs(parts.plan.graph, config.device.dtype);
+  run.parameters = ready.agreed.plan.graph.parameters().weight_elems();
+  const ModelCosts costs = model_costs(ready.agreed.plan.graph, config.device.dtype);
   run.forward_flops = costs.forward_flops;
   run.backward_flops = costs.backward_flops;
   run.strategy = config.exchange.strategy;
-  run.algorithm = config.exchange.algorithm;
+  run.algorithm = ready.opened.exchange.algorithm;
   run.codec = config.exchange.codec;
-  run.global_batch = parts.plan.batch.global;
-  run.batch_per_replica = batch_by_rank(parts.plan);
-  run.accumulation = parts.plan.batch.accumulation;
+  run.global_batch = ready.agreed.plan.batch.global;
+  run.batch_per_replica = batch_by_rank(ready.agreed.plan);
+  run.accumulation = ready.agreed.plan.batch.accumulation;
   run.scaling = config.batch.scale_with_replicas ? "weak" : "strong";
 }
 
 // By which sums over this rank's steps are divided: their number; of a rank that serves beside workers, those of the
 // worker that has done most; where batches are drawn, and workers do unequal numbers, their mean. Collective.
-double steps_of(const SummaryParts& parts, Group& world) {
-  const double own = static_cast<double>(parts.statistics.steps_of_run());
+double steps_of(const Ready& ready, Group& world) {
+  const double own = static_cast<double>(ready.statistics.steps_of_run());
   double most = 0, sum = 0, workers = 0;
-  for (const double steps : world.gather(parts.runner.trains() ? own : -1)) {
+  for (const double steps : world.gather(ready.stepper->trains() ? own : -1)) {
     if (steps < 0) continue;
     most = std::max(most, steps), sum += steps, ++workers;
   }
-  if (parts.config.data.balance == Balance::queue) return std::max(1.0, sum / workers);
-  return std::max(1.0, parts.runner.trains() ? own : most);
+  if (ready.agreed.config.data.balance == Balance::queue) return std::max(1.0, sum / workers);
+  return std::max(1.0, ready.stepper->trains() ? own : most);
 }
 
 // What this rank measured.
-void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
-  const StatisticsHook& stats = parts.statistics;
-  const WireCounters wire = parts.strategy.wire();
+void take_measured(const Ready& ready, double steps, const CardRates& card, RunFigures& own) {
+  const StatisticsHook& stats = ready.statistics;
+  const WireCounters wire = ready.built.strategy->wire();
   // Each part of a split model is exchanged among the ranks that hold it: the first of them counts it.
-  const bool counts = parts.rank_groups.exchange().rank() == 0;
+  const bool counts = ready.placed.groups.exchange().rank() == 0;
   own.time_split_s = stats.times();
   own.wire_bytes_per_step = static_cast<double>(wire.bytes_sent) / steps;
   // Meetings, whose share depends on the steps of each rank, are in the formula.
-  const bool has_formula = parts.config.data.balance == Balance::fixed;
-  own.formula_bytes_per_step = !has_formula ? kUnknown : counts ? known(parts.strategy.formula_bytes_per_step()) : 0;
+  const bool has_formula = ready.agreed.config.data.balance == Balance::fixed;
+  own.formula_bytes_per_step = !has_formula ? kUnknown
+                               : counts     ? known(ready.built.strategy->formula_bytes_per_step())
+                                            : 0;
   own.warm_wire_bytes_per_step = known(stats.warm_wire_bytes());
   own.messages_per_step = static_cast<double>(wire.messages_sent) / steps;
   own.library_bytes_per_step = static_cast<double>(wire.library_bytes) / steps;
-  own.split_bytes_per_step = static_cast<double>(parts.activation_exchange.sent().bytes_sent) / steps;
-  own.halo_bytes_per_step = static_cast<double>(parts.activation_exchange.halo_bytes()) / steps;
+  own.split_bytes_per_step = static_cast<double>(ready.opened.activations->sent().bytes_sent) / steps;
+  own.halo_bytes_per_step = static_cast<double>(ready.opened.activations->halo_bytes()) / steps;
   if (counts_allocations()) {
     own.allocations_per_step = stats.allocations_per_step();
     own.allocated_bytes_per_step = stats.allocated_bytes_per_step();
   }
   own.exchange_exposed_s = stats.exposed_s();
   own.exchange_hidden_s = std::max(0.0, stats.busy_s() - stats.exposed_s());
-  own.bytes_read = static_cast<double>(parts.runner.bytes_read());
-  own.bytes_used = static_cast<double>(parts.runner.bytes_used());
-  own.card_peak = {parts.card.peak};
-  own.card_mean = {parts.card.mean};
+  own.bytes_read = static_cast<double>(ready.stepper->bytes_read());
+  own.bytes_used = static_cast<double>(ready.stepper->bytes_used());
+  own.card_peak = {card.peak};
+  own.card_mean = {card.mean};
   own.cpu_s = cpu_seconds();
   own.peak_rss_mb = {peak_memory_mb()};
-  own.device_peak_mb = {static_cast<double>(parts.device.peak_bytes()) / kMiB};
-  const bool stages = parts.rank_groups.mesh().pipeline() > 1;
-  own.activations_spared_mb = {stages ? static_cast<double>(parts.runner.spared_bytes()) / kMiB : 0};
+  own.device_peak_mb = {static_cast<double>(ready.opened.device->peak_bytes()) / kMiB};
+  const bool stages = ready.placed.groups.mesh().pipeline() > 1;
+  own.activations_spared_mb = {stages ? static_cast<double>(ready.stepper->spared_bytes()) / kMiB : 0};
   own.start_to_first_step_s = stats.first_step_s();
   if (stats.steps_before_sums() > 0) {
     own.warmup_steps = static_cast<double>(stats.steps_before_sums());
@@ -177,17 +180,17 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
   own.timed_steps = stats.measured_steps();
   const double steps_in_sums = std::max(1.0, steps - static_cast<double>(stats.steps_before_sums()));
   own.arrival_skew_s = stats.skew_s() / steps_in_sums;
-  if (parts.strategy.progress().meets == Progress::Meets::every_step && parts.provenance.ranks > 1)
+  if (ready.built.strategy->progress().meets == Progress::Meets::every_step && ready.opened.provenance.ranks > 1)
     own.skew_wait_s = stats.skew_wait_s() / steps_in_sums;
   own.coded = figures_of(stats.codec());
   own.codec_s = own.coded ? stats.codec_s() : kUnknown;
-  if (parts.config.run.measure_peak)
-    own.peak_flops = peak_flops(parts.device, parts.config.device.dtype, parts.arenas.dtype());
-  if (const auto* holds = facet_of<HoldsUpdates>(parts.strategy)) own.updates_held = holds->updates_held();
+  if (ready.agreed.config.run.measure_peak)
+    own.peak_flops = peak_flops(*ready.opened.device, ready.agreed.config.device.dtype, ready.built.arenas.dtype());
+  if (const auto* holds = facet_of<HoldsUpdates>(*ready.built.strategy)) own.updates_held = holds->updates_held();
   own.gradients_dropped = {static_cast<double>(stats.gradients_dropped())};
   own.samples_dropped = {static_cast<double>(stats.samples_dropped())};
-  if (parts.config.device.pace_ms != 0) {
-    const PaceRecord pace = parts.runner.pace().value_or(PaceRecord{});
+  if (ready.agreed.config.device.pace_ms != 0) {
+    const PaceRecord pace = ready.stepper->pace().value_or(PaceRecord{});
     own.pace_s = {pace.pace_s / std::max(1.0, static_cast<double>(stats.steps()))};
     own.pace_over_steps = {pace.over_steps};
     own.pace_worst = {pace.worst};
@@ -195,69 +198,73 @@ void take_measured(const SummaryParts& parts, double steps, RunFigures& own) {
 }
 
 // What was trained of the data set. O(samples): left out of the largest sets.
-void take_coverage(const SummaryParts& parts, Group& peers, RunFigures& run) {
+void take_coverage(const Ready& ready, Group& peers, RunFigures& run) {
   constexpr std::int64_t kMostSamples = 50'000'000;
-  if (!parts.rank_groups.trains() || parts.plan.shards.ids_end() > kMostSamples) return;
-  const TrainedBatches& trained = parts.statistics.batches();
+  if (!ready.placed.groups.trains() || ready.agreed.plan.shards.ids_end() > kMostSamples) return;
+  const TrainedBatches& trained = ready.statistics.batches();
   const std::vector<std::string> by_rank = peers.gather(trained.text());
   if (peers.rank() != 0) return;
   std::vector<std::string> by_replica;
-  for (int replica = 0; replica < parts.plan.replicas; ++replica)
-    by_replica.push_back(by_rank[static_cast<std::size_t>(parts.rank_groups.mesh().rank_of(replica, 0))]);
-  const SamplePlan::Coverage coverage = trained_coverage(parts.plan, parts.runner.draws(), trained.epoch(), by_replica);
+  for (int replica = 0; replica < ready.agreed.plan.replicas; ++replica)
+    by_replica.push_back(by_rank[static_cast<std::size_t>(ready.placed.groups.mesh().rank_of(replica, 0))]);
+  const SamplePlan::Coverage coverage =
+      trained_coverage(ready.agreed.plan, ready.stepper->draws(), trained.epoch(), by_replica);
   run.samples_never = static_cast<double>(coverage.never);
   run.samples_once = static_cast<double>(coverage.once);
   run.samples_repeated = static_cast<double>(coverage.more);
 }
 
-void take_learned(const SummaryParts& parts, RunFigures& run) {
-  const EpochRecord& epoch = parts.statistics.newest_epoch();
+void take_learned(const Ready& ready, RunFigures& run) {
+  const EpochRecord& epoch = ready.statistics.newest_epoch();
   run.epochs = epoch.epoch;
-  run.train_loss = known(epoch.epoch > 0 ? epoch.train_loss : parts.statistics.newest_loss());
-  run.drift = known(parts.statistics.drift());
+  run.train_loss = known(epoch.epoch > 0 ? epoch.train_loss : ready.statistics.newest_loss());
+  run.drift = known(ready.statistics.drift());
   run.train_eval_loss = known(epoch.train_eval_loss);
   run.train_accuracy = known(epoch.train_accuracy);
   run.test_loss = known(epoch.test_loss);
   run.test_accuracy = known(epoch.test_accuracy);
   if (epoch.classes.any())
-    take_class_figures(chosen_figures(epoch.classes.figures(), parts.config.evaluate.metrics), run);
-  if (!parts.plan.per_token()) return;
+    take_class_figures(chosen_figures(epoch.classes.figures(), ready.agreed.config.evaluate.metrics), run);
+  if (!ready.agreed.plan.per_token()) return;
   run.loss_unit = "nats per token";
   run.test_perplexity = std::exp(run.test_loss);
 }
 
 }  // namespace
 
-RunFigures collect_summary(const SummaryParts& parts, Group& world, Group& peers,
-                           const std::vector<StalenessTally>& staleness, const std::string& state, std::int64_t step) {
+RunFigures collect_summary(const Ready& ready, const CardRates& card, const LinkWaits& waits,
+                           const std::vector<StalenessTally>& staleness, const std::string& state) {
+  Group& world = ready.context.group;
+  Group peers(ready.placed.groups.peers(), kControlChannel);
   RunFigures run;
-  take_setting(parts, run);
-  take_measured(parts, steps_of(parts, world), run);
-  take_learned(parts, run);
-  take_coverage(parts, peers, run);
+  take_setting(ready, run);
+  take_measured(ready, steps_of(ready, world), card, run);
+  take_learned(ready, run);
+  take_coverage(ready, peers, run);
   run.state = state;
-  run.steps = step;
+  run.steps = ready.built.state.step;
   combine_ranks(run, world.gather(values_of_rank(run)), run.ranks);
   take_staleness(staleness, run);
-  if (parts.rank_groups.trains()) take_rate(parts, peers, staleness, run);
-  if (!strategy_traits(parts.config.exchange.strategy).skips_steps) {
+  if (ready.placed.groups.trains()) take_rate(ready, peers, staleness, run);
+  if (!strategy_traits(ready.agreed.config.exchange.strategy).skips_steps) {
     run.gradients_dropped.clear();
     run.samples_dropped.clear();
   }
-  if (parts.rank_groups.trains()) take_learning(parts, peers, run);
-  run.slow_ranks = slow_ranks(parts, peers);
-  if (const std::string text = slow_link(parts, world); !text.empty()) run.findings.push_back(text);
-  run.weights_checksum = checksum_of_replica(parts, peers);
+  if (ready.placed.groups.trains()) take_learning(ready, peers, run);
+  run.slow_ranks = slow_ranks(ready, peers);
+  if (const std::string text = slow_link(ready, waits); !text.empty()) run.findings.push_back(text);
+  run.weights_checksum = checksum_of_replica(ready, peers);
   return run;
 }
 
-void write_summary(const RunFigures& run, const SummaryParts& parts) {
+void write_summary(const RunFigures& run, const Ready& ready) {
   ordered_json json = {{"format", "echelon-summary"}, {"version", 2}};
   json.update(to_json(run));
-  json["provenance"] = to_json(parts.provenance);
-  if (const ClassCounts& classes = parts.statistics.newest_epoch().classes; classes.any())
-    write_file_whole(parts.folder.attempt + "/classes.csv", classes.csv(parts.plan.train.class_names));
-  write_file_whole(parts.folder.attempt + "/summary.json",
+  json["provenance"] = to_json(ready.opened.provenance);
+  if (const ClassCounts& classes = ready.statistics.newest_epoch().classes; classes.any())
+    write_file_whole(ready.agreed.start.folder.attempt + "/classes.csv",
+                     classes.csv(ready.agreed.plan.train.class_names));
+  write_file_whole(ready.agreed.start.folder.attempt + "/summary.json",
                    json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 

@@ -63,14 +63,14 @@ std::string rate_lines(const RunFigures& s) {
 
 }  // namespace
 
-std::string summary_text(const RunFigures& s, const SummaryParts& parts, const std::string& checkpoint) {
+std::string summary_text(const RunFigures& s, const Ready& ready, const std::string& checkpoint) {
   std::string text =
-      fmt::format("{} at step {} of {}", s.state, count_text(s.steps), count_text(parts.plan.total_steps));
+      fmt::format("{} at step {} of {}", s.state, count_text(s.steps), count_text(ready.agreed.plan.total_steps));
   const bool tested = s.test_loss >= 0, right = s.test_accuracy >= 0;
   if (right) text += fmt::format(": test accuracy {:.2f} %", 100 * s.test_accuracy);
   if (tested)
     text += fmt::format("{} test loss {:.4f}{}", right ? "," : ":", s.test_loss,
-                        parts.plan.per_token() ? perplexity_text(s.test_loss) : "");
+                        ready.agreed.plan.per_token() ? perplexity_text(s.test_loss) : "");
   if (s.test_top5_accuracy >= 0) text += fmt::format(", top-5 accuracy {:.2f} %", 100 * s.test_top5_accuracy);
   if (s.test_macro_f1 >= 0) text += fmt::format(", macro F1 {:.4f}", s.test_macro_f1);
   text += "\n" + rate_lines(s) + "\ntime:";
@@ -93,22 +93,23 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
   if (const double busy_s = s.exchange_exposed_s + s.exchange_hidden_s; busy_s > 0)
     text += fmt::format("exchange: {:.0f} % hidden; arrival skew {}\n", 100 * s.exchange_hidden_s / busy_s,
                         seconds_text(s.arrival_skew_s));
-  if (parts.rank_groups.mesh().tensor() > 1)
+  if (ready.placed.groups.mesh().tensor() > 1)
     text += fmt::format("tensor shards: {} a step inside replicas\n", bytes_text(s.split_bytes_per_step));
-  if (parts.rank_groups.mesh().space() > 1)
+  if (ready.placed.groups.mesh().space() > 1)
     text += fmt::format("spatial shards: {} of halos a step, {} inside replicas\n", bytes_text(s.halo_bytes_per_step),
                         bytes_text(s.split_bytes_per_step));
   const StepTimes& times = s.time_split_s;
-  const auto chunks = static_cast<int>(parts.config.parallel.time_chunks);
-  if (const int stages = parts.rank_groups.mesh().pipeline(); stages > 1)
+  const auto chunks = static_cast<int>(ready.agreed.config.parallel.time_chunks);
+  if (const int stages = ready.placed.groups.mesh().pipeline(); stages > 1)
     text += fmt::format(
         "pipeline: {} a step between stages, idle {:.1f} % of their passes; bubble (p-1)/(m{}+p-1) is {:.1f} %\n",
         bytes_text(s.split_bytes_per_step), 100 * times.split_s / (times.split_s + times.forward_s + times.backward_s),
-        chunks > 1 ? " c" : "", 100 * bubble_share(stages, static_cast<int>(parts.plan.batch.accumulation), chunks));
+        chunks > 1 ? " c" : "",
+        100 * bubble_share(stages, static_cast<int>(ready.agreed.plan.batch.accumulation), chunks));
   if (const double most = largest(s.activations_spared_mb); most > 0)
     text += fmt::format("1f1b: up to {:.1f} MiB of activations per rank less than gpipe\n", most);
   for (const std::string& rank : s.slow_ranks) text += rank + "\n";
-  if (s.coded) text += codec_text(s.codec == "none" ? s.strategy : s.codec, parts.statistics.codec()) + "\n";
+  if (s.coded) text += codec_text(s.codec == "none" ? s.strategy : s.codec, ready.statistics.codec()) + "\n";
   if (s.updates_applied > 0)
     text += fmt::format("staleness: mean {:.2f}, at most {:.0f} versions; {} of {} updates dropped\n", s.staleness_mean,
                         s.staleness_largest, count_text(static_cast<std::int64_t>(s.updates_dropped)),
@@ -132,12 +133,14 @@ std::string summary_text(const RunFigures& s, const SummaryParts& parts, const s
                         count_text(static_cast<std::int64_t>(s.checkpoints)), seconds_text(s.checkpoint_write_s),
                         seconds_text(s.checkpoint_blocked_s));
   if (!s.best_checkpoint.empty())
-    text += fmt::format("best: {}/{} ({} {:.4g})\n", parts.folder.run, s.best_checkpoint,
-                        goal_metric_name(parts.config.checkpoint.keep_best), s.best_figure);
+    text += fmt::format("best: {}/{} ({} {:.4g})\n", ready.agreed.start.folder.run, s.best_checkpoint,
+                        goal_metric_name(ready.agreed.config.checkpoint.keep_best), s.best_figure);
   if (s.servers > 0) text += fmt::format("ranks: {} + {}\n", counted(s.ranks, "worker"), counted(s.servers, "server"));
-  text += fmt::format("results: {}\nsummary: {}/summary.json\n", parts.folder.run, parts.folder.attempt);
-  text += fmt::format("weights: {} (checksum {})", checkpoint.empty() ? "none" : parts.folder.run + "/" + checkpoint,
-                      s.weights_checksum);
+  text += fmt::format("results: {}\nsummary: {}/summary.json\n", ready.agreed.start.folder.run,
+                      ready.agreed.start.folder.attempt);
+  text +=
+      fmt::format("weights: {} (checksum {})",
+                  checkpoint.empty() ? "none" : ready.agreed.start.folder.run + "/" + checkpoint, s.weights_checksum);
   return text;
 }
 

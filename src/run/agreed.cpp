@@ -1,0 +1,104 @@
+#include "run/agreed.hpp"
+
+#include <fmt/format.h>
+
+#include "base/checksum.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "base/version.hpp"
+#include "config/parse.hpp"
+#include "config/refuse.hpp"
+#include "job/agree.hpp"
+#include "job/job_end.hpp"
+#include "run/channels.hpp"
+#include "run/stage_data.hpp"
+
+namespace echelon::inline run {
+namespace {
+
+// Only `echelon train` has a launch for one run alone, whose transport it wraps; cells of a study have the network too.
+void require_wrapped(const AttemptContext& context, const Config& config) {
+  if (!config.fault.inject.empty() && !context.options.faults)
+    refuse(config, "fault.inject", "faults are for runs of `echelon train`, not for cells of a study; leave them out");
+  if (config.exchange.check_messages && !context.engine.transport().checks_messages())
+    refuse(config, "exchange.check_messages",
+           "messages are checked in runs of `echelon train`, not in cells of a study; leave it out");
+  if (!config.network.rate.empty() && context.engine.transport().shape() == nullptr)
+    refuse(config, "network.rate",
+           "messages are slowed down only in runs of `echelon train` and in cells of a study; leave it out");
+}
+
+void require_steps_after_warmup(std::int64_t warmup_steps, const RunPlan& plan) {
+  if (warmup_steps > 1 && warmup_steps >= plan.total_steps)
+    throw ConfigError(fmt::format("study.warmup_steps = {} leaves none of the {} of this cell to measure", warmup_steps,
+                                  counted(plan.total_steps, "step")));
+}
+
+void conclude_before(AttemptContext& context) {
+  const std::optional<HandedOver>& before = context.options.before;
+  if (!before) return;
+  all_or_none(context.group, [&] {
+    if (context.is_first()) context.board.conclude("stopped", kExitRequeue, before->reason, before->step);
+  });
+}
+
+}  // namespace
+
+Settings read_settings(AttemptContext& context) {
+  Config asked;
+  Settings settings;
+  all_or_none(context.group, [&] {
+    asked = context.options.load_config(settings.notes);
+    check_combinations(asked);
+  });
+  require_same(context.group, "version", fmt::format("{} ({})", kVersion, commit()));
+  require_same(context.group, "config", hex64(checksum64(echo_config(asked))));
+  all_or_none(context.group, [&] {
+    settings.config = config_for_ranks(std::move(asked), context.slot.ranks, settings.notes);
+    require_wrapped(context, settings.config);
+    const int launched = context.options.crew ? context.options.crew->ranks_of_launch() : context.slot.ranks;
+    check_soft(settings.config, launched);
+    check_faults(settings.config, launched, context.options.threads);
+    require_job_end();
+  });
+  if (context.is_first())
+    if (const std::string note = job_end_note(settings.config.run.stop_before_end_s); !note.empty())
+      log_warning("{}", note);
+  return settings;
+}
+
+RunInputs read_inputs(AttemptContext& context, Settings& settings) {
+  Config& config = settings.config;
+  std::optional<RunInputs> inputs;
+  all_or_none(context.group, [&] { inputs.emplace(open_inputs(config)); });
+  if (is_unresolved(config.parallel)) {
+    settings.split =
+        resolve_split(config, *inputs, device_options(config.device, context.slot), context.engine, kControlChannel);
+    config.parallel = settings.split.parallel;
+  }
+  return std::move(*inputs);
+}
+
+Agreed agree(AttemptContext& context, const Placed& placed, Settings settings, RunInputs inputs) {
+  const Config& config = settings.config;
+  const RankGroups& groups = placed.groups;
+  std::optional<RunPlan> plan;
+  all_or_none(context.group, [&] {
+    plan.emplace(plan_run(config, groups.mesh(), groups.coord(), std::move(inputs), settings.split.node_s));
+    require_steps_after_warmup(context.options.warmup_steps, *plan);
+  });
+  RunReplay replay = open_replay(config, *plan, groups.roles(), context.group);
+  Decision start = decide_start(config, *plan, context.group, context.lock);
+  conclude_before(context);
+  std::unique_ptr<StageFolder> staged;
+  if (!start.finished) staged = stage_data(config.data, *plan, groups.replica(), context.slot, context.group);
+  return {.config = std::move(settings.config),
+          .notes = std::move(settings.notes),
+          .split_report = std::move(settings.split.report),
+          .plan = std::move(*plan),
+          .replay = std::move(replay),
+          .start = std::move(start),
+          .staged = std::move(staged)};
+}
+
+}  // namespace echelon::inline run

@@ -1,0 +1,31 @@
+// A phase of an attempt: the memory of this rank's part of the model, and what updates it.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "checkpoint/run_state.hpp"
+#include "device/arenas.hpp"
+#include "exchange/batch_norm_sum.hpp"
+#include "exchange/part_norms.hpp"
+#include "exchange/strategy.hpp"
+#include "optim/optimiser.hpp"
+#include "run/opened.hpp"
+
+namespace echelon::inline run {
+
+struct Built {
+  // Sends no message. Weights are drawn from the seed, and the state is that of the first step.
+  Built(const AttemptContext& context, Placed& placed, const Agreed& agreed, Opened& opened);
+
+  Arenas arenas;
+  std::optional<PartNorms> part_norms;  // if the model is split
+  Optimiser optimiser;
+  std::unique_ptr<Strategy> strategy;
+  BatchNormSum batch_norm_sum;
+  RunState state;
+
+  bool meets_on_call() const { return strategy->progress().meets == Progress::Meets::on_call; }
+};
+
+}  // namespace echelon::inline run
