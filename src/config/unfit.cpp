@@ -38,7 +38,8 @@ struct Readers {
   std::vector<std::string> text;  // one per chooser: "exchange.codec = "topk" or "threshold""
 };
 
-// Returns "exchange.codec = "topk" or "threshold"" or, for most words, "every algorithm except "naive", "mpi" and "nccl"".
+// Returns "exchange.codec = "topk" or "threshold"" or, for most words, "every algorithm except "naive", "mpi" and
+// "nccl"".
 template <class Table>
 std::string readers_text(const Table& table, const std::string& chooser, const std::string& name) {
   const auto reads = [&](const auto& entry) { return entry.reads.contains(name); };
