@@ -86,10 +86,10 @@ TEST_CASE("sums on devices: synchronised batch norm", "[contract][equality]") {
 
 TEST_CASE("sums on devices are refused where there are none, and where they cannot be", "[contract]") {
   CHECK_THAT(refusal(summed(2, "nccl", "reference")),
-             Catch::Contains("device 'reference' is none") && Catch::Contains("'mpi'"));
+             Catch::Contains("device 'reference' is not a GPU") && Catch::Contains("'mpi'"));
   ReplicaRun run = summed(1, "nccl", "onednn");
   run.dtype = run.activations = DType::f32;
-  CHECK_THAT(refusal(run), Catch::Contains("device 'onednn' is none"));
+  CHECK_THAT(refusal(run), Catch::Contains("device 'onednn' is not a GPU"));
   run = summed(3, "nccl", "discrete");
   run.card = "GPU-1";
   CHECK_THAT(refusal(run), Catch::Contains("ranks 0 and 1 share GPU-1") && Catch::Contains("'ring'"));

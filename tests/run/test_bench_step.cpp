@@ -90,7 +90,7 @@ TEST_CASE("bench control counts the messages of ranks that were not started, and
     CHECK_THAT(run.out, Catch::Contains(part));
   const Outcome refused = run_echelon({"bench", "control", "--ranks", "1"}, {.cwd = "/"});
   CHECK(refused.code == 2);
-  CHECK_THAT(refused.err, Catch::Contains("--ranks 1: 2 to 65,536"));
+  CHECK_THAT(refused.err, Catch::Contains("--ranks 1: must be 2 to 65,536"));
 }
 
 TEST_CASE("bench update sets every rule beside SGD", "[bench]") {

@@ -102,7 +102,7 @@ TEST_CASE("what the data cannot satisfy is refused with the numbers", "[config]"
   says(many, {"101 replicas, but only 100 samples"});
   const Outcome hosts = setup.check({"--replicas", "2", "--hosts", "3"});
   CHECK(hosts.code == kExitConfig);
-  says(hosts, {"--hosts 3: 1 to 2"});
+  says(hosts, {"--hosts 3: must be 1 to 2"});
   write_file_whole(setup.folder / "data/b.h5", "no HDF5 at all");
   const Outcome damaged = setup.check({});
   CHECK(damaged.code == kExitData);

@@ -29,7 +29,7 @@ TEST_CASE("a run that is resumed after its data have grown says how its steps ar
   REQUIRE(resumed.code == kExitOk);
   CHECK_THAT(resumed.out + resumed.err,
              Contains("was trained on different data") && Contains("(800 samples; data.train has 1,200)"));
-  CHECK_THAT(resumed.out + resumed.err, Contains("an epoch has 25 steps now, it had 17"));
+  CHECK_THAT(resumed.out + resumed.err, Contains("an epoch now has 25 steps, but it had 17"));
   CHECK_THAT(resumed.out + resumed.err,
              Contains("beyond epoch 2, because the data have grown and 2 epochs now take more steps"));
   CHECK_THAT(resumed.out + resumed.err, !Contains("epoch 3"));

@@ -173,7 +173,7 @@ TEST_CASE("continuing without lost workers is refused where a step needs all of 
   refused({"exchange.strategy=averaging", "parallel.pipeline=2"}, "a split model is incomplete");
   refused({"exchange.strategy=gossip", "exchange.algorithm=mpi"}, "all ranks that it was started with");
   refused({"exchange.strategy=elastic", "exchange.codec=topk"}, "rounding errors");
-  refused({"exchange.strategy=gossip", "batch.shares=[1,2,2,1]"}, "cut anew");
+  refused({"exchange.strategy=gossip", "batch.shares=[1,2,2,1]"}, "divided again");
 }
 
 }  // namespace echelon

@@ -55,7 +55,7 @@ TEST_CASE("one config with a pace for each rank serves fewer ranks, too", "[run]
       trial.train(2, {"train.steps=3", "train.epochs=0", "device.pace_ms=5", "device.pace_factors=[1, 2, 3]"});
   INFO(fewer.out << fewer.err);
   REQUIRE(fewer.code == kExitOk);
-  CHECK_THAT(fewer.out, Contains("device.pace_factors has 3 entries: the first 2 are read, one a rank"));
+  CHECK_THAT(fewer.out, Contains("device.pace_factors has 3 entries: the first 2 are read, one for each rank"));
   const std::vector<double> pace_s = trial.summary()["pace_s"];
   CHECK(pace_s[1] == Approx(2 * pace_s[0]));
 }

@@ -306,7 +306,7 @@ TEST_CASE("restart = require without a checkpoint is refused, and so is a resume
   const test::Outcome other = trial.train(2, with(weak, {"train.steps=20"}));
   INFO(other.err);
   CHECK(other.code == 2);
-  CHECK_THAT(other.err, Catch::Contains("steps of 24 samples, this run would take 48"));
+  CHECK_THAT(other.err, Catch::Contains("steps of 24 samples, but this run would take 48"));
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ TEST_CASE("what cannot be taken up is refused by check and train alike, and leav
   };
   refuse(kExitConfig, {"model.zoo=cnn_32_64", "model.label_smoothing="},
          {"--set run.resume_from=", "belongs to another model",
-          "'weights/conv1.weight' is (16, 1, 3, 3), this model needs"});
+          "'weights/conv1.weight' is (16, 1, 3, 3), but this model needs"});
   refuse(kExitConfig, {"batch.global=40"}, {"--set batch.global=40", "in steps of 48 samples", "resume_weights_only"});
   refuse(kExitConfig, {"data.train=fewer"}, {"--set data.train=fewer", "trained on 800 samples", "holds 300"});
   refuse(kExitConfig, {"train.steps=20"}, {"is at step 20, and this run ends at step 20", "train.epochs = 3"});

@@ -170,7 +170,7 @@ TEST_CASE("a study that does not fit its launch is refused once, with the remedy
   sizes.insert(sizes.end(), {"--ranks", "1"});
   CHECK(trial.echelon(sizes, 2).code == kExitOk);
   sizes.back() = "3";
-  CHECK_THAT(trial.echelon(sizes, 2).err, Contains("--ranks 3: not a size of the study"));
+  CHECK_THAT(trial.echelon(sizes, 2).err, Contains("--ranks 3: is not a size of the study"));
 }
 
 TEST_CASE("a search tries what it proposes, goes on for more trials, and tells what mattered", "[run][study]") {

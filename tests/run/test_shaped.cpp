@@ -84,9 +84,9 @@ TEST_CASE("what cannot be slowed down is refused", "[shaped]") {
     CHECK(outcome.code == 2);
     CHECK_THAT(outcome.err, Contains(why));
   };
-  refused({"network.rate=fast"}, "network.rate \"fast\": a rate, such as 1gbit");
+  refused({"network.rate=fast"}, "network.rate \"fast\": must be a rate, such as 1gbit");
   refused({"network.rate=1gbit", "exchange.algorithm=mpi"}, "the library's own messages cannot be slowed down");
-  refused({"network.rate=1gbit,,1mbit"}, "network.rate \"\": a rate, such as 1gbit");
+  refused({"network.rate=1gbit,,1mbit"}, "network.rate \"\": must be a rate, such as 1gbit");
   refused({"network.delay_us=50"}, "network.delay_us");
   refused({"network.rate=1gbit", "parallel.pipeline=2"}, "host");  // each rank is a host
   const test::Outcome fits =

@@ -70,7 +70,7 @@ TEST_CASE("check says what is sparse, and what has nothing to be lazy about is r
   INFO(plain.out << plain.err);
   CHECK_THAT(plain.out, Contains("embedding1.weight: at most 30 of "));
   CHECK_THAT(plain.out,
-             Contains("only these updated; 1.17 KiB on the wire, whole "));  // 2 x 30 rows of 4 + 2 x 8 bytes
+             Contains("only these are updated; 1.17 KiB on the wire, whole "));  // 2 x 30 rows of 4 + 2 x 8 bytes
   CHECK_THAT(trial.check({"optimizer.momentum=0.9"}).out, Contains("the whole table is updated"));
   CHECK_THAT(trial.check({"optimizer.momentum=0.9", "optimizer.lazy=true"}).out, Contains("(lazy)"));
   const test::Outcome refused = trial.check({"optimizer.lazy=true", "model.dense_embeddings=true"});

@@ -49,7 +49,7 @@ TEST_CASE("no cell of a study begins beyond its budget, and a larger one goes on
   const test::Outcome little = trial.echelon(words);
   INFO(little.out << little.err);
   CHECK(little.code == kExitOk);
-  CHECK_THAT(little.out, Contains("2 cells left: a larger study.budget_hours runs them"));
+  CHECK_THAT(little.out, Contains("2 cells left: raise study.budget_hours to run them"));
   CHECK(finished(trial) == 1);
 
   write_study(trial, "ranks = [1]\nrepeats = 3\nbudget_hours = 1\n");

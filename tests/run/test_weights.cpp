@@ -212,7 +212,7 @@ TEST_CASE("weights that do not fit are refused by name, or listed where parts ar
     CHECK_THAT(checked.err, Contains(says));
     CHECK_THAT(trained.err, Contains(says));
   };
-  refused({"model.weights=some.safetensors"}, "'conv1.weight' is (16, 3, 1, 3), this model needs (16, 1, 3, 3)");
+  refused({"model.weights=some.safetensors"}, "'conv1.weight' is (16, 3, 1, 3), but this model needs (16, 1, 3, 3)");
   some["conv1.weight"].shape = trial.weights.at("conv1.weight").shape;
   write_safetensors(trial / "name.safetensors", some);
   refused({"model.weights=name.safetensors"}, "holds no 'dense2.weight' (the nearest is 'dense2.wieght')");

@@ -106,7 +106,7 @@ std::string dropped_text(const RunFigures& run) {
   const double gradients = largest(run.gradients_dropped);
   if (std::isnan(gradients)) return "-";
   if (gradients == 0) return "0";
-  return fmt::format("{} of one rank, {}", counted(static_cast<std::int64_t>(gradients), "gradient"),
+  return fmt::format("{} of a rank, {}", counted(static_cast<std::int64_t>(gradients), "gradient"),
                      counted(static_cast<std::int64_t>(largest(run.samples_dropped)), "sample"));
 }
 

@@ -63,7 +63,7 @@ TEST_CASE("a study on a terminal: the answer in the first lines, at most 120 col
     CHECK(widest(text) <= 120);
     CHECK(verdict.headline.starts_with(first_line(text)));
     CHECK_THAT(text, Catch::StartsWith(headline_text(verdict)));
-    for (const char* cell : {"3 of 5, 2 diverged", "6.75, at most 14", "1,234,567 gradients of one", "1024"})
+    for (const char* cell : {"3 of 5, 2 diverged", "6.75, at most 14", "1,234,567 gradients of a", "1024"})
       CHECK_THAT(text, Contains(cell));
   }
 }
@@ -135,7 +135,7 @@ TEST_CASE("updates, gradients and samples that were dropped are a column where a
   const std::string text = settings_table(evidence).text();
   INFO(text);
   CHECK_THAT(text, Contains("dropped") && Contains("0 of 197 updates") && Contains("3 of 200 updates"));
-  CHECK_THAT(text, Contains("5 gradients of one rank, 1,320 samples"));
+  CHECK_THAT(text, Contains("5 gradients of a rank, 1,320 samples"));
   RunFigures none;
   CHECK(dropped_text(none) == "-");
   none.gradients_dropped = {0, 0};
@@ -144,12 +144,12 @@ TEST_CASE("updates, gradients and samples that were dropped are a column where a
   RunFigures once, twice;
   once.gradients_dropped = {1, 2}, once.samples_dropped = {64, 128};
   twice.gradients_dropped = {0, 4}, twice.samples_dropped = {0, 256};
-  CHECK(dropped_text(combine_runs({&once, &twice})) == "4 gradients of one rank, 256 samples");
+  CHECK(dropped_text(combine_runs({&once, &twice})) == "4 gradients of a rank, 256 samples");
   Study study;
   study.rows.resize(1);
   CHECK_THAT(rate_table(study).text(), !Contains("dropped"));
   static_cast<RunFigures&>(study.rows[0]) = twice;
-  CHECK_THAT(rate_table(study).text(), Contains("dropped") && Contains("4 gradients of one rank, 256 samples"));
+  CHECK_THAT(rate_table(study).text(), Contains("dropped") && Contains("4 gradients of a rank, 256 samples"));
 }
 
 }  // namespace echelon

@@ -267,7 +267,7 @@ TEST_CASE("least efficiency and greatest cost are judged, met and missed", "[rep
   CHECK_THAT(judged({.greatest_cost = 1}), Contains("missed 2 ranks: 2.98 EUR (limit: 1 EUR)\n"));
   CHECK_THAT(
       judged({.least_efficiency = 0.6, .greatest_cost = 3}),
-      Contains("missed 2 ranks: efficiency 53 % (at least 60 % required)\nmet 2 ranks: 2.98 EUR, at most 3 EUR\n"));
+      Contains("missed 2 ranks: efficiency 53 % (at least 60 % required)\nmet 2 ranks: 2.98 EUR (limit: 3 EUR)\n"));
 }
 
 }  // namespace echelon
