@@ -20,7 +20,7 @@ void place_ranks(Check& check, const CheckOptions& options) {
   const int group = ranks_of_replica(check.config.parallel);
   if (wanted < 0 || wanted > kMostRanks || (options.ranks == 0 && wanted > kMostRanks / group))
     throw ConfigError(
-        fmt::format("{} {}: 1 to {}", option, wanted, options.ranks != 0 ? kMostRanks : kMostRanks / group));
+        fmt::format("{} {}: must be 1 to {}", option, wanted, options.ranks != 0 ? kMostRanks : kMostRanks / group));
   check.ranks = options.ranks != 0
                     ? options.ranks
                     : std::max(1, options.replicas) * group + static_cast<int>(check.config.exchange.server.ranks);

@@ -65,7 +65,7 @@ double Description::number(const std::string& key, double otherwise, double leas
   if (node->kind != TomlKind::integer && node->kind != TomlKind::real)
     throw ConfigError(fmt::format("{}: {} is {}, expected a number", place(*node), key, toml_kind_text(node->kind)));
   if (!(node->real >= least && node->real <= most))
-    throw ConfigError(fmt::format("{}: {} = {}: {} to {}", place(*node), key, node->real, least, most));
+    throw ConfigError(fmt::format("{}: {} = {}: must be {} to {}", place(*node), key, node->real, least, most));
   return node->real;
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("check counts the ranks of a launch: servers and the ranks of split mo
   says(both, {"--replicas and --ranks exclude each other"});
   const Outcome many = setup.check({"--replicas", "1000000"});
   CHECK(many.code == kExitConfig);
-  says(many, {"--replicas 1000000: 1 to 65536"});
+  says(many, {"--replicas 1000000: must be 1 to 65536"});
 }
 
 TEST_CASE("split models with rules that look at whole parameters are planned", "[config]") {
