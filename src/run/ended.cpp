@@ -20,7 +20,7 @@ namespace {
 std::string why_stopped(const Ready& r) {
   if (job_end_is_near(r.agreed.config.run.stop_before_end_s)) return "the job ends soon (run.stop_before_end_s)";
   if (!r.monitor.why().empty()) return r.monitor.why();
-  return r.agreed.replay.is_on() ? "the recorded order of arrivals ends here, or asked to stop by a signal"
+  return r.agreed.replay.is_on() ? "the recorded order of arrivals ends here, or a signal asked the run to stop"
                                  : "asked to stop by a signal";
 }
 
