@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "exchange/asynchronous/ledger.hpp"
@@ -16,6 +17,18 @@ struct LedgerRow {
 };
 
 // O(entries). Throws DataError as LedgerReader does.
-std::vector<LedgerRow> ledger_rows(const LedgerBytes& bytes);
+inline std::vector<LedgerRow> ledger_rows(const LedgerBytes& bytes) {
+  std::vector<LedgerRow> rows;
+  std::map<int, std::int64_t> clocks;
+  std::int64_t version = 0;
+  for (LedgerReader reader(bytes); !reader.over(); reader.next()) {
+    const LedgerEntry& entry = reader.entry();
+    std::int64_t& clock = clocks[entry.worker];
+    if (entry.kind == AsyncKind::update) ++clock;
+    if (entry.new_version) ++version;
+    rows.push_back({.entry = entry, .clock = clock, .version = version});
+  }
+  return rows;
+}
 
 }  // namespace echelon::test
