@@ -74,7 +74,8 @@ TEST_CASE("rates of a study's cells leave out its warm-up, and the budget names 
     CHECK(summary.value("warmup_steps", 0) == 2);  // the third step is in the sums
     CHECK(summary.value("warmup_s", 0.0) > 0);
   }
-  CHECK_THAT(read_file_whole(trial / "results/trial/study.md"), Contains("first 3 steps"));
+  CHECK_THAT(read_file_whole(trial / "results/trial/study.md"),
+             Contains("The first 3") && Contains("of each run are its warm-up"));
   const auto evidence = nlohmann::json::parse(read_file_whole(trial / "results/trial/study.json"));
   REQUIRE(evidence["settings"].size() == 2);
   for (const auto& setting : evidence["settings"]) {
