@@ -32,7 +32,8 @@ Loop::Loop(const Config& config, const RunPlan& plan, int replica, Stepper& runn
       draws_(runner.draws()),
       state_(state),
       phase_(phase),
-      hooks_(std::move(hooks)) {
+      hooks_(std::move(hooks)),
+      step_clock_(clock_) {
   ECHELON_CHECK(draws_ == nullptr || on_call_, "replicas that step together draw no batches");
 }
 
@@ -41,14 +42,15 @@ Ending Loop::run() {
   phase_.enter("start");
   for (Hook* hook : hooks_) hook->run_begin(state_.step);
   group_.barrier();  // the instant at which the records of all ranks begin
-  mark_s_ = epoch_start_s_ = last_clock_checkpoint_s_ = clock_.now_s();
+  const PlacedSpans placed(step_clock_.watch(span_place));
+  epoch_start_s_ = last_clock_checkpoint_s_ = step_clock_.read();
+  step_clock_.restart();
   if (!on_call_ && state_.step >= plan_.total_steps) {  // killed after its last checkpoint
-    StepTimes spent;
-    end_epoch({.epoch = state_.epoch, .step = state_.step, .last = true, .within = state_.step_in_epoch > 0}, spent);
+    end_epoch({.epoch = state_.epoch, .step = state_.step, .last = true, .within = state_.step_in_epoch > 0});
     over_ = true;
   }
   if (on_call_) begin_on_call();
-  if (SpanRecorder* spans = span_place.recorder) spans->after_step(state_.at.step, mark_s_);
+  if (SpanRecorder* spans = span_place.recorder) spans->after_step(state_.at.step, step_clock_.start_s());
   Ending ending = Ending::finished;
   while (!over_ && ending == Ending::finished) {
     if (!has_step())
@@ -104,6 +106,7 @@ Ending Loop::one_step() {
     if (every_step) control_.add(words_of(losses, info.step + 1), true);
   });
   const StepOutcome& outcome = result.outcome;
+  count_parts(result);
   for (std::int64_t step = info.step + 1; step < outcome.next_step && !every_step; ++step)
     ECHELON_CHECK(!meets_at(step), "step {} leads to step {} past a meeting", info.step, outcome.next_step);
   const bool meets = meets_at(outcome.next_step);
@@ -132,18 +135,28 @@ Ending Loop::one_step() {
     record.entered_tokens = plan_.per_token() ? info.local_weight : 0;
   }
   record.batch = drawn_ ? drawn_->draw.number : info.step_in_epoch;
-  const ControlSum sum = record.meets ? meet(call, result.times.exchange_s) : ControlSum{};
+  const ControlSum sum = record.meets ? meet(call) : ControlSum{};
   if (!outcome.contributed) {
     record.steps_left_out = outcome.next_step - info.step - 1;
     record.dropped_samples = samples_of_this_rank(info, outcome.next_step);
   }
-  remember(result);
+  remember(outcome);
   if (outcome.give_up) overflow(outcome);
   const bool epoch_over = advance(outcome.next_step);
-  record.times = result.times;
   record.outcome = outcome;
   record.allocated = allocation_count - allocated;
   return close(record, sum, call, epoch_over);
+}
+
+// The parts of the step that the clock of this thread does not count, or that are a device's own.
+void Loop::count_parts(const StepResult& result) {
+  StepTimes& times = step_clock_.times();
+  if (result.of_device) {
+    times = *result.of_device;
+    return;
+  }
+  times.exchange_s += result.outcome.exchange_wait_s;
+  times.optimiser_s += result.outcome.optimiser_s;
 }
 
 // Whether replicas meet, by the strategy's period, once `step` steps of the run are done; this one has done fewer.
@@ -164,7 +177,7 @@ Ending Loop::stand_at_meeting(const char* phase) {
   StepRecord record;
   phase_.enter(phase);
   const std::uint32_t call = wait_for_call(record);
-  const ControlSum sum = meet(call, record.times.exchange_s);
+  const ControlSum sum = meet(call);
   return close(record, sum, call, false);
 }
 
@@ -172,7 +185,7 @@ std::uint32_t Loop::wait_for_call(StepRecord& record) {
   record.trained = false;
   record.meets = true;
   record.epoch = state_.at.epoch;
-  const SpanTimer timer(record.times.exchange_s, SpanKind::meeting, clock_);
+  const StepSpan span(SpanKind::meeting, clock_);
   runner_.come_to_meeting();  // the next one: nobody is held until this rank's next step
   came_ = true;
   for (;;) {
@@ -184,7 +197,7 @@ std::uint32_t Loop::wait_for_call(StepRecord& record) {
   }
 }
 
-ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
+ControlSum Loop::meet(std::uint32_t call) {
   if ((call & kMeetingEpoch) != 0) {
     ++epochs_;
     plan_epoch();
@@ -195,7 +208,7 @@ ControlSum Loop::meet(std::uint32_t call, double& waited_s) {
   }
   ControlSum sum;
   {
-    const SpanTimer timer(waited_s, SpanKind::meeting, clock_);
+    const StepSpan span(SpanKind::meeting, clock_);
     if (on_call_ && !came_) runner_.come_to_meeting();
     came_ = false;
     sum = control_.meet();
@@ -228,54 +241,51 @@ Ending Loop::close(StepRecord& record, const ControlSum& sum, std::uint32_t call
   }
 
   phase_.enter("hooks");
-  const double hooks_start_s = clock_.now_s();
+  const double hooks_start_s = step_clock_.read();
+  record.times = step_clock_.times();
   const double train_loss = state_.epoch_weight > 0 ? state_.epoch_loss / state_.epoch_weight : std::nan("");
   if (ends_epoch) state_.epoch_loss = state_.epoch_weight = 0;
   record.ends_epoch = ends_epoch || last;
-  record.times.total_s = hooks_start_s - mark_s_;
-  StepTimes spent;
-  each_hook(spent, [&](Hook& hook) { hook.step_end(record); });
-  if (record.meets && hooks_end_run()) last = over_ = record.ends_epoch = true;
-  if (record.ends_epoch)
-    end_epoch({.epoch = on_call_ ? epochs_ : state_.epoch,
-               .step = record.step,
-               .train_loss = train_loss,
-               .last = last,
-               .within = !ends_epoch && state_.step_in_epoch > 0},
-              spent);
+  {
+    const StepClock::Held hooks(step_clock_, &StepTimes::hooks_s);
+    each_hook([&](Hook& hook) { hook.step_end(record); });
+    if (record.meets && hooks_end_run()) last = over_ = record.ends_epoch = true;
+    if (record.ends_epoch)
+      end_epoch({.epoch = on_call_ ? epochs_ : state_.epoch,
+                 .step = record.step,
+                 .train_loss = train_loss,
+                 .last = last,
+                 .within = !ends_epoch && state_.step_in_epoch > 0});
+  }
   if (over_) record.stopping = false;
-  const double end_s = clock_.now_s();
-  record.times.evaluation_s = spent.evaluation_s;
-  record.times.checkpoint_s = spent.checkpoint_s;
-  record.times.hooks_s = std::max(0.0, end_s - hooks_start_s - spent.evaluation_s - spent.checkpoint_s);
-  record.times.total_s = end_s - mark_s_;
-  trace(record, hooks_start_s, end_s);
-  mark_s_ = end_s;
+  record.times = step_clock_.times();
+  trace(record.trained, hooks_start_s, step_clock_.end_s());
+  step_clock_.restart();
   for (Hook* hook : hooks_) hook->step_recorded(record);
   return !record.stopping ? Ending::finished : sum.interrupt() ? Ending::interrupted : Ending::requeue;
 }
 
 // The spans of a step, or of a meeting that this rank has waited for; the window of run.trace opens and closes here.
-void Loop::trace(const StepRecord& record, double hooks_start_s, double end_s) {
+void Loop::trace(bool trained, double hooks_start_s, double end_s) {
   SpanRecorder* const spans = span_place.recorder;
   if (!spans) return;
   spans->add({.begin_s = hooks_start_s, .end_s = end_s, .kind = SpanKind::hooks});
-  if (record.trained) spans->add({.begin_s = mark_s_, .end_s = end_s, .kind = SpanKind::step});
+  if (trained) spans->add({.begin_s = step_clock_.start_s(), .end_s = end_s, .kind = SpanKind::step});
   spans->after_step(state_.at.step, end_s);
 }
 
 template <class Call>
-void Loop::each_hook(StepTimes& spent, const Call& call) {
+void Loop::each_hook(const Call& call) {
   for (Hook* hook : hooks_) {
-    const ScopedTimer timer(spent.*hook->time_part(), clock_);
+    const StepClock::Held part(step_clock_, hook->time_part());
     call(*hook);
   }
 }
 
-void Loop::end_epoch(EpochRecord record, StepTimes& spent) {
+void Loop::end_epoch(EpochRecord record) {
   record.per_token = plan_.per_token();
   record.seconds = clock_.now_s() - epoch_start_s_;
-  each_hook(spent, [&](Hook& hook) { hook.epoch_end(record); });
+  each_hook([&](Hook& hook) { hook.epoch_end(record); });
   over_ |= hooks_end_run();
   epoch_start_s_ = clock_.now_s();
 }

@@ -16,6 +16,7 @@
 #include "train/control/control.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/run_plan.hpp"
+#include "train/step_clock.hpp"
 #include "train/stepper.hpp"
 #include "train/warmup.hpp"
 
@@ -41,13 +42,13 @@ class Loop {
   Ending stand_at_meeting(const char* phase);
   std::uint32_t wait_for_call(StepRecord& record);
   // `call`: why rank 0 called this meeting (MeetingReason); 0 where ranks meet by the strategy's period.
-  ControlSum meet(std::uint32_t call, double& waited_s);
+  ControlSum meet(std::uint32_t call);
   Ending close(StepRecord& record, const ControlSum& sum, std::uint32_t call, bool epoch_over);
-  void trace(const StepRecord& record, double hooks_start_s, double end_s);
-  // Calls it with each hook, whose time goes into `spent`.
+  void trace(bool trained, double hooks_start_s, double end_s);
+  // Calls it with each hook, whose time is counted as the hook's part.
   template <class Call>
-  void each_hook(StepTimes& spent, const Call& call);
-  void end_epoch(EpochRecord record, StepTimes& spent);
+  void each_hook(const Call& call);
+  void end_epoch(EpochRecord record);
   bool hooks_end_run() const;
   void begin_on_call();
   void plan_epoch();
@@ -56,7 +57,8 @@ class Loop {
   void take_position(const ControlSum& sum);
   std::int64_t samples_of_this_rank(const StepInfo& info, std::int64_t end) const;
   ControlWords words_of(const LossSums& losses, std::int64_t step);
-  void remember(const StepResult& result);
+  void count_parts(const StepResult& result);
+  void remember(const StepOutcome& outcome);
   [[noreturn]] void refuse_loss(const ControlSum& sum);
   [[noreturn]] void overflow(const StepOutcome& outcome);
   bool advance(std::int64_t next_step);
@@ -82,7 +84,7 @@ class Loop {
   double resident_mb_ = 0;      // memory of this process, read now and then ..
   unsigned throttled_ = 0;      // .. as is Device::throttled
   double looked_at_s_ = -1e9;
-  double mark_s_ = 0;  // end of the step before
+  StepClock step_clock_;
   double epoch_start_s_ = 0;
   double last_clock_checkpoint_s_ = 0;
   // Where replicas meet on call: epochs over, by all replicas' samples together; on rank 0, the weight of this

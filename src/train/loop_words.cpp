@@ -32,17 +32,17 @@ ControlWords Loop::words_of(const LossSums& losses, std::int64_t step) {
           .checkpoint = wishes.checkpoint || (group_.rank() == 0 && clock_wants_checkpoint())};
 }
 
-void Loop::remember(const StepResult& result) {
-  const StepTimes& t = result.times;
+void Loop::remember(const StepOutcome& outcome) {
+  const StepTimes& t = step_clock_.times();
   if (const double now_s = clock_.now_s(); now_s - looked_at_s_ >= kLookEvery_s) {
     looked_at_s_ = now_s;
     resident_mb_ = resident_mb();
     throttled_ = runner_.throttled();
   }
   last_ = {.compute_s = runner_.trains() ? t.data_wait_s + t.forward_s + t.backward_s : -1,
-           .exposed_s = result.outcome.exchange_wait_s,
-           .exchange_s = result.outcome.exchange_busy_s,
-           .wire_bytes = static_cast<double>(result.outcome.wire.bytes_sent),
+           .exposed_s = outcome.exchange_wait_s,
+           .exchange_s = outcome.exchange_busy_s,
+           .wire_bytes = static_cast<double>(outcome.wire.bytes_sent),
            .rss_mb = resident_mb_,
            .throttled = static_cast<double>(throttled_)};
 }

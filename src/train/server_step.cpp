@@ -8,8 +8,6 @@ StepResult ServerStep::run(const StepInfo& info, const std::function<void(const 
   on_losses(result.losses);
   strategy_.begin_step(info);
   result.outcome = strategy_.end_step();
-  result.times.exchange_s = result.outcome.exchange_wait_s;
-  result.times.optimiser_s = result.outcome.optimiser_s;
   return result;
 }
 

@@ -5,10 +5,10 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
-#include "base/spans.hpp"
 #include "model/device_options.hpp"
 #include "train/batch_draws.hpp"
 #include "train/set_inputs.hpp"
+#include "train/step_clock.hpp"
 
 namespace echelon::inline train {
 namespace {
@@ -191,7 +191,7 @@ void StepRunner::forward(Step& step, int micro) {
   const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
   phase_.enter("data");
   if (first == 0) {
-    const SpanTimer timer(step.result.times.data_wait_s, SpanKind::data);
+    const StepSpan span(SpanKind::data);
     if (draws_ == nullptr) source->batch = &source->batches->at(step.info.epoch, step.info.step_in_epoch);
     ECHELON_CHECK_EQ(source->batch->n, plan_.batch.accumulation * source->micro_batch, "samples of a batch");
     if (micro == 0 && source->batch->step == 0)  // streams begin anew
@@ -200,18 +200,15 @@ void StepRunner::forward(Step& step, int micro) {
   Program& program = program_of(*source);
   const PassScalars scalars = scalars_of(step, micro);
   {
-    const SpanTimer timer(step.result.times.data_wait_s, SpanKind::data);
+    const StepSpan span(SpanKind::data);
     set_inputs(*upload_, program, *source->batch, first, scalars.in_flight);
   }
   phase_.enter("forward");
   {
-    const SpanTimer timer(step.result.times.forward_s, SpanKind::forward);
+    const StepSpan span(SpanKind::forward);
     if (whole_passes_) strategy_.wait_parameters({0, arenas_.elems()});
     program.forward(scalars);
   }
-  const double waited_s = activation_exchange_.take_waited_s();
-  step.result.times.forward_s -= waited_s;
-  step.result.times.split_s += waited_s;
   if (tree_) {
     tree_->add_losses(program.losses());
     program.reset_losses();
@@ -228,30 +225,24 @@ void StepRunner::backward(Step& step, int micro) {
   const PassScalars scalars = scalars_of(step, micro);
   const bool last = micro + 1 == static_cast<int>(micros_.size());
   phase_.enter("backward");
-  {
-    const SpanTimer timer(step.result.times.backward_s, SpanKind::backward);
-    const auto ready = [this](ArenaRange range) {
-      if (tree_) tree_->complete_gradients(range);
-      plan_.part.leave_to_others(range, arenas_);
-      if (damage_) damage_(range);
-      strategy_.gradient_ready(range);
-    };
-    if (last && !whole_passes_)
-      program.backward(scalars, ready);
-    else
-      program.backward(scalars);
-    if (last && whole_passes_) ready({0, arenas_.elems()});
-    if (!last && tree_) tree_->keep_gradients();
-  }
-  const double waited_s = activation_exchange_.take_waited_s();
-  step.result.times.backward_s -= waited_s;
-  step.result.times.split_s += waited_s;
+  const StepSpan span(SpanKind::backward);
+  const auto ready = [this](ArenaRange range) {
+    if (tree_) tree_->complete_gradients(range);
+    plan_.part.leave_to_others(range, arenas_);
+    if (damage_) damage_(range);
+    strategy_.gradient_ready(range);
+  };
+  if (last && !whole_passes_)
+    program.backward(scalars, ready);
+  else
+    program.backward(scalars);
+  if (last && whole_passes_) ready({0, arenas_.elems()});
+  if (!last && tree_) tree_->keep_gradients();
 }
 
 StepResult StepRunner::run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) {
   StepResult result;
   const double drawn_s = std::exchange(drawing_s_, 0);
-  result.times.data_wait_s = drawn_s;
   Step step{info, result, on_losses, strategy_.divisor(info)};
   SpanPlace place = span_place;
   if (device_times_) {
@@ -266,33 +257,27 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   activation_exchange_.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
   for (const Pass& pass : passes_) pass.backward ? backward(step, pass.micro) : forward(step, pass.micro);
   if (pace_) {
-    const SpanTimer timer(result.times.backward_s, SpanKind::backward);
+    const StepSpan span(SpanKind::backward);
     pace_->end_step();
   }
   phase_.enter("exchange");
   result.outcome = strategy_.end_step();
-  result.times.forward_s -= result.outcome.in_forward_s;
-  result.times.exchange_s += result.outcome.exchange_wait_s;
-  result.times.optimiser_s += result.outcome.optimiser_s;
   if (!arenas_.device().on_host()) end_behind(step, drawn_s);
   if (draws_ != nullptr) draws_->trained();
   return result;
 }
 
-// Of a device that runs behind: waits for the step's forward passes, not for what follows them.
+// If the device runs behind: waits for the step's forward passes, not for what follows them.
 void StepRunner::end_behind(Step& step, double drawn_s) {
   if (device_times_) device_times_->end_step();
-  StepTimes& times = step.result.times;
   {
-    const SpanTimer timer(times.forward_s, SpanKind::forward);
+    const StepSpan span(SpanKind::forward);
     report_losses(step, tree_ ? losses() : sent_losses());
   }
-  if (!device_times_) return;
-  if (std::optional<StepTimes> of_device = device_times_->take()) {
-    of_device->data_wait_s += drawn_s;  // before the step began on the device
-    times = *of_device;
-    step.result.outcome.exchange_wait_s = times.exchange_s;
-  }
+  if (device_times_) step.result.of_device = device_times_->take();
+  if (!step.result.of_device) return;
+  step.result.of_device->data_wait_s += drawn_s;  // before the step began on the device
+  step.result.outcome.exchange_wait_s = step.result.of_device->exchange_s;
 }
 
 void StepRunner::end_run() {

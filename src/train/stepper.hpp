@@ -44,8 +44,10 @@ class BatchDraws;
 
 struct StepResult {
   LossSums losses;  // of this rank
-  StepTimes times;  // hooks and total are the loop's to fill
   StepOutcome outcome;
+  // The parts of a step on a device that runs behind the host (DeviceTimes), by its clock; else the host's clock
+  // counts.
+  std::optional<StepTimes> of_device = {};
 };
 
 // What a rank does in a step of the loop.

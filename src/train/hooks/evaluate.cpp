@@ -107,7 +107,6 @@ void EvaluateHook::pass(const Share& share, Sums& sums) {
     const auto at = static_cast<std::size_t>(step * shards.replicas() + share.replica) * 3;
     sums.batches[at] = batch.loss, sums.batches[at + 1] = batch.correct, sums.batches[at + 2] = batch.weight;
   }
-  (void)activation_exchange_.take_waited_s();  // evaluation's time, not the next step's
 }
 
 EvaluateHook::Figures EvaluateHook::figures_of(Sums& sums, bool common) const {

@@ -1,0 +1,63 @@
+#include "train/step_clock.hpp"
+
+#include <optional>
+
+namespace echelon::inline train {
+namespace {
+
+// Returns none if the span stays in the part around it.
+std::optional<StepClock::Part> part_of(SpanKind kind) {
+  switch (kind) {
+    case SpanKind::data: return &StepTimes::data_wait_s;
+    case SpanKind::forward: return &StepTimes::forward_s;
+    case SpanKind::backward: return &StepTimes::backward_s;
+    case SpanKind::split_wait: return &StepTimes::split_s;
+    case SpanKind::meeting: return &StepTimes::exchange_s;
+    case SpanKind::exchange_wait:
+    case SpanKind::optimiser: return nullptr;
+    default: return {};
+  }
+}
+
+}  // namespace
+
+SpanPlace StepClock::watch(SpanPlace place) {
+  inner_ = place.watcher;
+  place.watcher = this;
+  return place;
+}
+
+double StepClock::read() {
+  const double now_s = clock_.now_s();
+  if (!open_.empty() && open_.back() != nullptr) times_.*open_.back() += now_s - mark_s_;
+  times_.total_s = now_s - start_s_;
+  return mark_s_ = now_s;
+}
+
+void StepClock::restart() {
+  start_s_ = mark_s_;
+  times_ = {};
+}
+
+void StepClock::enter(Part part) {
+  read();
+  open_.push_back(part);
+}
+
+void StepClock::leave() {
+  read();
+  open_.pop_back();
+}
+
+void StepClock::begins(SpanKind kind) {
+  if (const auto part = part_of(kind); part && held_ == 0) enter(*part);
+  if (inner_ != nullptr) inner_->begins(kind);
+}
+
+// The watcher inside may sleep in the span.
+void StepClock::ends(SpanKind kind, double begin_s) {
+  if (inner_ != nullptr) inner_->ends(kind, begin_s);
+  if (part_of(kind) && held_ == 0) leave();
+}
+
+}  // namespace echelon::inline train
