@@ -16,7 +16,7 @@
 namespace echelon::inline run {
 namespace {
 
-// Only `echelon train` has a launch for one run alone, whose transport it wraps; cells of a study have the network too.
+// Only `echelon train` wraps the transport of a launch for a single run; cells of a study have a shaped network too.
 void require_wrapped(const AttemptContext& context, const Config& config) {
   if (!config.fault.inject.empty() && !context.options.faults)
     refuse(config, "fault.inject", "faults are for runs of `echelon train`, not for cells of a study; leave them out");
@@ -92,13 +92,7 @@ Agreed agree(AttemptContext& context, const Placed& placed, Settings settings, R
   conclude_before(context);
   std::unique_ptr<StageFolder> staged;
   if (!start.finished) staged = stage_data(config.data, *plan, groups.replica(), context.slot, context.group);
-  return {.config = std::move(settings.config),
-          .notes = std::move(settings.notes),
-          .split_report = std::move(settings.split.report),
-          .plan = std::move(*plan),
-          .replay = std::move(replay),
-          .start = std::move(start),
-          .staged = std::move(staged)};
+  return {std::move(settings), std::move(*plan), std::move(replay), std::move(start), std::move(staged)};
 }
 
 }  // namespace echelon::inline run

@@ -21,10 +21,7 @@ struct Settings {
   ResolvedSplit split;
 };
 
-struct Agreed {
-  Config config;
-  std::vector<std::string> notes;  // on keys that were changed
-  std::string split_report;        // ResolvedSplit::report
+struct Agreed : Settings {
   RunPlan plan;
   RunReplay replay;
   Decision start;

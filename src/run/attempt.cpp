@@ -17,7 +17,6 @@
 #include "job/signals.hpp"
 #include "run/banner.hpp"
 #include "run/channels.hpp"
-#include "run/ended.hpp"
 #include "run/restore.hpp"
 
 namespace echelon::inline run {
@@ -25,8 +24,9 @@ namespace {
 
 // A rank that is silent for hang_timeout_s is lost, and the others agree on it: a wait of this multiple is a hang.
 constexpr double kWaitsForTheLost = 3;
-// How long the rank that makes a trace waits for those of other ranks: after an error, which they wait for or share;
-// after a loss, about a second before the launcher kills all ranks. They look for the end of the run 5 times a second.
+// Time for which the rank that makes a trace waits for the traces of other ranks, after an error that they wait for or
+// share, and after a loss, about a second before the launcher kills all ranks. The others look for the end of the run 5
+// times a second.
 constexpr double kTracePatience_s = 2, kShortPatience_s = 0.5;
 
 int already_finished(AttemptContext& context, const Decision& start) {
@@ -94,16 +94,16 @@ int Attempt::run_or_throw() {
   if (agreed_->start.finished) return already_finished(context_, agreed_->start);
   opened_.emplace(open_run(context_, *placed_, *agreed_));
   all_or_none(context_.group, [&] { built_.emplace(context_, *placed_, *agreed_, *opened_); });
-  log_banner(context_, *placed_, *agreed_, *opened_, *built_->strategy);
-  restore(context_, *placed_, *agreed_, *opened_, *built_);
-  std::unique_ptr<BatchDraws> draws = make_draws(*placed_, *agreed_, built_->state);
+  const Phases phases{context_, *placed_, *agreed_, *opened_, *built_};
+  log_banner(phases);
+  restore(phases);
+  std::unique_ptr<BatchDraws> draws = make_draws(phases);
   all_or_none(context_.group, [&] {
-    ready_.emplace(context_, *placed_, *agreed_, *opened_, *built_, std::move(draws));
+    ready_.emplace(phases, std::move(draws));
     if (ready_->trace) trace_ = &*ready_->trace;
   });
   running_.emplace(*ready_);
-  const Ending ending = running_->loop.run();
-  return end_attempt(*ready_, *running_, ending, [this] {
+  return end_attempt(*ready_, *running_, run_loop(running_->loop), [this] {
     if (!context_.options.launch_watched) return;
     watchdog_.reset();
     current_stretch().run_has_ended = true;
@@ -124,7 +124,7 @@ int Attempt::run_and_report() {
     loss_ = error;
     return error.code();
   } catch (const CommonError& error) {
-    // What this rank has sent in the last step and meeting reaches those that wait for it, before it leaves.
+    // The messages of the last step and meeting must reach the ranks that wait for them before this rank leaves.
     try {
       if (running_) running_->control.flush();
       if (built_ && error.code() == kExitNumeric) built_->strategy->drain();

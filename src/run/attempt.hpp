@@ -8,7 +8,7 @@
 //   Opened   folder, device, chosen exchange         Running  agreement of ranks, the loop
 //
 // An error of one rank before the first step becomes an error of all ranks (all_or_none), so that all exit normally.
-// After that an error of one rank alone ends the world by AttemptOptions::end_world.
+// After that an error of a single rank ends the world by AttemptOptions::end_world.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class Attempt {
   int fail(const LostRankError& loss);
   // The conclusion that the next attempt writes; none if no attempt of the run has a folder yet.
   const std::optional<HandedOver>& handed_over() const { return context_.options.before; }
-  // Whether hand_over has saved anything; its last step.
+  // True if hand_over has saved anything. last_step: updates done when the attempt ended.
   bool saved() const { return saved_; }
   std::int64_t last_step() const;
 

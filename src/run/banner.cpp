@@ -43,7 +43,7 @@ std::string ranks_text(int ranks, int workers) {
   return fmt::format("{} + {}", counted(workers, "worker"), counted(ranks - workers, "server"));
 }
 
-// How samples are distributed to steps.
+// Says how samples are distributed to steps.
 std::string order_text(const RunPlan& plan) {
   if (plan.shards.stream()) return "streams";
   if (plan.shards.buckets().empty()) return fmt::format("sharding by {}", name_of(plan.shards.sharding()));
@@ -105,7 +105,7 @@ std::string chunks_line(const RunPlan& plan, std::int64_t chunks) {
                      uncut.empty() ? "" : whole);
 }
 
-// Where they are not mixed.
+// None if the classes are mixed.
 std::optional<std::string> class_line(const RunPlan& plan) {
   if (!plan.train.label_sample) return {};
   const ClassMix mix = class_mix(*plan.train.label_sample, &plan.shards);
@@ -113,15 +113,14 @@ std::optional<std::string> class_line(const RunPlan& plan) {
   return "classes   " + mix_text(mix);
 }
 
-std::vector<std::string> banner_lines(const AttemptContext& context, const Placed& placed, const Agreed& agreed,
-                                      const Opened& opened, const Strategy& strategy) {
-  const Config& config = agreed.config;
-  const RunPlan& plan = agreed.plan;
-  const Decision& start = agreed.start;
-  const HostSlot& slot = context.slot;
-  const Mesh& mesh = placed.groups.mesh();
-  const Device& device = *opened.device;
-  const Provenance& made = opened.provenance;
+std::vector<std::string> banner_lines(const Phases& p) {
+  const Config& config = p.agreed.config;
+  const RunPlan& plan = p.agreed.plan;
+  const Decision& start = p.agreed.start;
+  const HostSlot& slot = p.context.slot;
+  const Mesh& mesh = p.placed.groups.mesh();
+  const Device& device = *p.opened.device;
+  const Provenance& made = p.opened.provenance;
   std::vector<std::string> lines = {
       fmt::format("echelon {} ({}), {}", made.version, made.git_hash, made.mpi),
       fmt::format("run       {} (config {}), seed {}", config.name, made.config_hash, made.seed),
@@ -131,8 +130,8 @@ std::vector<std::string> banner_lines(const AttemptContext& context, const Place
       model_line(config, plan),
       batch_line(config, plan.batch, mesh, plan.shards.replicas()),
       data_line(plan),
-      fmt::format("exchange  {}", strategy.describe()),
-      fmt::format("device    {} ({} a rank): {}", device.name(), counted(opened.threads, "thread"),
+      fmt::format("exchange  {}", p.built.strategy->describe()),
+      fmt::format("device    {} ({} a rank): {}", device.name(), counted(p.opened.threads, "thread"),
                   by_rank_text(made.devices)),
       fmt::format("results   {}", start.folder.attempt),
   };
@@ -140,7 +139,7 @@ std::vector<std::string> banner_lines(const AttemptContext& context, const Place
     lines.push_back(fmt::format("note      training data are stored as {} and converted to {} when they are read",
                                 plan.train.stored_as, echelon::name_of(plan.train.stored)));
   if (const auto line = class_line(plan)) lines.push_back(*line);
-  for (const std::string& note : agreed.notes) lines.push_back("note      " + note);
+  for (const std::string& note : p.agreed.notes) lines.push_back("note      " + note);
   if (config.exchange.warmup_replicas > 0) lines.push_back(warmup_line(config.exchange, plan));
   if (mesh.pipeline() > 1) lines.push_back(stages_line(config, plan, mesh));
   if (mesh.tensor() > 1)
@@ -196,13 +195,13 @@ std::string same_bits_text(const Config& config, const Mesh& mesh) {
   return fmt::format("{} of this mesh (other splits may round differently)", replicas);
 }
 
-void log_banner(const AttemptContext& context, const Placed& placed, const Agreed& agreed, const Opened& opened,
-                const Strategy& strategy) {
-  if (!context.is_first()) return;
-  for (const std::string& line : banner_lines(context, placed, agreed, opened, strategy)) log_info("{}", line);
-  std::istringstream lines(agreed.split_report);
+void log_banner(const Phases& p) {
+  if (!p.context.is_first()) return;
+  const Agreed& agreed = p.agreed;
+  for (const std::string& line : banner_lines(p)) log_info("{}", line);
+  std::istringstream lines(agreed.split.report);
   for (std::string line; std::getline(lines, line);) log_info("{}", line);
-  opened.tuning.log_choice();
+  p.opened.tuning.log_choice();
   if (agreed.replay.is_on()) log_info("replay    {}", agreed.replay.told);
   warn_without_checksums(agreed.plan.train, agreed.config.data.train);
   if (agreed.plan.test) warn_without_checksums(*agreed.plan.test, agreed.config.data.test);

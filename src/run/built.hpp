@@ -28,4 +28,13 @@ struct Built {
   bool meets_on_call() const { return strategy->progress().meets == Progress::Meets::on_call; }
 };
 
+// The phases up to here, which later ones refer to.
+struct Phases {
+  AttemptContext& context;
+  Placed& placed;
+  const Agreed& agreed;
+  Opened& opened;
+  Built& built;
+};
+
 }  // namespace echelon::inline run

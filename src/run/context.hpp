@@ -1,4 +1,4 @@
-// What an attempt has from its first line to its last: options, engine, the rank's place on its host, boards, lock.
+// The part of an attempt that exists before its config is read: options, engine, place on the host, boards, lock.
 #pragma once
 
 #include <functional>
@@ -60,7 +60,7 @@ struct AttemptContext {
     slot.local_ranks = options.local->ranks;
   }
   bool is_first() const { return slot.rank == 0; }
-  // Whether the run goes on without workers that are lost.
+  // True if the run goes on without workers that are lost.
   bool goes_on(const Config& config) const { return options.crew && config.run.on_lost_worker == OnLostWorker::go_on; }
 
   Engine& engine;

@@ -1,5 +1,4 @@
-#include "run/ended.hpp"
-
+// The end of an attempt whose loop has ended without an error.
 #include <fmt/format.h>
 
 #include "base/atomic_file.hpp"
@@ -9,7 +8,7 @@
 #include "job/agree.hpp"
 #include "job/job_end.hpp"
 #include "job/signals.hpp"
-#include "run/channels.hpp"
+#include "run/running.hpp"
 #include "run/staleness.hpp"
 #include "run/summary.hpp"
 

@@ -26,8 +26,8 @@ SamplePlanRequest request_of(const Config& config, const RunPlan& plan, std::vec
   return request;
 }
 
-// What the replicas of the checkpoint had not trained, by their number. Steps that are filled up by repeating samples
-// are others' samples, or were trained before.
+// Returns what the replicas of the checkpoint had not trained, by their number. A step that is filled up by repeating
+// samples repeats samples of other replicas, or samples that were trained before.
 std::vector<OpenSamples> left_open(const RunState& state, const Config& config, const RunPlan& plan) {
   const auto replicas = static_cast<int>(state.replica_steps.size());
   SamplePlanRequest were = request_of(config, plan, plan_batch(config, replicas, plan.shards.samples()).per_replica);
@@ -51,15 +51,14 @@ void leave_out(RunState& state, const Config& config, const RunPlan& plan) {
 void fit_replicas(RunState& state, const Config& config, const RunPlan& plan) {
   const bool own_pace = any_choice_is(config, Property::own_pace), deals = deals_by_record(config, plan);
   const bool queue = config.data.balance == Balance::queue;
-  if (state.replica_steps.empty() && state.open.empty() && queue &&
-      state.step > 0)  // of replicas that stepped together
+  if (state.replica_steps.empty() && state.open.empty() && queue && state.step > 0)  // its replicas stepped together
     state.open = {{.epoch = state.epoch,
                    .first = std::min(plan.shards.samples(), state.step_in_epoch * plan.batch.global),
                    .end = plan.shards.samples()}};
   if (own_pace && !queue && std::ssize(state.replica_steps) == plan.replicas) return;
   if (!own_pace || !deals) return leave_out(state, config, plan);
   if (state.replica_steps.empty()) return;
-  // Where all have done as many, what is left of whole steps or a whole epoch is any number's to share.
+  // If all have done the same number, any number of replicas can share the rest of whole steps or of a whole epoch.
   const bool alike = all_equal(state.replica_steps);
   if (queue || !alike || (state.step_in_epoch > 0 && plan.shards.sharding() != Sharding::record))
     state.open = left_open(state, config, plan);

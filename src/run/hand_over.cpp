@@ -1,4 +1,4 @@
-// How an attempt that has lost ranks hands the run over to the ranks that are left (Attempt::hand_over).
+// Attempt::hand_over: an attempt that has lost ranks hands the run over to the remaining ranks.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,10 +21,10 @@
 namespace echelon::inline run {
 namespace {
 
-constexpr double kTracePatience_s = 2;  // for those of the others that are left
+constexpr double kTracePatience_s = 2;  // for the traces of the other remaining ranks
 constexpr double kLockWait_s = 10;      // the holder was killed, and its end may take a moment
 
-// Shows another visitor what belongs to a replica as that of one of fewer replicas.
+// Shows another visitor the state of each replica with the place that it has once the lost ones are left out.
 class WithoutLost final : public StateVisitor {
  public:
   WithoutLost(StateVisitor& inner, const std::vector<int>& lost) : inner_(inner), lost_(lost) {}
@@ -48,8 +48,8 @@ class WithoutLost final : public StateVisitor {
   const std::vector<int>& lost_;
 };
 
-// To the position of the furthest replica that is left, but not before `newest`. Where replicas step at their own pace
-// and have their shards: with the steps of each, those of lost ones as they were at the last meeting.
+// Moves the run to the position of the furthest remaining replica, but not before `newest`. If replicas step at their
+// own pace and have their shards, the state has the steps of each; those of lost ones are those of the last meeting.
 void move_on(RunState& state, const RunPlan& plan, Group& living, int replica, std::int64_t newest) {
   const auto at_least = static_cast<double>(std::max(state.at.step, newest));
   state.move_to(position_at(plan.shards, static_cast<std::int64_t>(living.max(at_least))));
@@ -75,7 +75,8 @@ std::int64_t Attempt::last_step() const {
   return built_ ? std::max({built_->state.step, built_->state.at.step, first}) : first;
 }
 
-// Not before the newest checkpoint, which is named after a worker that may be lost: resuming takes the newest.
+// The step is not before that of the newest checkpoint, which may be the step of a lost worker: resuming takes the
+// newest.
 void Attempt::save_what_is_left(Group& living, const std::vector<int>& lost) {
   RunState& state = built_->state;
   const RunFolder& folder = agreed_->start.folder;

@@ -35,7 +35,7 @@ std::string listed(const std::vector<std::string>& names) {
   return fmt::format("{}{}", fmt::join(first, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
-// Of those that no parameter has.
+// Chooses among the names that no parameter has.
 std::string nearest_text(const std::string& name, const ByName& there, const ParameterSet& parameters) {
   std::vector<std::string> known;
   for (const auto& [other, tensor] : there) known.push_back(other);
@@ -68,7 +68,7 @@ void require_finite(const WeightsFile& file, const StoredTensor& tensor, DType d
   });
 }
 
-// Reads into what it is shown the tensors of that name and whole shape.
+// Reads a tensor of the file into each tensor that it is shown, if name and whole shape agree.
 class Filler final : public StateVisitor {
  public:
   explicit Filler(const WeightsFile& file) : file_(file), there_(by_name(file)) {}

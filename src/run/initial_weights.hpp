@@ -1,8 +1,8 @@
 // model.weights: a run whose first step begins from the weights of a file (checkpoint/weights_file.hpp), by name.
 //
-// Strict unless model.weights_partial: the file has every tensor of the model, in its shape, and no other one. Partial:
-// tensors that it lacks, or has in another shape, are drawn from the seed as without a file, and its other ones are
-// left out; all are listed.
+// Unless model.weights_partial is set, the file must have every tensor of the model, in its shape, and no other one.
+// With it, tensors that the file lacks or has in another shape are drawn from the seed as without a file, and other
+// tensors of the file are left out; all of them are listed.
 #pragma once
 
 #include <string>
@@ -22,12 +22,12 @@ struct InitialWeights {
   std::string text() const;
 };
 
-// What would be loaded. Reads the file's list of tensors; every byte of a checkpoint is verified. Throws as
-// open_weights does, with the place of the key, and ConfigError where tensors do not fit (with the nearest name), or
+// Returns what would be loaded. Reads the file's list of tensors; every byte of a checkpoint is verified. Throws as
+// open_weights does, with the place of the key, and ConfigError if some tensor does not fit (with the nearest name), or
 // none does.
 InitialWeights foresee_weights(const Config& config, const Graph& graph);
 
-// Reads the rank's parts of these tensors of the file into the arenas. No message. Throws DataError.
+// Reads this rank's parts of these tensors of the file into the arenas. Sends no message. Throws DataError.
 void load_weights(const std::string& path, Arenas& arenas);
 
 }  // namespace echelon::inline run

@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::ptrdiff_t kLeastSteps = 40;  // fewer tell a loss that stands from one that falls slowly too badly
 constexpr std::ptrdiff_t kLeastWindow = 10, kWindowsInAll = 20;
-constexpr double kHardly = 0.02;  // of the loss: what its window may be below and still have learned nothing
+constexpr double kHardly = 0.02;  // share of the loss by which a window may be below it if nothing was learned
 constexpr double kClimbed = 2;    // times the first loss
 
-// By step: the mean loss over all replicas of their i-th steps; NaN where it is not known.
+// Returns for each i the mean loss over all replicas of their i-th steps; NaN if it is not known.
 std::vector<double> mean_losses(const Ready& ready, Group& workers) {
   const std::vector<LossSums>& own = ready.statistics.own_losses();
   const auto steps = static_cast<std::size_t>(workers.max(static_cast<double>(own.size())));
@@ -38,7 +38,7 @@ double chance_loss(const Ready& ready) {
   return classes > 1 && (loss == "auto" || loss == "softmax") ? std::log(classes) : 0;
 }
 
-// Over the second half of the attempt's steps, whose last sum may have come after the last of them.
+// Uses the second half of the attempt's steps. The sum of the last one may have come after it.
 double measured_noise_scale(const Ready& ready, Group& workers) {
   const std::vector<GradientSquares>& steps = ready.statistics.squares();
   std::vector<double> sums(5);

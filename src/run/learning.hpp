@@ -1,4 +1,4 @@
-// What the training losses of all replicas say of an attempt at its end: how much they oscillate, and whether anything
+// Judges the training losses of all replicas at the end of an attempt: how much they oscillate, and whether anything
 // was learned (figures loss_oscillation and findings).
 #pragma once
 

@@ -19,8 +19,8 @@ class LinkWaitsOfRun {
   // are compared here and in `collect`.
   LinkWaitsOfRun(Engine& engine, Group& world);
 
-  // The waits of `steps` steps, on rank 0; empty elsewhere, for one host, for more than kMostRanks, and of pairs of
-  // which not every message that was sent was received. Collective, where nothing else is under way.
+  // Returns the waits of `steps` steps, on rank 0. Empty elsewhere, on a single host, and with more than kMostRanks; a
+  // pair of ranks between which messages were lost has no wait. Collective, while nothing else is in progress.
   LinkWaits collect(double steps);
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// In the whole tensor, of element `index` of the slice.
+// Returns the index in the whole tensor of element `index` of the slice.
 std::int64_t whole_place(const Parameter& parameter, std::int64_t index) {
   std::int64_t place = 0, stride = 1;
   for (int axis = parameter.shape.rank() - 1; axis >= 0; --axis) {

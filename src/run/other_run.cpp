@@ -42,7 +42,7 @@ SavedCheckpoint find_source(const Config& config) {
   }
 }
 
-// As it was written, without this process's environment. None where this version does not read it.
+// Reads the config as it was written, without this process's environment. None if this version cannot read it.
 std::optional<Config> config_of(const SavedCheckpoint& source) {
   try {
     return parse_config(read_file_whole(source.config_file), source.config_file);
@@ -51,7 +51,7 @@ std::optional<Config> config_of(const SavedCheckpoint& source) {
   }
 }
 
-// What follows `prefix` in the names of a file's datasets.
+// Returns the parts behind `prefix` of the names of a file's datasets.
 std::set<std::string> names_below(const h5::Reader& reader, const std::string& prefix) {
   std::set<std::string> names;
   for (const h5::DatasetInfo& info : reader.datasets())
@@ -66,7 +66,7 @@ std::set<std::string> optimiser_states(const h5::Reader& reader) {
   return states;
 }
 
-// What strategies and their codecs keep beside weights and optimiser states, in words, each once.
+// Names what strategies and their codecs keep beside weights and optimiser states, each once.
 std::vector<std::string> kept_states(const h5::Reader& reader) {
   static const std::vector<std::pair<std::string_view, std::string_view>> words = {
       {"residual/", "residuals"},
@@ -190,7 +190,7 @@ class UnusedState {
                                         : ""));
   }
 
-  // "residuals, thresholds dropped": of what belongs to a strategy alone, and the positions that others do not have.
+  // "residuals, thresholds dropped": what only that strategy has, and positions that other strategies do not have.
   std::string dropped_text(std::vector<std::string> kept) const {
     if (!any_choice_is(config_, Property::own_pace))
       for (const auto& [dataset, words] : {std::pair{"positions/steps", "positions of single replicas"},

@@ -28,17 +28,17 @@ struct TakeUp {
   std::int64_t step() const { return weights_only ? 0 : written_at; }
 };
 
-// Of the checkpoint that config.run.resume_from names. Reads files only; every byte of the checkpoint is verified.
-// Called by rank 0. Throws ConfigError with the place of the key: no checkpoint there, another model (with the tensor),
-// another global batch, another number of samples, or no step left to train; DataError where a checkpoint file that was
-// named is damaged.
+// Returns what is taken up of the checkpoint that config.run.resume_from names. Reads files only; every byte of the
+// checkpoint is verified. Called by rank 0. Throws ConfigError with the place of the key (no checkpoint there, another
+// model, with the tensor, another global batch, another number of samples, or no step left to train), and DataError if
+// a checkpoint file that was named is damaged.
 TakeUp take_up(const Config& config, const RunPlan& plan);
 
 // "from step 20 of another run: results/a/run-1450d256171e5f2a/checkpoints/step-00000020.h5; .. left out".
 std::string take_up_text(const TakeUp& taken);
 
-// Where runs of the same name with other configs have checkpoints: a sentence with the newest one and run.resume_from;
-// else "". Reads manifests and file sizes, verifies nothing.
+// If runs of the same name with other configs have checkpoints, returns a sentence with the newest one and
+// run.resume_from; else "". Reads manifests and file sizes, and verifies nothing.
 std::string other_runs_text(const Config& config);
 
 }  // namespace echelon::inline run

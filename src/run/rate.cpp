@@ -7,7 +7,7 @@
 namespace echelon::inline run {
 namespace {
 
-// Of the updates of a worker, the share that servers applied.
+// Returns the share of a worker's updates that servers applied.
 double applied_share(const std::vector<StalenessTally>& staleness, int worker) {
   if (static_cast<std::size_t>(worker) >= staleness.size()) return 1;
   const StalenessTally& tally = staleness[static_cast<std::size_t>(worker)];
@@ -15,8 +15,8 @@ double applied_share(const std::vector<StalenessTally>& staleness, int worker) {
   return dropped > 0 ? applied / (applied + dropped) : 1;
 }
 
-// What an evaluation or a checkpoint held up. Where replicas step together, all wait for the one that is busy longest.
-// Elsewhere some train on until all have come: nobody trains for as long as the last to come is busy.
+// Returns the time for which evaluations or checkpoints held training up. Replicas that step together all wait for the
+// one that is busy longest. Others train on until all have come: nobody trains while the last to come is busy.
 double held_up_s(const std::vector<double>& by_rank, bool on_call) {
   const auto [least, most] = std::minmax_element(by_rank.begin(), by_rank.end());
   return on_call ? *least : *most;

@@ -25,7 +25,7 @@ std::unique_ptr<Stepper> stepper_at_start(Ready& r) {
   FaultInjector* const faults = r.context.options.faults;
   auto stepper = make_stepper({r.agreed.config, r.agreed.plan, r.placed.groups, r.built.arenas, *r.built.strategy,
                                r.built.optimiser, r.built.batch_norm_sum, *r.opened.activations, r.context.phase,
-                               r.built.state, r.draws.get(), faults});
+                               r.built.state.at, r.draws.get(), faults});
   restore_carried(r.agreed.start, *stepper);
   if (faults) faults->check(r.agreed.config, r.built.arenas);
   return stepper;
@@ -81,7 +81,7 @@ EvaluateHook::Tell tell_evaluation(Ready& r) {
   };
 }
 
-// Not null on rank 0, and on the ranks of the first replica that hold a part of the model each.
+// Null except on rank 0, and on the ranks of the first replica that hold a part of the model each.
 std::unique_ptr<CheckpointWriter> checkpoint_writer(Ready& r) {
   RankGroups& groups = r.placed.groups;
   const bool has_part = groups.mesh().parts() > 1 && groups.replica() == 0 && groups.coord().spatial_shard == 0;
@@ -139,13 +139,8 @@ Hook* hook_of(Optional& hook) {
 
 }  // namespace
 
-Ready::Ready(AttemptContext& the_context, Placed& the_placed, const Agreed& the_agreed, Opened& the_opened,
-             Built& the_built, std::unique_ptr<BatchDraws> batches)
-    : context(the_context),
-      placed(the_placed),
-      agreed(the_agreed),
-      opened(the_opened),
-      built(the_built),
+Ready::Ready(const Phases& before, std::unique_ptr<BatchDraws> batches)
+    : Phases(before),
       draws(std::move(batches)),
       checksum_at_start(checked_checksum(agreed, opened, built.arenas)),
       stepper(stepper_at_start(*this)),

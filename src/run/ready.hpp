@@ -27,24 +27,18 @@
 
 namespace echelon::inline run {
 
-// Holds references to the phases before it. Hooks and steppers hold references into it.
-struct Ready {
+// Hooks and stepper hold references into it and into the phases before it.
+struct Ready : Phases {
   // After `restore`. `batches`: null if each replica has its shard. Sends no message. Throws ConfigError if the
   // weights are not those that run.replay begins with, EnvironmentError and DataError for files.
-  Ready(AttemptContext& context, Placed& placed, const Agreed& agreed, Opened& opened, Built& built,
-        std::unique_ptr<BatchDraws> batches);
+  Ready(const Phases& before, std::unique_ptr<BatchDraws> batches);
   Ready(const Ready&) = delete;
 
-  // In the order of checkpoints.
+  // Visits everything that a checkpoint holds, in its order.
   void visit_state(StateVisitor& visitor);
-  // The rows that are distributed over the replicas of this rank's part of the model. Collective.
+  // Returns the rows that are distributed over the replicas of this rank's part of the model. Collective.
   GatheredTensors gather_rows();
 
-  AttemptContext& context;
-  Placed& placed;
-  const Agreed& agreed;
-  Opened& opened;
-  Built& built;
   std::unique_ptr<BatchDraws> draws;  // null if each replica has its shard
   std::string checksum_at_start;      // of this rank's weights; empty if the device computes nothing
   std::unique_ptr<Stepper> stepper;

@@ -65,7 +65,7 @@ std::string find_attempt(const Config& config, std::int64_t step) {
                      folder, step, begins));
 }
 
-// What decides about the weights.
+// Returns the config with only those keys that decide about the weights.
 Config comparable(Config config) {
   config.run = {};
   config.evaluate = {};
@@ -111,7 +111,7 @@ void refuse_other_run(const Config& config, const RunPlan& plan, const Roles& ro
                      attempt, joined(other, "; "), path));
 }
 
-// What all files of an attempt hold together.
+// The contents of all files of an attempt.
 struct Recording {
   std::vector<LedgerMeeting> meetings;  // that all files hold
   std::vector<std::uint32_t> reasons;   // of each
@@ -179,7 +179,7 @@ std::string text_of(const std::string& attempt, const LedgerHeader& header, cons
   return text;
 }
 
-// Of config.run.replay; "" where this run is finished already.
+// Finds the folder that config.run.replay asks for; "" if this run is finished already.
 std::string attempt_to_repeat(const Config& config, const RunPlan& plan) {
   const Decision start = foresee_start(config, plan);
   return start.finished ? "" : find_attempt(config, start.step);

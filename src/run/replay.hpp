@@ -35,12 +35,12 @@ struct RunReplay {
 // The file of a rank's order of arrivals in an attempt: <attempt>/arrivals-0002.bin.
 std::string arrivals_path(const std::string& attempt, int rank);
 
-// Of config.run.replay: a folder of an attempt, or of a run, whose newest attempt from the step counts at which this
-// one begins. Collective; every rank reads the files of all. CommonError on all ranks: ConfigError where there is no
-// such recording or this run differs from it in keys, ranks, data or length (with all that differ), DataError for files
-// that are missing or damaged.
+// Opens the recording that config.run.replay names: the folder of an attempt, or of a run, whose newest attempt from
+// the first step of this one counts. Collective; every rank reads the files of all. CommonError on all ranks:
+// ConfigError if there is no such recording, or if this run differs from it in keys, ranks, data or length (with all
+// that differ); DataError for files that are missing or damaged.
 RunReplay open_replay(const Config& config, const RunPlan& plan, const Roles& roles, Group& group);
-// Its text, for `echelon check`, with the same refusals; "" without a replay.
+// Returns its text, for `echelon check`, with the same refusals; "" without a replay.
 std::string foresee_replay(const Config& config, const RunPlan& plan, const Roles& roles);
 
 }  // namespace echelon::inline run

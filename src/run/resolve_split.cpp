@@ -23,7 +23,8 @@
 namespace echelon::inline run {
 namespace {
 
-// Samples of a micro-batch; where a split is to be chosen, on as many replicas as the batch allows. Throws ConfigError.
+// Returns the samples of a micro-batch; if a split is to be chosen, on the most replicas that the batch allows. Throws
+// ConfigError.
 std::int64_t measured_batch(const Config& config, int ranks, std::int64_t samples) {
   int replicas = std::max(1, ranks / ranks_of_replica(config.parallel));
   for (; config.parallel.split == "auto" && replicas > 1; --replicas) try {
@@ -33,14 +34,14 @@ std::int64_t measured_batch(const Config& config, int ranks, std::int64_t sample
   return derive_batch(config, replicas, samples).micro.front();
 }
 
-// Of all ranks: the rate at which all of them together take as long as at their own.
+// Returns the common rate at which all ranks together would take the same time as at their own rates.
 double mean_rate(Group& group, double seconds_of_byte) {
   std::vector<double> sum = {seconds_of_byte};
   group.sum(sum);
   return group.size() / sum[0];
 }
 
-// What the rank with the least memory has of its card, which others may share; 0 where no rank has a card.
+// Returns the least memory that a rank has of its card, which other ranks may share; 0 if no rank has a card.
 double card_part(Group& group, const std::string& card, double bytes) {
   const std::vector<std::string> cards = group.gather(card);
   const std::vector<double> all_bytes = group.gather(bytes);

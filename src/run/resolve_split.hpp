@@ -25,11 +25,11 @@ struct ResolvedSplit {
   std::string report;          // the table of candidates, for people; empty unless split was "auto"
 };
 
-// Whether resolve_split is to be called: split = "auto", or a pipeline with costs = "measured".
+// True if resolve_split must be called: split = "auto", or a pipeline with costs = "measured".
 bool is_unresolved(const ParallelConfig& parallel);
 // Collective over the world, on `channel`, blocking; every rank gets the same. Each layer is timed on one of the ranks,
 // on a device of the run's kind that is opened and closed here; the network is probed by ping-pong (link_probe.hpp).
-// Throws on all ranks as plan_run does, and MemoryError where no split fits the memory limit.
+// Throws on all ranks as plan_run does, and MemoryError if no split fits the memory limit.
 ResolvedSplit resolve_split(const Config& config, const RunInputs& inputs, const DeviceOptions& device, Engine& world,
                             int channel);
 

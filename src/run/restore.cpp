@@ -11,44 +11,42 @@
 namespace echelon::inline run {
 namespace {
 
-void restore_checkpoint(const Agreed& agreed, int replica, Tuning& tuning, Built& built) {
-  const Decision& start = agreed.start;
+void restore_checkpoint(const Phases& p) {
+  const Decision& start = p.agreed.start;
   const auto visit = [&](StateVisitor& visitor) {
-    if (!start.weights_only) built.state.visit_state(visitor);
-    if (!start.other_run) tuning.visit_state(visitor);
-    built.arenas.visit_state(visitor);
-    if (start.optimiser) built.optimiser.visit_state(visitor);
-    if (start.residuals) built.strategy->visit_state(visitor);
+    if (!start.weights_only) p.built.state.visit_state(visitor);
+    if (!start.other_run) p.opened.tuning.visit_state(visitor);
+    p.built.arenas.visit_state(visitor);
+    if (start.optimiser) p.built.optimiser.visit_state(visitor);
+    if (start.residuals) p.built.strategy->visit_state(visitor);
   };
   load_checkpoint(start.checkpoint, visit, start.other_run);
-  if (start.other_run) built.state.best = {};
-  if (!start.weights_only) fit_state(built.state, agreed.config, agreed.plan, start, replica);
-  if (!start.optimiser) built.optimiser.begin_states(start.step);
-  built.arenas.touch();
+  if (start.other_run) p.built.state.best = {};
+  if (!start.weights_only) fit_state(p.built.state, p.agreed.config, p.agreed.plan, start, p.placed.groups.replica());
+  if (!start.optimiser) p.built.optimiser.begin_states(start.step);
+  p.built.arenas.touch();
 }
 
 }  // namespace
 
-void restore(AttemptContext& context, Placed& placed, const Agreed& agreed, Opened& opened, Built& built) {
-  const Decision& start = agreed.start;
-  context.phase.enter("start");
-  if (!start.first_step())
-    return all_or_none(context.group,
-                       [&] { restore_checkpoint(agreed, placed.groups.replica(), opened.tuning, built); });
-  if (!start.weights.empty()) all_or_none(context.group, [&] { load_weights(start.weights, built.arenas); });
-  broadcast_weights(built.arenas, placed.groups.exchange(), kWeightsChannel);
+void restore(const Phases& p) {
+  const Decision& start = p.agreed.start;
+  p.context.phase.enter("start");
+  if (!start.first_step()) return all_or_none(p.context.group, [&] { restore_checkpoint(p); });
+  if (!start.weights.empty()) all_or_none(p.context.group, [&] { load_weights(start.weights, p.built.arenas); });
+  broadcast_weights(p.built.arenas, p.placed.groups.exchange(), kWeightsChannel);
 }
 
-std::unique_ptr<BatchDraws> make_draws(Placed& placed, const Agreed& agreed, const RunState& state) {
-  const RunPlan& plan = agreed.plan;
-  const bool queue = agreed.config.data.balance == Balance::queue;
-  if (!placed.groups.trains() || (!queue && state.open.empty())) return nullptr;
-  Engine& workers = placed.groups.data_parallel_peers();
-  const SamplePlan records = records_of(agreed.config, plan);
+std::unique_ptr<BatchDraws> make_draws(const Phases& p) {
+  const RunPlan& plan = p.agreed.plan;
+  const std::vector<OpenSamples>& open = p.built.state.open;
+  const bool queue = p.agreed.config.data.balance == Balance::queue;
+  if (!p.placed.groups.trains() || (!queue && open.empty())) return nullptr;
+  Engine& workers = p.placed.groups.data_parallel_peers();
+  const SamplePlan records = records_of(p.agreed.config, plan);
   if (queue)
-    return std::make_unique<DrawQueue>(workers, kDrawsChannel, records, state.open, plan.steps_per_epoch,
-                                       plan.total_steps);
-  return std::make_unique<DealtDraws>(workers.rank(), records, state.open, plan.steps_per_epoch, plan.total_steps);
+    return std::make_unique<DrawQueue>(workers, kDrawsChannel, records, open, plan.steps_per_epoch, plan.total_steps);
+  return std::make_unique<DealtDraws>(workers.rank(), records, open, plan.steps_per_epoch, plan.total_steps);
 }
 
 void restore_carried(const Decision& start, Stepper& stepper) {

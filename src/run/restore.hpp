@@ -12,10 +12,10 @@ namespace echelon::inline run {
 // Takes up what `agreed.start` names: weights of a file, or the state of a checkpoint, whose position is fitted to the
 // plan (fit_state). Collective; a first step sends rank 0's weights to all. Throws as load_weights, load_checkpoint and
 // fit_state do, on all ranks.
-void restore(AttemptContext& context, Placed& placed, const Agreed& agreed, Opened& opened, Built& built);
+void restore(const Phases& p);
 // The source of a worker's batches if it is not its shard: data.balance = "queue", or samples that another number of
 // replicas has left open; null otherwise, and on ranks that do not train. Collective over the workers.
-std::unique_ptr<BatchDraws> make_draws(Placed& placed, const Agreed& agreed, const RunState& state);
+std::unique_ptr<BatchDraws> make_draws(const Phases& p);
 // Reads recurrent states, after the stepper was constructed at the position of the run. No effect for a first step, or
 // if only weights are taken up.
 void restore_carried(const Decision& start, Stepper& stepper);

@@ -23,8 +23,8 @@
 namespace echelon::inline run {
 namespace {
 
-// Of an attempt that finished the run: by its steps, by reaching the goal that is set now, or on a plateau; none where
-// there is none.
+// Returns the decision for a run that some attempt has finished: by its steps, by reaching the goal that is set now, or
+// on a plateau. None if no attempt has.
 std::optional<Decision> finished_already(const Config& config, const std::string& run, std::int64_t total_steps) {
   const auto earlier = attempts_of(run);
   if (earlier.empty()) return {};
@@ -52,7 +52,7 @@ void resume_own(const CheckpointInfo& own, Decision& decision) {
   decision.told = fmt::format("from step {}: {}", own.step, own.path);
 }
 
-// Where the run has no checkpoint of its own.
+// Decides for a run without a checkpoint of its own.
 void begin(const Config& config, const RunPlan& plan, const RunFolder& folder, Decision& decision) {
   if (!config.model.weights.empty() && config.run.restart != Restart::require) {
     const InitialWeights found = foresee_weights(config, plan.graph);
@@ -77,7 +77,7 @@ void begin(const Config& config, const RunPlan& plan, const RunFolder& folder, D
   decision.told = take_up_text(taken);
 }
 
-// The newest good checkpoint of the run itself, and the damaged ones that are newer.
+// Finds the newest good checkpoint of the run itself, and the damaged ones that are newer.
 std::optional<CheckpointInfo> own_checkpoint(const std::string& folder, std::vector<DamagedCheckpoint>& damaged) {
   settle_manifests(folder);
   const auto found = find_checkpoint(folder, &damaged);
@@ -131,7 +131,7 @@ Decision decide_on_rank_0(const Config& config, const RunPlan& plan, RunLock& lo
   return decision;
 }
 
-// Fields with a zero byte after each, which no path holds.
+// Ends each field with a zero byte, which no path holds.
 std::string packed(const Decision& decision) {
   std::string text;
   const auto& d = decision;

@@ -1,5 +1,5 @@
-// Whether an attempt starts, resumes, or has nothing left to do: rank 0 decides by the files, all ranks get its
-// decision.
+// Decides whether an attempt starts, resumes, or has nothing left to do: rank 0 decides by the files, and all ranks get
+// its decision.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,29 @@ struct Decision {
   RunFolder folder;          // finished: of the attempt that finished it
   std::string checkpoint;    // path of the file to resume from; "" : from the first step
   std::int64_t step = 0;     // updates done at the start, or by the finished run
-  int ranks = 0;             // finished: its number of ranks; 0 where it is unknown
+  int ranks = 0;             // finished: its number of ranks; 0 if it is unknown
 
-  // Of a checkpoint that is another run's (run.resume_from): what is taken up (other_run.hpp); of an own one all.
+  // other_run: the checkpoint is another run's (run.resume_from). The others say what of it is taken up
+  // (other_run.hpp); everything if it is the run's own.
   bool other_run = false, weights_only = false, optimiser = true, residuals = true;
-  std::vector<std::string> damaged;  // texts: own checkpoints that are newer than the one to resume; on rank 0 alone
+  std::vector<std::string> damaged;  // texts: own checkpoints that are newer than the one to resume; only on rank 0
   std::string weights;  // path of the file that the first step's weights are taken from (model.weights); "": drawn
-  std::string told;     // text about the start for banner and check; on rank 0 alone
+  std::string told;     // text about the start for banner and check; only on rank 0
 
   bool first_step() const { return checkpoint.empty(); }
 };
 
-// How a run of this plan would start; writes nothing, for `echelon check` and before the lock is taken. Its own
-// checkpoints precede run.resume_from, which precedes the first step; own ones are judged by manifest and size alone.
-// Throws as decide_start and take_up (other_run.hpp) do.
+// Returns how a run of this plan would start; writes nothing, for `echelon check` and before the lock is taken. The
+// run's own checkpoints precede run.resume_from, which precedes the first step; own ones are judged only by manifest
+// and size. Throws as decide_start and take_up (other_run.hpp) do.
 Decision foresee_start(const Config& config, const RunPlan& plan);
 
 // Takes the lock of the run (rank 0) and creates the folder of the attempt, unless the run is finished. Damaged
 // checkpoints newer than the one to resume are set aside, rows of metrics beyond it removed. Collective, blocking:
 // verifying reads every byte of the checkpoint twice, on rank 0. Errors are CommonErrors on all ranks: EnvironmentError
-// where another process holds the run, the folder cannot be written, or run.restart = "require" finds no good
-// checkpoint; DataError where all of the run's own checkpoints are damaged, which then stay where they are; refusals of
-// take_up come before a folder is created.
+// if another process holds the run, the folder cannot be written, or run.restart = "require" finds no good checkpoint;
+// DataError if all of the run's own checkpoints are damaged, which then stay where they are. Refusals of take_up come
+// before a folder is created.
 Decision decide_start(const Config& config, const RunPlan& plan, Group& group, RunLock& lock);
 
 }  // namespace echelon::inline run

@@ -40,14 +40,6 @@ std::unique_ptr<ArrivalsHook> record_arrivals(Ready& r) {
   return hook;
 }
 
-// Hooks that may end the run come later.
-std::vector<Hook*> all_hooks(ArrivalsHook* arrivals, const Ready& r) {
-  std::vector<Hook*> hooks;
-  if (arrivals) hooks.push_back(arrivals);
-  hooks.insert(hooks.end(), r.hooks.begin(), r.hooks.end());
-  return hooks;
-}
-
 }  // namespace
 
 Running::Running(Ready& r)
@@ -57,7 +49,9 @@ Running::Running(Ready& r)
               r.placed.replica_or_null()),
       wire(r.context.engine),
       waits(r.context.engine, r.context.group),
-      loop(r.agreed.config, r.agreed.plan, r.placed.groups.replica(), *r.stepper, r.context.group, control,
-           r.built.state, r.context.phase, all_hooks(arrivals.get(), r)) {}
+      loop{r.agreed.config, r.agreed.plan, r.placed.groups.replica(), *r.stepper, r.context.group,
+           control,         r.built.state, r.context.phase,           r.hooks} {
+  if (arrivals) loop.hooks.insert(loop.hooks.begin(), arrivals.get());  // before hooks that may end the run
+}
 
 }  // namespace echelon::inline run

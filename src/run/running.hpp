@@ -1,6 +1,7 @@
-// A phase of an attempt: the loop and what it uses together with the other ranks.
+// A phase of an attempt: what its loop uses together with the other ranks.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "run/link_waits.hpp"
@@ -20,7 +21,13 @@ struct Running {
   Control control;
   WireMatrix wire;
   LinkWaitsOfRun waits;
-  Loop loop;
+  LoopParts loop;
 };
+
+// Collective, blocking: collects the figures of all ranks; rank 0 writes summary.json, wire.json and staleness.json,
+// concludes the status and logs the last lines. Returns the exit code. Calls `has_ended` on every rank once a rank that
+// does not come any more changes nothing about the end; on rank 0 twice. Throws EnvironmentError on all ranks if a file
+// cannot be written.
+int end_attempt(Ready& ready, Running& running, Ending ending, const std::function<void()>& has_ended);
 
 }  // namespace echelon::inline run

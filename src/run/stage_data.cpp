@@ -16,7 +16,7 @@ namespace {
 
 constexpr char kRead = '1', kNotRead = '0';
 
-// By file of the training data: whether this rank reads it.
+// Marks the files of the training data that this rank reads.
 std::string files_read(const RunPlan& plan, int replica) {
   std::string read(plan.train.shards.size(), kNotRead);
   for (const int source : plan.sources(replica))
@@ -24,7 +24,7 @@ std::string files_read(const RunPlan& plan, int replica) {
   return read;
 }
 
-// Over the ranks of this machine, which share its disk.
+// Marks the files that the ranks of this machine read, which share its disk.
 std::string files_read_on_host(const RunPlan& plan, int replica, const HostSlot& slot, Group& group) {
   const std::vector<double> machines = group.gather(slot.machine);
   const std::vector<std::string> reads = group.gather(files_read(plan, replica));

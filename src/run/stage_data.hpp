@@ -11,9 +11,10 @@
 
 namespace echelon::inline run {
 
-// Lets the shards of `plan` be read from their copies; those without room are read where they are, with a warning.
-// `replica`: whose samples this rank reads (RankGroups::replica). Logs on rank 0 what was copied. The copies stay for
-// as long as what is returned, which is null where data.stage is empty and on ranks that copy nothing.
+// Makes the shards of `plan` be read from their copies. Shards for which there was not enough room are read in place,
+// with a warning. `replica`: the one whose samples this rank reads (RankGroups::replica). Logs on rank 0 what was
+// copied. The copies exist as long as the returned object, which is null if data.stage is empty and on ranks that copy
+// nothing.
 //
 // Collective, blocking; all hosts copy one file at a time in step, so that no wait is longer than the copy of a file.
 // Throws CommonError: EnvironmentError and DataError of StageFolder.

@@ -18,12 +18,12 @@
 
 namespace echelon::inline run {
 
-// Collective: what the servers on all ranks counted, by worker; empty where nobody counted. On every rank.
+// Returns on every rank what the servers on all ranks counted, by worker; empty if nobody counted. Collective.
 std::vector<StalenessTally> gather_staleness(const std::vector<StalenessTally>& own, Group& world);
 
 void take_staleness(const std::vector<StalenessTally>& workers, RunFigures& run);
 
-// Writes staleness.json of the attempt, whole or not at all; nothing where nobody counted. Rank 0. EnvironmentError.
+// Writes staleness.json of the attempt, whole or not at all; nothing if nobody counted. Rank 0. EnvironmentError.
 void write_staleness(const std::vector<StalenessTally>& workers, const RunFolder& folder);
 
 }  // namespace echelon::inline run

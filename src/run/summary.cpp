@@ -72,7 +72,7 @@ std::vector<std::string> slow_ranks(const Ready& ready, Group& group) {
   return message;
 }
 
-// The link that the ranks wait for, where steps wait for the exchange (meetings of averaged weights are among the
+// Names the link that the ranks wait for, if steps wait for the exchange (meetings of averaged weights are among the
 // hooks); "" for none. Collective; on rank 0.
 std::string slow_link(const Ready& ready, const LinkWaits& waits) {
   constexpr double kLeastShare = 0.2;  // of the steps of the rank that waits longest
@@ -95,7 +95,7 @@ std::string checksum_of_replica(const Ready& ready, Group& group) {
   return hex64(sum);
 }
 
-// What all ranks have in common.
+// Fills in the figures that all ranks have in common.
 void take_setting(const Ready& ready, RunFigures& run) {
   const Config& config = ready.agreed.config;
   const Mesh& mesh = ready.placed.groups.mesh();
@@ -125,8 +125,8 @@ void take_setting(const Ready& ready, RunFigures& run) {
   run.scaling = config.batch.scale_with_replicas ? "weak" : "strong";
 }
 
-// By which sums over this rank's steps are divided: their number; of a rank that serves beside workers, those of the
-// worker that has done most; where batches are drawn, and workers do unequal numbers, their mean. Collective.
+// Returns the number of steps by which sums over this rank's steps are divided: its own; on a rank that only serves,
+// that of the worker that has done most; if batches are drawn, the mean over the workers. Collective.
 double steps_of(const Ready& ready, Group& world) {
   const double own = static_cast<double>(ready.statistics.steps_of_run());
   double most = 0, sum = 0, workers = 0;
@@ -138,7 +138,7 @@ double steps_of(const Ready& ready, Group& world) {
   return std::max(1.0, ready.stepper->trains() ? own : most);
 }
 
-// What this rank measured.
+// Fills in the figures that this rank measured.
 void take_measured(const Ready& ready, double steps, const CardRates& card, RunFigures& own) {
   const StatisticsHook& stats = ready.statistics;
   const WireCounters wire = ready.built.strategy->wire();
@@ -197,7 +197,7 @@ void take_measured(const Ready& ready, double steps, const CardRates& card, RunF
   }
 }
 
-// What was trained of the data set. O(samples): left out of the largest sets.
+// Counts how often samples of the data set were trained. O(samples): left out for the largest sets.
 void take_coverage(const Ready& ready, Group& peers, RunFigures& run) {
   constexpr std::int64_t kMostSamples = 50'000'000;
   if (!ready.placed.groups.trains() || ready.agreed.plan.shards.ids_end() > kMostSamples) return;

@@ -20,9 +20,9 @@ RunFigures collect_summary(const Ready& ready, const CardRates& card, const Link
                            const std::vector<StalenessTally>& staleness, const std::string& state);
 // Writes summary.json of the attempt, whole or not at all. Rank 0. EnvironmentError.
 void write_summary(const RunFigures& run, const Ready& ready);
-// Of a run at a pace (device.pace_ms): the ranks of which more than 1 step in 20 took longer than that; "" for none.
+// In a run at a pace (device.pace_ms), names the ranks of which more than 1 step in 20 took longer; "" for none.
 std::string pace_warning(const RunFigures& run, std::int64_t steps);
-// The last lines of a run's log; `checkpoint`: the newest, relative to the run folder, "" for none.
+// Returns the last lines of a run's log. `checkpoint`: the newest, relative to the run folder; "" for none.
 std::string summary_text(const RunFigures& run, const Ready& ready, const std::string& checkpoint);
 
 }  // namespace echelon::inline run

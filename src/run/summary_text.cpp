@@ -28,7 +28,7 @@ std::string pace_warning(const RunFigures& run, std::int64_t steps) {
 
 namespace {
 
-// How much was read for what was trained on, and what an epoch has of the data set.
+// Says how much was read for the samples that were trained, and how much of the data set an epoch has.
 std::string data_text(const RunFigures& s) {
   std::string text;
   if (s.bytes_used > 0)
@@ -42,7 +42,7 @@ std::string data_text(const RunFigures& s) {
   return text.empty() ? "" : "data: " + text + "\n";
 }
 
-// The rate, of which wall time it is, and what is apart from that.
+// Says the rate, the wall time that it is of, and the times that are not part of it.
 std::string rate_lines(const RunFigures& s) {
   constexpr double kShown_s = 5e-4;
   const double rate = s.tokens_per_s ? s.tokens_per_s->median : s.samples_per_s.median;

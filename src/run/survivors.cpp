@@ -20,7 +20,7 @@ void add_lost(const Crew& own, const Crew& crew, const std::vector<int>& newly, 
   std::sort(lost.begin(), lost.end());
 }
 
-// The later attempts resume from what was saved, also where the first one was to begin anew.
+// Later attempts resume from what was saved, also if the first one was to begin anew.
 AttemptOptions options_for(const AttemptOptions& given, Crew& crew, const std::vector<std::string>& lost, bool saved,
                            const std::optional<HandedOver>& before) {
   AttemptOptions options = given;
@@ -36,7 +36,8 @@ AttemptOptions options_for(const AttemptOptions& given, Crew& crew, const std::v
   return options;
 }
 
-// Hands the attempt over to those that are left, however many losses that takes; 0: the last of `crews` goes on.
+// Hands the attempt over to the remaining ranks, of which more may be lost meanwhile. Returns 0 if the last of `crews`
+// goes on.
 int hand_over(Attempt& attempt, Crews& crews, std::vector<int>& lost) {
   const Crew& own = *crews.front();
   std::vector<int> newly = lost = attempt.loss()->lost;

@@ -1,5 +1,5 @@
-// A run that goes on without lost workers: attempts one after another in the same processes, each over the ranks that
-// are left (run.on_lost_worker = "continue").
+// A run that goes on without lost workers: attempts one after another in the same processes, each over the remaining
+// ranks (run.on_lost_worker = "continue").
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace echelon::inline run {
 
-// All ranks of the launch; collective. `on_loss` is called on each rank that is left, at every loss. Returns the exit
-// code of the last attempt; throws nothing. A config without "continue" makes one attempt, as Attempt::run.
+// Collective over all ranks of the launch. Calls `on_loss` on each remaining rank, at every loss. Returns the exit code
+// of the last attempt; throws nothing. A config without "continue" makes one attempt, as Attempt::run.
 int run_with_survivors(std::shared_ptr<Transport> launch, const AttemptOptions& options,
                        const std::function<void()>& on_loss);
 

@@ -20,15 +20,15 @@ namespace echelon::inline run {
 class Tuning {
  public:
   // Collective over `replicas` and `model`, blocking; returns `config` without messages unless its algorithm is "auto".
-  // Rank 0 of `world` writes autotune.txt (EnvironmentError). Of a split model every part tunes on its own replicas,
-  // all at the same time as in training, and all use the choice of the largest part: parameters that several ranks hold
-  // must be summed in one order. `model`: the ranks of one replica; null where it is not split. Throws as
-  // load_checkpoint does.
+  // Rank 0 of `world` writes autotune.txt (EnvironmentError). If the model is split, every part tunes on its own
+  // replicas, all at the same time as in training, and all use the choice of the largest part, because parameters that
+  // several ranks hold must be summed in one order. `model`: the ranks of one replica; null if the model is not split.
+  // Throws as load_checkpoint does.
   ExchangeConfig settle(const ExchangeConfig& config, const Decision& start, Engine& replicas, Engine* model,
                         const Transport& world, int first_channel, const ParameterSet& parameters, DType dtype);
-  // Logs the choice and its reasons, on rank 0; no effect where nothing was chosen.
+  // Logs the choice and its reasons, on rank 0; no effect if nothing was chosen.
   void log_choice() const;
-  // The choice as tensor "exchange/choice", with replicas and hosts; no state where nothing was chosen.
+  // Visits the choice as tensor "exchange/choice", with replicas and hosts; nothing if nothing was chosen.
   void visit_state(StateVisitor& visitor);
 
  private:

@@ -10,9 +10,9 @@
 
 namespace echelon::inline run {
 
-// Warnings that follow from the config alone, on so many ranks and hosts.
+// Returns the warnings that follow only from the config and the numbers of ranks and hosts.
 std::vector<std::string> warnings_of_config(const Config& config, int ranks, int hosts);
-// Warnings about how the plan deals the samples and what that does to the model.
+// Returns the warnings about how the plan deals the samples, and what that does to the model.
 std::vector<std::string> warnings_of_plan(const Config& config, const RunPlan& plan);
 
 }  // namespace echelon::inline run

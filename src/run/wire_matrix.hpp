@@ -5,7 +5,7 @@
 //    "waited_s": [[0, 0.3, ..], ..],    [to][from], a step: the rank's engine waited for messages of that one
 //    "transit_s": [[0, 0.1, ..], ..]}   [to][from], a step: those messages were on their way (comm/peer_times.hpp)
 //
-// The last two are of ranks on several hosts.
+// The last two are there if the ranks are on several hosts.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class WireMatrix {
   }
   CardRates card() const { return engine_.transport().card_rates(); }
 
-  // The file's text on rank 0, which took `steps` steps; "" elsewhere, for one rank, for more than kMostRanks, and
-  // where the transport does not count. Collective over the world.
+  // Returns the file's text on rank 0, which took `steps` steps; "" elsewhere, for one rank, for more than kMostRanks,
+  // and if the transport does not count. Collective over the world.
   std::string collect(Group& world, std::int64_t steps, const LinkWaits& waits) const;
 
  private:

@@ -34,7 +34,7 @@ BatchDraws::BatchDraws(const SamplePlan& records, const std::vector<OpenSamples>
   end_ = low;
 }
 
-// Dealt batches may be more an epoch than steps of the shards were, where data.ragged drops samples.
+// An epoch may have more dealt batches than the shards had steps, if data.ragged drops samples.
 std::int64_t BatchDraws::step_of(const Draw& draw) const {
   return draw.epoch * steps_per_epoch_ + std::min(draw.step_in_epoch, steps_per_epoch_ - 1);
 }

@@ -1,8 +1,8 @@
-// Batches of replicas without shards: each takes the next number of a DrawPlan when it needs one. Who gets which number
-// is the source's to say: a queue (draw_queue.hpp), or numbers that are dealt to replicas in turn (dealt_draws.hpp).
+// Batches of replicas without shards: each takes the next number of a DrawPlan when it needs one. The source decides
+// who gets which number: a queue (draw_queue.hpp), or numbers that are dealt to replicas in turn (dealt_draws.hpp).
 //
-// A checkpoint holds what is not trained (RunState::open): batches that replicas have drawn ahead count as not drawn.
-// Another number of replicas cuts it into batches of its own size.
+// A checkpoint holds the samples that are not trained (RunState::open); batches that replicas have drawn ahead count as
+// not drawn. Another number of replicas cuts these samples into batches of its own size.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ namespace echelon::inline train {
 class BatchDraws : public DrawSource {
  public:
   const DrawPlan& plan() const override { return plan_; }
-  // At a meeting, collective over the workers, by replica: what is open now, on rank 0; elsewhere none.
+  // Returns what is open now, on rank 0; nothing elsewhere. At a meeting; collective over the workers, by replica.
   virtual std::vector<OpenSamples> gather(Group& workers) = 0;
-  // At the end of a run, before all ranks leave it: `next` returns none, and no message is under way.
+  // Called at the end of a run, before all ranks leave it. Afterwards `next` returns none, and no message is in flight.
   virtual void close() { stop(); }
-  // By the compute thread: the batches of this replica are trained in the order in which they were drawn.
+  // Called by the compute thread for each batch of this replica, in the order in which they were drawn.
   virtual void trained() { ++trained_; }
-  // What the run's step is while a batch is trained.
+  // Returns the step of the run in which a batch is trained.
   std::int64_t step_of(const Draw& draw) const;
 
  protected:

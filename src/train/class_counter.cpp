@@ -25,8 +25,8 @@ std::int64_t first_largest(const T* row, std::int64_t count) {
   return std::max_element(row, row + count) - row;
 }
 
-// Outputs before `wanted` in descending order, where it stands at `own` (of those of other shards: before or behind all
-// of them).
+// Counts the outputs before `wanted` in descending order. It stands at `own`; if it is an output of another shard,
+// before or behind all of them.
 template <class T>
 std::int64_t place_of(T wanted, std::int64_t own, const T* row, std::int64_t count) {
   std::int64_t above = 0, equal = 0;

@@ -1,8 +1,8 @@
 // Counts the labels of a batch by what a program has computed for them.
 //
-// Of a softmax loss the classes are those of the data; of binary cross-entropy two, "no" (output <= 0) and "yes", all
-// outputs together. Where shards of a model (parallel.tensor) hold some of the classes each, two sums over the
-// replica's ranks give every label's place: n labels, then 2 n values a shard; n values.
+// A softmax loss has the classes of the data; binary cross-entropy has two for all outputs together, "no" (output <= 0)
+// and "yes". If each shard of a model (parallel.tensor) holds some of the classes, two sums over the replica's ranks
+// give the place of each of n labels: the first of 2 n values per shard, the second of n values.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ class ClassCounter {
   Place place_;
   std::int64_t classes_;
   bool known_ = false;              // whether the following was found
-  std::vector<std::int64_t> ends_;  // by shard: the class behind its last one; empty: no rank holds some of them alone
+  std::vector<std::int64_t> ends_;  // by shard: the class behind its last one; empty: every rank holds all of them
   std::vector<std::byte> host_;
   std::vector<double> values_;
 };

@@ -1,10 +1,10 @@
 // Counts over the labels of an evaluation, and the figures of classes that follow from them.
 //
-// Of each label that counts: its class, the class of the largest output (of equal ones the first), and its place, the
-// number of outputs before its own in descending order (of equal ones the first comes first). Counts are whole numbers,
-// which doubles hold exactly, so that any number of ranks finds the same figures.
+// Each label that counts contributes its class, the class of the largest output (the first of equal ones), and its
+// place: the number of outputs before its own in descending order (the first of equal ones comes first). Counts are
+// whole numbers, which doubles hold exactly, so that any number of ranks finds the same figures.
 //
-//   top-5 accuracy   labels at a place below 5, over all labels; unknown where there are at most 5 classes
+//   top-5 accuracy   labels at a place below 5, over all labels; unknown with at most 5 classes
 //   recall           of a class: right predictions over its labels; unknown without labels
 //   precision        of a class: right predictions over its predictions; unknown without predictions
 //   macro F1         mean of 2 right / (labels + predictions) over the classes that have labels or predictions
@@ -55,10 +55,10 @@ class ClassCounts {
   std::vector<double> values_;  // labels, labels below place 5; by class; matrix (label, chosen)
 };
 
-// Those that evaluate.metrics names.
+// Keeps the figures that evaluate.metrics names.
 ClassFigures chosen_figures(ClassFigures all, const std::vector<std::string>& metrics);
 
-// Into the fields test_top5_accuracy .. of EpochFigures and RunFigures.
+// Fills in the fields test_top5_accuracy .. of EpochFigures and RunFigures.
 template <class Figures>
 void take_class_figures(const ClassFigures& from, Figures& to) {
   to.test_top5_accuracy = from.top5_accuracy;

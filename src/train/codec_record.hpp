@@ -1,4 +1,4 @@
-// What a codec did, as records tell it.
+// The figures of a codec in records.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace echelon::inline train {
 
-// None where nothing was coded.
+// None if nothing was encoded.
 std::optional<CodecFigures> figures_of(const CodecRecord& codec);
 // "fp16: 2.0 times fewer bytes, residual norm 0.012".
 std::string codec_text(const std::string& name, const CodecRecord& codec);

@@ -1,5 +1,5 @@
-// What replicas of another number have left of their shards, dealt anew: number n of the DrawPlan is that of replica
-// n mod k, whatever the pace of the others. No messages.
+// Samples that another number of replicas has left of its shards, dealt anew: replica n mod k gets number n of the
+// DrawPlan, whatever the pace of the others. Sends no message.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace echelon::inline train {
 
 class DealtDraws final : public BatchDraws {
  public:
-  // As BatchDraws. Of one replica of records.replicas().
+  // The arguments are those of BatchDraws. `replica` is one of records.replicas().
   DealtDraws(int replica, const SamplePlan& records, const std::vector<OpenSamples>& open, std::int64_t steps_per_epoch,
              std::int64_t total_steps)
       : BatchDraws(records, open, steps_per_epoch, total_steps), next_(replica) {}
@@ -28,7 +28,7 @@ class DealtDraws final : public BatchDraws {
   std::vector<OpenSamples> gather(Group& workers) override;
 
  private:
-  std::int64_t next_;  // the loader's thread alone
+  std::int64_t next_;  // used only by the loader's thread
   std::atomic<bool> stopped_ = false;
 };
 

@@ -79,7 +79,7 @@ void DeviceTimes::begins(SpanKind kind) {
   within_.push_back(kind);
 }
 
-// Called by destructors. Of a device that has failed there are no times; its next operation throws why.
+// Called by destructors. A device that has failed gives no times; its next operation throws the reason.
 void DeviceTimes::ends(SpanKind kind, double) {
   if (!open_ || !part_of(kind) || within_.empty()) return;
   try {

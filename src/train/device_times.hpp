@@ -1,14 +1,14 @@
-// What the parts of a step took on a device that runs behind the host, by the device's own clock.
+// Times of the parts of a step on a device that runs behind the host, by the device's own clock.
 //
-// The host's timers measure there how long calls took: what a call enqueues runs later, and the time that it takes
-// would be counted where the host happens to wait. So each border between two parts, as the SpanTimers of the compute
-// thread set them (base/spans.hpp), enqueues a reading of the device's clock, and the time between two readings belongs
-// to the innermost part that was open between them. Nothing waits for a reading: those of a step are taken up when all
-// of them have passed, which is a step later as a rule.
+// The host's timers would measure only how long calls took. The work that a call enqueues runs later, and its time
+// would be counted where the host happens to wait. Each border between two parts, as the spans of the compute thread
+// set them (base/spans.hpp), therefore enqueues a reading of the device's clock, and the time between two readings
+// belongs to the innermost part that was open between them. Nothing waits for a reading: those of a step are taken up
+// when all of them have passed, usually a step later.
 //
-// The parts of traced steps (base/spans.hpp) become spans of the device's lane too. One reading that the host waits
-// for, twice before the first traced step, tells where the device's clock stands against the host's; end_run waits for
-// traced steps that are left.
+// The parts of traced steps (base/spans.hpp) also become spans of the device's lane. The host waits for one reading,
+// twice before the first traced step, to find the offset of the device's clock from its own; end_run waits for the
+// traced steps that remain.
 #pragma once
 
 #include <array>
@@ -27,14 +27,14 @@ class DeviceTimes final : public SpanWatcher {
  public:
   explicit DeviceTimes(std::unique_ptr<DeviceTimer> timer) : timer_(std::move(timer)) {}
 
-  // From here to end_step the parts are those of one step. What passes on the device between two steps is in none.
+  // The parts from here to end_step are those of one step. Time of the device between two steps belongs to none.
   void begin_step();
   void end_step();
-  // Behind the last step: waits for the traced steps that were not taken up, and leaves their spans.
+  // Called after the last step: waits for the traced steps that were not taken up, and records their spans.
   void end_run();
 
-  // Of the newest step whose readings have all passed; each step once. Its data, forward, backward, split, exchange and
-  // optimiser; the other parts are 0.
+  // Returns the times of the newest step whose readings have all passed, each step once: data, forward, backward,
+  // split, exchange and optimiser. The other parts are 0.
   std::optional<StepTimes> take();
 
   // SpanWatcher

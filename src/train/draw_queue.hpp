@@ -20,13 +20,14 @@ class DrawQueue final : public BatchDraws, private ProtocolHost {
  public:
   static constexpr int kChannels = 2;
 
-  // As BatchDraws. `channel` and the next one, on all ranks of the engine: the workers, by replica. It outlives this.
+  // The arguments are those of BatchDraws. Uses `channel` and the next one of `workers`, whose ranks are the workers by
+  // replica, and which outlives this.
   DrawQueue(Engine& workers, int channel, const SamplePlan& records, const std::vector<OpenSamples>& open,
             std::int64_t steps_per_epoch, std::int64_t total_steps);
   ~DrawQueue() override;
 
   std::vector<OpenSamples> gather(Group& workers) override;
-  // By the loader's thread.
+  // Called by the loader's thread.
   std::optional<std::int64_t> next() override;
   void stop() override;
   void close() override;

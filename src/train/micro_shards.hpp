@@ -8,12 +8,13 @@
 //    +   +   +   +   - k = 4
 //   0 1 2 3 4 5 6 7
 //
-// Inside a replica the tree is a binary counter: leaf i is added to the sums of as many finished subtrees as i has
-// trailing ones. Every pass overwrites the gradient arena; the last pass completes the tree range by range as gradients
-// are finished, so that buckets are still sent during it. Losses are added in the same tree, over ranks too.
+// Inside a replica the tree is a binary counter: leaf i is added to the sums of n finished subtrees, where n is the
+// number of trailing ones of i. Every pass overwrites the gradient arena; the last pass completes the tree range by
+// range as gradients are finished, so that buckets are still sent during it. Losses are added in the same tree, over
+// ranks too.
 //
 // log2(M/k) gradient arenas suffice beside the one that programs write to; the constructor allocates
-// them on the device (MemoryError above its limit). Compute thread alone; sends nothing.
+// them on the device (MemoryError above its limit). Only the compute thread calls it; it sends nothing.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +33,12 @@ class MicroShards {
   void begin_step();
   // The gradient arena holds a leaf that is not the last: its memory may be written anew.
   void keep_gradients();
-  // Likewise of the last leaf, for this range alone: afterwards it holds the replica's sum. Every range once.
+  // Does the same for the last leaf, and only for this range, which holds the replica's sum afterwards. Every range
+  // once.
   void complete_gradients(ArenaRange range);
-  // Of every leaf, in order.
+  // Called for every leaf, in order.
   void add_losses(const LossSums& losses);
-  // Of all leaves.
+  // The sum of all leaves.
   const LossSums& losses() const { return losses_.back(); }
 
  private:
@@ -45,9 +47,9 @@ class MicroShards {
   Arenas& arenas_;
   std::int64_t leaves_;
   std::int64_t kept_ = 0;         // leaves of this step whose gradients are done
-  std::int64_t counted_ = 0;      // likewise losses
+  std::int64_t counted_ = 0;      // leaves whose losses are added
   std::vector<Memory> levels_;    // sums of finished subtrees of 1, 2, 4, .. leaves
-  std::vector<LossSums> losses_;  // likewise, and of all
+  std::vector<LossSums> losses_;  // the same for losses; the last is the sum of all
 };
 
 }  // namespace echelon::inline train

@@ -83,7 +83,7 @@ std::vector<OpenSamples> open_samples(const SamplePlan& were, const std::vector<
         open.push_back({.epoch = epoch, .first = place, .end = place + 1});
     }
   }
-  // All of the furthest one's epoch is trained: nothing is left of those before the next one.
+  // The whole epoch of the furthest one is trained: nothing is left before the next epoch.
   if (open.empty() || open.back().epoch < last)
     open.push_back({.epoch = last + 1, .first = 0, .end = records.samples()});
   return open;

@@ -10,7 +10,7 @@
 namespace echelon::inline train {
 namespace {
 
-// All rows of this rank, of one state.
+// One state, with all rows of this rank.
 struct Whole {
   DType dtype = DType::f32;
   Shape row;  // of one row

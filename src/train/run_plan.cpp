@@ -53,7 +53,7 @@ std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& tra
   return graphs;
 }
 
-// ConfigError where data that are no images are to be moved and mirrored.
+// ConfigError if data other than images are to be moved and mirrored.
 void check_augmentation(const Config& config, const Dataset& train) {
   const DataConfig& data = config.data;
   if ((data.augment_crop_padding > 0 || data.augment_flip) && train.kind != DataKind::samples)
@@ -77,7 +77,7 @@ void check_sparse(const Config& config, const ParameterSet& parameters) {
 
 namespace {
 
-// ConfigError where a stage trains nothing and the strategy has servers, each of which holds parts of every stage.
+// ConfigError if a stage trains nothing and the strategy has servers, each of which holds parts of every stage.
 void check_stages(const Config& config, const Graph& graph, const std::vector<int>& stages) {
   if (!strategy_traits(config.exchange.strategy).reads.contains("servers")) return;
   std::vector<std::int64_t> trained(static_cast<std::size_t>(config.parallel.pipeline));

@@ -1,5 +1,5 @@
-// All that follows from the config, the data and the number of ranks before any memory is touched: what every rank of a
-// run works out for itself and agrees on, and what `echelon check` prints.
+// The plan of a run: all that follows from the config, the data and the number of ranks before any memory is allocated.
+// Every rank works it out for itself, with the same result, and `echelon check` prints it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace echelon::inline train {
 
-// What a run reads, opened and built once.
+// Data and model of a run, opened and built once.
 struct RunInputs {
   Dataset train;
   std::optional<Dataset> test;
@@ -54,13 +54,13 @@ struct RunPlan {
 
   // The whole model in steps whose sequences are padded to `bucket` (SamplePlan::length).
   const Graph& whole_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : graph; }
-  // What this rank runs in steps whose sequences are padded to `bucket`.
+  // The graph that this rank runs in steps whose sequences are padded to `bucket`.
   const Graph& graph_for(std::int64_t bucket) const { return bucket > 0 ? bucket_graphs.at(bucket) : part.graph; }
-  // What the rank at other coordinates runs of `graph`. Throws ConfigError as plan_run does.
+  // The part of `graph` that the rank at other coordinates runs. Throws ConfigError as plan_run does.
   Part part_at(const ParallelConfig& parallel, const MeshCoord& coord) const;
   // Memory of a rank that runs `part` at `coord`.
   Footprint memory_of(const Config& config, const Part& part, const MeshCoord& coord) const;
-  // Labels come one a token, and so do loss, accuracy and weight.
+  // True if each token has a label, so that loss, accuracy and weight are per token.
   bool per_token() const { return train.form().label.rank() > 0 && train.classes > 0; }
   // The number of labels that count in an epoch, over all replicas. O(steps of an epoch).
   double weight_of_epoch(std::int64_t epoch) const;
@@ -77,12 +77,13 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
 // order, `batch` samples on each a step, the last ones filled up with weight 0; or in streams, `batch` of them over all
 // ranks, so that every number of ranks reads the same.
 SamplePlan evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
-// The same by one rank alone, in batches as each of `ranks` takes; streams have all rows in one batch.
+// The same plan for a single rank, in batches of the size that each of `ranks` would take; streams have all rows in one
+// batch.
 SamplePlan lone_evaluation_plan(const Dataset& dataset, const Config& config, int ranks);
 // The same over the share evaluate.train_fraction of the training data that is used, in `batches` by rank, or by fewer
 // ranks where it has fewer samples.
 SamplePlan training_evaluation_plan(const Dataset& train, const Config& config, std::vector<std::int64_t> batches);
-// How one of its replicas reads: everything once.
+// The loading of one of its replicas, which reads everything once.
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica = 0);
 
 }  // namespace echelon::inline train

@@ -1,7 +1,7 @@
-// A step on a rank that is a server alone (exchange.server.ranks): no data and no model, the strategy's server is all.
-// Where ranks meet on call the loop calls no step of a rank that does not train: its strategy serves beside the loop,
-// which attends meetings. Such a rank has whole arenas, of which it uses the parts that it serves, and is idle while
-// workers evaluate; workers have a group of their own for batch norm and times.
+// A step on a rank that only serves (exchange.server.ranks): it has no data and no programs, only the strategy's
+// server. If ranks meet on call, the loop calls no step of such a rank: its strategy serves beside the loop, which
+// attends meetings. The rank has whole arenas, of which it uses the parts that it serves, and is idle while workers
+// evaluate. Workers have a separate group for batch norm and times.
 #pragma once
 
 #include "exchange/facets.hpp"

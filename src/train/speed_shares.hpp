@@ -6,9 +6,9 @@
 
 namespace echelon::inline train {
 
-// By replica: `batches` samples took `seconds`. The batches of the same sum for which all replicas would take equally
-// long, if seconds grew with samples: multiples of `unit`, at least one unit and at most `most`.
-// The same `batches` where the slowest replica would gain less than kLeastGain. Pure; seconds above 0.
+// Replica r took seconds[r], above 0, for batches[r] samples. Returns batches of the same sum for which all replicas
+// would take equally long if seconds grew with samples: multiples of `unit`, at least one unit and at most `most`.
+// Returns `batches` if the slowest replica would gain less than kLeastGain. Pure.
 std::vector<std::int64_t> shares_by_speed(const std::vector<std::int64_t>& batches, const std::vector<double>& seconds,
                                           std::int64_t unit, std::int64_t most);
 

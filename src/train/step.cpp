@@ -32,7 +32,7 @@ void add(LossSums& all, const LossSums& sums) {
 
 }  // namespace
 
-// What the passes of one step share.
+// Shared by the passes of one step.
 struct StepRunner::Step {
   const StepInfo& info;
   StepResult& result;
@@ -40,83 +40,77 @@ struct StepRunner::Step {
   const double divisor;
 };
 
-StepRunner::StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-                       Strategy& strategy, const Optimiser& optimiser, BatchNormSum& batch_norm_sum,
-                       ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
-                       const OpenSource& open, BatchDraws* draws)
-    : plan_(plan),
-      replicas_(plan.sources(rank_groups.replica())),
+StepRunner::StepRunner(const StepperParts& parts, const OpenSource& open)
+    : p_(parts),
+      replicas_(p_.plan.sources(p_.place.replica())),
       open_(open),
-      dtype_(config.device.dtype),
-      replay_(config.device.cuda_graphs && arenas.device().records()),
-      whole_passes_(replay_ && rank_groups.mesh().ranks() == 1),
-      random_(config.seed, "step"),
-      arenas_(arenas),
-      strategy_(strategy),
-      optimiser_(optimiser),
-      batch_norm_sum_(batch_norm_sum),
-      activation_exchange_(activation_exchange),
-      alone_(rank_groups.mesh().replicas() == 1),
-      phase_(phase),
-      draws_(draws) {
-  passes_ = pipeline_passes(config.parallel.schedule, rank_groups.mesh().pipeline(), rank_groups.coord().stage,
-                            static_cast<int>(plan.batch.accumulation) * static_cast<int>(replicas_.size()));
+      replay_(p_.config.device.cuda_graphs && p_.arenas.device().records()),
+      whole_passes_(replay_ && p_.place.mesh().ranks() == 1),
+      random_(p_.config.seed, "step") {
+  const Config& config = p_.config;
+  const Mesh& mesh = p_.place.mesh();
+  passes_ = pipeline_passes(config.parallel.schedule, mesh.pipeline(), p_.place.coord().stage,
+                            static_cast<int>(p_.plan.batch.accumulation) * static_cast<int>(replicas_.size()));
   in_flight_ = most_in_flight(passes_);
-  if (auto timer = arenas.device().make_timer()) device_times_.emplace(std::move(timer));
-  if (auto pace = pace_options(config.device, config.seed, rank_groups.mesh().rank(rank_groups.coord())))
+  if (auto timer = p_.arenas.device().make_timer()) device_times_.emplace(std::move(timer));
+  if (auto pace = pace_options(config.device, config.seed, mesh.rank(p_.place.coord())))
     pace_.emplace(std::move(*pace));
   make_programs();
-  if (config.train.reproducible) tree_ = std::make_unique<MicroShards>(arenas, plan.batch.accumulation);
-  loading_.dtype = arenas.dtype();
+  if (config.train.reproducible) tree_ = std::make_unique<MicroShards>(p_.arenas, p_.plan.batch.accumulation);
+  loading_.dtype = p_.arenas.dtype();
   loading_.prefetch = static_cast<int>(config.data.prefetch);
   loading_.buffer_bytes =
       static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)) / static_cast<std::int64_t>(replicas_.size());
   loading_.augmentation = {
       .crop_padding = config.data.augment_crop_padding, .flip = config.data.augment_flip, .seed = config.seed};
-  loading_.draws = draws;
-  open_sources(start.at);
+  loading_.draws = p_.draws;
+  open_sources(p_.start);
 }
 
 void StepRunner::open_sources(const Position& at) {
   LoaderOptions options = loading_;
   options.start_epoch = at.epoch;
-  options.start_step = draws_ == nullptr ? at.step_in_epoch : 0;
+  options.start_step = p_.draws == nullptr ? at.step_in_epoch : 0;
   for (std::size_t i = 0; i < replicas_.size(); ++i) {
     options.replica = replicas_[i];
-    sources_[i].batches = open_ ? open_(options) : std::make_unique<Loader>(plan_.train, shards(), options);
+    sources_[i].batches = open_ ? open_(options) : std::make_unique<Loader>(p_.plan.train, shards(), options);
   }
 }
 
-// Programs and what is read ahead are of the batch's size; the old ones go first, so that their memory is free.
+// Programs and batches that are read ahead have the batch's size. The old ones are freed first.
 void StepRunner::share_by(const std::vector<std::int64_t>& batches, const Position& at) {
   micros_.clear(), recurrent_states_.clear();
   upload_.reset(), programs_.clear(), sources_.clear();
-  shared_ = plan_.shards.with_batches(batches);
+  shared_ = p_.plan.shards.with_batches(batches);
   make_programs();
   open_sources(at);
 }
 
-// One a micro-batch size and bucket; each micro-batch of a step has a slot of its own for what is carried.
+// Makes one program for each micro-batch size and bucket. Each micro-batch of a step has a slot for carried states.
 void StepRunner::make_programs() {
-  const auto accumulation = static_cast<int>(plan_.batch.accumulation);
+  const auto accumulation = static_cast<int>(p_.plan.batch.accumulation);
   std::map<std::int64_t, int> slots;  // by micro-batch size
   for (const int replica : replicas_) {
     const std::int64_t micro = shards().batch(replica) / accumulation;
     sources_.push_back({.batches = nullptr, .micro_batch = micro, .first_slot = slots[micro]});
     slots[micro] += accumulation;
   }
-  std::vector<std::int64_t> buckets = plan_.shards.buckets();
+  std::vector<std::int64_t> buckets = p_.plan.shards.buckets();
   if (buckets.empty()) buckets.push_back(0);
   for (const auto& [micro, count] : slots)
     for (const std::int64_t bucket : buckets) {
       auto& program = programs_[{micro, bucket}];
-      program = std::make_unique<Program>(
-          plan_.graph_for(bucket), arenas_,
-          ProgramOptions{
-              .batch = micro, .dtype = dtype_, .state_slots = count, .in_flight = in_flight_, .replay = replay_});
-      program->set_transfer([this](const Transfer& transfer) { activation_exchange_.carry(transfer); });
-      if (!alone_) program->set_sum_over_replicas([this](const Tensor& sums) { batch_norm_sum_(sums); });
-      if (!whole_passes_) program->set_wait_parameters([this](ArenaRange range) { strategy_.wait_parameters(range); });
+      program = std::make_unique<Program>(p_.plan.graph_for(bucket), p_.arenas,
+                                          ProgramOptions{.batch = micro,
+                                                         .dtype = p_.config.device.dtype,
+                                                         .state_slots = count,
+                                                         .in_flight = in_flight_,
+                                                         .replay = replay_});
+      program->set_transfer([this](const Transfer& transfer) { p_.activation_exchange.carry(transfer); });
+      if (p_.place.mesh().replicas() > 1)
+        program->set_sum_over_replicas([this](const Tensor& sums) { p_.batch_norm_sum(sums); });
+      if (!whole_passes_)
+        program->set_wait_parameters([this](ArenaRange range) { p_.strategy.wait_parameters(range); });
     }
   first_row_ = shards().row_of(replicas_.front());
   own_rows_ = 0;
@@ -127,17 +121,17 @@ void StepRunner::make_programs() {
   list_micros();
   std::size_t input_bytes = 0;
   for (const auto& [key, program] : programs_) input_bytes = std::max(input_bytes, program->input_bytes());
-  upload_ = std::make_unique<Upload>(arenas_.device(), input_bytes);
+  upload_ = std::make_unique<Upload>(p_.arenas.device(), input_bytes);
   if (pace_)
     for (auto& [key, program] : programs_) program->set_pace(*pace_, static_cast<double>(micros_.size()));
 }
 
 void StepRunner::visit_state(StateVisitor& visitor) {
-  visit_recurrent_state(recurrent_states_, first_row_, own_rows_, plan_.shards.global_batch(), visitor);
+  visit_recurrent_state(recurrent_states_, first_row_, own_rows_, p_.plan.shards.global_batch(), visitor);
 }
 
 Program& StepRunner::program_of(const Source& source) {
-  return program_of({source.micro_batch, plan_.shards.length(source.batch->epoch, source.batch->step)});
+  return program_of({source.micro_batch, p_.plan.shards.length(source.batch->epoch, source.batch->step)});
 }
 
 LossSums StepRunner::losses() {
@@ -150,19 +144,19 @@ LossSums StepRunner::losses() {
 // The micro-batches of every step, in order.
 void StepRunner::list_micros() {
   for (Source& source : sources_)
-    for (std::int64_t m = 0; m < plan_.batch.accumulation; ++m)
+    for (std::int64_t m = 0; m < p_.plan.batch.accumulation; ++m)
       micros_.push_back({.source = &source, .first = m * source.micro_batch});
 }
 
 PassScalars StepRunner::scalars_of(const Step& step, int micro) const {
   const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
-  const Graph& graph = plan_.whole_for(plan_.shards.length(source->batch->epoch, source->batch->step));
+  const Graph& graph = p_.plan.whole_for(p_.plan.shards.length(source->batch->epoch, source->batch->step));
   const std::int64_t labels = graph.values()[static_cast<std::size_t>(graph.find("weights"))].shape.elems();
   PassScalars scalars;
-  scalars.loss_scale = optimiser_.loss_scale() / step.divisor;
+  scalars.loss_scale = p_.optimiser.loss_scale() / step.divisor;
   scalars.group_weight =
-      weight_of(*source->batch, arenas_.dtype(), first * labels, source->micro_batch * labels) / step.divisor;
-  scalars.samples = static_cast<double>(plan_.batch.global);
+      weight_of(*source->batch, p_.arenas.dtype(), first * labels, source->micro_batch * labels) / step.divisor;
+  scalars.samples = static_cast<double>(p_.plan.batch.global);
   scalars.key = random_.at(static_cast<std::uint64_t>(step.info.step)).key();
   scalars.first = micro == 0 || tree_;
   scalars.slot = source->first_slot + static_cast<int>(first / source->micro_batch);
@@ -177,7 +171,7 @@ void StepRunner::report_losses(Step& step, const LossSums& losses) {
 
 void StepRunner::send_losses() {
   for (auto& [key, program] : programs_) program->send_losses();
-  losses_sent_ = arenas_.device().record();
+  losses_sent_ = p_.arenas.device().record();
 }
 
 LossSums StepRunner::sent_losses() {
@@ -189,11 +183,11 @@ LossSums StepRunner::sent_losses() {
 
 void StepRunner::forward(Step& step, int micro) {
   const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
-  phase_.enter("data");
+  p_.phase.enter("data");
   if (first == 0) {
     const StepSpan span(SpanKind::data);
-    if (draws_ == nullptr) source->batch = &source->batches->at(step.info.epoch, step.info.step_in_epoch);
-    ECHELON_CHECK_EQ(source->batch->n, plan_.batch.accumulation * source->micro_batch, "samples of a batch");
+    if (p_.draws == nullptr) source->batch = &source->batches->at(step.info.epoch, step.info.step_in_epoch);
+    ECHELON_CHECK_EQ(source->batch->n, p_.plan.batch.accumulation * source->micro_batch, "samples of a batch");
     if (micro == 0 && source->batch->step == 0)  // streams begin anew
       for (auto& [key, of_any] : programs_) of_any->reset_states();
   }
@@ -203,10 +197,10 @@ void StepRunner::forward(Step& step, int micro) {
     const StepSpan span(SpanKind::data);
     set_inputs(*upload_, program, *source->batch, first, scalars.in_flight);
   }
-  phase_.enter("forward");
+  p_.phase.enter("forward");
   {
     const StepSpan span(SpanKind::forward);
-    if (whole_passes_) strategy_.wait_parameters({0, arenas_.elems()});
+    if (whole_passes_) p_.strategy.wait_parameters({0, p_.arenas.elems()});
     program.forward(scalars);
   }
   if (tree_) {
@@ -214,7 +208,7 @@ void StepRunner::forward(Step& step, int micro) {
     program.reset_losses();
   }
   if (micro + 1 < static_cast<int>(micros_.size())) return;
-  if (arenas_.device().on_host())
+  if (p_.arenas.device().on_host())
     report_losses(step, losses());
   else if (!tree_)
     send_losses();
@@ -224,46 +218,46 @@ void StepRunner::backward(Step& step, int micro) {
   Program& program = program_of(*micros_[static_cast<std::size_t>(micro)].source);
   const PassScalars scalars = scalars_of(step, micro);
   const bool last = micro + 1 == static_cast<int>(micros_.size());
-  phase_.enter("backward");
+  p_.phase.enter("backward");
   const StepSpan span(SpanKind::backward);
   const auto ready = [this](ArenaRange range) {
     if (tree_) tree_->complete_gradients(range);
-    plan_.part.leave_to_others(range, arenas_);
+    p_.plan.part.leave_to_others(range, p_.arenas);
     if (damage_) damage_(range);
-    strategy_.gradient_ready(range);
+    p_.strategy.gradient_ready(range);
   };
   if (last && !whole_passes_)
     program.backward(scalars, ready);
   else
     program.backward(scalars);
-  if (last && whole_passes_) ready({0, arenas_.elems()});
+  if (last && whole_passes_) ready({0, p_.arenas.elems()});
   if (!last && tree_) tree_->keep_gradients();
 }
 
 StepResult StepRunner::run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) {
   StepResult result;
   const double drawn_s = std::exchange(drawing_s_, 0);
-  Step step{info, result, on_losses, strategy_.divisor(info)};
+  Step step{info, result, on_losses, p_.strategy.divisor(info)};
   SpanPlace place = span_place;
   if (device_times_) {
     device_times_->begin_step();
     place.borders = &*device_times_;
   }
   const PlacedSpans placed(place);
-  strategy_.begin_step(info);
+  p_.strategy.begin_step(info);
   for (auto& [key, program] : programs_) program->reset_losses();
   if (tree_) tree_->begin_step();
   if (pace_) pace_->begin_step(info.step);
-  activation_exchange_.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
+  p_.activation_exchange.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
   for (const Pass& pass : passes_) pass.backward ? backward(step, pass.micro) : forward(step, pass.micro);
   if (pace_) {
     const StepSpan span(SpanKind::backward);
     pace_->end_step();
   }
-  phase_.enter("exchange");
-  result.outcome = strategy_.end_step();
-  if (!arenas_.device().on_host()) end_behind(step, drawn_s);
-  if (draws_ != nullptr) draws_->trained();
+  p_.phase.enter("exchange");
+  result.outcome = p_.strategy.end_step();
+  if (!p_.arenas.device().on_host()) end_behind(step, drawn_s);
+  if (p_.draws != nullptr) p_.draws->trained();
   return result;
 }
 
@@ -284,16 +278,16 @@ void StepRunner::end_run() {
   if (device_times_) device_times_->end_run();
 }
 
-const DrawPlan* StepRunner::draws() const { return draws_ == nullptr ? nullptr : &draws_->plan(); }
+const DrawPlan* StepRunner::draws() const { return p_.draws == nullptr ? nullptr : &p_.draws->plan(); }
 
 std::optional<Stepper::Drawn> StepRunner::draw() {
-  phase_.enter("data");
+  p_.phase.enter("data");
   const SpanTimer timer(drawing_s_, SpanKind::data);
   Source& source = sources_.front();
   source.batch = source.batches->draw();
   if (source.batch == nullptr) return {};
-  const Draw draw = draws_->plan().at(source.batch->drawn);
-  return Drawn{.draw = draw, .step = draws_->step_of(draw)};
+  const Draw draw = p_.draws->plan().at(source.batch->drawn);
+  return Drawn{.draw = draw, .step = p_.draws->step_of(draw)};
 }
 
 std::optional<PaceRecord> StepRunner::pace() const { return pace_ ? std::optional(pace_->record()) : std::nullopt; }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <compare>
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,22 +9,14 @@
 #include <vector>
 
 #include "base/hash_rng.hpp"
-#include "checkpoint/run_state.hpp"
-#include "config/schema.hpp"
 #include "data/loader.hpp"
-#include "device/arenas.hpp"
 #include "device/upload.hpp"
-#include "exchange/batch_norm_sum.hpp"
 #include "exchange/facets.hpp"
-#include "job/phase.hpp"
 #include "model/program.hpp"
-#include "parallel/activation_exchange.hpp"
 #include "parallel/pipeline.hpp"
-#include "parallel/rank_groups.hpp"
 #include "train/device_times.hpp"
 #include "train/micro_shards.hpp"
 #include "train/recurrent_state.hpp"
-#include "train/run_plan.hpp"
 #include "train/stepper.hpp"
 
 namespace echelon::inline train {
@@ -35,19 +26,16 @@ class StepRunner final : public Stepper {
   // Opens the batches of one replica of the plan, from options.start_epoch and start_step on.
   using OpenSource = std::function<std::unique_ptr<BatchSource>(const LoaderOptions& options)>;
 
-  // Builds the programs (one a micro-batch size and bucket) and starts reading at `start`, or what is drawn from
-  // `draws`: a Loader of plan.train, or what `open` gives. What it is given outlives it.
-  StepRunner(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-             Strategy& strategy, const Optimiser& optimiser, BatchNormSum& batch_norm_sum,
-             ActivationExchange& activation_exchange, PhaseBoard& phase, const RunState& start,
-             const OpenSource& open = {}, BatchDraws* draws = nullptr);
+  // Builds the programs, one for each micro-batch size and bucket, and starts to read ahead: with a Loader of
+  // plan.train, or with what `open` returns; from parts.start on, or what is drawn.
+  explicit StepRunner(const StepperParts& parts, const OpenSource& open = {});
 
   // Called with each range of gradients that is complete, before it is sent (fault/injector.hpp).
   void damage_gradients(std::function<void(ArenaRange)> damage) { damage_ = std::move(damage); }
 
-  // Tells the losses before the last backward on a host device. Where the device runs behind, it returns while
-  // backward, exchange and update are still under way there, and the parts of `times` are the device's, of the newest
-  // step whose are known: as a rule the one before.
+  // On a host device, reports the losses before the last backward. If the device runs behind, returns while backward,
+  // exchange and update are still in progress there; `of_device` then has the times of the newest step for which they
+  // are known, usually the one before.
   StepResult run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) override;
 
   void share_by(const std::vector<std::int64_t>& batches, const Position& at) override;
@@ -55,17 +43,17 @@ class StepRunner final : public Stepper {
   void end_run() override;
   const DrawPlan* draws() const override;
   std::optional<Drawn> draw() override;
-  void come_to_meeting() override { join_meeting(strategy_); }
+  void come_to_meeting() override { join_meeting(p_.strategy); }
 
-  // What recurrent layers carry from step to step, whole by rows of the global batch.
+  // Visits what recurrent layers carry from step to step, by rows of the global batch.
   void visit_state(StateVisitor& visitor) override;
 
-  unsigned throttled() const override { return arenas_.device().throttled(); }
+  unsigned throttled() const override { return p_.arenas.device().throttled(); }
   std::optional<PaceRecord> pace() const override;
   std::uint64_t bytes_read() const override;
   std::uint64_t bytes_used() const override;
   std::size_t spared_bytes() const override;
-  // Of all programs, for the micro-batches whose activations are held at once.
+  // The activations of all programs, for the micro-batches that are held at once.
   std::size_t activation_bytes() const;
 
  private:
@@ -88,7 +76,7 @@ class StepRunner final : public Stepper {
   };
   struct Step;  // under way
 
-  const SamplePlan& shards() const { return shared_ ? *shared_ : plan_.shards; }
+  const SamplePlan& shards() const { return shared_ ? *shared_ : p_.plan.shards; }
   void make_programs();
   void list_micros();
   void open_sources(const Position& at);
@@ -103,34 +91,25 @@ class StepRunner final : public Stepper {
   Program& program_of(const Source& source);  // of its batch
   LossSums losses();
 
-  const RunPlan& plan_;
+  const StepperParts p_;
   const std::vector<int> replicas_;   // whose samples this rank takes
   std::optional<SamplePlan> shared_;  // since share_by
   LoaderOptions loading_;             // but for the replica and the position
   OpenSource open_;
-  DType dtype_;        // of activations
   bool replay_;        // ops run from recordings
-  bool whole_passes_;  // .. that no callback cuts, on one rank: all is waited for before a pass, announced after it
+  bool whole_passes_;  // on one rank, no callback cuts recordings: waits come before a pass, gradients after it
   HashRng random_;     // of the run: every replica has the same
-  Arenas& arenas_;
-  Strategy& strategy_;
-  const Optimiser& optimiser_;
-  BatchNormSum& batch_norm_sum_;
-  ActivationExchange& activation_exchange_;
-  const bool alone_;  // the one replica
-  PhaseBoard& phase_;
-  BatchDraws* draws_;
   std::function<void(ArenaRange)> damage_;  // empty: none
   double drawing_s_ = 0;                    // the wait for the batch of the next step
   std::map<ProgramKey, std::unique_ptr<Program>> programs_;
   std::unique_ptr<Upload> upload_;           // of the batches
   std::optional<DeviceTimes> device_times_;  // where the device runs behind
-  std::unique_ptr<Event> losses_sent_;       // likewise, in a step under way: the losses of all passes
+  std::unique_ptr<Event> losses_sent_;       // there: the losses of all passes of this step are on the host
   std::optional<StepPace> pace_;             // where device.pace_ms sets one
   std::unique_ptr<MicroShards> tree_;        // where the run is reproducible
   std::vector<Source> sources_;
   std::vector<Micro> micros_;                         // of a step
-  std::vector<Pass> passes_;                          // likewise, in the order in which this rank runs them
+  std::vector<Pass> passes_;                          // of a step, in the order in which this rank runs them
   int in_flight_ = 1;                                 // micro-batches whose activations are held at once
   std::vector<RecurrentStateRows> recurrent_states_;  // empty where the model carries no state
   std::int64_t first_row_ = 0, own_rows_ = 0;         // of the global batch

@@ -1,6 +1,5 @@
 #include "train/stepper.hpp"
 
-#include "fault/injector.hpp"
 #include "train/server_step.hpp"
 #include "train/step.hpp"
 
@@ -11,9 +10,7 @@ std::unique_ptr<Stepper> make_stepper(const StepperParts& p) {
     case Role::server: return std::make_unique<ServerStep>(p.strategy, p.phase);
     case Role::worker: break;
   }
-  auto step =
-      std::make_unique<StepRunner>(p.config, p.plan, p.place, p.arenas, p.strategy, p.optimiser, p.batch_norm_sum,
-                                   p.activation_exchange, p.phase, p.start, StepRunner::OpenSource(), p.draws);
+  auto step = std::make_unique<StepRunner>(p);
   if (p.faults && p.faults->has(FaultKind::flip_gradient))
     step->damage_gradients(
         [faults = p.faults, &arenas = p.arenas](ArenaRange range) { faults->flip_gradients(arenas, range); });

@@ -35,7 +35,7 @@ class TrainedBatches {
 // The batches in a text of TrainedBatches.
 std::vector<std::int64_t> batches_in(const std::string& text);
 
-// By the text of each replica. `draws`: null where each replica has its shard. O(samples).
+// Counts by the texts of all replicas. `draws`: null if each replica has its shard. O(samples).
 SamplePlan::Coverage trained_coverage(const RunPlan& plan, const DrawPlan* draws, std::int64_t epoch,
                                       const std::vector<std::string>& by_replica);
 

@@ -1,5 +1,5 @@
 // Warm-up with few replicas, of strategies whose replicas step at their own pace: at the beginning of the run, or of
-// each epoch, the first replicas train alone (SamplePlan::takes); the others stand at a meeting and join with the
+// each epoch, only the first replicas train (SamplePlan::takes); the others stand at a meeting and join with the
 // weights that all get there. Rank 0 calls that meeting once the weights of the warm-up's steps add up, whoever took
 // them.
 #pragma once
@@ -11,19 +11,19 @@
 
 namespace echelon::inline train {
 
-// Where a replica is among the warm-ups of a run; equal on all ranks but for `replica`.
+// The warm-ups of a run, and where a replica is among them; equal on all ranks except for `replica`.
 class Warmup {
  public:
-  // From this state on. `plan` outlives it.
+  // Begins at this state. `plan` outlives it.
   Warmup(const RunPlan& plan, int replica, const RunState& start);
 
   // The total weight since the start at which the next warm-up is over; 0: there is none. O(steps of an epoch).
   double next_weight() const;
   // It is over: all ranks stand at the meeting that was called for it.
   void over();
-  // Whether this replica has samples at this position; a server has none, and takes part in every step.
+  // True if this replica has samples at this position; a server has none, and takes part in every step.
   bool takes(const Position& at) const;
-  // Where it has none: whether it has to wait for the end of the warm-up, and the number of steps to where it joins.
+  // If it has none: whether it must wait for the end of the warm-up, and the number of steps until it joins.
   bool waits(const Position& at) const { return at.epoch >= epoch_; }
   std::int64_t steps_to_join(const Position& at) const;
 

@@ -107,14 +107,22 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
     stepper_ = std::make_unique<ServerStep>(*strategy_, phase_);
     return;
   }
-  const RunState start{.at = {.step = step, .epoch = 0, .step_in_epoch = step}};
   const auto open = [&](const LoaderOptions& options) {
     auto source = std::make_unique<PlainSource>(form_of(standing.plan->graph), options.dtype);
     source_ = source.get();
     return source;
   };
-  auto runner = std::make_unique<StepRunner>(config, *standing.plan, standing.rank_groups, arenas_, *strategy_,
-                                             optimiser_, batch_norm_sum_, activation_exchange_, phase_, start, open);
+  auto runner = std::make_unique<StepRunner>(StepperParts{config,
+                                                          *standing.plan,
+                                                          standing.rank_groups,
+                                                          arenas_,
+                                                          *strategy_,
+                                                          optimiser_,
+                                                          batch_norm_sum_,
+                                                          activation_exchange_,
+                                                          phase_,
+                                                          {.step = step, .epoch = 0, .step_in_epoch = step}},
+                                             open);
   runner_ = runner.get();
   stepper_ = std::move(runner);
 }

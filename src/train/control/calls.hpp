@@ -34,11 +34,11 @@ struct Report {
   double finished = 0;          // ranks that have done all their steps
   double not_finite_rank = -1;  // the lowest whose loss is not finite; -1: none
   double meetings = 0;          // attended, by the rank that attended most
-  double wishes = 0;            // bits of ControlSum::wishes, of the ranks that attended so many
+  double wishes = 0;            // bits of ControlSum::wishes, of the ranks that attended as many
   double closed = 0;            // no report comes after this one
 
   Report merged(const Report& other) const;
-  // Whether `other` has more than another weight.
+  // True if `other` differs in more than its weight.
   bool has_news_beside_weight(const Report& other) const;
   friend bool operator==(const Report&, const Report&) = default;
 };

@@ -47,7 +47,7 @@ class Control::Caller {
     machine_.report(totals, weights);
     attached_.post(ControlCalls::kReport);
   }
-  // After so many meetings.
+  // `attended`: meetings so far.
   std::uint32_t called(double attended) const {
     const MeetingCall call = attached_.newest();
     return static_cast<double>(call.number) > attended ? call.reasons : 0;
@@ -182,7 +182,7 @@ void Control::begin() {
   sum_ = sums_.expect();
   tree_.set_words(words_);
   ControlWords next;
-  next.step = words_.step;  // of the next meeting too, where no step comes before it
+  next.step = words_.step;  // also of the next meeting, if no step comes before it
   words_ = next;
   sums_.post(ControlTree::kWords);
 }

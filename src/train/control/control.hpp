@@ -1,6 +1,6 @@
-// What the ranks of a run agree on beside the exchange: losses, signals, meetings. The loop's side of the control
-// protocols (tree.hpp: the sum of a meeting; calls.hpp: when replicas meet on call; news.hpp: that somebody steps). How
-// often ranks meet is the strategy's (exchange/progress.hpp).
+// Agreement of the ranks of a run beside the exchange: losses, signals, meetings. This is the loop's side of the
+// control protocols (tree.hpp: the sum of a meeting; calls.hpp: when replicas meet on call; news.hpp: that somebody
+// steps). How often ranks meet is the strategy's (exchange/progress.hpp).
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace echelon::inline train {
 
-// Where the news of steps go (news.hpp), several times in hang_timeout_s; null: nowhere.
+// Hears the news of steps (news.hpp), several times in hang_timeout_s; null: nobody does.
 struct NewsHearer {
   PhaseBoard* phase = nullptr;
   double hang_timeout_s = 0;
@@ -44,16 +44,16 @@ class Control {
   void add(const ControlWords& words, bool meets);
   // This rank has done a step.
   void stepped();
-  // Of strategies that meet on call: this rank has done all its steps.
+  // For strategies that meet on call: this rank has done all its steps.
   void finished();
-  // Likewise: why the next meeting was called (MeetingReason); 0 where none was. `steps` that this rank has trained
-  // since this object was made.
+  // For the same strategies: why the next meeting was called (MeetingReason); 0 if none was. `steps`: those that this
+  // rank has trained since this object was made.
   std::uint32_t called(std::int64_t steps) const;
   // The same on all ranks of the replica, which all ask after the same step: its first rank decides, so that they go on
   // or come to a meeting together though its call reaches them one after another.
   std::uint32_t called_together(std::int64_t steps);
-  // Likewise, on rank 0: total weight, over all replicas since this object was made, at which the next epoch ends
-  // (`last`: and the run), and the next warm-up (0: never).
+  // For the same strategies, on rank 0: the total weight, over all replicas since this object was made, at which the
+  // next epoch ends (`last`: and the run), and the next warm-up (0: never).
   void set_epoch_weight(double weight, bool last);
   void set_join_weight(double weight);
 
@@ -62,8 +62,8 @@ class Control {
   const ControlSum& meet();
   // Returns once what this rank has passed on of the last sum has left: before a rank ends that others wait for.
   void flush();
-  // Of the same meeting, on rank 0, by rank: where their times went in the step before. Empty elsewhere, and in most
-  // steps where there are many ranks.
+  // On rank 0, at the same meeting: the times of each rank in the step before. Empty elsewhere, and in most steps if
+  // there are many ranks.
   const std::vector<RankStep>& times() const { return tree_.times(); }
 
  private:

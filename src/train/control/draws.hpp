@@ -29,8 +29,8 @@ class DrawMachine final : public Machine {
   // The number that was drawn, kNone where none is left; within `on_notified`.
   std::int64_t drawn() const { return drawn_; }
 
-  // On rank 0; any thread, while no replica trains. The next number to be handed out, and of those before the ones that
-  // are not trained, in order, where rank r has trained the first trained[r] of its draws.
+  // On rank 0, from any thread while no replica trains. Returns the next number to be handed out. `held` gets the
+  // earlier numbers that are not trained, in order; rank r has trained the first trained[r] of its draws.
   std::int64_t untrained(const std::vector<std::int64_t>& trained, std::vector<std::int64_t>& held) const;
   std::size_t most_kept() const { return most_kept_; }  // numbers of one replica at once
 

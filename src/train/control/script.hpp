@@ -11,7 +11,7 @@ struct ScriptedMeeting {
   std::int64_t steps = 0;     // that this rank trained before it, since the attempt began
   std::uint32_t reasons = 0;  // MeetingReason
 };
-// In their order; empty: meetings are called.
+// The meetings in their order; empty: meetings are called.
 using MeetingScript = std::vector<ScriptedMeeting>;
 
 }  // namespace echelon::inline train

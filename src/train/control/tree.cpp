@@ -52,7 +52,7 @@ void ControlTree::begin(ProtocolActions& actions) {
   merge_children(actions);
 }
 
-// In the order of the tree, whatever the order of arrival.
+// Merges in the order of the tree, whatever the order of arrival.
 void ControlTree::merge_children(ProtocolActions& actions) {
   for (; merged_ < children_.size(); ++merged_) {
     const Child& child = children_[merged_];

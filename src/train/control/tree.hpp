@@ -2,7 +2,7 @@
 // and down it again. At most 2 log2(k) messages and constant memory a rank, 2 (k-1) messages in all; the sum is taken
 // in the tree ((0+1)+(2+3))+((4+5)+..), whose bits contiguous powers of two of ranks share (`sum_in_tree`).
 //
-// Times by rank go to rank 0 alone, with the words of every `sample_every`-th step.
+// Times by rank go only to rank 0, with the words of every `sample_every`-th step.
 #pragma once
 
 #include <vector>
@@ -20,11 +20,11 @@ class ControlTree final : public Machine {
   // `tag`: and tag + 1. Both are the machine's own.
   ControlTree(int rank, int ranks, int tag, std::int64_t sample_every = 1);
 
-  // By the host, before it posts kWords; the machine tells kSum once `sum` is that of the same step: messages down the
-  // tree may still be queued then. kFlush is answered by kFlushed once all messages have left.
+  // Called by the host before it posts kWords. The machine answers kSum once `sum` is that of the same step; messages
+  // down the tree may still be queued then. It answers kFlush by kFlushed once all messages have left.
   void set_words(const ControlWords& words) { words_ = words; }
   const ControlSum& sum() const { return total_; }
-  // On rank 0, by rank; empty elsewhere and between samples.
+  // On rank 0 the times of each rank; empty elsewhere and between samples.
   const std::vector<RankStep>& times() const { return times_; }
 
   void on(const ProtocolEvent& event, ProtocolActions& actions) override;
@@ -56,7 +56,7 @@ class ControlTree final : public Machine {
   std::size_t merged_ = 0;                // children
   int sending_ = 0;                       // messages queued or under way
   bool flushing_ = false;
-  // What is sent, by turns: the last message may still be under way when the next step begins.
+  // Sent alternately, because the last message may still be in flight when the next step begins.
   std::vector<std::byte> up_[2];
   ControlSum down_[2];
 };

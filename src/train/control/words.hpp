@@ -5,7 +5,7 @@
 
 namespace echelon::inline train {
 
-// Where a step's time went on one rank.
+// The times of a step on one rank.
 struct RankStep {
   double compute_s =
       -1;  // forward, backward and waiting for data: what it took before the exchange; -1: it does not train
@@ -16,19 +16,20 @@ struct RankStep {
   double throttled = 0;   // Device::throttled
 };
 
-// Of one rank and step.
+// The words of one rank and step.
 struct ControlWords {
   double loss = 0, weight = 0;  // sums over the rank's samples; a rank without samples: zeros
   double step = 0;              // updates done, this step's included
   double drift = -1;            // StepOutcome::drift of this step
   RankStep last = {};           // of the step before
   bool requeue = false, interrupt = false, checkpoint = false;
-  double diverged_loss = 0;  // of this rank, where training diverges though it is finite; 0: it does not
+  double diverged_loss = 0;  // of this rank, if training diverges with a finite loss; 0: it does not
 
   int wishes() const { return (requeue ? 1 : 0) + (interrupt ? 2 : 0) + (checkpoint ? 4 : 0); }  // as ControlSum
 };
 
-// Over ranks. `merged` is associative; sums are taken in the order of ranks, so that all ranks hold the same bits.
+// The sum over ranks. `merged` is associative; sums are taken in the order of ranks, so that all ranks hold the same
+// bits.
 struct ControlSum {
   double loss = 0, weight = 0;
   double fastest_s = -1, slowest_s = -1;  // RankStep::compute_s; -1: no rank measured any

@@ -50,7 +50,7 @@ void add_moments(std::uint64_t checksum, std::span<double, kMoments> sums) {
   }
 }
 
-// The mean of squares is the square of the mean for equal values alone (Cauchy, Schwarz). All numbers are whole, and
+// The mean of squares is the square of the mean only for equal values (Cauchy, Schwarz). All numbers are whole, and
 // their products below 2^62.
 bool alike(std::span<const double, kMoments> sums, int ranks) {
   for (std::size_t i = 0; i < kMoments; i += 2) {

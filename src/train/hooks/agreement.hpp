@@ -1,8 +1,9 @@
-// Replicas hold the same weights, bit for bit: compared by checksum at the start, every so many steps (at the next
-// meeting), and at the end; under a split, part by part. Of strategies that promise it (Progress::equal_weights).
+// Checks that replicas hold the same weights, bit for bit: by checksum at the start, every `every_steps` steps (at the
+// next meeting), and at the end; part by part if the model is split. For strategies that promise it
+// (Progress::equal_weights).
 //
-// A comparison is one sum of 128 bytes a part of the model over all ranks (Group::sum); checksums are gathered where
-// some differ.
+// A comparison is one sum over all ranks (Group::sum) of 128 bytes per part of the model; if some differ, checksums are
+// gathered.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace echelon::inline train {
 
 class AgreementHook final : public Hook {
  public:
-  // every_steps 0: at the start and the end alone.
+  // every_steps 0: only at the start and the end.
   AgreementHook(std::int64_t every_steps, const Mesh& mesh, const Arenas& arenas, Strategy& strategy, Group& group)
       : every_steps_(every_steps), mesh_(mesh), arenas_(arenas), strategy_(strategy), group_(group) {}
 
@@ -37,7 +38,7 @@ class AgreementHook final : public Hook {
   void run_end(bool) override { compare(); }
 
  private:
-  // Where replicas differ: a CommonError (numeric, exit 5) that names ranks, step, parameters and checksums.
+  // Throws a CommonError (numeric, exit 5) that names ranks, step, parameters and checksums if replicas differ.
   void compare();
   bool all_alike();
   // `ranks` hold one part of the model, `checksums` are theirs.

@@ -10,7 +10,7 @@ ArrivalsHook::ArrivalsHook(Strategy& strategy, const std::string& path, const Le
   if (!path.empty()) file_.emplace(path, header);
 }
 
-// Of a run that ends with an error: what is there helps to repeat it.
+// If the run ends with an error, what is recorded helps to repeat it.
 ArrivalsHook::~ArrivalsHook() {
   try {
     take();

@@ -1,7 +1,8 @@
 // The order of arrivals at this rank's asynchronous servers, written into the attempt (asynchronous/ledger_file.hpp).
 //
-// Where replicas meet on call, on every rank, also where it serves nothing: it drains the strategy at each meeting, so
-// that the file holds all that came before it. Bounded memory: kLedgerBlock, and what comes between two steps.
+// If replicas meet on call, every rank has this hook, also one that serves nothing: it drains the strategy at each
+// meeting, so that the file holds all that came before it. Bounded memory: kLedgerBlock, and what comes between two
+// steps.
 #pragma once
 
 #include <optional>

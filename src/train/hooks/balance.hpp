@@ -2,8 +2,8 @@
 // it (train/speed_shares.hpp). The samples of a step and their order stay the same, and so does its gradient up to
 // rounding. Shares are measured anew after a resume.
 //
-// Every rank, where ranks meet at every step. 8 bytes a rank at every measurement; a change builds programs anew and
-// reads the next batch again.
+// On every rank, if ranks meet at every step. Sends 8 bytes per rank at every measurement; a change builds programs
+// anew and reads the next batch again.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace echelon::inline train {
 
 class BalanceHook final : public Hook {
  public:
-  // All of it outlives the hook.
+  // All arguments outlive the hook.
   BalanceHook(const RunPlan& plan, Stepper& stepper, Group& group, const RunState& state);
 
   void step_end(const StepRecord& record) override;

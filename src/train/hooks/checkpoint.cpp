@@ -65,7 +65,7 @@ void CheckpointHook::step_end(const StepRecord& record) {
   if (!record.meets) return;
   const bool due = config_.every_steps > 0 && record.step / config_.every_steps != seen_step_ / config_.every_steps;
   seen_step_ = record.step;
-  // Where replicas do not step together others may have trained since, though the furthest has not.
+  // If replicas do not step together, others may have trained since, even if the furthest has not.
   if (!std::isnan(record.loss)) saved_step_ = -1;
   stopping_ = record.stopping;
   const bool wanted = due || record.checkpoint_wanted || record.stopping || is_best_;

@@ -1,4 +1,4 @@
-// Saves the run's state, at meetings: every so many steps, minutes or epochs, when a signal asks for it, after an
+// Saves the run's state at meetings: every few steps, minutes or epochs, when a signal asks for it, after an
 // evaluation that is the best so far (checkpoint.keep_best), before an early stop, and at the end.
 //
 // With checkpoint.asynchronous training goes on once the state is gathered and copied, and a thread of rank 0, and of
@@ -36,8 +36,8 @@ struct CheckpointParts {
 
 class CheckpointHook final : public Hook {
  public:
-  // Called on the rank that leads the writers: before the state is copied, for what is recorded then, and of each
-  // checkpoint once it counts.
+  // Both are called on the rank that leads the writers. Settle: before the state is copied; returns what is recorded
+  // then. Tell: for each checkpoint once it counts.
   using Settle = std::function<RecordsEnd()>;
   using Tell = std::function<void(const CheckpointFigures&)>;
 

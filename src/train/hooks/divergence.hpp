@@ -30,7 +30,7 @@ class DivergenceHook final : public Hook {
   double diverges(const LossSums& own, std::int64_t step) override;
 
  private:
-  // Whether the loss of one more step makes too many; `text` then says it.
+  // True if the loss of one more step makes too many; `text` then says so.
   bool too_many(double loss, std::int64_t step, std::string& text);
 
   const Config& config_;
@@ -40,7 +40,7 @@ class DivergenceHook final : public Hook {
   int above_ = 0;  // steps in a row
 };
 
-// Of a rank whose own losses diverge.
+// The error text for a rank whose own losses diverge.
 std::string diverged_text(double loss, int rank, const Config& config);
 // Why a loss is not finite and what may help. `step`: counted from 1, of the whole run.
 std::string not_finite_text(double loss, std::int64_t step, int rank, const Config& config);

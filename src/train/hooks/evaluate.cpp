@@ -123,7 +123,7 @@ EvaluateHook::Figures EvaluateHook::figures_of(Sums& sums, bool common) const {
   return figures;
 }
 
-// All ranks. Once a meeting, though an epoch may end with a step after which an evaluation is due.
+// Called by all ranks. Evaluates once per meeting, even if an epoch ends with a step after which an evaluation is due.
 EvaluateHook::Figures EvaluateHook::meet() {
   if (met_) return *met_;
   phase_.enter(trains_ ? "evaluation" : kStandBy);
@@ -143,7 +143,7 @@ EvaluateHook::Figures EvaluateHook::meet() {
   return *met_;
 }
 
-// The ranks of this replica alone.
+// Called only by the ranks of this replica.
 EvaluateHook::Figures EvaluateHook::snapshot() {
   phase_.enter("evaluation");
   const SpanScope span(SpanKind::evaluation);
@@ -155,7 +155,8 @@ EvaluateHook::Figures EvaluateHook::snapshot() {
   return figures_of(sums, false);
 }
 
-// At their own pace, by the steps of the first replica between meetings; else at the first meeting after so many.
+// At their own pace: by the steps of the first replica between meetings. Else at the first meeting after that many
+// steps.
 bool EvaluateHook::due(const StepRecord& record) {
   const std::int64_t every = config_.evaluate.every_steps;
   if (!part_.shards || every == 0 || record.meets == own_pace_) return false;

@@ -6,7 +6,7 @@
 // share of the training data (evaluate.train_fraction) follows, by the same weights. With evaluate.by = "aside" nothing
 // is evaluated here (cli/follow.cpp does).
 //
-// Where replicas step at their own pace, evaluate.every_steps is a snapshot: after so many steps of its own the first
+// If replicas step at their own pace, evaluate.every_steps is a snapshot: after that many steps of its own the first
 // replica evaluates the whole set alone, with the weights that its last push was answered with, and nobody stops. Its
 // own next update is computed on these weights too, and is staler for it, as staleness.json shows. Under a bound of
 // staleness the others wait for it, once they are that far ahead.
@@ -33,7 +33,8 @@ namespace echelon::inline train {
 
 class EvaluateHook final : public Hook {
  public:
-  // Of an evaluation between ends of epochs: "snapshot" or "test", its step, epochs done, figures and seconds.
+  // Called after an evaluation between ends of epochs: "snapshot" or "test", its step, epochs done, figures and
+  // seconds.
   using Tell = std::function<void(const char* type, const EpochFigures& figures)>;
 
   // `group`: all ranks; `model_group`: of a split model, the ranks of this replica; null: whole ones. `tell` is called
@@ -57,11 +58,11 @@ class EvaluateHook final : public Hook {
     std::shared_ptr<Program> program;
   };
   struct Figures {
-    double loss = -1, accuracy = -1;  // -1: the device computes nothing; there are no correct predictions
+    double loss = -1, accuracy = -1;  // -1: the device computes nothing, or the loss counts no correct predictions
     ClassCounts classes = {};
     double train_loss = -1, train_accuracy = -1;  // of the share of the training data
   };
-  // Of a pass: three sums a batch, and counts.
+  // Three sums for each batch of a pass, and counts.
   struct Sums {
     std::vector<double> batches;
     ClassCounts classes;

@@ -8,7 +8,7 @@
 
 namespace echelon::inline train {
 
-// Before the hooks that compare or save weights.
+// Called before the hooks that compare or save weights.
 class WeightFaultHook final : public Hook {
  public:
   WeightFaultHook(FaultInjector& faults, Arenas& arenas, Strategy& strategy)

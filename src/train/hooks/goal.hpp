@@ -1,5 +1,5 @@
-// Ends a run at the first evaluation of all replicas that reaches goal.target, where goal.stop asks for it. Every rank,
-// after evaluation and before the hooks that save: all see the same figures at a meeting.
+// Ends a run at the first evaluation of all replicas that reaches goal.target, if goal.stop asks for it. Called on
+// every rank, after evaluation and before the hooks that save: all see the same figures at a meeting.
 #pragma once
 
 #include "config/schema.hpp"
@@ -16,7 +16,7 @@ class GoalHook final : public Hook {
   void take(double test_loss, double test_accuracy);
   void epoch_end(EpochRecord& record) override;
   bool ends_run() const override { return goal_.stop && met_; }
-  // By the newest evaluation.
+  // True if the newest evaluation meets the goal.
   bool met() const { return met_; }
 
  private:

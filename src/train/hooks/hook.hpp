@@ -2,11 +2,11 @@
 //
 // Once a step, in this order and for each hook in the order they were given:
 //   step_end       the update is done and the run's state counts it; hooks may save, compare, stop by throwing. The
-//                  times are those up to now, without what hooks take
-//   epoch_end      only where an epoch (or the run) ends with this step; evaluation fills the record for later hooks
-//   step_recorded  the step's times are final, what the hooks above took included
-// Every rank calls the same hooks at the same meetings (exchange/progress.hpp), where alone a hook may use the group;
-// an epoch ends in a meeting.
+//                  times are those up to now, without those of hooks
+//   epoch_end      only if an epoch (or the run) ends with this step; evaluation fills the record for later hooks
+//   step_recorded  the step's times are final, including those of the hooks above
+// Every rank calls the same hooks at the same meetings (exchange/progress.hpp), and a hook may use the group only
+// there; an epoch ends in a meeting.
 #pragma once
 
 #include <cstdint>
@@ -37,20 +37,20 @@ struct StepRecord {
   double loss = 0;
   LossSums own;        // of this rank's samples of the step
   double samples = 0;  // of the step over all replicas; of this one where each counts steps of its own
-  double tokens = 0;   // likewise, where there is a label a token; else 0
-  // Of this rank's replica, that entered the model: 0 where its gradient came too late or was not finite.
+  double tokens = 0;   // the same in tokens, if each token has a label; else 0
+  // Those of this rank's replica that entered the model: 0 if its gradient came too late or was not finite.
   double entered_samples = 0, entered_tokens = 0;
   std::int64_t batch =
       0;  // that this rank trained: the step of the epoch, or where batches are drawn, the draw's number
   StepTimes times;
   AllocationCount allocated;  // by the compute thread, hooks left out
   StepOutcome outcome;
-  // Of this rank, where its gradient came too late: steps after this one that it leaves out, and its samples of all of
+  // If the gradient of this rank came too late: the steps after this one that it leaves out, and its samples of all of
   // them, which enter no update.
   std::int64_t steps_left_out = 0, dropped_samples = 0;
   double drift = -1;               // at a meeting: largest StepOutcome::drift of a replica; -1: none
   double arrival_skew_s = 0;       // of the previous step: largest minus smallest compute time of a rank
-  double skew_wait_s = 0;          // likewise: largest compute time minus this rank's own
+  double skew_wait_s = 0;          // the same step: largest compute time minus this rank's own
   std::vector<RankStep> ranks;     // of the step before, by worker; on rank 0, and not of every step (control/tree.hpp)
   bool checkpoint_wanted = false;  // asked for by a signal or the clock; all ranks agree
   bool stopping = false;           // the attempt ends here, before its time; all ranks agree
@@ -63,8 +63,8 @@ struct EpochRecord {
   double train_loss = std::numeric_limits<double>::quiet_NaN();  // mean over the epoch's samples; NaN: not known
   double test_loss = -1;                                         // -1: not evaluated
   double test_accuracy = -1;  // -1: not evaluated, or the loss has no notion of correct predictions
-  double train_eval_loss = -1, train_accuracy = -1;  // of evaluate.train_fraction, likewise
-  ClassCounts classes = {};  // counted by the newest evaluation, where evaluate.metrics asks for figures of classes
+  double train_eval_loss = -1, train_accuracy = -1;  // the same for evaluate.train_fraction
+  ClassCounts classes = {};  // counted by the newest evaluation, if evaluate.metrics asks for figures of classes
   bool per_token = false;    // losses and accuracy are means over tokens
   double seconds = 0;
   bool last = false;    // the run is finished
@@ -86,8 +86,8 @@ class Hook {
   // Asked at meetings, after step_end and after epoch_end: the run has nothing left to do, though steps remain. The
   // same on all ranks. After step_end an epoch_end with `last` follows.
   virtual bool ends_run() const { return false; }
-  // Once a step of this rank, where ranks do not meet in each: its own losses, before they are told to the others.
-  // Returns the mean of those where all ranks are to end because of it; 0: they are not.
+  // Called once per step of this rank if ranks do not meet in each, with its own losses, before they are sent to the
+  // others. Returns their mean if all ranks are to end because of it; 0: they are not.
   virtual double diverges(const LossSums& own, std::int64_t step) { return (void)own, (void)step, 0.0; }
   // Asked once a step, on any rank: all are to save and end, as if USR1 came.
   virtual bool asks_to_requeue() const { return false; }

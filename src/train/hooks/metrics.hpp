@@ -14,7 +14,7 @@ namespace echelon::inline train {
 
 class MetricsHook final : public Hook {
  public:
-  // Throws EnvironmentError where the file cannot be opened; the calls below, where it cannot be written.
+  // Throws EnvironmentError if the file cannot be opened; the calls below do if it cannot be written.
   // `metrics`: which figures of classes are written (evaluate.metrics).
   MetricsHook(const std::string& path, std::int64_t every_steps, std::vector<std::string> metrics = {});
   ~MetricsHook() override;
@@ -24,7 +24,7 @@ class MetricsHook final : public Hook {
   void epoch_end(EpochRecord& record) override;
   void step_recorded(const StepRecord& record) override;
   void run_end(bool finished) override;
-  // Of an evaluation that no epoch ends with: a row of its own, before that of the step that has just ended.
+  // Adds the row of an evaluation that ends no epoch, before the row of the step that has just ended.
   void add_test(const char* type, const EpochFigures& figures);
   // A checkpoint that was written, as soon as rank 0 knows of it.
   void add_checkpoint(const CheckpointFigures& figures);
@@ -46,7 +46,7 @@ class MetricsHook final : public Hook {
   int file_ = -1;
   std::string rows_;                  // whole, not in the file yet
   const StepRecord* step_ = nullptr;  // ended, not among the rows yet
-  std::string epoch_row_;             // likewise; follows the row of its last step
+  std::string epoch_row_;             // not among them either; follows the row of its last step
   std::int64_t first_step_ = 0;       // done before this attempt
   bool trained_ = false;              // in this attempt, by any rank
   StepTimes late_;                    // of hooks, after the row of their step was written

@@ -14,7 +14,7 @@ namespace echelon::inline train {
 namespace {
 
 constexpr double kLeastDifference_s = 2e-3;  // below it a rank is not called slow: noise of short steps
-constexpr std::int64_t kFirstTold = 8;       // growth of memory is counted from so many told steps on
+constexpr std::int64_t kFirstTold = 8;       // number of told steps from which growth of memory is counted
 constexpr std::size_t kMostKept = 64;        // of memory by rank
 constexpr double kLeastLateShare = 0.25;     // of growth, in the second half of the time
 constexpr std::int64_t kStepsBeforeForecast = 50;
@@ -151,7 +151,7 @@ void MonitorHook::watch_clocks(const StepRecord& record) {
   }
 }
 
-// Of every so many told steps, so that a rank keeps few over any time.
+// Keeps one in several told steps, so that a rank keeps few over any time.
 void MonitorHook::thin_out() {
   rss_every_ *= 2;
   for (Rank& rank : ranks_) {

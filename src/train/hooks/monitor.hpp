@@ -1,4 +1,4 @@
-// What a run watches about itself while it trains ([monitor]); each watch is off, warns, or stops the run.
+// Watches of a run over itself while it trains ([monitor]); each watch is off, warns, or stops the run.
 //
 //   plateau      the loss of evaluations (without them the training loss of epochs) was not below the best by
 //                plateau_change of it for plateau_evaluations in a row. Stop: the run is finished. All ranks see the
@@ -30,7 +30,7 @@
 
 namespace echelon::inline train {
 
-// How the reason of a run begins that a plateau has finished.
+// The beginning of the reason of a run that a plateau has finished.
 inline constexpr const char* kPlateau = "plateau at step";
 
 struct MonitorSetting {

@@ -1,5 +1,5 @@
-// What a person sees while a run goes on: on a terminal a bar that is drawn over itself, elsewhere a heartbeat line
-// every so many seconds; and a line an epoch. Rank 0.
+// Shows the progress of a run: on a terminal by a bar that is drawn over itself, elsewhere by a heartbeat line every
+// few seconds; and by a line per epoch. Rank 0.
 #pragma once
 
 #include <cstdint>

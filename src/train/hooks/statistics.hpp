@@ -12,9 +12,8 @@
 namespace echelon::inline train {
 
 // The first `warmup_steps` (at least 1) of the attempt warm caches and build what is built once: rates and quartiles
-// leave them out, where there are others. Sums begin with the last of them, which is step 1 where nothing else is asked
-// for; the time before it is warmup_s. A rank that has done all its steps waits for the others: that time is in the
-// sums.
+// leave them out, if there are others. Sums begin with the last of them, which is step 1 if nothing else is asked for;
+// the time before it is warmup_s. A rank that has done all its steps waits for the others: that time is in the sums.
 class StatisticsHook final : public Hook {
  public:
   // `uncoded_steps`: of the run, behind which messages have their final form.
@@ -40,7 +39,7 @@ class StatisticsHook final : public Hook {
   double codec_s() const { return sums_.codec_s; }      // of it, encoding and decoding
   double skew_s() const { return sums_.skew_s; }        // StepRecord::arrival_skew_s, in all
   double skew_wait_s() const { return sums_.skew_wait_s; }
-  // Of the codec, over the steps that it coded in: sums of bytes, the rest means; `residual_norm` of the newest.
+  // The codec over the steps in which it encoded: bytes are sums, `residual_norm` is the newest, the rest are means.
   CodecRecord codec() const;
   double first_step_s() const { return first_step_s_; }  // from since_run_start_s's start to the end of the first step
   const EpochRecord& newest_epoch() const { return epoch_; }  // with the newest test figures
@@ -49,7 +48,7 @@ class StatisticsHook final : public Hook {
 
   const std::vector<GradientSquares>& squares() const {
     return squares_;
-  }  // StepOutcome::squares by step, where they are measured
+  }  // StepOutcome::squares by step, if they are measured
   double drift() const { return drifts_ > 0 ? drift_ / static_cast<double>(drifts_) : -1; }  // mean over meetings
   // Sent for gradients in a step, behind all warm-ups: of caches, of the codec, with few replicas. -1: no such step.
   double warm_wire_bytes() const { return warm_steps_ > 0 ? warm_wire_bytes_ / static_cast<double>(warm_steps_) : -1; }
@@ -59,7 +58,7 @@ class StatisticsHook final : public Hook {
   double samples_in_sums() const { return sums_.samples; }  // that entered the model
   const TrainedBatches& batches() const { return batches_; }
 
-  // Without the warm-up; hooks left out.
+  // Leaves out the warm-up and hooks.
   Quartiles step_s() const;
   double allocations_per_step() const;  // least, which depends on no timing
   double allocated_bytes_per_step() const;

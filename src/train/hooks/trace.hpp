@@ -30,7 +30,7 @@ struct TraceSetting {
 
 class TraceHook final : public Hook {
  public:
-  // On all ranks of the engine. What it is given outlives it.
+  // Made on all ranks of the engine. `recorder` and `engine` outlive it.
   TraceHook(TraceSetting setting, SpanRecorder& recorder, Engine& engine);
 
   void run_begin(std::int64_t first_step) override;

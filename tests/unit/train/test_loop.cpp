@@ -65,10 +65,7 @@ struct Run {
         "test.toml");
   }
   void make_plan() { plan.emplace(plan_run(config, Mesh(1), {}, open_inputs(config))); }
-  Ending go() {
-    Loop loop(config, *plan, 0, jumps, group, control, state, phase, {&watch});
-    return loop.run();
-  }
+  Ending go() { return run_loop({config, *plan, 0, jumps, group, control, state, phase, {&watch}}); }
 };
 
 constexpr double kServes = -1;
@@ -121,8 +118,7 @@ std::vector<RankRun> run_three(const Progress& progress, const std::vector<doubl
     run.paces.rank = engine.rank();
     run.paces.step_s = step_s[static_cast<std::size_t>(engine.rank())];
     PhaseBoard phase;
-    Loop loop(config, plan, engine.rank(), run.paces, group, control, run.state, phase, {&run.watch});
-    run.ending = loop.run();
+    run.ending = run_loop({config, plan, engine.rank(), run.paces, group, control, run.state, phase, {&run.watch}});
     group.barrier();
   });
   return runs;

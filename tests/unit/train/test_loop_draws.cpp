@@ -97,8 +97,8 @@ TEST_CASE("each sample is trained once an epoch by replicas of any speed, which 
     Watcher watch;
     {
       Drawer drawer(queue, plan, rank, rank == 1 ? 20e-3 : 2e-3);
-      Loop loop(config, plan, rank, drawer, group, control, state, phase, {&watch});
-      ECHELON_CHECK(loop.run() == Ending::finished, "the run did not finish");
+      const Ending ending = run_loop({config, plan, rank, drawer, group, control, state, phase, {&watch}});
+      ECHELON_CHECK(ending == Ending::finished, "the run did not finish");
       queue.gather(group);
       const std::lock_guard lock(mutex);
       for (const auto& [sample, count] : drawer.times) times[sample] += count;
