@@ -68,7 +68,6 @@ struct StepOutcome {
   double exchange_wait_s = 0;  // time that the compute thread was blocked on tickets since the last outcome
   double exchange_busy_s = 0;  // from the start of the first bucket that arrived since to the end of the last
   double optimiser_s = 0;      // since the last outcome
-  double in_forward_s = 0;     // the part of exchange_wait_s and optimiser_s inside wait_parameters
   WireCounters wire;           // traffic that this rank sent for buckets that arrived since the last outcome
   double gradient_norm = -1;   // L2 norm over all gradients before clipping; -1: not measured
   double loss_scale = 1;       // of this step's backward

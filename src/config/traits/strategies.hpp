@@ -1,5 +1,5 @@
-// Every strategy with its properties. A new strategy needs a line here and its body in exchange/<name>.cpp (or a
-// folder); if it has keys of its own, their file config/strategies/<name>.hpp, included here.
+// Every strategy with its properties. A new strategy needs a line here, its folder exchange/<name>/ with entry.cpp, and
+// <name>_step_s in planner/; if it has keys of its own, their file config/strategies/<name>.hpp, included here.
 //
 // These declarations decide which strategy can be combined with what (config/combinations.cpp) and which keys it reads
 // (config/unfit.cpp).

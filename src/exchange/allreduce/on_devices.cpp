@@ -178,7 +178,6 @@ class OnDevices final : public Strategy, public SumsOnDevices {
 
   void wait_parameters(ArenaRange range) override {
     if (account_.all_completed()) return;
-    ScopedTimer timer(account_.outcome().in_forward_s);
     for (std::size_t b = 0; b < buckets_.size(); ++b)
       if (buckets_[b].range.begin < range.end && range.begin < buckets_[b].range.end) settle(b);
   }

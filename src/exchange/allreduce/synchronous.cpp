@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/spans.hpp"
 #include "base/text.hpp"
@@ -69,7 +68,6 @@ class Synchronous final : public Strategy {
 
   void wait_parameters(ArenaRange range) override {
     if (account_.all_completed()) return;
-    ScopedTimer timer(account_.outcome().in_forward_s);
     for (Bucket& bucket : buckets_)
       if (bucket.in_flight && bucket.range.begin < range.end && range.begin < bucket.range.end) settle(bucket);
     if (rows_in_flight_ && rows_->holds(range)) settle_rows();

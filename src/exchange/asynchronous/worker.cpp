@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "base/spans.hpp"
 #include "exchange/asynchronous/strategy.hpp"
 
@@ -28,7 +27,6 @@ class AsyncWorker final : public AsyncStrategy {
   void wait_parameters(ArenaRange range) override {
     if (alone()) return;
     if (!in_step_) return finish_all();
-    ScopedTimer timer(account().outcome().in_forward_s);
     for (std::size_t b = 0; b < buckets().size(); ++b)
       if (buckets()[b].range.begin < range.end && range.begin < buckets()[b].range.end) finish(b);
   }

@@ -174,7 +174,6 @@ void Backup::begin_step(const StepInfo& info) {
 
 void Backup::wait_parameters(ArenaRange range) {
   if (alone()) return;
-  ScopedTimer timer(account_.outcome().in_forward_s);
   for (std::size_t b = 0; b < buckets_.size(); ++b)
     if (buckets_[b].range.begin < range.end && range.begin < buckets_[b].range.end) finish(b);
 }

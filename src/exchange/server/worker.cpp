@@ -1,7 +1,6 @@
 // A worker of a synchronous parameter server, with or without a server in it. It pushes each bucket as its gradients
 // are finished, serves its own parts as soon as they are summed, and lets each layer's forward wait for its weights.
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "exchange/server/strategy.hpp"
 
 namespace echelon::inline exchange {
@@ -18,7 +17,6 @@ class ServerWorker final : public ServerStrategy {
 
   void wait_parameters(ArenaRange range) override {
     if (account().all_completed()) return;
-    ScopedTimer timer(account().outcome().in_forward_s);
     serve_what_is_in();
     for (std::size_t b = 0; b < buckets().size(); ++b)
       if (buckets()[b].range.begin < range.end && range.begin < buckets()[b].range.end) finish(b);
