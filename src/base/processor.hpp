@@ -27,7 +27,7 @@ Isa max_isa();
 bool processor_has(Isa isa);
 // "AVX2, FMA or BMI2" where the program is compiled for these and the processor lacks one of them; else empty.
 std::string_view missing_instructions();
-// "avx512_core_bf16", or "avx2, by ECHELON_MAX_ISA (the processor has avx512_core_amx)"; "NEON" on ARM.
+// "avx512_core_bf16", or "avx2, limited by ECHELON_MAX_ISA (the processor has avx512_core_amx)"; "NEON" on ARM.
 std::string isa_text();
 
 // Returns those of "AVX512_BF16", "AVX512_FP16" and "AMX_BF16" that are available.

@@ -18,10 +18,11 @@ TEST_CASE("a limit of the processor's instructions holds for our own bodies and 
   const test::Outcome small = info("avx2");
   INFO(small.out << small.err);
   REQUIRE(small.code == kExitOk);
-  CHECK_THAT(small.out, Contains("avx2, by ECHELON_MAX_ISA=avx2 (the processor has") && Contains(", AVX2") &&
+  CHECK_THAT(small.out, Contains("avx2, limited by ECHELON_MAX_ISA=avx2 (the processor has") && Contains(", AVX2") &&
                             !Contains(", AVX-512") && Contains("has none of AVX512_BF16"));
   const test::Outcome middle = info("AVX512_CORE");
-  CHECK_THAT(middle.out, Contains("by ECHELON_MAX_ISA=avx512_core") && !Contains("with BF16") && !Contains("with AMX"));
+  CHECK_THAT(middle.out,
+             Contains("limited by ECHELON_MAX_ISA=avx512_core") && !Contains("with BF16") && !Contains("with AMX"));
   for (const char* limit : {"avx512_core_bf16", "avx512_core_amx", ""}) CHECK(info(limit).code == kExitOk);
 
   // oneDNN reports for each body which instructions it uses.
