@@ -67,13 +67,6 @@ class Bench {
     return read_back(before, memory);
   }
 
-  Memory filled(std::size_t bytes, const char* tag) {
-    Memory memory = device_.allocate(bytes, tag);
-    const Bytes garbage(bytes, kNaN);
-    device_.to_device(memory.data(), garbage.data(), bytes);
-    return memory;
-  }
-
  private:
   bool overwritten(std::size_t a, const OpTrial& trial) const {
     return args_[a].role == ArgRole::output && !args_[a].in_part && (trial.accumulate >> a & 1U) == 0;
@@ -149,14 +142,16 @@ Values twin_values(const OpSpec& spec, const Values& values, const OpTrial& tria
 // Runs `spec` after its twin, if it has one, and returns all arguments.
 Values run_with_twin(Device& device, Bench& bench, const Values& values, const OpTrial& trial) {
   const std::size_t saved_bytes = bench.op().saved_bytes();
-  const Memory saved = bench.filled(saved_bytes, "test saved");
+  const Guarded saved(device, Bytes(saved_bytes, kNaN), 0);
   if (has_twin(bench.spec())) {
     Bench twin(device, twin_of(bench.spec()));
     if (twin.op().saved_bytes() != saved_bytes)
       throw Broken(fmt::format("saved_bytes {} is not the forward twin's {}", saved_bytes, twin.op().saved_bytes()));
     (void)twin.run(twin_values(bench.spec(), values, trial), OpTrial{}, saved.data());
   }
-  return bench.run(values, trial, saved.data());
+  Values after = bench.run(values, trial, saved.data());
+  if (!saved.guards_hold()) throw Broken("memory around what the forward twin saved was written");
+  return after;
 }
 
 // The values that an output is added to; bits if the output consists of bits.
