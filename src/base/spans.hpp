@@ -7,6 +7,7 @@
 // the window it costs two readings of the clock and an entry of 64 bytes under a lock.
 //
 //   const SpanTimer timer(outcome.exchange_wait_s, SpanKind::exchange_wait);   // a ScopedTimer that is a span too
+//   const WatchedSpan span(SpanKind::forward);                                 // the same, timed by watchers alone
 //   const SpanScope span(SpanKind::encode);                                    // a span alone
 #pragma once
 
@@ -166,6 +167,16 @@ class SpanTimer {
   const Clock& clock_;
   double begin_s_;
   SpanKind kind_;
+};
+
+// A SpanTimer whose time only the watchers of its thread count.
+class WatchedSpan {
+ public:
+  explicit WatchedSpan(SpanKind kind, const Clock& clock = host_clock()) : timer_(seconds_, kind, clock) {}
+
+ private:
+  double seconds_ = 0;
+  const SpanTimer timer_;
 };
 
 // Records its lifetime as a span.

@@ -1,5 +1,5 @@
-// The description of a strategy before it runs. Each strategy has its entry in its folder (entry.cpp), found by name:
-// only entry.cpp of this room compares exchange.strategy with a name.
+// The description of a strategy before it runs. Each strategy has its entry in its folder (entry.cpp). In this
+// room, only entry.cpp looks for a strategy by its name.
 #pragma once
 
 #include <cstddef>

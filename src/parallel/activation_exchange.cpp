@@ -104,14 +104,14 @@ void ActivationExchange::make_links(Device& device, Engine& group, const Mesh& m
                        .sends = plan.from == coord,
                        .channel = first_channel + static_cast<int>(number)};
     if (!block) {
-      links_[number] = make_message_p2p_link(device, ends, dtype, traffic_);
+      links_[number] = make_message_p2p_link(device, ends, dtype, sent_);
       continue;
     }
     std::size_t begin = 0;
     for (const P2pPlan* before = plans.data(); before != &plan; ++before)
       begin += before->from == plan.from ? shared_p2p_link_bytes(before->buffer_bytes) : 0;
     links_[number] = make_shared_p2p_link(device, ends, block, block->of(mesh.index_in_group(plan.from)) + begin,
-                                          plan.buffer_bytes, traffic_);
+                                          plan.buffer_bytes, sent_);
   }
 }
 
@@ -129,9 +129,9 @@ void ActivationExchange::make_collectives(Device& device, Engine& ranks, const M
   const auto channel = [&](std::size_t c) { return first_channel + static_cast<int>(c); };
   const std::shared_ptr<SharedBlock> block = ranks.share(shared_collective_bytes(most));
   const std::shared_ptr<ReplicaCollective> together =
-      block ? make_shared_collective(device, ranks, channel(own.front()), block, most, traffic_) : nullptr;
+      block ? make_shared_collective(device, ranks, channel(own.front()), block, most, sent_) : nullptr;
   for (const std::size_t c : own)
-    collectives_[c] = block ? together : make_message_collective(device, ranks, channel(c), traffic_);
+    collectives_[c] = block ? together : make_message_collective(device, ranks, channel(c), sent_);
 }
 
 void ActivationExchange::begin(int micro_batches, std::int64_t batch, bool training) {
@@ -158,8 +158,6 @@ void ActivationExchange::finish() {
   for (const auto& link : links_)
     if (link) link->finish();
 }
-
-double ActivationExchange::take_waited_s() { return std::exchange(traffic_.waited_s, 0); }
 
 std::size_t transfer_buffer_bytes(const std::vector<Cut>& cuts, const MeshCoord& coord, std::int64_t batch,
                                   DType dtype) {

@@ -54,10 +54,8 @@ class ActivationExchange {
   // drop pending messages.
   void finish();
 
-  // Seconds for which the compute thread was blocked here since the last call.
-  double take_waited_s();
   // Messages and bytes that this rank has sent so far, including bytes written to shared memory.
-  const WireCounters& sent() const { return traffic_.sent; }
+  const WireCounters& sent() const { return sent_; }
   // The bytes of halos among them.
   std::uint64_t halo_bytes() const { return halo_bytes_; }
 
@@ -70,7 +68,7 @@ class ActivationExchange {
   const std::vector<Cut> cuts_;
   const std::int64_t most_samples_;
   std::int64_t batch_ = 0;
-  GroupTraffic traffic_;
+  WireCounters sent_;
   std::vector<std::unique_ptr<P2pLink>> links_;  // by cut and direction; null if this rank is at neither end
   std::vector<std::shared_ptr<ReplicaCollective>> collectives_;  // by cut; null for a message, or if another stage's
   std::uint64_t halo_bytes_ = 0;

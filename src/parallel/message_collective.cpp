@@ -11,8 +11,8 @@ namespace {
 
 class MessageCollective final : public ReplicaCollective {
  public:
-  MessageCollective(Device& device, Engine& ranks, int channel, GroupTraffic& traffic)
-      : device_(device), ranks_(ranks), channel_(channel), traffic_(traffic) {}
+  MessageCollective(Device& device, Engine& ranks, int channel, WireCounters& sent)
+      : device_(device), ranks_(ranks), channel_(channel), sent_(sent) {}
 
   void sum(const Tensor& from, const Tensor& to) override {
     const std::int64_t elems = to.shape.elems();
@@ -58,17 +58,17 @@ class MessageCollective final : public ReplicaCollective {
 
  private:
   void run(void* data, DType dtype) {
-    const SpanTimer timer(traffic_.waited_s, SpanKind::split_wait);
+    const WatchedSpan span(SpanKind::split_wait);
     const Ticket ticket =
         ranks_.submit({.plan = plan_, .data = data, .dtype = dtype, .channel = channel_, .after = nullptr});
     ticket.wait();
-    traffic_.sent += ticket.wire();
+    sent_ += ticket.wire();
   }
 
   Device& device_;
   Engine& ranks_;
   const int channel_;
-  GroupTraffic& traffic_;
+  WireCounters& sent_;
   std::int64_t elems_ = -1;  // size of the tensor that the following members are for
   std::shared_ptr<const Plan> plan_;
   Memory buffer_;                     // sums if the host cannot access device memory; gathers: blocks of all ranks
@@ -79,8 +79,8 @@ class MessageCollective final : public ReplicaCollective {
 }  // namespace
 
 std::unique_ptr<ReplicaCollective> make_message_collective(Device& device, Engine& ranks, int channel,
-                                                           GroupTraffic& traffic) {
-  return std::make_unique<MessageCollective>(device, ranks, channel, traffic);
+                                                           WireCounters& sent) {
+  return std::make_unique<MessageCollective>(device, ranks, channel, sent);
 }
 
 }  // namespace echelon::inline parallel

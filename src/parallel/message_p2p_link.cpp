@@ -10,8 +10,8 @@ namespace {
 
 class MessageP2pLink final : public P2pLink {
  public:
-  MessageP2pLink(Device& device, const P2pEnds& ends, DType dtype, GroupTraffic& traffic)
-      : device_(device), ends_(ends), dtype_(dtype), traffic_(traffic) {}
+  MessageP2pLink(Device& device, const P2pEnds& ends, DType dtype, WireCounters& sent)
+      : device_(device), ends_(ends), dtype_(dtype), sent_(sent) {}
 
   void begin(int tensors, std::int64_t elems) override {
     ECHELON_CHECK_EQ(to_post_, 0, "passes of the step before are missing");
@@ -32,8 +32,8 @@ class MessageP2pLink final : public P2pLink {
     TransferBuffer& buffer = buffers_[next_];
     next_ = (next_ + 1) % kTransferBuffers;
     wait(buffer);
-    ++traffic_.sent.messages_sent;
-    traffic_.sent.bytes_sent += tensor.bytes();
+    ++sent_.messages_sent;
+    sent_.bytes_sent += tensor.bytes();
     device_.to_host(buffer.memory.data(), tensor.data, tensor.bytes());
     submit(buffer);
   }
@@ -65,7 +65,7 @@ class MessageP2pLink final : public P2pLink {
   };
 
   void wait(const TransferBuffer& buffer) {
-    const SpanTimer timer(traffic_.waited_s, SpanKind::split_wait);
+    const WatchedSpan span(SpanKind::split_wait);
     buffer.ticket.wait();
   }
   void submit(TransferBuffer& buffer) {
@@ -83,7 +83,7 @@ class MessageP2pLink final : public P2pLink {
   Device& device_;
   const P2pEnds ends_;
   const DType dtype_;
-  GroupTraffic& traffic_;
+  WireCounters& sent_;
   std::int64_t elems_ = 0;  // elements per tensor of the plan
   std::shared_ptr<const Plan> plan_;
   std::array<TransferBuffer, kTransferBuffers> buffers_;
@@ -93,9 +93,8 @@ class MessageP2pLink final : public P2pLink {
 
 }  // namespace
 
-std::unique_ptr<P2pLink> make_message_p2p_link(Device& device, const P2pEnds& ends, DType dtype,
-                                               GroupTraffic& traffic) {
-  return std::make_unique<MessageP2pLink>(device, ends, dtype, traffic);
+std::unique_ptr<P2pLink> make_message_p2p_link(Device& device, const P2pEnds& ends, DType dtype, WireCounters& sent) {
+  return std::make_unique<MessageP2pLink>(device, ends, dtype, sent);
 }
 
 }  // namespace echelon::inline parallel

@@ -15,13 +15,6 @@ namespace echelon::inline parallel {
 
 inline constexpr std::size_t kTransferBuffers = 2;  // double buffering: one is filled or read while the other is sent
 
-// Wait time and traffic of a rank inside its model group. `sent` counts bytes of messages, or bytes written to shared
-// memory.
-struct GroupTraffic {
-  double waited_s = 0;  // time for which the compute thread was blocked
-  WireCounters sent;
-};
-
 class P2pLink {
  public:
   virtual ~P2pLink() = default;
@@ -43,13 +36,14 @@ struct P2pEnds {
   int channel = 0;
 };
 
-// Uses messages of the engine; the receiver posts its receives in advance.
-std::unique_ptr<P2pLink> make_message_p2p_link(Device& device, const P2pEnds& ends, DType dtype, GroupTraffic& traffic);
+// Uses messages of the engine; the receiver posts its receives in advance. `sent` outlives the link and counts messages
+// and their bytes; so it does for shared memory, with the bytes written there.
+std::unique_ptr<P2pLink> make_message_p2p_link(Device& device, const P2pEnds& ends, DType dtype, WireCounters& sent);
 // Uses `memory`, shared_p2p_link_bytes(buffer_bytes) bytes that are initially zero, which both ends see as part of
 // `block`; a tensor has at most `buffer_bytes`. If devices have their own memory, the receiver's device reads that of
 // the sender if it has access; otherwise tensors are staged in `memory`.
 std::unique_ptr<P2pLink> make_shared_p2p_link(Device& device, const P2pEnds& ends, std::shared_ptr<SharedBlock> block,
-                                              std::byte* memory, std::size_t buffer_bytes, GroupTraffic& traffic);
+                                              std::byte* memory, std::size_t buffer_bytes, WireCounters& sent);
 std::size_t shared_p2p_link_bytes(std::size_t buffer_bytes);
 
 }  // namespace echelon::inline parallel

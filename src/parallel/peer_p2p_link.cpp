@@ -27,8 +27,8 @@ static_assert(sizeof(Handshake) <= kHandshakeBytes);
 class PeerP2pLink final : public SharedP2pLink {
  public:
   PeerP2pLink(Device& device, const P2pEnds& ends, std::shared_ptr<SharedBlock> block, std::byte* memory,
-              std::size_t buffer_bytes, GroupTraffic& traffic)
-      : SharedP2pLink(device, ends, std::move(block), memory, buffer_bytes, traffic),
+              std::size_t buffer_bytes, WireCounters& sent)
+      : SharedP2pLink(device, ends, std::move(block), memory, buffer_bytes, sent),
         handshake_(*reinterpret_cast<Handshake*>(memory)) {
     if (!ends_.sends) return;
     buffers_ = device_.allocate(kTransferBuffers * buffer_bytes_, "transfer buffers for other devices");
@@ -74,8 +74,8 @@ class PeerP2pLink final : public SharedP2pLink {
 }  // namespace
 
 std::unique_ptr<P2pLink> make_peer_p2p_link(Device& device, const P2pEnds& ends, std::shared_ptr<SharedBlock> block,
-                                            std::byte* memory, std::size_t buffer_bytes, GroupTraffic& traffic) {
-  return std::make_unique<PeerP2pLink>(device, ends, std::move(block), memory, buffer_bytes, traffic);
+                                            std::byte* memory, std::size_t buffer_bytes, WireCounters& sent) {
+  return std::make_unique<PeerP2pLink>(device, ends, std::move(block), memory, buffer_bytes, sent);
 }
 
 }  // namespace echelon::inline parallel

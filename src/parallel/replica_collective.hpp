@@ -35,12 +35,12 @@ class ReplicaCollective {
 
 // The collective of one cut, using all-reduces and all-gathers on its channel.
 std::unique_ptr<ReplicaCollective> make_message_collective(Device& device, Engine& ranks, int channel,
-                                                           GroupTraffic& traffic);
+                                                           WireCounters& sent);
 // The collectives of all cuts, using memory that the ranks share, one slot of `slot_bytes` per rank; no tensor is
 // larger. `block` has shared_collective_bytes(slot_bytes) per rank. The watchdog shows `channel`.
 std::unique_ptr<ReplicaCollective> make_shared_collective(Device& device, Engine& ranks, int channel,
                                                           std::shared_ptr<SharedBlock> block, std::size_t slot_bytes,
-                                                          GroupTraffic& traffic);
+                                                          WireCounters& sent);
 std::size_t shared_collective_bytes(std::size_t slot_bytes);
 
 }  // namespace echelon::inline parallel

@@ -33,14 +33,14 @@ void add_slots(const std::vector<std::byte*>& slots, std::size_t begin, std::siz
 class SharedCollective final : public ReplicaCollective {
  public:
   SharedCollective(Device& device, Engine& ranks, int channel, std::shared_ptr<SharedBlock> block,
-                   std::size_t slot_bytes, GroupTraffic& traffic)
+                   std::size_t slot_bytes, WireCounters& sent)
       : device_(device),
         ranks_(ranks),
         channel_(channel),
         block_(std::move(block)),
         rounds_(parts(), ranks.rank(), slot_bytes),
         slot_bytes_(slot_bytes),
-        traffic_(traffic) {}
+        sent_(sent) {}
 
   // Each rank adds one part of the values of all ranks, in its own slot, from which the others read it.
   void sum(const Tensor& from, const Tensor& to) override {
@@ -89,12 +89,12 @@ class SharedCollective final : public ReplicaCollective {
     rounds_.show();
     const int missing = rounds_.missing();
     if (missing < 0) return;
-    const SpanTimer timer(traffic_.waited_s, SpanKind::split_wait);
+    const WatchedSpan span(SpanKind::split_wait);
     wait_for_peer(ranks_, *block_, {.channel = channel_, .peer = missing}, [this] { return rounds_.missing() < 0; });
   }
   void count(std::uint64_t rounds, std::size_t bytes) {
-    traffic_.sent.messages_sent += rounds * static_cast<std::uint64_t>(ranks_.size() - 1);
-    traffic_.sent.bytes_sent += bytes;
+    sent_.messages_sent += rounds * static_cast<std::uint64_t>(ranks_.size() - 1);
+    sent_.bytes_sent += bytes;
   }
 
   Device& device_;
@@ -104,15 +104,15 @@ class SharedCollective final : public ReplicaCollective {
   SharedRounds rounds_;
   const std::size_t slot_bytes_;
   Memory whole_;  // gathers if the host cannot access the device's memory
-  GroupTraffic& traffic_;
+  WireCounters& sent_;
 };
 
 }  // namespace
 
 std::unique_ptr<ReplicaCollective> make_shared_collective(Device& device, Engine& ranks, int channel,
                                                           std::shared_ptr<SharedBlock> block, std::size_t slot_bytes,
-                                                          GroupTraffic& traffic) {
-  return std::make_unique<SharedCollective>(device, ranks, channel, std::move(block), slot_bytes, traffic);
+                                                          WireCounters& sent) {
+  return std::make_unique<SharedCollective>(device, ranks, channel, std::move(block), slot_bytes, sent);
 }
 
 std::size_t shared_collective_bytes(std::size_t slot_bytes) { return SharedRounds::bytes(slot_bytes); }

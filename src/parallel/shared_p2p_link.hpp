@@ -14,7 +14,7 @@ inline constexpr std::size_t kHandshakeBytes =
 class SharedP2pLink : public P2pLink {
  public:
   SharedP2pLink(Device& device, const P2pEnds& ends, std::shared_ptr<SharedBlock> block, std::byte* memory,
-                std::size_t buffer_bytes, GroupTraffic& traffic);
+                std::size_t buffer_bytes, WireCounters& sent);
 
   void begin(int, std::int64_t) override {}
   void send(const Tensor& tensor) override;
@@ -42,10 +42,10 @@ class SharedP2pLink : public P2pLink {
   void wait(const Ready& ready);
 
   const std::shared_ptr<SharedBlock> block_;
-  GroupTraffic& traffic_;
+  WireCounters& sent_;
 };
 
 std::unique_ptr<P2pLink> make_peer_p2p_link(Device& device, const P2pEnds& ends, std::shared_ptr<SharedBlock> block,
-                                            std::byte* memory, std::size_t buffer_bytes, GroupTraffic& traffic);
+                                            std::byte* memory, std::size_t buffer_bytes, WireCounters& sent);
 
 }  // namespace echelon::inline parallel

@@ -24,10 +24,8 @@ namespace {
 
 // A rank that is silent for hang_timeout_s is lost, and the others agree on it: a wait of this multiple is a hang.
 constexpr double kWaitsForTheLost = 3;
-// Time for which the rank that makes a trace waits for the traces of other ranks, after an error that they wait for or
-// share, and after a loss, about a second before the launcher kills all ranks. The others look for the end of the run 5
-// times a second.
-constexpr double kTracePatience_s = 2, kShortPatience_s = 0.5;
+// As kTracePatience_s, after a loss about a second before the launcher kills all ranks.
+constexpr double kShortPatience_s = 0.5;
 
 int already_finished(AttemptContext& context, const Decision& start) {
   const std::string where = start.ranks > 0 ? " on " + counted(start.ranks, "rank") : "";

@@ -47,6 +47,10 @@ class Attempt {
   std::int64_t last_step() const;
 
  private:
+  // Time for which the rank that makes a trace waits for the traces of other ranks, which look for the end of the run 5
+  // times a second.
+  static constexpr double kTracePatience_s = 2;
+
   int run_and_report();
   int run_or_throw();
   int fail(int exit_code, const std::string& text, bool common);

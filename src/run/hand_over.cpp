@@ -21,8 +21,7 @@
 namespace echelon::inline run {
 namespace {
 
-constexpr double kTracePatience_s = 2;  // for the traces of the other remaining ranks
-constexpr double kLockWait_s = 10;      // the holder was killed, and its end may take a moment
+constexpr double kLockWait_s = 10;  // the holder was killed, and its end may take a moment
 
 // Shows another visitor the state of each replica with the place that it has once the lost ones are left out.
 class WithoutLost final : public StateVisitor {

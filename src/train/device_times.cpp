@@ -2,23 +2,9 @@
 
 #include <exception>
 
+#include "train/step_clock.hpp"
+
 namespace echelon::inline train {
-namespace {
-
-// Null: no part of its own.
-double StepTimes::*part_of(SpanKind kind) {
-  switch (kind) {
-    case SpanKind::data: return &StepTimes::data_wait_s;
-    case SpanKind::forward: return &StepTimes::forward_s;
-    case SpanKind::backward: return &StepTimes::backward_s;
-    case SpanKind::split_wait: return &StepTimes::split_s;
-    case SpanKind::exchange_wait: return &StepTimes::exchange_s;
-    case SpanKind::optimiser: return &StepTimes::optimiser_s;
-    default: return nullptr;
-  }
-}
-
-}  // namespace
 
 void DeviceTimes::begin_step() {
   const SpanRecorder* const spans = open_spans();

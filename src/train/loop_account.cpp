@@ -86,7 +86,7 @@ void LoopAccount::tell(const Step& step, bool meets) {
 ControlSum LoopAccount::meet(bool comes) {
   ControlSum sum;
   {
-    const StepSpan span(SpanKind::meeting, clock_);
+    const WatchedSpan span(SpanKind::meeting, clock_);
     if (comes) p_.stepper.come_to_meeting();
     sum = p_.control.meet();
   }

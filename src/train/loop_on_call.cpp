@@ -112,7 +112,7 @@ class LoopOnCall final : private LoopAccount {
   }
 
   std::uint32_t wait_for_call() {
-    const StepSpan span(SpanKind::meeting, clock_);
+    const WatchedSpan span(SpanKind::meeting, clock_);
     p_.stepper.come_to_meeting();  // the next one: nobody is held until this rank's next step
     came_ = true;
     for (;;) {

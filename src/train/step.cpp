@@ -185,7 +185,7 @@ void StepRunner::forward(Step& step, int micro) {
   const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
   p_.phase.enter("data");
   if (first == 0) {
-    const StepSpan span(SpanKind::data);
+    const WatchedSpan span(SpanKind::data);
     if (p_.draws == nullptr) source->batch = &source->batches->at(step.info.epoch, step.info.step_in_epoch);
     ECHELON_CHECK_EQ(source->batch->n, p_.plan.batch.accumulation * source->micro_batch, "samples of a batch");
     if (micro == 0 && source->batch->step == 0)  // streams begin anew
@@ -194,12 +194,12 @@ void StepRunner::forward(Step& step, int micro) {
   Program& program = program_of(*source);
   const PassScalars scalars = scalars_of(step, micro);
   {
-    const StepSpan span(SpanKind::data);
+    const WatchedSpan span(SpanKind::data);
     set_inputs(*upload_, program, *source->batch, first, scalars.in_flight);
   }
   p_.phase.enter("forward");
   {
-    const StepSpan span(SpanKind::forward);
+    const WatchedSpan span(SpanKind::forward);
     if (whole_passes_) p_.strategy.wait_parameters({0, p_.arenas.elems()});
     program.forward(scalars);
   }
@@ -219,7 +219,7 @@ void StepRunner::backward(Step& step, int micro) {
   const PassScalars scalars = scalars_of(step, micro);
   const bool last = micro + 1 == static_cast<int>(micros_.size());
   p_.phase.enter("backward");
-  const StepSpan span(SpanKind::backward);
+  const WatchedSpan span(SpanKind::backward);
   const auto ready = [this](ArenaRange range) {
     if (tree_) tree_->complete_gradients(range);
     p_.plan.part.leave_to_others(range, p_.arenas);
@@ -251,7 +251,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
   p_.activation_exchange.begin(static_cast<int>(micros_.size()), sources_.front().micro_batch, true);
   for (const Pass& pass : passes_) pass.backward ? backward(step, pass.micro) : forward(step, pass.micro);
   if (pace_) {
-    const StepSpan span(SpanKind::backward);
+    const WatchedSpan span(SpanKind::backward);
     pace_->end_step();
   }
   p_.phase.enter("exchange");
@@ -265,7 +265,7 @@ StepResult StepRunner::run(const StepInfo& info, const std::function<void(const 
 void StepRunner::end_behind(Step& step, double drawn_s) {
   if (device_times_) device_times_->end_step();
   {
-    const StepSpan span(SpanKind::forward);
+    const WatchedSpan span(SpanKind::forward);
     report_losses(step, tree_ ? losses() : sent_losses());
   }
   if (device_times_) step.result.of_device = device_times_->take();

@@ -6,20 +6,26 @@ namespace echelon::inline train {
 namespace {
 
 // Returns none if the span stays in the part around it.
-std::optional<StepClock::Part> part_of(SpanKind kind) {
+std::optional<StepClock::Part> entered_part(SpanKind kind) {
+  if (kind == SpanKind::meeting) return &StepTimes::exchange_s;
+  if (kind == SpanKind::exchange_wait || kind == SpanKind::optimiser) return nullptr;  // the strategy counts these
+  const StepClock::Part part = part_of(kind);
+  return part != nullptr ? std::optional(part) : std::nullopt;
+}
+
+}  // namespace
+
+double StepTimes::*part_of(SpanKind kind) {
   switch (kind) {
     case SpanKind::data: return &StepTimes::data_wait_s;
     case SpanKind::forward: return &StepTimes::forward_s;
     case SpanKind::backward: return &StepTimes::backward_s;
     case SpanKind::split_wait: return &StepTimes::split_s;
-    case SpanKind::meeting: return &StepTimes::exchange_s;
-    case SpanKind::exchange_wait:
-    case SpanKind::optimiser: return nullptr;
-    default: return {};
+    case SpanKind::exchange_wait: return &StepTimes::exchange_s;
+    case SpanKind::optimiser: return &StepTimes::optimiser_s;
+    default: return nullptr;
   }
 }
-
-}  // namespace
 
 SpanPlace StepClock::watch(SpanPlace place) {
   inner_ = place.watcher;
@@ -50,14 +56,14 @@ void StepClock::leave() {
 }
 
 void StepClock::begins(SpanKind kind) {
-  if (const auto part = part_of(kind); part && held_ == 0) enter(*part);
+  if (const auto part = entered_part(kind); part && held_ == 0) enter(*part);
   if (inner_ != nullptr) inner_->begins(kind);
 }
 
 // The watcher inside may sleep in the span.
 void StepClock::ends(SpanKind kind, double begin_s) {
   if (inner_ != nullptr) inner_->ends(kind, begin_s);
-  if (part_of(kind) && held_ == 0) leave();
+  if (entered_part(kind) && held_ == 0) leave();
 }
 
 }  // namespace echelon::inline train

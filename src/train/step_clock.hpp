@@ -13,6 +13,9 @@
 
 namespace echelon::inline train {
 
+// The part of a step's times that a span belongs to; null: none of its own.
+double StepTimes::*part_of(SpanKind kind);
+
 class StepClock final : public SpanWatcher {
  public:
   using Part = double StepTimes::*;  // null: no part of StepTimes, but in its total
@@ -54,16 +57,6 @@ class StepClock final : public SpanWatcher {
   double start_s_, mark_s_;
   int held_ = 0;
   std::vector<Part> open_;  // innermost last
-};
-
-// A span of the compute thread whose time only its watchers count.
-class StepSpan {
- public:
-  explicit StepSpan(SpanKind kind, const Clock& clock = host_clock()) : timer_(seconds_, kind, clock) {}
-
- private:
-  double seconds_ = 0;
-  const SpanTimer timer_;
 };
 
 }  // namespace echelon::inline train

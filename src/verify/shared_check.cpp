@@ -48,10 +48,10 @@ void check_shared_links(Engine& engine, Device& device) {
   const std::size_t bytes = kMost * sizeof(float);
   const auto block = engine.share(shared_p2p_link_bytes(bytes));
   ECHELON_CHECK(block != nullptr, "the ranks share no memory");
-  GroupTraffic traffic;
-  const auto out = make_shared_p2p_link(device, {.group = engine, .peer = to, .sends = true}, block, block->of(rank),
-                                        bytes, traffic);
-  const auto in = make_shared_p2p_link(device, {.group = engine, .peer = from}, block, block->of(from), bytes, traffic);
+  WireCounters wire;
+  const auto out =
+      make_shared_p2p_link(device, {.group = engine, .peer = to, .sends = true}, block, block->of(rank), bytes, wire);
+  const auto in = make_shared_p2p_link(device, {.group = engine, .peer = from}, block, block->of(from), bytes, wire);
   std::uint64_t sent = 0;
   const auto take = [&](int round) {
     std::vector<float> got(size_of_round(seed, round));
@@ -66,7 +66,7 @@ void check_shared_links(Engine& engine, Device& device) {
     sent += values.size() * sizeof(float);
   }
   for (int round = kRounds - static_cast<int>(kTransferBuffers); round < kRounds; ++round) take(round);
-  ECHELON_CHECK_EQ(traffic.sent.bytes_sent, sent);
+  ECHELON_CHECK_EQ(wire.bytes_sent, sent);
   Group(engine, 0).barrier();
 }
 
@@ -79,10 +79,10 @@ void check_shared_collectives(Engine& engine) {
   const auto device = open_device("reference", {});
   const auto block = engine.share(shared_collective_bytes(bytes));
   ECHELON_CHECK(block != nullptr, "the ranks share no memory");
-  GroupTraffic traffic;
-  const auto collective = make_shared_collective(*device, engine, 1, block, bytes, traffic);
+  WireCounters wire;
+  const auto collective = make_shared_collective(*device, engine, 1, block, bytes, wire);
   for (int round = 0; round < kRounds; ++round) {
-    const std::uint64_t before = traffic.sent.bytes_sent;
+    const std::uint64_t before = wire.bytes_sent;
     if (kinds.uniform(static_cast<std::uint64_t>(round)) < 0.5) {
       const std::size_t n = size_of_round(seed, round);
       std::vector<float> mine = values_of(seed, rank, round, n), sum(n), expected = values_of(seed, 0, round, n);
@@ -92,7 +92,7 @@ void check_shared_collectives(Engine& engine) {
       }
       collective->sum(tensor_of(mine), tensor_of(sum));
       ECHELON_CHECK(std::memcmp(sum.data(), expected.data(), n * sizeof(float)) == 0, "sum of round {}", round);
-      std::vector<double> sent = {static_cast<double>(traffic.sent.bytes_sent - before)};
+      std::vector<double> sent = {static_cast<double>(wire.bytes_sent - before)};
       Group(engine, 0).sum(sent);
       ECHELON_CHECK_EQ(sent[0], 2.0 * (static_cast<double>(k) - 1) * static_cast<double>(n * sizeof(float)));
       continue;
@@ -114,8 +114,7 @@ void check_shared_collectives(Engine& engine) {
     std::vector<float> whole(expected.size());
     collective->gather(form, tensor_of(blocks[static_cast<std::size_t>(rank)]), tensor_of(whole));
     ECHELON_CHECK(whole == expected, "gather of round {}", round);
-    ECHELON_CHECK_EQ(traffic.sent.bytes_sent - before,
-                     (k - 1) * blocks[static_cast<std::size_t>(rank)].size() * sizeof(float));
+    ECHELON_CHECK_EQ(wire.bytes_sent - before, (k - 1) * blocks[static_cast<std::size_t>(rank)].size() * sizeof(float));
   }
   Group(engine, 0).barrier();
 }

@@ -21,7 +21,7 @@ struct Configuration {
 
 thread_local std::vector<Configuration> configurations;
 
-// The names of kernels by the address of the host's stub; filled before main and when a library is opened.
+// The names of kernels by the address that the host launches; filled before main and when a library is opened.
 std::map<const void*, std::string>& kernels() {
   static auto& all = *new std::map<const void*, std::string>;
   return all;

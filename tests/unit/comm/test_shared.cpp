@@ -43,9 +43,9 @@ TEST_CASE("a device's boxes stay until the other device has read them", "[shared
     const auto device = make_discrete_device();
     const auto block = engine.share(shared_p2p_link_bytes(4));
     const bool sends = engine.rank() == 0;
-    GroupTraffic traffic;
+    WireCounters wire;
     const auto link = make_shared_p2p_link(*device, {.group = engine, .peer = sends ? 1 : 0, .sends = sends}, block,
-                                           block->of(0), 4, traffic);
+                                           block->of(0), 4, wire);
     float value = 1;
     const Tensor tensor{.data = &value, .shape = Shape{1}, .dtype = DType::f32};
     const auto pass = [&] { return sends ? link->send(tensor) : link->receive(tensor); };

@@ -25,17 +25,17 @@ TEST_CASE("a part of a step that is entered leaves the one around it", "[train]"
   const PlacedSpans placed(times.watch(span_place));
   clock.at_s += 0.5;  // in no part
   {
-    const StepSpan forward(SpanKind::forward, clock);
+    const WatchedSpan forward(SpanKind::forward, clock);
     clock.at_s += 1;
     {
-      const StepSpan split(SpanKind::split_wait, clock);
+      const WatchedSpan split(SpanKind::split_wait, clock);
       clock.at_s += 2;
     }
     {
-      const StepSpan layer(SpanKind::layer, clock);  // within forward
+      const WatchedSpan layer(SpanKind::layer, clock);  // within forward
       clock.at_s += 4;
     }
-    const StepSpan wait(SpanKind::exchange_wait, clock);  // counted by the strategy
+    const WatchedSpan wait(SpanKind::exchange_wait, clock);  // counted by the strategy
     clock.at_s += 8;
   }
   times.read();
@@ -60,7 +60,7 @@ TEST_CASE("spans do not divide a held part of a step", "[train]") {
     clock.at_s += 1;
     {
       const StepClock::Held evaluation(times, &StepTimes::evaluation_s);
-      const StepSpan forward(SpanKind::forward, clock);
+      const WatchedSpan forward(SpanKind::forward, clock);
       clock.at_s += 2;
     }
     clock.at_s += 4;
@@ -77,7 +77,7 @@ TEST_CASE("a watcher inside the clock of a step may pass time in a part", "[trai
   place.watcher = &sleeper;
   StepClock times(clock);
   const PlacedSpans placed(times.watch(place));
-  { const StepSpan forward(SpanKind::forward, clock); }
+  { const WatchedSpan forward(SpanKind::forward, clock); }
   CHECK(times.times().forward_s == 1);
 }
 
