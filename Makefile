@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # echelon: build, test, demonstrate. `make help` lists the targets; this file is never edited to add a source file.
 #
 #   CUDA=0|1      leave the CUDA device out or demand it (default: built where a GPU, nvcc and cuDNN 9 are found)

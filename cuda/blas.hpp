@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuBLAS constants for element types. cuBLAS is column-major: it sees a row-major (rows, columns) matrix as the
 // transposed one, with leading dimension `columns`. One handle on one stream with atomics off gives the same bits in
 // every run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State that a context shares with the contexts beside it and with its memory blocks and events, which may outlive
 // them. Any thread.
 #pragma once

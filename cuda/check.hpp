@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every call of CUDA, cuDNN and cuBLAS is checked. An error is reported with the text of the call, file:line and the
 // library's message. Out of memory is a MemoryError, all other errors are EnvironmentErrors.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State that the ops share on one GPU: the device's number, its one compute stream, the libraries' handles on that
 // stream, and memory.
 #pragma once

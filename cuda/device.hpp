@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA device: see device/device.hpp for the contract.
 #pragma once
 

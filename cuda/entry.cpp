@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions that libechelon_cuda.so exports (device/cuda_entry.hpp).
 #include <cuda_runtime_api.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Owners of CUDA library objects, which also free them if the construction of their holder fails half way. Errors of a
 // release are ignored, because at the end of a process the driver may be gone already.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An op that runs a function which launches kernels on the context's stream.
 #pragma once
 

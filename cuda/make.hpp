@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The makers of the CUDA device's ops, from specs whose arguments have been checked.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums over the GPUs of all ranks by NCCL (device/device_allreduce.hpp), from libnccl.so.2, which is opened at its
 // first use: without it everything else works.
 #pragma once

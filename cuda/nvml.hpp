@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NVIDIA's management library (libnvidia-ml.so.1), which comes with the driver and is opened at run time.
 #pragma once
 

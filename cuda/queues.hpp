@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Objects that run beside the compute stream or mark points of it: events, readings of the card's clock, copies from
 // the host (device/device.hpp, device_timer.hpp, copy_queue.hpp).
 #pragma once

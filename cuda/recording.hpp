@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sequence of launches as a CUDA graph.
 #pragma once
 

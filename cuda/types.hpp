@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element types on the GPU: values stored as T are computed in Wide<T>, which is also the type of the parameters of ops
 // on activations of T.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Used instead of nccl.cpp if nccl.h is missing when the library is built.
 #include "base/error.hpp"
 #include "cuda/nccl.hpp"

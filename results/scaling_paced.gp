@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Speed-up over ranks, from results/scaling_paced.csv (written by `echelon report`); run in results/:
 #   gnuplot scaling_paced.gp                      writes scaling_paced.svg
 #   gnuplot -e "png = 1" scaling_paced.gp         writes scaling_paced.png, to look at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns exceptions into exit codes, and does nothing else.
 #include <cstdio>
 #include <exception>

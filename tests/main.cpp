@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Main program of the rings that need no mpirun: unit, contract, run. The executable's name is the ring's.
 #include <filesystem>
 

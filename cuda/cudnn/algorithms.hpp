@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selects the cuDNN convolution algorithms that may run: all deterministic ones whose workspace stays below
 // device.workspace_mb. Those that are exact to a few roundings of the dtype come first, ordered by the library's own
 // heuristics.

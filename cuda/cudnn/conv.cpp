@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution through cuDNN's classic calls. If the library has no deterministic algorithm, device.allow_fallback
 // permits our plain kernels; without it that is an error (device/fallback.hpp).
 //

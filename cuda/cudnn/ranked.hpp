@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which a library's algorithms are tried for one op, as plain numbers: independent of the library, so that
 // it can be tested without one.
 #pragma once

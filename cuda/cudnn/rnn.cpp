@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers through cuDNN: one layer, one direction, batch-major padded sequences.
 //
 // The library is used in one direction only; for `reverse` each sequence is reversed before and after. Its weights are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cuda/cudnn/rnn_descriptors.hpp"
 
 #include "base/check.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuDNN's descriptors of one recurrent layer in one direction, and the places of its weights in the library's weight
 // space.
 #pragma once

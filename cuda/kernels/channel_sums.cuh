@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deterministic sums over a channel: see channel_sums.hpp.
 #pragma once
 

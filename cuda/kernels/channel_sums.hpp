@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images by channel, and the division of sums over one channel among blocks: `splits` partial sums per channel in
 // double, which a few threads per channel then add in order. It depends only on the extents.
 #pragma once

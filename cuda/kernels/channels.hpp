@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies ranges of channels from one tensor into another. T is any of ECHELON_CUDA_TYPES.
 #pragma once
 

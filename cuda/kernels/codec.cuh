@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic that the codecs share. Each function rounds once: nothing may be contracted, or bits would differ from
 // those of the host.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of the codecs of src/comm/codec on the device. Messages and residuals are those of the host, bit by bit
 // (except for the payload of NaN). `residual` is added to the values first and receives the encoding error.
 #pragma once

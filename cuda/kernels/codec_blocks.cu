@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Codecs whose messages have a fixed length: casts, int8 and onebit.
 #include <cuda_fp16.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sparse codecs: topk and threshold, with raw places. Sizes are compared as integers, as comm/codec/select.hpp does.
 //
 // The m-th largest value is found digit by digit from the top, by counting the values that share the digits found so

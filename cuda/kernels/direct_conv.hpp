@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution by plain sums, one output per thread or block, for shapes for which the library has no deterministic
 // algorithm or that exceed its 32-bit extents. Slow and exact; sums are in double. T is any of ECHELON_CUDA_TYPES;
 // images are all plain or all channels_last, weights and their gradients plain Wide<T>.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cuda/kernels/dropout.hpp"
 
 #include "base/hash_rng.hpp"

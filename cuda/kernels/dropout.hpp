@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout by hashes of (key, sample, element); device/ops/dropout.hpp has the formula. T is any of ECHELON_CUDA_TYPES.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The few launch shapes that all kernels here share. Indices are 64-bit throughout; the order of sums depends only on
 // the extents, so that a run can be repeated bit by bit.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads and stores of elements: loaded as Wide<T>, stored with one rounding. In f16 values beyond 65504 become
 // infinite.
 #pragma once

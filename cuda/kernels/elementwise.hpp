@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of elementwise kernels: activations, sums of two tensors, biases, layouts. T is any of ECHELON_CUDA_TYPES;
 // biases are Wide<T>.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes on the device the addresses of the matrices of a batched cuBLAS product: a step uploads nothing, and a
 // captured graph writes them again at every launch.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The largest value of a row and the place of its first occurrence, as a reduction.
 #pragma once
 

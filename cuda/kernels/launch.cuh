@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The only place that launches kernels. tests/cuda_on_cpu has a header of the same name, which the tests find first; it
 // runs the threads on the CPU.
 #pragma once

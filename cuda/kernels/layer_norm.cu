@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One warp per row if rows are short, else one block (each.cuh). Sums are in double, over packs of elements as in
 // channel_sums.cuh; all else is in Wide<T>.
 #include "cuda/kernels/layer_norm.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer normalisation of (rows, F); formulas in device/ops/layer_norm.hpp. T is any of ECHELON_CUDA_TYPES,
 // parameters are Wide<T>; stats (2, rows): mean, 1/std.
 #pragma once

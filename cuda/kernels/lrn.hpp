@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local response normalisation across channels; formulas in device/ops/lrn.hpp. T is any of
 // ECHELON_CUDA_TYPES; `e` describes the channels of dims in memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of batch norm over (N, C, elems); formulas in device/ops/norm.hpp. T is any of ECHELON_CUDA_TYPES;
 // parameters are Wide<T>; P is float or double, for ops without activations. Sums and statistics are (2, C)
 // doubles. scratch: channel_scratch_bytes(e, 2).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elements in packs of 16 bytes, which one thread loads, computes in Wide<T> and stores together.
 #pragma once
 

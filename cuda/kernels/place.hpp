@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions of the elements of images (N, C, elems) in memory, for each layout.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of pooling. T is any of ECHELON_CUDA_TYPES; x, y and their gradients all plain or all channels_last.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that recurrent models need in addition to cuDNN: copies of whole sequences (N, T, F) and of rows of
 // embeddings. T is any of ECHELON_CUDA_TYPES; the table of an embedding and its gradient are Wide<T>.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cuda/kernels/rnn_step.hpp"
 
 #include "cuda/kernels/each.cuh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of a recurrent step's gates for some units, and of a step's place in its sequence; formulas and shapes in
 // device/ops/rnn_step.hpp and place_step.hpp. T is float or double. Null: the op does not have this argument.
 #pragma once

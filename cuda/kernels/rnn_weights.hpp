@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies the weights of a recurrent layer between the arena's plain tensors and cuDNN's weight space, in one launch
 // each way. T is any of ECHELON_CUDA_TYPES; the arena holds Wide<T>.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cuda/kernels/each.cuh"
 #include "cuda/kernels/element.cuh"
 #include "cuda/kernels/sequence.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of sequences and of losses of numbers. The order of reductions depends only on the extents. T is any of
 // ECHELON_CUDA_TYPES, except that losses are of float or double.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of softmax cross-entropy over rows of (N, K); formulas in device/ops/softmax.hpp. T is float or double.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of softmax cross-entropy over parts of the classes; formulas in device/ops/softmax_part.hpp. T is float or
 // double.
 #pragma once

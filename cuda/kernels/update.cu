@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cuda/kernels/each.cuh"
 #include "cuda/kernels/update.hpp"
 #include "device/update_rules/list.hpp"

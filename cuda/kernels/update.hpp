@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of the optimiser rules: one fused pass per rule over a range of the arena.
 #pragma once
 

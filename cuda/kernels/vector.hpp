@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of the vector operations. T is float or double.
 #pragma once
 

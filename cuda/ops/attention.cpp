@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention through cuBLAS, one batch over samples and heads for each product; the probabilities are kept for the
 // backward pass.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops that move or normalise along channels and rows, and dropout: concat, slice, local response and layer norm.
 #include "cuda/kernels/channels.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Codecs on the device's stream. Messages are made in device memory with the host's layout and copied in one transfer;
 // if only the device knows their length, a kernel writes them to the host's (pinned) memory.
 #include <algorithm>

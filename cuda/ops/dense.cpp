@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dense layers through cuBLAS.
 //
 // A column-major library sees y = x w^T (N, K) as y^T = w x^T, and so on (cuda/blas.hpp); the comment of each call

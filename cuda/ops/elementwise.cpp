@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activations, sums and layouts.
 #include "cuda/kernels/elementwise.hpp"
 

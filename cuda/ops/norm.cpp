@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm: the four ops, the fused local pair, running statistics, inference and renorm's correction.
 #include "cuda/kernels/norm.hpp"
 

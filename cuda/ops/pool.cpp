@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Max and average pooling; a max pool leaves the positions of its maxima for its backward twin.
 #include "cuda/kernels/pool.hpp"
 

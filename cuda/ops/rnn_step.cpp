@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One step of some units of a recurrent layer: a cuBLAS product and a kernel over the gates. Products are exact (no
 // TF32), as are those of whole recurrent layers.
 #include "cuda/kernels/rnn_step.hpp"

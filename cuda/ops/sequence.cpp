@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses of numbers, pooling of sequences, and addition of one tensor to every sample.
 #include "cuda/kernels/sequence.hpp"
 

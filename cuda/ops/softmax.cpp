@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax cross-entropy, forward and backward.
 #include "cuda/kernels/softmax.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimiser rules on the device.
 #include "cuda/kernels/update.hpp"
 #include "base/check.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector operations on the device's stream; those that return a value wait for it.
 #include "cuda/kernels/vector.hpp"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes train/ and test/ of this folder again from digits.csv.gz, as Debian's python3-sklearn carries it:
 #   apt-get download python3-sklearn && dpkg -x python3-sklearn_*.deb sklearn
 #   data/digits/make.sh sklearn/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz

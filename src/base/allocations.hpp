@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts how often a thread allocates heap memory by operator new, and how many bytes. Unlike times, these counts of a
 // step do not vary.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files appear whole or not at all: written under a temporary name in the same folder, synced (fsync) and renamed, then
 // the folder is synced. Any thread; two writers of one path on one host do not interfere: the later rename wins.
 //

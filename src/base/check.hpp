@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of the program's own assumptions ("a failed check" in the contracts of other headers). They are active in
 // release builds. A failed one is a defect of echelon and throws Error(kExitInternal) with file:line, the condition,
 // both operands, the rank of the thread and a hint. Mistakes of the user are one of the other error types of error.hpp

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A 64-bit checksum of bytes, for the equality of replicas, files of checkpoints and config hashes. Not cryptographic.
 // Values are stored in files, so the function must never change between versions. Words are read in the host's byte
 // order (little-endian).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time in seconds. Code that waits or measures gets a `Clock`; only programs that measure the machine itself (the
 // benchmarks of cli/) read `now_s()`.
 #pragma once

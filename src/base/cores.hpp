@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cores of this process, and the threads it may start on them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Processor seconds of all threads of this process: since it began, or since the newest run began in a process that
 // makes several runs in turn. Nothing throws.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Notes what a thread is doing while library code may crash in it, for the message after a crash.
 //
 // A damaged file whose structure has no checksums can crash the library that reads it. No error can be thrown from

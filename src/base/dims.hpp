@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The glossary of dimension letters, used with the same meaning in every room, in comments, shapes and reports.
 //
 //   N  samples in a micro-batch          C  input channels           H, W  height and width of an input

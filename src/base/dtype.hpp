@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element types. A dtype is a run-time property of tensors, arenas, plans and reductions.
 #pragma once
 

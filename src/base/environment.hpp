@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads numbers from environment variables, and refuses values that are not entirely a number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exceptions that end a run, each with the exit code that the shell sees. main.cpp prints what() on standard error
 // and returns code(). Among other exceptions, std::bad_alloc ends with 6, file-system and system errors with 3, and all
 // others with 1 and kReportIt.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Escapes text from outside (names, labels, classes, paths) in the program's output. Each output format has its own
 // rules, and its writer escapes; records keep the text unchanged. All functions replace control characters and bytes
 // that are not UTF-8 by "?".

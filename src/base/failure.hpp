@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps any exception that ends a process or a run to its exit code and text.
 #pragma once
 

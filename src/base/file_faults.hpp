@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calls by which a run writes its files. A test, or a run with [fault], can make them fail. Without faults a call
 // costs one branch more than the system call.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers as hashes of their purpose, instead of generators with state.
 //
 // A draw is a pure function of (seed, name, step, sample, time, unit). So k replicas, any split and any device agree on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The intrinsics of x86-64, where they exist, and what replaces them elsewhere. Only this file and vectors.hpp include
 // headers of intrinsics (tests/lint/lint.sh).
 //

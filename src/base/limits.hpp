@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of the operating system on this process (ulimit, control groups), detected before they end a run half way.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The log of a run. Debug and info lines are written only by rank 0, to standard output; warnings and errors by every
 // rank, to standard error, with the prefix "[rank 3] " on ranks above 0. The rank is that of the thread
 // (base/check.hpp). After log_to_file, lines also go to run.log. Lines of several threads are not interleaved.

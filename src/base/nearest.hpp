@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // "did you mean": finds the known name nearest to the one that was written. Pure functions, callable from any thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces names by numbers from 0, in the order of their first occurrence: 7 2 7 5 becomes 0 1 0 2. O(names), because
 // there may be as many of them as ranks.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The peak of this process's resident memory: since it began, or since the newest run began in a process that makes
 // several runs in turn. Linux only: /proc/self. Nothing throws.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Standard headers that most files of src/ include, precompiled once per build (Makefile). Files must still include
 // what they use: everything compiles without this header too, but takes twice as long.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Identifies this process, so that other processes of the host can detect that it has ended (lock files: job/run_lock).
 // Callable from any thread; nothing throws.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The instruction sets of this processor by which implementations are chosen: sets that cpuid reports, the operating
 // system permits and ECHELON_MAX_ISA allows. Callable from any thread.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shows people the progress of long work: a bar on a terminal, elsewhere a heartbeat line in the log from time to time.
 // Evaluations, imports and the cells of studies use it; training has its own in train/hooks/progress.hpp.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses sizes and rates with units, from the command line and from configs. Units may be in any case and follow a
 // space. All functions throw ConfigError with the name of `option` (or key) and an example of valid text.
 #pragma once

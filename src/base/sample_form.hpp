@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The form of one sample of a data set: shapes, vocabulary and labels. Together with the config it determines the
 // model.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor's extents, outermost first: at most 6, stored in place without allocation. Extents may be 0. Violating a
 // precondition below is a failed check (exit 1).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records for run.trace when a rank did what. Spans of time are recorded by its compute thread and by the thread that
 // drives its communication engine, while the window of traced steps is open. If the device runs behind the host, its
 // work is recorded by the device's own clock (train/device_times.hpp).

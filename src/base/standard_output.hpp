@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Guards standard output and error: escapes foreign text for terminals, survives readers that have gone, and reports
 // text that could not be written.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface by which objects expose their state for saving, restoring, comparing and counting.
 //
 // Every stateful object has `void visit_state(StateVisitor&)`, which names each of its tensors and scalars exactly

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stretch of a launch that this process is in while no run is watched: a start or end of MPI, which may hang
 // because of a lost rank. The thread that goes through the stretches writes it; the thread that limits them reads it
 // (job/launch_watch.hpp).

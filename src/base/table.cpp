@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table as text, Markdown and CSV.
 #include <algorithm>
 #include <cctype>

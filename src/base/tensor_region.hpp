@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A box inside a tensor, and copies between it and the whole tensor. Both are row-major without padding.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Formats numbers with units, and aligned tables, for logs, reports and error messages. No function throws.
 #pragma once
 

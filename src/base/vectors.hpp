@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The intrinsics up to AVX2, F16C and SSE4.2 on every processor: those of the compiler where it may use AVX2, else the
 // same names from SIMDe (SIMD Everywhere, Debian's libsimde-dev), which has them in NEON, SSE or plain C. Results have
 // the same bits, but for _mm256_fmadd_ps: it rounds the product where kFusedMultiplyAdd is false.

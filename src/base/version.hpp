@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Version and commit of this build, as shown in `echelon --version`, status.json, checkpoints and results.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints: one HDF5 file each, with whole tensors by name, so that h5py can read it and any mesh can resume from
 // it. If the model is split over several ranks, the values are in further files (parts.hpp), hidden from readers.
 //

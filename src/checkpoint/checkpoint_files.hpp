@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files in a folder of checkpoints: which are good, which are damaged, and which are kept. All functions work only
 // on files. One rank, which holds the lock of the run, calls the functions that write.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the checkpoints of an attempt one after another, on rank 0: while training waits, or in a thread from a copy
 // of the state (checkpoint.asynchronous). If the model is split over several ranks, each of them has a writer for its
 // part (parts.hpp).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports a trained model to formats of other programs. Files appear whole or not at all and are built in memory.
 #pragma once
 

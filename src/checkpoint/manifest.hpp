@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Manifests of checkpoints: the datasets in a file, their places and their checksums. They detect accidents, not
 // manipulation.
 //

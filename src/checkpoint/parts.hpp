@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints of a model that is split over several ranks. Each rank writes what it holds into a file of its own; no
 // rank holds the whole model.
 //

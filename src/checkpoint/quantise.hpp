@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights as 8-bit numbers. Each row of a matrix (rows, ..) is q s with integers q in [-127, 127] and a scale s = max
 // |w| / 127; q is w / s rounded to nearest, ties to even, so that |w - q s| <= s / 2. A row is an output channel of a
 // convolution or dense layer, a unit of a gate of a recurrent layer, or a token of an embedding. Biases and norms do

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The position and counters of a run, saved with the weights. Equal on every rank except for `at`.
 //
 // Replicas that step at their own pace have no common position. Their checkpoint, written at a meeting, has the

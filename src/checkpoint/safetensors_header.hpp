@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of a safetensors file: the tensors and the places of their values after it.
 #pragma once
 

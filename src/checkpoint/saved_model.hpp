@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds a trained model: the config it was trained with, and the checkpoint with its weights.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a run's state that its ranks hold: their slices of tensors, and rows gathered for a checkpoint.
 #pragma once
 

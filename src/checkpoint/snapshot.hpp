@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An in-memory copy of a run's state, from which a checkpoint is written while training continues.
 #pragma once
 

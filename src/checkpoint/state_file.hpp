@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The steps in which the files of a checkpoint are written, each under a temporary name first. All of them throw
 // EnvironmentError (disk full); an unpublished Writer leaves no file.
 #pragma once

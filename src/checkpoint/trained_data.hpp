@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes the training data in a checkpoint, so that predict, eval and readers of an export normalise as training did
 // without the data, and a run that starts from another checkpoint can check whether its position in the data applies.
 // One JSON text: root attribute `training_data` of a checkpoint, metadata of an export.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how far two trainings of one model have diverged: compares their weights tensor by tensor.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files from which weights are read by name: safetensors files, and checkpoints of runs.
 #pragma once
 

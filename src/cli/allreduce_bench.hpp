@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The measurement of `bench allreduce` between the ranks of an engine: those of its own launch, or of a study's cell.
 #pragma once
 

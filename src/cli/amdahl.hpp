@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The serial part of a step, from its times on one thread and on several (Amdahl 1967).
 #pragma once
 

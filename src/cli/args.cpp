@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line, parsed with CLI11, which only the files args*.cpp use. Finds the verb, fills its options, calls it.
 #include <fmt/format.h>
 

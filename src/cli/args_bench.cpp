@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of `echelon bench ..`.
 #include <fmt/format.h>
 

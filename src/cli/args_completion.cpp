@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon completion: prints a bash script that completes verbs, options, files, the keys of --set and the words that a
 // key may have. It is generated from the parser and the table of keys of this build.
 #include <fmt/format.h>

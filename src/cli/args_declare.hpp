@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the files that declare verbs (args_verbs.cpp, args_bench.cpp, ..).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon manual: the page of man(7) of this build, from the parser's table of verbs and the table of keys.
 #include <fmt/format.h>
 

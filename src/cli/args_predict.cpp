@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of predict, eval and export.
 #include "cli/args_declare.hpp"
 #include "cli/options.hpp"

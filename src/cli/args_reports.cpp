@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of the verbs that read runs or predict them: report, compare, plan, sweep micro.
 #include "cli/args_declare.hpp"
 #include "cli/options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of `echelon supervise`.
 #include "cli/args_declare.hpp"
 #include "cli/options.hpp"

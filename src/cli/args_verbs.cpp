@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verbs and their options: fills the structs of options.hpp.
 #include "cli/args_verbs.hpp"
 

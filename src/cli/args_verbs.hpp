@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of all verbs, for args.cpp. A new verb needs an entry here and a function in options.hpp.
 #pragma once
 

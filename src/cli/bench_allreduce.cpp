@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon bench allreduce: checks every algorithm, then times it, between the ranks of this launch.
 //
 // A plan runs on the engine as in training, driven by the thread that waits for it. A time is the maximum over

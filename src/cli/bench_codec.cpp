@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon bench codec: measures how fast each codec encodes, decodes and adds on one core. Compares it with copying the
 // same values, and with one read and write of values and residuals, the least that encoding with error feedback does.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon bench control: the cost per rank of control words, news, beats, agreement, sums of evaluations and plans in a
 // run with k ranks. One process, no launcher: the ranks' machines and plans run on virtual time.
 #include <fmt/format.h>

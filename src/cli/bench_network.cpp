@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon bench network: measures all pairs of ranks, names faults, and stores the matrix for a planner.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon bench step: measures how long a training step of one rank takes, and where the time goes.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon bench update: measures how long each optimiser rule takes for one pass over a model's parameters, and how
 // fast a server of an asynchronous run applies an update.
 #include <fmt/format.h>

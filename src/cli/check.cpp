@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon check: works out what a run would do, without MPI and without starting it. Refuses what train would refuse.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The launch that `echelon check` plans for: ranks, hosts, and everything derived from them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon compare: compares runs of two builds and exits with code 8 if anything got worse.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon compare BASE NEW --weights: the distance between the weights of two trainings.
 #include "cli/compare_weights.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the cost per rank of a run's control traffic on k ranks. Counts and times the machines and plans that runs
 // use, with all ranks on virtual time in this process.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks on virtual time that measure the cost of control (control_bench.hpp).
 #pragma once
 

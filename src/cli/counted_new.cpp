@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program's operator new, which counts (base/allocations.hpp). All other forms of operator new call one of these.
 // The Makefile leaves this file out of tests and of sanitised builds.
 #include <malloc.h>

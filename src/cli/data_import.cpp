@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon data import | synth
 #include <fmt/format.h>
 

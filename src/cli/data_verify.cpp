@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon data inspect --verify
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon export: a trained model for other programs.
 #include "checkpoint/export.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon eval RUN --follow: evaluates the checkpoints of a run while another job trains it (report/aside.hpp).
 //
 // Ends once the run has ended and its newest checkpoint is evaluated. Checkpoints that the run removed

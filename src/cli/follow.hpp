@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates a run's checkpoints while the run goes on (follow.cpp).
 #pragma once
 

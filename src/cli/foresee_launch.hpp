@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predicts, without MPI, whether a launch can run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the importers of samples: their options and the lines they print.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon info: describes this build and what this machine offers. Starts no MPI and needs no GPU.
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs ranks as threads of this process over memory instead of a launch: for a debugger, a replay or without MPI.
 #pragma once
 

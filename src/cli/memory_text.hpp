@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The predicted memory of ranks for `check`: as text, and checked against the limits of a rank and of a host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shows the distribution of the model over the ranks of a run as a table, before the run starts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the time and heap that a rank on virtual time spends in its own machines, drivers, plans and executors,
 // without the virtual network below them. The time is that of the monotonic clock.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Formats a measured network for the terminal and as a figure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a verb in one process or on all ranks of a launch.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trained model together with the data it is to run on, as eval, predict and eval --follow open them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verbs and their options. args.cpp and the other args*.cpp, the only files with CLI11, fill these structs; one
 // file per verb runs them. A verb prints its result on standard output and returns an exit code or throws Error. The
 // defaults here are those of the command line.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon plan: predicts step time, efficiency and cost for replicas that do not exist, without MPI and without a run.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how long all-reduce plans take to build for one rank of k, and how much memory they hold.
 #pragma once
 

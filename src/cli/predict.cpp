@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon predict and echelon eval: run a trained model over a data set.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon predict --generate and --beam (text written by a trained model), and BLEU for eval.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon report: reads records of runs and writes scaling tables, or files for other programs.
 #include <fmt/format.h>
 

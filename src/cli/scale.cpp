@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon scale: runs the cells of a study on the ranks of one launch.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The results of a search: its best trials, and which keys mattered. `records` has one entry per trial.
 #pragma once
 

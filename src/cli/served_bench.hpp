@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how fast one core of an asynchronous parameter server applies updates, compared with copying memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/set_up_limit.hpp"
 
 #include <fmt/format.h>

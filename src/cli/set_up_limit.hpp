@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends this process if a collective MPI call, which has no time limit of its own, does not return.
 #pragma once
 

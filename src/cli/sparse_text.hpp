@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines of `check` about sparse embeddings: the rows that a step touches, updates and sends.
 #pragma once
 

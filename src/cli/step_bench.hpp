@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times a training step of one rank on random data in device memory, without input and exchange: `bench step`.
 #pragma once
 

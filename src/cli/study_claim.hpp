@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The claim of a study (study/claim_section.hpp): registered before its first cell, written with its page.
 #pragma once
 

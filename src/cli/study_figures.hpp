@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of a study whose cells do not train: their figures (study_verbs.hpp) over the rounds.
 #pragma once
 

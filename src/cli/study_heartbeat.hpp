@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports that a cell of a study is still running.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the cells of a study on the ranks of a launch: one after another on part of the ranks while the others sleep, or
 // side by side in lanes. Each lane has its own ranks and its own ledger (study_ledger.hpp).
 //

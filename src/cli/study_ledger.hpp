@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of a study in progress, as the first rank of those that run its cells sees it: which cell is next, the
 // outcome of each cell, and the lines printed meanwhile.
 //

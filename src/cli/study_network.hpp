@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the network before a study over all ranks of the launch, stores it with the study and names it in the page.
 #pragma once
 

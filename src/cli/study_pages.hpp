@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The output of a study that needs no run: printed text and written pages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects the results of a study's cells for its report: every repetition with its outcome, and the machine's state.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sharpness of the minimum that a cell of a study reached (study.sharpness).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cells of a study that do not train: measurements, plans, supervised runs, whole searches. Their figures are named
 // numbers in <cell>/figures.json; the study's table shows each of them over the rounds.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon supervise: watches a launcher and its run. It ends a launcher that does not return after its run has ended,
 // or that does not notice the end of a rank. It records the end of a run whose ranks were all killed. After lost ranks
 // it restarts a run on the remaining hosts, and on all hosts once they are back.

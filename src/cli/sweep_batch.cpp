@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon sweep batch: runs a study of one experiment at several batch sizes up to the goal, with one or more rules
 // that scale the learning rate, and prints the table.
 #include <fmt/format.h>

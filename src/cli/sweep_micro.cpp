@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon sweep micro: finds the largest micro-batch that fits into a rank's memory, by the footprint that `check`
 // prints and `train` allocates.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon train: joins the world and makes one attempt at the run. If the run continues without lost workers, it makes
 // one more attempt for each loss.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon verify: tests on this machine, build, launch and file system that the program keeps its promises.
 #include <fmt/format.h>
 #include <unistd.h>

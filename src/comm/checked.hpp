@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wraps any transport so that messages are checked on arrival (exchange.check_messages). Each message carries 8 bytes
 // after its content: its sequence number among the messages with the same sender and tag, and a CRC-32C of the content
 // and of that number. Either all ranks wrap their transports or none does.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Estimates how far the clocks of ranks are apart, by ping-pong (Cristian, Distributed Computing 3, 1989; NTP's clock
 // filter, RFC 5905 section 10). Rank 0 reads its clock (a) and asks, the other rank answers with a reading of its own
 // clock (r), and rank 0 reads its clock again (b). The answer was read at some time between a and b, so that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // WireCounters that one thread writes and any thread reads. They are relaxed atomics: each number is exact, but a
 // reader may see a message counted before its bytes are added.
 #pragma once

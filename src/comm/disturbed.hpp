@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Injects seeded faults around any transport: messages that are delayed or lost, a rank that stops for a time, a rank
 // that is cut off from others. The same seed gives the same faults for the same sequence of calls. Runs on virtual time
 // are exactly repeatable, and schedules run there by the thousand; on MPI the faults come at other moments. Used in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The communication engine of a rank: the only caller of its transport. Compute threads submit plans and get tickets.
 //
 // Who drives. One thread at a time makes the calls of the transport: the engine's own thread while compute threads

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The internals of an engine: the work in flight, and the thread that drives it.
 #pragma once
 

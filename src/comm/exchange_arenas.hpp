@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that exchange.strategy and exchange.codec keep on a rank in addition to weights, gradients and optimiser
 // states, in units of arenas (the bytes of the weights). Not counted: pinned memory in which gradients of a GPU are
 // staged, running statistics beside coded messages, and memory that does not grow with the weights.

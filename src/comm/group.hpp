@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small blocking collectives for the control of a run: agreement, evaluation sums, metrics. Each is a plan on the
 // engine that the calling thread drives, and throws what Ticket::wait throws. All ranks must make the same calls with
 // the same sizes in the same order; results have the same bits on every rank.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that take work off the thread that drives an engine: sums and codecs of long ranges (exchange.helpers). The
 // choice of the thread that runs a step does not change a bit of its result.
 #pragma once

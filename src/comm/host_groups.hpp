@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of ranks of one machine that act as several hosts (Transport::with_hosts).
 #pragma once
 

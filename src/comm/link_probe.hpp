@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures latency and bandwidth between ranks by ping-pong, as the network parameters of plan_time.hpp.
 #pragma once
 

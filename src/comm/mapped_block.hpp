@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared memory by mmap: equal parts for all ranks, stored one behind the other. Untouched pages take no memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models the cards of a slowed-down network: how much of a card a message uses, and when.
 //
 //   B bytes use W = B + 66 ceil(B / 1448) bytes of a card: TCP in Ethernet frames of 1500 bytes, at least one frame

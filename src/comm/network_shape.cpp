@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "comm/network_shape.hpp"
 
 #include <fmt/format.h>

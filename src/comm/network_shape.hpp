@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network that messages are slowed down to (shaped.hpp): hosts with one card each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A transport over some of the ranks of another one, which each of them makes without a message, since the other ranks
 // may be lost. The survivors of a run go on with it, and a run that may lose ranks uses it from the start, because
 // groups of the message library itself (a communicator, its collectives) cannot be made or freed once a rank is gone.

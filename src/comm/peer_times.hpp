@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records when messages are sent and received, per peer: it tells a slow link from a peer with nothing to send yet.
 //
 //   transit   of a message: from the start of its send to the end of its receive. Its sum over the messages between two

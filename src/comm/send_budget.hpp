@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the sends in flight over all plans and machines of an engine, and decides whether another one may start. A
 // message that has started cannot be overtaken: one with a lower `priority` number waits behind all that are on their
 // way to the card.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulates a slower network around any transport ([network]): groups of ranks are hosts, each with a card that limits
 // what its ranks send to other hosts and receive from them, in both directions independently; messages inside a host
 // are not slowed down. It needs no privilege and no network namespace; the real network must be faster.

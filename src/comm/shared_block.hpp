@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory of one host that several ranks share: one part for each rank, readable and writable by all (Transport::share).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory in which plans of one channel sum between the ranks of a host: each rank has a counter and kSlots slots
 // (Transport::shared_channel). Plans follow one another, in the same sequence on all ranks.
 //

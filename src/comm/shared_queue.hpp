@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues and rounds of ranks of one host in shared memory (shared_block.hpp). They send no message, and copy nothing
 // but what the caller copies into and out of the buffers. Lock-free; each end is used by one thread.
 //

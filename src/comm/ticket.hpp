@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state behind a Ticket, and how the engine completes it. Internal to comm/.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of bytes between ranks. A transport knows no tensors, plans or codecs; those are layers above it.
 //
 // Implementations: mpi/ (the only place with <mpi.h>), local/ (ranks are threads of one process; counts everything) and

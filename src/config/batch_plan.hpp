@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch arithmetic: divides the samples of a step among replicas and micro-batches. All functions are pure functions of
 // the config, the number of replicas k and the number of samples, so that every rank gets the same results.
 #pragma once

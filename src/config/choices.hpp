@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All choices of a config, each with the properties by which it excludes or requires others (config/combinations.hpp).
 // Built once from the registries of config/traits/, then constant; usable from any thread.
 #pragma once

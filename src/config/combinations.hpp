@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of choices that exclude each other, with the reasons. Refusals, keys that give way and the matrix of
 // `echelon check --combinations` are all derived from it.
 #pragma once

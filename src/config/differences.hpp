@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the keys in which two configs differ.
 #pragma once
 

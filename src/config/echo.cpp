@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The config as text: the effective TOML, its hash, and the list of keys.
 #include <fmt/format.h>
 

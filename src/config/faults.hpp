@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults that a run injects into itself, parsed from the sentences of fault.inject (grammar: slurm/FAULTS.md).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides whether figures of an evaluation reach the goal of a run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of all keys. Parsing, checks, the echo, the hash, help texts and environment variables are all derived from
 // it. A new key needs a field in schema.hpp and a line in keys/<section>.cpp; for a key of one strategy, both are in
 // strategies/<strategy>.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [[model.layers]]: checks which keys a type takes and which it needs.
 #include <fmt/format.h>
 

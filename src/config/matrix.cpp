@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The matrix of `echelon check --combinations`: looks up every pair of choices in the table of exclusions.
 #include <fmt/format.h>
 

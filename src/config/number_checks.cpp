@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks values that depend on other values. Choices that exclude each other are in combinations.cpp, keys that nothing
 // reads in unfit.cpp.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses TOML into a Config. It is strict: unknown and duplicate keys, wrong types and values out of range are
 // ConfigErrors that begin with `file:line:column` and end with the nearest valid choice.
 //

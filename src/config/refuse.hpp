@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Errors for keys that are valid one by one but not together.
 #pragma once
 

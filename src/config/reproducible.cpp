@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // train.reproducible: refuses numbers that would make the bits of a step depend on the number of replicas.
 // combinations.cpp refuses choices that would.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The role of each rank of a run, computed once from the config and the number of ranks; equal on every rank.
 //
 // Ranks of one role are contiguous: workers first, servers last. A new role (a spare, an evaluator) needs a count here,

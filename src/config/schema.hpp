@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The typed experiment: plain values with their defaults, and units in the names. This file is the reference of all
 // keys. config/keys/ lists them again with range and help text for the parser, and a test compares the two. Keys that
 // only one strategy has, [exchange.<strategy>], are in config/strategies/.

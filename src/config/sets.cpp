@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values from outside the file: --set flags and environment variables.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "config/toml_tree.hpp"
 
 // toml++ 3.3 asserts on a heading such as "[=" before it reports the error. A user's mistake must not abort the

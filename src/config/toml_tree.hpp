@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TOML document as a plain tree with positions, which the rest of this room reads. Only toml_tree.cpp uses toml++.
 #pragma once
 

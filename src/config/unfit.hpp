@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys that do not fit the other keys of a config: nothing reads them, or their value is impossible. In a file they are
 // errors. If a flag or variable changed a choice of the file, such keys of the file are left out with a note.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings that are valid, but with which training is known to fail or to behave differently.
 #pragma once
 

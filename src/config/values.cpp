@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads one value from TOML, with its checks, and writes it back.
 #include <fmt/format.h>
 

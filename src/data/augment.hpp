@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random crops and flips of training images (He et al. 2016, section 4.2). A crop of (H, W) is taken at a uniform
 // offset from the image with `crop_padding` zeros on each side; then, with probability 1/2, its columns are reversed.
 // The draws are a hash of (seed, epoch, sample id), so they are the same on any replica.

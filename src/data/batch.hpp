@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The samples of one replica in one step, and the interface that provides them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps whose sequences have similar lengths (data.buckets). Samples are put into buckets by length, in the epoch's
 // order; a bucket that holds a global batch becomes the next step (as in TensorFlow's bucket_by_sequence_length).
 // Reading stays nearly as sequential as the order, and all replicas have the same bucket in a step. Incomplete buckets

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A chunk: consecutive records of a file that are read together. Loaded by load_chunk.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Provides records of a data set by id. Reads chunk by chunk into a bounded buffer that drops the least recently used
 // chunk. For one thread.
 #pragma once

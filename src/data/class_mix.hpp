@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how well the classes of a data set are mixed over chunks, files and replicas. Training relies on this: a
 // shuffle mixes the records of only some chunks at a time, and sharding by file gives each replica its own files.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes records into the rows of a batch: normalises values, pads with zeros, augments images.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A data set: HDF5 files (shards) as one list of samples with ids from 0. data/README.md specifies the layout of a
 // shard. Plain values; copies share the lengths of sequences.
 #pragma once

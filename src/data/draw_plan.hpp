@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // data.balance = "queue": replicas that do not step together draw their batches from one queue, each as often as it
 // can. An epoch's order of all records (Sharding::record) is cut into batches of equal size, which are numbered through
 // all epochs of an attempt. The batch behind a number is a pure function of plain numbers, so ranks only need to send

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The assignment of files to replicas. Pure functions. `batch`: samples per step of each replica.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names in the file format that data/README.md specifies. shard_header.cpp reads it, import/ writes it.
 #pragma once
 

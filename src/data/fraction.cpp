@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // data.fraction: selects the samples in a part of the data (sample_plan.hpp).
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the labels of a set. Detects classes without a sample, and labels and names that are more likely something
 // else than classes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Provides the batches of one replica. A thread of the loader reads them ahead.
 //
 // Files are read by hyperslabs into bounded buffers, never whole. Values become x = (value * scale - mean[c]) / std[c]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalises stored values to model inputs: x = (value * scale - mean[c]) / std[c].
 #pragma once
 

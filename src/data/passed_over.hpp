@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Readers of folders and archives count all skipped files by kind, so that nothing is left out silently.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plan's cache: the orders of the two most recently requested epochs, because most requests repeat the last
 // epoch.
 #pragma once

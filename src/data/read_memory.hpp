@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host memory that a rank needs to read its samples, computed from the headers of the files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the steps of an epoch, and the samples and labels that count in a step (sample_plan.hpp).
 #include <algorithm>
 #include <cmath>

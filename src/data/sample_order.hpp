@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of records in one epoch. Chunks are permuted, then the records within each window of consecutive chunks, so
 // that reading stays sequential within a window.
 #pragma once

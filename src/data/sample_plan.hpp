@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which samples each replica takes in each step. A pure function of plain numbers.
 //
 //   plan.ids(epoch, step, replica) -> sample ids

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads one shard as a data set, from its HDF5 datasets and attributes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of shards on a local disk (data.stage), which are read instead of those on a shared file system.
 //
 //   <folder>/echelon-stage-<user id>/<hash of path, size and time of change>/<name of the shard>

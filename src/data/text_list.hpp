@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A list of texts as a dataset of bytes, each text ended by a zero byte. Attributes cannot hold more than 64 KiB.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts tokens of a vocabulary to text and back. A vocabulary does not record how its text was tokenised; this is
 // inferred from its entries.
 #pragma once

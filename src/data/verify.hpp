@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks whether the bytes of a shard are unchanged since they were written.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps the numbers of a data set's tokens to their texts: characters, bytes or words.
 //
 // In a file: dataset `vocabulary` (data/text_list.hpp).

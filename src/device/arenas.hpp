@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flat arenas of a rank: the weights and gradients of the parameters that it trains, elems() values each, and the
 // weights of its frozen parameters, all on its device. Element offsets are those of ParameterSet; the elements of a
 // parameter are plain and contiguous.

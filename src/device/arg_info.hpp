@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An argument of an op: its name in the family's header (device/ops/), direction, shape and dtype.
 #pragma once
 

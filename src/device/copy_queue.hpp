@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies from the host to a device on a separate queue, concurrently with the ops of the device's stream.
 //
 // The queue has a number of slots that are used in turn. The device's thread uses a slot as follows:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens libechelon_cuda.so, which is loaded at run time so that the program starts on machines without a GPU, a driver
 // or the CUDA libraries.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Delay compensation of a stale gradient (DC-ASGD: Zheng et al., "Asynchronous Stochastic Gradient Descent with Delay
 // Compensation", ICML 2017), compiled by every device. g was computed at W_pulled and is applied to W. To first order,
 // with the Hessian replaced by the diagonal of g g^T, the gradient at W is

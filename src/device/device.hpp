@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device: memory, ops built from specs, fused updates, and events that mark when enqueued work is done.
 //
 // Implementations: `reference` (plain loops, f32 and f64: the oracle), `onednn` (the CPU fast path, f32 and bf16),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums over the devices of all ranks, from device memory to device memory, by a library for such devices (NCCL).
 //
 // Sums run concurrently with later work on the device's stream, one after another in the order of the calls. All ranks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Codecs on a device whose memory the host cannot access: gradients and residuals (f32) stay there, and messages are
 // copied to and from the host.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Readings of a device's own clock at points of its stream. If the host runs ahead of the device, the host's
 // clock measures the duration of calls, not that of the work. Only `wait` waits. The device's thread makes all
 // calls.

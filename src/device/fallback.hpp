@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Handles ops that a library does not run as it should: slow replacements are refused unless device.allow_fallback
 // permits them, and every replacement is reported.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common base of all devices that use host memory: memory, copies, events, vector operations, updates. A derived class
 // adds its name, its ops and the layouts in which they run fastest.
 #pragma once

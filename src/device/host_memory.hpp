@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host memory of one device: aligned, zero-filled, counted, and refused above a limit.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rule of update_rules/list.hpp as one loop over host memory.
 #pragma once
 

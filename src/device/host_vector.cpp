@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector operations on host memory: loops that the compiler turns into AVX2, each as fast as memory allows on one core.
 #include <array>
 #include <bit>

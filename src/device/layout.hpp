@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of the elements of an activation (N, C, H, W) in memory.
 //
 // `plain` is (N, C, H, W) row-major, the only layout at cuts between ranks, in arenas, in checkpoints, and for tensors

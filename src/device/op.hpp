@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An op: built once from a spec and run every step; `run` does not allocate.
 #pragma once
 

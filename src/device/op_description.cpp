@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "device/op_description.hpp"
 
 #include <fmt/args.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arguments, name and cost of an op of given dims. Every family (device/ops/<family>.hpp) fills one in; signature,
 // OpSpec::text, flops and traffic_bytes (op_spec.hpp) read it. Light to include: no fmt, so that CUDA kernels can use
 // it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Specifies what an op computes: its kind, dtype, extents, and the layouts of its activations. A plain value that is
 // known before any memory is allocated.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An op that keeps its weights in a library's packed format, packed once per parameter version.
 #pragma once
 

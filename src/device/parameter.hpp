@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A parameter: (name, global shape, slice), stored in the flat arenas of a rank.
 //
 // A model declares parameters in canonical order (the order of its nodes). Their values are contiguous, plain and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The peak rates of a device: of large matrix products, for the fraction of peak that reports give, and of its memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of rows of a table, one bit per row: row r is bit r % 32 of word r / 32. Sparse gradients are cleared, updated
 // and sent by it. Bits behind the last row have no meaning.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A view of device memory as a tensor: address, shape, dtype, layout. It owns nothing and is free to copy.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reasons why a card runs below its clock although it has work, as reported by [monitor] throttling. A software
 // power limit is not included, because it is normal under load.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies batches to a device whose memory the host cannot access, concurrently with its ops.
 //
 // There are two places, used in turn, each with page-locked host memory and device memory. The host gathers the tensors

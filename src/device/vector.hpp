@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations on flat spans, which exchanges, codecs and checkpoints need in addition to the ops of a model.
 //
 // `n` counts elements; sizes are chosen at run time; dtype is f32 or f64. Spans need only the alignment of an element;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "exchange/batch_norm_sum.hpp"
 
 #include "base/check.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums a program's small tensors over all replicas between two of its ops, for synchronised batch norm.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "exchange/buckets.hpp"
 
 #include "base/checksum.hpp"

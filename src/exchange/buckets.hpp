@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradient buckets: ranges of the arena that are sent together. Each holds whole parameters and is fixed when the run
 // is built.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds up what a codec did since the last outcome, over buckets and messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The description of a strategy before it runs. Each strategy has its entry in its folder (entry.cpp). In this
 // room, only entry.cpp looks for a strategy by its name.
 #pragma once

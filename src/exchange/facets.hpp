@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Abilities that some strategies have in addition to strategy.hpp. A strategy has a facet if it derives from it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits arenas into runs of parameters of one kind. Running statistics of batch norm are not gradients: neither the
 // optimiser's rules nor corrections of gradients apply to them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights and states of the remaining ranks after a run has lost ranks (Rescues). This is rare, so that everything goes
 // through host memory. All functions are collective over the group and blocking.
 #pragma once

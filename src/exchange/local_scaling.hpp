@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loss scale of replicas that take separate steps: each adapts its own scale by its own gradients, so that a
 // checkpoint holds one scale per replica.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sums that an optimiser needs over the other parts of its model. Values are added in the order of ranks, so that
 // every part of every replica gets the same bits. Both sums are collective over their ranks, block the compute thread,
 // and send a message of 8 bytes per value to each of the other ranks. They throw EnvironmentError if the transport

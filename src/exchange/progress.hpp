@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How replicas proceed through a run. A strategy declares it; the loop, its control messages and its hooks follow it.
 // At a meeting all ranks of the run are at the same point: there the loss of all replicas is summed, and weights are
 // compared, evaluated and saved. The run ends at a meeting.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shows the residuals of replicas to checkpoints, so that any number of replicas can resume from them.
 #pragma once
 

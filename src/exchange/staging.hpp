@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host's view of an arena, from which an exchange sends and into which it receives.
 //
 // On host devices it is the arena itself. On other devices it is pinned memory of the arena's size; ranges are copied

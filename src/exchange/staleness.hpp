@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The staleness of updates that asynchronous servers processed, in versions of the weights (asynchronous/rules.hpp). A
 // tally counts the updates of one worker, for one or several pieces of the model.
 #pragma once

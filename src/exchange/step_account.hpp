@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bookkeeping of strategies that exchange bucket by bucket: which gradients are ready, how many buckets wait for
 // their weights, and the time that the exchange took.
 #pragma once

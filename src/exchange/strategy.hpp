@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How replicas combine what they learned. A run has one strategy; each strategy has its own file or folder.
 //
 // The loop calls, once per step, on a worker:

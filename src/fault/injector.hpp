@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Injects the configured faults of a run ([fault], slurm/FAULTS.md) on one rank: it waits for their moments and
 // triggers them at the transport, the files, the clock and the device of this rank.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chunks of whole rows that are compressed or have a checksum. They are read raw, and checked and inflated outside the
 // library's lock.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the datasets of a file without H5Ovisit, which loops forever if a damaged link leads a group back to
 // itself.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "h5/decode_memory.hpp"
 
 #include <algorithm>

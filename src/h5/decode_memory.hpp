@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that reading needs in addition to the rows that are read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HDF5 file access through base/file_faults.hpp: a driver around the library's own (sec2). It is used only while the
 // process has file faults.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads and writes HDF5 files, typed and checked. Files appear whole or not at all. Only this room includes the
 // library.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compression filters that the HDF5 library does not include.
 #pragma once
 

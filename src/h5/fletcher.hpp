@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checksum of HDF5's filter "fletcher32" (Fletcher 1982, over big-endian 16-bit words). It detects every flip of
 // fewer than 16 bits in one word.
 #pragma once

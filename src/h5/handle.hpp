@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by reader and writer: owned identifiers, the library's error texts, types and dataspaces.
 #pragma once
 

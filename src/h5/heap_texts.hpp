@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attribute texts of variable length, as h5py writes them for str. Their bytes are in global heaps, which have no
 // checksums, and in which a flipped bit crashes the library (1.10). So they are read from the file without the library.
 #pragma once

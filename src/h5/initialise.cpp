@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <H5public.h>
 #include <fmt/format.h>
 #include <hdf5.h>

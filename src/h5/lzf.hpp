@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LZF, the fast compression of h5py (compression="lzf"). It is decoded here because Debian's plugin for it cannot be
 // loaded (it lacks liblzf). Format: https://github.com/h5py/h5py/blob/master/lzf/lzf/lzf_d.c
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Opens a file for reading, and explains why a file cannot be opened.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads attributes of a file's root group, for Reader. Throws DataError with `path` and the attribute if it is missing
 // or has another type, or if the file is damaged there.
 #pragma once

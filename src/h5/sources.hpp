@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Datasets whose rows are in other files: virtual ones (mappings to datasets) and those with external storage (raw
 // files). The library reads rows of missing sources as zeros.
 #pragma once

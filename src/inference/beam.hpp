@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Translation by beam search. For each source it searches the texts with the largest log p(text </s> | source) / n^A,
 // where n is the number of tokens with </s> (Sutskever et al. 2014; length normalisation as in fairseq, Ott et al.
 // 2019; with A = 1 it is the mean log p of a token).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BLEU of a corpus (Papineni et al. 2002) over n-grams of 1 to 4 tokens with one reference per text, as sacreBLEU
 // computes it by default (Post 2018, version 2; sacrebleu/metrics/bleu.py). Matching n-grams, clipped at those of the
 // reference, are summed over all texts; BLEU = BP * exp(mean over n of log p_n), with BP = exp(1 - reference /

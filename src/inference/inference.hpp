@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a trained model over a data set: predictions, loss, accuracy, and the time per batch.
 //
 // Batches are dealt to ranks in turn: batch b to rank b mod k. The sums of batches are added in the order of batches,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generates text from a language model: draws one token after another from softmax(logits / temperature).
 #pragma once
 

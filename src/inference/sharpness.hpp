@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sharpness of a minimum (Keskar et al. 2016, metric 2.1 with A = identity):
 //
 //   100 * (max over |d_i| <= epsilon (|w_i| + 1) of f(w + d) - f(w)) / (1 + f(w))

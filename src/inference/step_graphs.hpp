@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits a model of sequences into an encoder, which runs once for a source text, and a step, which runs once for each
 // token of the text that is written. The step reads one token and the recurrent states after the tokens before it, and
 // gives the logits of the next one. So n tokens cost n steps, and no window is read again.

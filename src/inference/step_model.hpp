@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trained model that reads text token by token and gives the logits of the next token, for several texts side by
 // side, one per row. Decoders (sampler.hpp, beam.hpp) only see the interface.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes text with a trained model: from a prompt (language models) or for a source (translation models).
 //
 // The sources of a data set are dealt to ranks batch by batch, as in inference.hpp, and translated independently: any

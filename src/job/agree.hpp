@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes an error common to all ranks, so that all of them exit normally with one message and one exit code.
 #pragma once
 

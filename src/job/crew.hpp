@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The remaining ranks of a launch, and the engine between them, for runs that continue without lost workers
 // (run.on_lost_worker = "continue").
 //

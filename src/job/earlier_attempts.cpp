@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Corrects the folders of earlier attempts before a new one starts.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When the scheduler ends this process's job: ECHELON_JOB_END_TIME, else SLURM_JOB_END_TIME (seconds since 1970). In a
 // Slurm job without either, the first rank asks Slurm's controller once, because Slurm sets the variable only from
 // 23.02 on. The job's end acts like a USR1 run.stop_before_end_s before it. Ranks agree on it once per step

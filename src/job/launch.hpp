@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The start of this process, and its share of the machine: CPU features, threads, GPU, launcher, job.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends a process of a launch if the start or the end of MPI takes too long. Before a run has its watchdog, and after it
 // (watchdog.hpp), the process would wait forever for a rank that is lost or stopped.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the processes of this host that a launch has started, by a word of their environment, and detects ends of ranks
 // that their launcher has not noticed.
 #pragma once

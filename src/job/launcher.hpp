@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A launcher (mpirun, srun) as a child process in a process group of its own. It can be signalled and ended, together
 // with the ranks of this host. These are found by the first word of `environment`, because mpirun gives each rank a
 // process group of its own, and a killed mpirun leaves its ranks behind.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lets the remaining ranks of a run agree on which ranks are lost, before anything breaks (run.on_lost_worker =
 // "continue"). A state machine beside the exchange: the engine's thread answers whatever compute threads do.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The phase of this rank, for the watchdog and error messages. One writer (the compute thread; for news the engine's
 // thread), any number of readers. The values are separate relaxed atomics and may be from different moments.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder of a run: results/<name>/run-<config hash>/ with attempts 01/, 02/ .. inside; no attempt overwrites
 // another. Functions that write are called by rank 0, which holds the lock of the run (run_lock.hpp).
 // results/RECORDS.md lists the content of a run folder and an attempt.

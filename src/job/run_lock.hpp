@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lock on a run's folder: only one process at a time trains a run.
 //
 // <run>/lock names the holder (host, boot id, process id, job, since when). The file stays, empty, when the run ends.

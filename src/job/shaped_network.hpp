@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies the network of [network] to the messages of a launch.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns signals into requests that the loop polls once per step. Handlers only set flags.
 //
 //   USR1, USR2  finish the step, checkpoint, exit 75

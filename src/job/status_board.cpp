@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "job/status_board.hpp"
 
 #include <fmt/format.h>

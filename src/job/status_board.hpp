@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes status.json: by a thread of rank 0 while the attempt runs, then by the first rank and thread that reports its
 // end. After `open` has returned, any thread may call any function.
 #pragma once

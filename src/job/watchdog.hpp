@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that ends the job if a wait takes too long or a rank was lost. It makes no transport call and waits for no
 // other thread.
 //

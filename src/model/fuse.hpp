@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fusion: two neighbouring layers become one op.
 #pragma once
 

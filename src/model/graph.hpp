@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model as a graph of layers on the shapes of one sample: nodes in topological order, named values, parameters, one
 // loss at the end.
 //

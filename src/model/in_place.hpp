@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise ops that overwrite an input which is not read afterwards: less memory, and the written lines are in
 // cache.
 #pragma once

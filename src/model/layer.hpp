@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A layer: mathematics on the shapes of one sample. It knows no rank, no device and no position of a batch in the run;
 // splits/layer_split.hpp defines how a layer is divided over ranks.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layout and dtype of each activation, chosen op by op while a program is lowered.
 //
 // Device::layouts gets the layouts that the op's inputs have. For a backward op it gets those of the forward op, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The result of lowering a graph: the ops of one program in the order in which they run, and their tensors.
 #pragma once
 

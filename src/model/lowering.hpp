@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface by which a layer lowers itself to device ops: the tensors of one node in one program, and `op`, which
 // appends an op to the pass. Called once while a program is built; nothing runs here. All shapes have N in front.
 //

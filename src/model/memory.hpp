@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory for the tensors of one program: tensors whose lifetimes do not overlap share addresses.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program: a graph lowered for one rank, one batch size and one device, with ops, layouts and memory for every
 // tensor.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The parts of a program: the lowered graph, the addresses of its tensors, and the execution of its ops. Included only
 // by program.cpp and program_body.cpp.
 #pragma once

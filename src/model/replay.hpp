@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs ranges of a program's ops. On a device that can record (Device::records, CUDA graphs) it uses recordings, each
 // of which is one launch.
 //

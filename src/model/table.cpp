@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model's table and costs: lowers every node for one sample without a device and counts the FLOPs of its ops.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tensors of a program under construction: values, their copies in other layouts, gradients, and kept tensors.
 // Returned ints are indices of tensors (LoweredTensor); -1: none.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The factor on the loss in backward that keeps gradients of 16-bit activations from underflow, and its rule
 // (Micikevicius et al. 2018, section 3.2): a step whose summed gradients hold inf or NaN is skipped and the scale
 // halved; after `kPatience` good steps in a row it is doubled.

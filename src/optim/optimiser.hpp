@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The optimiser of a rank: one rule, its states in separate arenas, and the scalars of each step. The formulas of the
 // rules are in device/update_rules/, one file each with its paper. The rank's compute thread makes all calls.
 //

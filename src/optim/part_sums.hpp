@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of a few numbers over the ranks that hold parts of one model, which an optimiser needs for norms. They are
 // implemented in parallel/, so that optim/ includes no communication.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The update rules that a config can name: their states, the names of these in checkpoints, and whether steps are
 // scaled by a ratio of norms. To add one, see config/traits/rules.hpp.
 #pragma once

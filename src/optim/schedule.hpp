@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The learning rate as a pure function of the config and the step: any thread may call it, and a resumed run has the
 // rates of an uninterrupted one.
 #pragma once

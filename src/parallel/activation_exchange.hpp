@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves activations and their gradients between the ranks of a model group: the callback of Program::set_transfer.
 //
 // Messages between stages and halos between spatial shards: each cut has two links (p2p_link.hpp), for values forward

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // parallel.split = "auto": the choice of pipeline, tensor and space for the ranks of a launch.
 //
 // Every pipeline x tensor x space whose product divides the number of ranks and whose groups fit the hosts is a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cut of a split model: a tensor that ranks of a replica exchange, with the ranks that take part. Its index in the
 // list of cuts of a part is the number that nodes name (model/splits/cut.hpp).
 #pragma once

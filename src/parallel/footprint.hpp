@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device memory that a rank needs for its part of a model, computed before the run: arenas, optimiser and programs
 // are built as the run builds them, on a device that counts allocations and makes none.
 #pragma once

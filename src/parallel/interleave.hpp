@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The local half of a gather: blocks of several ranks become one tensor.
 #pragma once
 

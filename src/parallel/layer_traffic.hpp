@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replicas or shards, layer by layer: the bytes that each layer with weights sends in a step if k ranks are replicas of
 // it, and if they are tensor shards of it while the rest of the model stays replicated (Krizhevsky: One weird trick for
 // parallelizing convolutional neural networks, arXiv:1404.5997).

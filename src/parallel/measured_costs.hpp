@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The measured cost of each layer of a model on this device.
 #pragma once
 

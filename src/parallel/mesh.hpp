@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The assignment of ranks to the parts of replicas: a mesh of (data, pipeline, tensor, space). Plain values.
 //
 // A model group is the set of ranks that hold one replica. It lies on one host unless parallel.allow_across_nodes;

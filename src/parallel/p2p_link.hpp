@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One direction of a point-to-point link between two ranks of a model group; each rank has an object for its end, that
 // of the sender or the receiver. Tensors arrive in the order in which they were sent. The compute thread makes all
 // calls; if the peer is lost, waits throw the error that ended the engine.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transfers from device to device: the transfer buffers are in the memory of the sender's device, and the receiver's
 // device reads them. The sender writes the handle of that memory (Device::export_memory) into the shared host memory;
 // at its first receive the receiver tries to open it and writes the result there. Until the sender reads a success,

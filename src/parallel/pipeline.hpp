@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pipeline parallelism: the graph of one stage, the messages between stages, and the order of the micro-batches.
 //
 // A value is sent directly from the stage that computes it to each stage that reads it, once per micro-batch, and its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The role of a rank, its coordinates in the mesh, and the engines of its groups. Each engine is a separate
 // communicator whose ranks are numbered inside the group.
 #pragma once

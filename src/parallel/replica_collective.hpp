@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives inside a replica, over the tensor shards or spatial shards of a stage. Every rank calls the same
 // functions in the same order from its compute thread, which they block; if a rank is lost, they throw the error that
 // ended the engine.

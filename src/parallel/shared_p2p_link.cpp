@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "parallel/shared_p2p_link.hpp"
 
 #include <utility>

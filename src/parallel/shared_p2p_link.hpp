@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Links through host memory that both ranks share: a queue of kTransferBuffers tensors.
 #pragma once
 

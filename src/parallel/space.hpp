@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Spatial parallelism: the rows of images (C, H, W) divided over the spatial shards of a model group.
 //
 // Layers with LayerSplit::row_window (convolutions, pools, elementwise layers, batch norm) compute the spatial shard's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of the model that a rank runs, from [parallel] and the rank's coordinates in the mesh.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The predicted step time of a split model, from the costs of layers, the links and the bytes of its cuts, for the
 // choice between splits (parallel/choose.hpp).
 #pragma once

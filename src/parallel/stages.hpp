@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stage of a pipeline for each layer: consecutive nodes, cut so that the slowest stage is as fast as possible.
 #pragma once
 

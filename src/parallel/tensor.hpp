@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensor parallelism: layers split by their units over the shards of a stage (Megatron-LM, Shoeybi et al. 2019).
 //
 // A dense layer or convolution computes some of its outputs on each shard (column parallel). Where only layers that

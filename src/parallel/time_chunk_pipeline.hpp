@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time-chunk pipelines: a stack of recurrent layers on the stages of a pipeline, with the steps of each sequence cut
 // into c chunks (parallel.time_chunks). While layer l works on chunk t, layer l + 1 works on chunk t - 1: the number of
 // active stages rises from 1 to p, stays there and falls again, in both passes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The overlap of a step with its exchange: which bucket waits for which card, and when the next forward pass can
 // continue.
 //

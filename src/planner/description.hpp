@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table of numbers and words that describes a machine, from a TOML file or from the command line:
 //
 //   --network 25gbit                         a single word is the value of the key `base`

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategy gossip: a replica waits for its neighbours only, and for all replicas when the mean is formed.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prices the ways to divide the ranks of a launch into replicas and parts of a model, as parallel.split = "auto" does
 // (parallel/choose.hpp), but for ranks that do not exist: the step's time is divided among layers by FLOPs, links are
 // those of the described network, and the optimiser's pass takes as long as in the step.

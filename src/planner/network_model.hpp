@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network of a prediction: a preset by name, keys that override it, or a file (description.hpp).
 //
 //   base              a preset, or a file of `echelon bench network --out` that ends in .json; default: 10gbit

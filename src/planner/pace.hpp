@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pace of replicas that wait for some of the others now and then: rounds are simulated on virtual time, with
 // repeatable draws of the variation of their steps. Results are multiples of the mean step, 1 if steps do not vary.
 #pragma once

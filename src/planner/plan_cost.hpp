@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time of an all-reduce in closed form, for numbers of ranks that are too large to simulate their plans
 // (comm/collective/plan_time.hpp), on the same network model. For a message of b bytes:
 //

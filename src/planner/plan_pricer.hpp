@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time of an all-reduce for any number of ranks. If its plans have few steps, they are simulated on virtual time.
 // Otherwise the closed form (plan_cost.hpp) is used; if it is not exact, the error that it has for k0 ranks, for which
 // both can be computed, corrects it:

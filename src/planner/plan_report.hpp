@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forecasts as tables for a terminal, Markdown, CSV and JSON. Pure functions of forecasts.
 #pragma once
 

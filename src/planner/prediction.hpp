@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predictions of one config for several numbers of replicas, and the quantities derived from them:
 //
 //   rate(k)        samples per second of all replicas

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies with parameter servers: server, backup, asynchronous, stale_synchronous.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The step of one replica without any exchange: the means of its phases, and its variation. It is measured, from the
 // rows of a run's metrics.jsonl except the first, or described (description.hpp):
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "planner/strategy_models.hpp"
 
 #include <fmt/format.h>

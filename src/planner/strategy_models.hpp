@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The seconds from step to step under each exchange strategy: the mean time of a replica's step, including all waits.
 // Each strategy has one function, named after it, so that a strategy without a model does not link.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies that sum over all replicas: synchronous, averaging, elastic.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The variation of the step time from step to step and from replica to replica: a factor of mean 1. A synchronous step
 // waits for the slowest of k replicas; the mean of its factor is an order statistic.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulates parameter servers: the protocols that runs execute (exchange/server/protocol.hpp,
 // exchange/asynchronous/protocol.hpp, exchange/backup/protocol.hpp) run on virtual time (comm/virtual/). Every rank
 // exists, computes for the times of the step model and exchanges messages. The bytes of messages and the bandwidths of

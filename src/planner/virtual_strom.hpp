@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulates decentralised exchange: the protocol that runs execute (exchange/strom/protocol.hpp) runs on virtual time,
 // with messages of as many bytes as the codec's formula gives, applied as the strategy does.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The traffic of a strategy among ranks that run its protocol on virtual time. Bytes and bandwidths are divided by the
 // same number, so that messages are cheap to copy.
 #pragma once

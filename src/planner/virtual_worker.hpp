@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A rank that trains on virtual time: the compute thread of a worker, whose protocol exchanges its buckets.
 #pragma once
 

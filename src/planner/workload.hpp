@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exchange of a replica's step and its schedule: the buckets of the model's gradients (exchange/buckets.hpp), with
 // the moments at which back-propagation has finished each bucket and the next forward pass reads its weights.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers for runs that no study planned. For each experiment that ran on several numbers of ranks, the answer is the
 // headline of the verdict (verdict.hpp). Runs with the same exchange, codec, mesh and number of ranks count as the
 // repetitions of one setting, in the order of their seeds. The goal and the costs come from their config.

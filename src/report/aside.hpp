@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluations of a run's checkpoints by another job (cli/follow.cpp). They have a file of their own in its folder:
 //
 //   <run>/evaluation.jsonl   {"type":"aside","epoch":1,"step":17,"test_loss":..,"seconds":..,"checkpoint":"<hash>"}

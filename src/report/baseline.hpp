@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses the baseline: the single worker that learns best, not the fastest one. Every setting is compared with it.
 //
 //   1. The candidates are the settings on one rank that have a finished repetition; without any, those on the fewest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of one experiment at several batch sizes: the rate in samples/s, and the samples needed to reach the goal (after
 // Shallue et al.: Measuring the effects of data parallelism on neural network training, JMLR 2019). Covers one or more
 // rules that scale the learning rate with the batch.

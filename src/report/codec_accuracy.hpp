@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test accuracy lost to lossy codecs, compared with runs of the same experiment without one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares two settings by one measure, over pairs of repetitions of the same round. Pure functions.
 #pragma once
 

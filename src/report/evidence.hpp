@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The evidence of a study: every setting that was run, with its repetitions, beside the best single worker. The verdict
 // (verdict.hpp) and the pages are made from it.
 #pragma once

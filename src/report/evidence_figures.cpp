@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Figures along the curves of evidence, and costs.
 #include <algorithm>
 #include <cmath>

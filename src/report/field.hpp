@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings of one environment as the verdict compares them: the measures, the point of comparison, the baseline.
 #pragma once
 

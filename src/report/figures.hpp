@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of a step, an epoch and a run. Each is described once.
 //
 //   metrics.jsonl   one StepFigures per step, one EpochFigures per epoch

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts figures to JSON and back, following the list of figures_list.hpp. Unknown and infinite numbers become null,
 // or the field is left out where the list says so. On reading, fields that are null or missing keep their defaults, and
 // unknown fields are ignored.

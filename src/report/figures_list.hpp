@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The list of figures (report/figures.hpp): names, units, how ranks, steps and repetitions are combined, meanings.
 #pragma once
 

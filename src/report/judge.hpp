@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which settings of an environment are shown to be faster than its single worker at equal quality, and which of
 // these is recommended, by the rules of verdict.hpp. It writes no words.
 #pragma once

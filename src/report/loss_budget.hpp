@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loss budget of a run on k ranks: its wall clock divided into the time that the samples would have taken at k
 // times the rate of the best single worker, and the extra time that each cause took.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of an attempt's metrics.jsonl.
 #pragma once
 

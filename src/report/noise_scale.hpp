@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simple gradient noise scale (McCandlish et al. 2018, "An Empirical Model of Large-Batch Training", appendix A),
 // in samples: the trace of the covariance of one sample's gradient over the squared norm of the mean gradient. Batches
 // far below it gain in proportion from more samples; batches far above it hardly gain.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Oscillation of a training loss: measures the noise that stale updates add to that of the batches.
 #pragma once
 

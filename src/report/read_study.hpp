@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads study.json back. The file alone is enough to make verdict and page again and to repeat every test.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The record of an attempt, read from its folder (results/<name>/run-<hash>/01).
 //
 //   config.toml   the effective config; decides which runs belong together

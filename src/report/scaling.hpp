@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaling studies: runs of one experiment on several numbers of ranks, with speed-up, efficiency and the breakdown of
 // step time. Pure functions of records; none throws.
 //

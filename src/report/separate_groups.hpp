@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Explains why runs that were given together are in separate tables: the keys in which their configs differ.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of an attempt and its provenance.
 //
 //   status.json   while the attempt runs, rank 0 rewrites it every few seconds: "running", no exit code, updates done;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plain records of a study: a repetition of a setting as study.json stores it, the rules of the verdict, and the
 // verdict. Evidence (evidence.hpp) is made from runs or read back from study.json; the verdict (verdict.hpp) is made
 // from evidence alone; pages are written from both.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules that a study's file sets for its verdict.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes when a run reached a target, from the evaluations in metrics.jsonl of its attempts, which together contain
 // every step once. Between two evaluations the figure is interpolated linearly.
 #pragma once

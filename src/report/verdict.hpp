@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The answer of a study: should this training be distributed, over how many ranks, and how? The whole answer follows
 // from the evidence by the rules below; nothing else is read.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sentences about what limits the speed, and caveats to keep in mind when reading the answer.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows "If you want .. then ..". The same tests make every row, and one worker is among the candidates.
 #include <fmt/format.h>
 

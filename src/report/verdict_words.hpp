@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wording of a verdict, from the findings of the judge. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads back the wire matrix of an attempt (run/wire_matrix.hpp) and formats it as a table.
 #pragma once
 

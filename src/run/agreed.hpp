@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A phase of an attempt: all ranks have the same config, plan and start. Nothing of it changes any more.
 #pragma once
 

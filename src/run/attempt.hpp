@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One attempt at a run, on one rank: from the config to the exit code. All ranks of the world, servers included, make
 // one each and call run(); it is collective.
 //

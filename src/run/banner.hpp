@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The run banner: model, data, ranks, devices and exchange of a run.
 #pragma once
 

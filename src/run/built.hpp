@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A phase of an attempt: the memory of this rank's part of the model, and what updates it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The channels of an attempt (comm/engine.hpp), equal on all ranks.
 #pragma once
 

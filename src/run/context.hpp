@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of an attempt that exists before its config is read: options, engine, place on the host, boards, lock.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The end of an attempt whose loop has ended without an error.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fits a restored position to the run that goes on, for another number of replicas or another strategy.
 //
 // Replicas that step at their own pace (asynchronous, stale_synchronous) have positions of their own. On the same

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attempt::hand_over: an attempt that has lost ranks hands the run over to the remaining ranks.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // model.weights: a run whose first step begins from the weights of a file (checkpoint/weights_file.hpp), by name.
 //
 // Unless model.weights_partial is set, the file must have every tensor of the model, in its shape, and no other one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges the training losses of all replicas at the end of an attempt: how much they oscillate, and whether anything
 // was learned (figures loss_oscillation and findings).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks of an attempt wait for each other's messages: for how long, and over whose link.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A checksum of the weights of a model that does not depend on how ranks have cut it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A phase of an attempt: its folder and the device of this rank are open, and the exchange is chosen.
 #pragma once
 

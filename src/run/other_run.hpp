@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run.resume_from: a run that begins from a checkpoint of another run, with another config.
 //
 //   taken up        weights, always. Unless run.resume_weights_only: step, epoch and position in the data; states of

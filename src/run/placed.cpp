@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "run/placed.hpp"
 
 #include "job/agree.hpp"

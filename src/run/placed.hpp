@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A phase of an attempt: this rank has its role, its place in the mesh, and its groups.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rate of an attempt: samples that entered the model, of all replicas, over wall time (figures rate_samples and
 // rate_s), from the records of all ranks that train.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A phase of an attempt: weights and state are those of its first step; what trains and what observes it is made.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run.replay: an attempt whose asynchronous servers take up what comes in the order of an earlier attempt, and whose
 // replicas meet after the same numbers of steps: the same weights bit for bit, whatever the timing and the transport.
 //

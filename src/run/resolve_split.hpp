@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys of [parallel] that depend on the launch: whether and how the model is split over its ranks, and the measured
 // costs of layers.
 #pragma once

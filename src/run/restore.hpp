@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Brings a rank to the first step of an attempt: weights and state, from a file or from rank 0.
 #pragma once
 

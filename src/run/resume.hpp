@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides whether an attempt starts, resumes, or has nothing left to do: rank 0 decides by the files, and all ranks get
 // its decision.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A phase of an attempt: what its loop uses together with the other ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds out whether all hosts see the folder to which the first rank writes its results.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shards on a disk of each host (data.stage): the first rank of a host copies those that the ranks of the host read.
 #pragma once
 

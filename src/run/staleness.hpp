@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The staleness of an asynchronous run's updates: put together over the servers, in the figures of the attempt, and as
 // a histogram by worker in staleness.json of its folder.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of an attempt at its end: collected over the ranks, written as summary.json (the record that reports
 // read; figures in report/figures.hpp), and printed as a few lines.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last lines of a run.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run that goes on without lost workers: attempts one after another in the same processes, each over the remaining
 // ranks (run.on_lost_worker = "continue").
 #pragma once

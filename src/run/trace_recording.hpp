@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recorder of run.trace while it is in use: by the thread that makes it, and by the engine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exchange that a run uses: that of its config, or, with exchange.algorithm = "auto", the choice of autotune.
 //
 // The choice is saved in every checkpoint and kept by a run that resumes from it while the number of replicas and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The warnings that a user should read before a run begins: `echelon check` prints them, and the banner of `echelon
 // train`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who sent how many bytes to whom in an attempt: wire.json in its folder.
 //
 //   {"format": "echelon-wire", "version": 1, "steps": 120,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of a cell, in <study>/<cell>/cell.json. A study that is started again continues from these files. Whoever
 // holds the lock of the cell's folder (job/run_lock.hpp) runs the cell and writes its file.
 #pragma once

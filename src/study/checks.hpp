@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks [study] beyond the value of a single key.
 #pragma once
 

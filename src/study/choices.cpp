@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings of a study, its cells, and the order in which they are run.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [claim] of a study's file: the claim that the study's cells decide (report/claims/claim.hpp). Example:
 //
 //   [claim]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tracks the speed of the machine over the rounds of a study by the rate of one cell that every round runs.
 //
 // The control cell of a round is the first setting of the file, in the first environment, on the fewest ranks: in most

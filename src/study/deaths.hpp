@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which cells of a study a launch's death counts against.
 //
 // A launch that is gone leaves cells in state `running`: one, or several if lanes ran side by side. For these cells:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds cells that are the same run under several names: the same effective config on as many ranks. They run once.
 //
 // On one rank a split model, the network and, with synchronous training, all of [exchange] have no effect.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [study] of an experiment's file.
 #include <fmt/format.h>
 

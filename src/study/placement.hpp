@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses which ranks of a launch take part in a cell.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of a study in progress, printed line by line as cells end, with the remaining time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [study.axes], [study.ranges], [[study.variants]] and [[study.environments]].
 #include <filesystem>
 #include <variant>

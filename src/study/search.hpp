@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cells of a study that searches. They are proposed one after another, from the results of the trials before.
 //
 // <study>/trials.json lists the proposed trials in order, so that a search that is started again, or shared by several

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the readers of [study]: reads values and throws errors with their place in the file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slurm jobs for a study: one per number of ranks, or an array of jobs that share its cells, and a job that writes the
 // report after them. A single array for all sizes would have to request the largest size for every element.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A study: one experiment, run in many cells. Its file is the experiment's, plus a section [study] that `train` skips:
 //
 //   [study]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches of replicas without shards: each takes the next number of a DrawPlan when it needs one. The source decides
 // who gets which number: a queue (draw_queue.hpp), or numbers that are dealt to replicas in turn (dealt_draws.hpp).
 //

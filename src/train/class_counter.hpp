@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts the labels of a batch by what a program has computed for them.
 //
 // A softmax loss has the classes of the data; binary cross-entropy has two for all outputs together, "no" (output <= 0)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts over the labels of an evaluation, and the figures of classes that follow from them.
 //
 // Each label that counts contributes its class, the class of the largest output (the first of equal ones), and its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples that another number of replicas has left of its shards, dealt anew: replica n mod k gets number n of the
 // DrawPlan, whatever the pace of the others. Sends no message.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of the parts of a step on a device that runs behind the host, by the device's own clock.
 //
 // The host's timers would measure only how long calls took. The work that a call enqueues runs later, and its time

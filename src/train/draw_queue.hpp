@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // data.balance = "queue": the queue of an attempt's batches on one worker; rank 0 of the workers keeps it
 // (control/draws.hpp). What a number stands for is data/draw_plan.hpp.
 #pragma once

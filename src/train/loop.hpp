@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Epochs of steps with hooks around them, until the run is finished or asked to stop.
 //
 // The strategy declares when ranks meet (exchange/progress.hpp). At a meeting one small sum over the ranks carries the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The account of a step that both loops keep: its times, what this rank tells the others, and its record for the hooks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that meet when rank 0 calls: each replica counts steps of its own, of its shard or of batches that it draws,
 // and nobody waits for another one between meetings.
 #include <algorithm>

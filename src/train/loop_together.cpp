@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that step together: all count the same steps, and meet after every one, or by the strategy's period.
 #include "base/check.hpp"
 #include "base/spans.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control words of a step that a rank sends to the others, and the errors that follow from theirs.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lower levels of the one binary tree in which train.reproducible adds gradients and losses.
 //
 // A step's batch is M = train.micro_shards equal parts. Replica r of k runs parts r*M/k .. (r+1)*M/k - 1, in order,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions in their shards of replicas that step at their own pace: pure functions of plain numbers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of one rank in a rate of all replicas: when each of its steps ended, with how many samples, and the time
 // between steps. Seconds count from the barrier at which the loop of an attempt begins, on the rank's own
 // monotonic clock, so that the ranks' records lie on one axis, up to the time in which a barrier lets its ranks go.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // States that recurrent layers carry from step to step, as rows of the global batch. In stream order row s reads on
 // where it was whatever the number of replicas, so a run goes on with its states on any number of them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan of a run: all that follows from the config, the data and the number of ranks before any memory is allocated.
 // Every rank works it out for itself, with the same result, and `echelon check` prints it.
 #pragma once

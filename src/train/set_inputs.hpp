@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A batch of the loader into the inputs of a program.
 #pragma once
 

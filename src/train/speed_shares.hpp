@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // data.balance = "speed": how a step is divided among replicas whose speeds were measured.
 #pragma once
 

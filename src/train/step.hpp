@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One optimiser step on one rank: batches in, micro-batches through the program, gradients to the strategy.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The times of a step on the compute thread: a stack of parts, of which only the innermost one runs. Entering a part
 // leaves the one around it, so that every second is counted once.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "train/stepper.hpp"
 
 #include "train/server_step.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The step of a rank by its role: a worker trains (step.hpp), a server serves (server_step.hpp).
 #pragma once
 

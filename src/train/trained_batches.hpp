@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which batches of one epoch a rank has trained, for the count of samples that were trained never, once and more often.
 // The epoch is the one in which the attempt began; what earlier attempts have trained of it counts too.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warm-up with few replicas, of strategies whose replicas step at their own pace: at the beginning of the run, or of
 // each epoch, only the first replicas train (SamplePlan::takes); the others stand at a meeting and join with the
 // weights that all get there. Rank 0 calls that meeting once the weights of the warm-up's steps add up, whoever took

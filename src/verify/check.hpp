@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A check of `echelon verify`: tests one promise of the program on this machine, build and launch.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inputs of the contract tests for each family of ops. Every family of device/ops/list.hpp has one file,
 // verify/ops/<family>.cpp, which defines `OpCases <family>_cases()`.
 #pragma once
@@ -24,9 +25,9 @@ struct OpTrial {
   unsigned accumulate = 0;  // as in OpArgs::accumulate
   double scale = 1, count = 0;
   std::uint64_t version = 0;
-  bool unaligned = false;          // tensors of the arena start one element late
-  std::byte poison = kNaN;         // fills the scratch memory
-  DType activations = DType::f32;  // type of a forward twin's inputs, to which they are rounded everywhere
+  bool unaligned = false;       // tensors of the arena start one element late
+  std::byte poison = kNaN;      // fills the scratch memory
+  DType operands = DType::f32;  // type to which inputs of the spec's type are rounded, a forward twin's too
 };
 
 // Draws one random input. Each function returns as many values as the argument has, and the same at every call.

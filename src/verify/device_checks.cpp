@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks every available device against the plain loops of the reference device.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of ops against the f64 reference.
 #include "verify/device_contract.hpp"
 
@@ -134,7 +135,7 @@ Values twin_values(const OpSpec& spec, const Values& values, const OpTrial& tria
     else if (same != args.end())
       given.push_back(values[static_cast<std::size_t>(same - args.begin())]);
     else
-      given.push_back(rounded(make_input(key, arg, trial, {}), trial.activations));
+      given.push_back(rounded(make_input(key, arg, trial, {}), trial.operands));
   }
   return given;
 }
@@ -166,11 +167,14 @@ Values make_values(const OpSpec& spec, const OpTrial& trial) {
   Values values;
   for (const ArgInfo& arg : signature(spec)) {
     const std::string name = fmt::format("{}/{}/{}", spec.text(), trial.name, arg.name);
-    values.push_back(rounded(arg.role == ArgRole::input ? make_input(spec, arg, trial, values)
-                             : (trial.accumulate >> values.size() & 1U) != 0 || arg.in_part
-                                 ? added_to(arg, name)
-                                 : std::vector<double>(elems(arg.shape)),
-                             arg.dtype));
+    if (arg.role == ArgRole::input)
+      values.push_back(
+          rounded(make_input(spec, arg, trial, values), arg.dtype == spec.dtype ? trial.operands : arg.dtype));
+    else
+      values.push_back(rounded((trial.accumulate >> values.size() & 1U) != 0 || arg.in_part
+                                   ? added_to(arg, name)
+                                   : std::vector<double>(elems(arg.shape)),
+                               arg.dtype));
   }
   if (const auto clear = cases_of(spec.kind).clear_kinks) clear(spec, values);
   return values;
@@ -183,14 +187,14 @@ Values expected_outputs(const OpSpec& spec, const Values& values, const OpTrial&
 }
 
 // Inputs have size 1, so an output that adds n terms has size sqrt(n). If it is much smaller only because its terms
-// happen to cancel, its own size is no measure of the error. In halves the terms themselves are rounded, and so are the
-// values they are added to.
-double usual_size(DType dtype, const std::vector<ArgInfo>& args, const ArgInfo& output) {
+// happen to cancel, its own size is no measure of the error. Where operands are halves, the terms themselves are
+// rounded, and often the values they are added to.
+double usual_size(DType operands, const std::vector<ArgInfo>& args, const ArgInfo& output) {
   double terms = 1;
   for (const ArgInfo& arg : args)
     if (arg.role == ArgRole::input)
       terms = std::max(terms, static_cast<double>(arg.shape.elems()) / static_cast<double>(output.shape.elems()));
-  return (is_half(dtype) ? 1 : 0.05) * std::sqrt(terms);
+  return (is_half(operands) ? 1 : 0.05) * std::sqrt(terms);
 }
 
 // Returns max|is - wanted| relative to the larger of max|wanted| and `size`; infinite if a value is not finite.
@@ -210,11 +214,12 @@ std::optional<std::size_t> first_not_finite(const std::vector<double>& values) {
   return static_cast<std::size_t>(found - values.begin());
 }
 
-void compare(const OpSpec& spec, const Values& is, const Values& wanted, double tolerance, OpCheck& check) {
+void compare(const OpSpec& spec, DType operands, const Values& is, const Values& wanted, double tolerance,
+             OpCheck& check) {
   const auto args = signature(spec);
   for (std::size_t a = 0; a < args.size(); ++a) {
     if (args[a].role != ArgRole::output) continue;
-    const double distance = distance_to(is[a], wanted[a], usual_size(spec.dtype, args, args[a]));
+    const double distance = distance_to(is[a], wanted[a], usual_size(operands, args, args[a]));
     check.worst = std::max(check.worst, distance);
     if (distance <= tolerance) continue;
     if (const auto lost = first_not_finite(is[a]))
@@ -258,7 +263,7 @@ std::string layouts_text(const OpSpec& spec) {
   return text.empty() ? "plain" : text;
 }
 
-void check_variant(Device& device, const OpSpec& spec, double tolerance, OpCheck& check) {
+void check_variant(Device& device, const OpSpec& spec, double tolerance, DType operands, OpCheck& check) {
   std::string stage = "building";
   try {
     Bench bench(device, spec);
@@ -267,16 +272,16 @@ void check_variant(Device& device, const OpSpec& spec, double tolerance, OpCheck
       OpSpec key = spec;  // gives the same inputs in every layout
       key.layouts = {};
       const Values values = make_values(key, trial);
-      compare(spec, run_with_twin(device, bench, values, trial), expected_outputs(spec, values, trial), tolerance,
-              check);
+      compare(spec, operands, run_with_twin(device, bench, values, trial), expected_outputs(spec, values, trial),
+              tolerance, check);
     };
     const auto own_count = cases_of(spec.kind).own_count;
     std::uint64_t version = 1;
     for (unsigned mask : accumulate_masks(spec)) {
-      OpTrial trial{.name = fmt::format("trial {}", version), .accumulate = mask, .version = version};
+      OpTrial trial{
+          .name = fmt::format("trial {}", version), .accumulate = mask, .version = version, .operands = operands};
       trial.unaligned = version % 2 == 0;
       trial.poison = version % 2 == 0 ? kHuge : kNaN;
-      if (is_half(spec.dtype)) trial.activations = spec.dtype;
       if (mask != 0) trial.scale = 0.375;
       if (own_count && version % 2 == 0) trial.count = 2 * own_count(spec) + 3;
       stage = fmt::format("accumulate {:#b}, {}, scratch of {}", mask, trial.unaligned ? "unaligned arena" : "aligned",
@@ -285,7 +290,7 @@ void check_variant(Device& device, const OpSpec& spec, double tolerance, OpCheck
       ++version;
     }
     if (own_count) {
-      OpTrial group{.name = "group", .version = version, .unaligned = true};
+      OpTrial group{.name = "group", .version = version, .unaligned = true, .operands = operands};
       group.count = 3 * own_count(spec) + 1;
       stage = "count of a larger group";
       run(group);
@@ -299,10 +304,11 @@ void check_variant(Device& device, const OpSpec& spec, double tolerance, OpCheck
 
 }  // namespace
 
-OpCheck check_op(Device& device, const OpSpec& spec, double tolerance) {
+OpCheck check_op(Device& device, const OpSpec& spec, double tolerance, std::optional<DType> operands) {
   OpCheck check;
   if (is_half(spec.dtype)) tolerance *= cases_of(spec.kind).half_tolerance;
-  for (const OpSpec& variant : variants(device, spec)) check_variant(device, variant, tolerance, check);
+  for (const OpSpec& variant : variants(device, spec))
+    check_variant(device, variant, tolerance, operands.value_or(spec.dtype), check);
   return check;
 }
 

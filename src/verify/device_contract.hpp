@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of every device, checked against the f64 reference. A device's own test is only a loop:
 //
 //   for (const OpSpec& spec : contract_specs(DType::f32)) {
@@ -9,6 +10,7 @@
 // or, in one call: `for (const std::string& failure : check_device(*device, DType::f32, 1e-5)) FAIL_CHECK(failure);`
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,8 +36,9 @@ struct OpCheck {
 // arguments, overwriting and adding, at aligned and unaligned addresses of the arena's tensors. An output passes if
 // max|out - ref| <= tolerance * max|ref| (or * the size usual for its number of terms, where they cancel; times
 // OpCases::half_tolerance for halves), its blocked padding is zero, and nothing besides the outputs has changed. A
-// backward op that reads `saved` runs after its forward twin.
-OpCheck check_op(Device& device, const OpSpec& spec, double tolerance);
+// backward op that reads `saved` runs after its forward twin. Inputs are rounded to `operands` (default: the type of
+// the spec), for a device that rounds operands to it: its outputs are then those of exact products.
+OpCheck check_op(Device& device, const OpSpec& spec, double tolerance, std::optional<DType> operands = {});
 
 // Checks every rule of update_rules/list.hpp over several steps and odd sizes. Returns the failures.
 std::vector<std::string> check_updates(Device& device, DType dtype, double tolerance);

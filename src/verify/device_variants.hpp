@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The layouts in which a device's op is checked.
 #pragma once
 

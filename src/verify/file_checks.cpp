@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks what runs require of the file system of the verification's folder to write results and checkpoints.
 #include <fcntl.h>
 #include <fmt/format.h>

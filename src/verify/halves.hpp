@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Halves on the host, for tests, computed as a GPU does in registers: rounds to nearest, ties to even.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks transports, all-reduces and codecs between the ranks of this launch.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference device as a function on plain double values.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks signals through the launcher of this verification, and a run that is killed and resumed.
 #include <fmt/format.h>
 #include <unistd.h>

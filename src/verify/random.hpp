@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random inputs: a new seed every run, printed when a test fails, fixed by ECHELON_TEST_SEED=<number>.
 #pragma once
 

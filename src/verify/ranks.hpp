@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks as threads, for tests: every rank runs `body` with its own transport of a common local world.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares k replicas with one, and tries every strategy, on the ranks of this launch: small models in double.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replicas of a small model, trained without files. The tests "k replicas = 1 replica of the k-fold batch" run them.
 #pragma once
 

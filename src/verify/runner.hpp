@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the checks of `echelon verify` on all ranks and reports their results.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks memory shared by the ranks of a host, on any transport with all ranks on one host. Throws on failure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares models split over the ranks of this launch with the whole model, in double.
 #include <fmt/format.h>
 

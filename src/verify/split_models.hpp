@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trains replicas whose model is split over ranks, without files, for comparison with the same run unsplit.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the state that an object shows to checkpoints in memory, to be loaded into another object of the same kind.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values as a device stores them: rounded to a dtype, laid out, and surrounded by guards that must not change.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model on a device, with batches given as plain numbers. Tests of layers, programs and replicas train it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of every transport (comm/transport.hpp), as functions that all ranks of a world call together: from
 // threads for `local`, under mpirun for MPI. They throw at the first violation and use no Catch2 macro.
 #pragma once

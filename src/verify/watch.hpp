@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Enforces the time limits of checks by a thread that also reads the files in which ranks report their progress.
 #pragma once
 

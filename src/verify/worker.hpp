@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank of a training run with batches from memory: the objects that Attempt builds from a config and shards,
 // including the production StepRunner (or ServerStep).
 #pragma once

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Hosts on one machine, to see what crosses a network: each a network namespace with a name, an address, a /tmp and a
 # shaped link of its own, all on one bridge.
 #

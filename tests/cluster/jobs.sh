@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 # Tests what Slurm does to jobs. Part of run.sh, which has the functions and variables used here. All jobs run at once,
 # with ranks that sleep most of the time.

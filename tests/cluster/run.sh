@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The cluster ring runs the whole program over hosts of its own (hosts.sh), under mpirun and under Slurm.
 #   run.sh OUT        OUT: the build folder
 # Needs root and network namespaces, and Slurm for the second half; tests that lack something are skipped aloud.

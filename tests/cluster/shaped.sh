@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Compares [network] with links that are really shaped: `bench allreduce` runs in turns over hosts (hosts.sh) and over
 # ranks of this machine whose messages are slowed down; prints the median round of each and their ratio.
 #   shaped.sh OUT [ROUNDS [HOSTS..]]      OUT: the build folder; 3 rounds of 2, 4 and 8 hosts by default

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # shaped_pairs COUNT RATE SIZE ROUNDS: prints for each algorithm its name, ms over real links, ms with slowed messages,
 # and their ratio. Needs $hosts (hosts.sh, up with links of this RATE) and $echelon. All ranks run at a real-time

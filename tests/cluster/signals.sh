@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 # Sends every signal that asks a job to stop, to its step, its batch script and all of its processes, before, in and
 # after a checkpoint, and kills ranks. Part of run.sh, which has the functions and variables used here. All jobs run at

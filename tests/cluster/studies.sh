@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 # Runs studies over hosts of their own. Part of run.sh, which has the functions and variables used here. The runs have
 # one rank per host and then two: ranks 0 and 4 are on h1.

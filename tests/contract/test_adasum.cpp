@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares training with Adasum with a plain tree over simulated workers, in double on `reference`.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares every registered all-reduce with its row of the price list (configs/strategies/ALLREDUCE.md) and the sum.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Covers what the rows of test_allreduce.cpp leave open: numbers of servers, hosts of any shape, one tree for every k.
 #include <catch2/catch.hpp>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies "asynchronous" and "stale_synchronous" where their weights are known: with one worker, and in lock-step,
 // which is synchronous training. Other tests hold for any order: one model at meetings, bytes by formula, nothing lost.
 // tests/unit/exchange/test_async_protocol.cpp tests the protocol against its definitions, test_async_served.cpp a

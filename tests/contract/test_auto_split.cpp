@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares parallel.split = "auto" with every choice that it has, each of them run: devices sleep, ranks are threads.
 #include <fmt/format.h>
 

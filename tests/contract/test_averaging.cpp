@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the strategies that exchange weights, "averaging" and "elastic", with synchronous training where they are
 // the same, and with a plain loop over simulated workers everywhere else; in double on `reference`.
 #include <catch2/catch.hpp>

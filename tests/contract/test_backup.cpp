@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategy "backup": without backup workers it is synchronous training; with them every step equals what a plain loop
 // in one process makes of the replicas that entered it. tests/unit/exchange/test_backup_protocol.cpp tests the protocol
 // against its definition.

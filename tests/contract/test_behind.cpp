@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares whole runs on a device that runs behind the host with the same runs on the host, every loss bit for bit.
 // Covers uploads, losses that are waited for later, times by the device's clock, exchanges, evaluations, checkpoints.
 #include <fmt/format.h>

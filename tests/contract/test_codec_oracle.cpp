@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares every codec with its plain loops, and checks that coded indices decode to themselves.
 #include <catch2/catch.hpp>
 #include <cmath>

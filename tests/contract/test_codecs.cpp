@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests every registered codec over its plans: identical bits, nothing lost, nothing hidden, bytes by formula.
 #include <catch2/catch.hpp>
 #include <cmath>

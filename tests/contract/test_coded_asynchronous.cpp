@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous servers whose messages are coded both ways: they have one model at meetings and bytes by formula, learn
 // by any rules, and resume to the same bits where the order is known. tests/unit/exchange/test_async_codec.cpp compares
 // the arithmetic with a plain loop, tests/run/test_replay.cpp repeats runs.

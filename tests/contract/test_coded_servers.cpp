@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replicas around parameter servers that code gradients and weights: all have the same bits, still learn, and resume to
 // the same bits; statistics are exact.
 #include <catch2/catch.hpp>

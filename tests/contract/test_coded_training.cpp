@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small nets trained by replicas with coded gradients: all have the same weights and still learn; statistics are exact.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the config space by pairs: every two values of two axes are in a row that `check` and `train` refuse alike with
 // a reason, or that trains, resumes to the same bits, is evaluated, predicts, is exported and reported.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that entries of registries do what the registries declare of them (config/traits/).
 #include <array>
 #include <catch2/catch.hpp>

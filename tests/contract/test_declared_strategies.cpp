@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that strategies do what they declare (config/traits/strategies.hpp), with ranks as threads.
 #include <catch2/catch.hpp>
 #include <stdexcept>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares every backward op of the reference device with finite differences of its forward op, in double.
 #include <catch2/catch.hpp>
 #include <cmath>

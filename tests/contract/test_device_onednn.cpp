@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the CPU fast path with the reference device, in every layout, on one thread and on two.
 //
 // Tolerance: 1e-5 of an output's largest value. The longest sums of the suite have a few thousand terms, whose f32

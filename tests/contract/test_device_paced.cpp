@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The paced device takes the time that its table says, computes nothing, and keeps the rest of the contract.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the reference device in single precision with itself in double; the suite must also find wrong bodies.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exchange.algorithm "nccl" on stand-ins for devices that sum by themselves: the sums have the bits of adding in the
 // order of ranks, all ranks submit in one order, and unsuitable settings are refused.
 #include <catch2/catch.hpp>

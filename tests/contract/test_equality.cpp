@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The most important test: k replicas of b samples end with the weights of 1 replica of k*b.
 //
 // In double on `reference`, weights agree to 1e-8 after 20 steps. On fast devices in fp32, gradients of step 1 and

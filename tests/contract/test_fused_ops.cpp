@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares ops that do the work of two with the two ops on the same device, bit by bit, also at infinities, NaN and
 // both zeros.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares strategy "gossip" with synchronous training where both are the same, and with a plain loop over simulated
 // workers and a mixing matrix everywhere else; in double on `reference`.
 #include <atomic>

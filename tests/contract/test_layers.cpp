@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares, for every layer, gradients of a whole loss through a small graph with finite differences, in double.
 #include <array>
 #include <catch2/catch.hpp>

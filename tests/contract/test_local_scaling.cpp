@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaled losses with strategies whose replicas take their own steps: each replica has its own scale, which changes no
 // bit of the weights, is lowered where that replica's gradients overflow, and is saved.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lossless codec returns any bits, whatever kinds of blocks they need.
 #include <bit>
 #include <catch2/catch.hpp>

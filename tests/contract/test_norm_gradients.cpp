@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm on the reference device, in double: its backward op against finite differences, its parts against the
 // whole, with relu inside, and with renorm's correction.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exports every layer and every ready-made model as ONNX: checks which have a form, and that onnxruntime computes the
 // same as this program.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions, products and recurrent layers of random shapes, and convolutions in random layouts: the library picks
 // another body for nearly every shape, and some bodies in bf16 were wrong (src/device/onednn/conv_faults.cpp). Scratch
 // holds NaN or 3e38 before each run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers split by their units must end with the weights of whole ones, in double.
 #include <catch2/catch.hpp>
 #include <functional>

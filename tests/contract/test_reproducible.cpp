@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // train.reproducible: 1, 2, 4 and 8 replicas end with the same bits in fp32, loss by loss and weight by weight.
 #include <catch2/catch.hpp>
 #include <string>

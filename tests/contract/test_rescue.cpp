@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies that declare to go on without lost workers bring the remaining weights to all ranks, with the same bits;
 // the others declare that they cannot.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers and embeddings of the reference device: derivatives in double, padding, numbers worked out by hand.
 #include <catch2/catch.hpp>
 #include <cmath>

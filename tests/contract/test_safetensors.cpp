@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged safetensors files: this program and the format's own library accept the same files and read the same values.
 #include <algorithm>
 #include <bit>

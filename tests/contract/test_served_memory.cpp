@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exchange.asynchronous.memory: servers whose weights lie on a device out of the host's reach, and whose work stays
 // pending until somebody waits for it, repeat the recorded order of servers in host memory with the same bits: by any
 // rules, coded, inside the workers and beside them, and from a checkpoint.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images split by rows must end with the weights of the unsplit model, in double.
 #include <catch2/catch.hpp>
 #include <functional>

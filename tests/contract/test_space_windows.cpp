@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Windows of many kinds on rows of images must end with the weights of the unsplit model, in double.
 #include <fmt/format.h>
 

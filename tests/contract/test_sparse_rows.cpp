@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sparse gradients between replicas: they give the weights of dense ones, in double to 1e-8, and the bytes of the price
 // list.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Split models whose gradients are coded between replicas. train_split itself checks that replicas of a part, and
 // parameters that shards hold whole, keep the same bits.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Norms that an optimiser measures of a split model must equal those of the whole model, in double, on every rank.
 #include <catch2/catch.hpp>
 #include <cstdlib>

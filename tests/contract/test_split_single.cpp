@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Split models in fp32 on the fast device are as near to the unsplit model as that is to itself with reversed samples.
 #include <algorithm>
 #include <catch2/catch.hpp>

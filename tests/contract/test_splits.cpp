@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Split models must end with the weights of the unsplit one, in double.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategy "strom", decentralised exchange of compressed updates. Synchronous rounds are compared with a plain loop
 // over simulated replicas in double, and with synchronous training where whole updates are sent; asynchronous rounds
 // are checked for what holds in any order. tests/unit/exchange/test_strom_protocol.cpp tests the protocol against its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stacks of recurrent layers with time cut into chunks must end with the weights of whole ones, in double.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of embeddings and softmax cross-entropy split by vocabulary: the parts together must equal the whole.
 #include <algorithm>
 #include <catch2/catch.hpp>

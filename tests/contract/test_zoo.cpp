@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs every ready-made model on the CPU fast path, on the smallest images that use all of its layers.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check that every test on a real GPU makes first.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Codecs on a real GPU compared with the host's: messages, residuals and decoded values, bit for bit.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA device on a real GPU: the contract of devices, and errors that only a device that runs ahead of its host can
 // make.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs launched as CUDA graphs on a real GPU.
 #include <catch2/catch.hpp>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training in halves on a real GPU.
 #include <catch2/catch.hpp>
 #include <cmath>

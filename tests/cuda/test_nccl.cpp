@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exchange.algorithm "nccl" on real GPUs: two ranks as threads with one GPU each; on one GPU, how sharing it is
 // refused.
 #include <fmt/format.h>

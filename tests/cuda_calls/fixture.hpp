@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CUDA device over the stand-in, and models on it.
 #pragma once
 

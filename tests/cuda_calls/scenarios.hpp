@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runs into which errors are injected: together they make every call of cuda/ from every place that makes it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The overhead of a training step: memory allocated, waits for the device, objects made. Counted as the difference
 // between runs that differ by a few steps, by the production step over one replica.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The n-th call fails: the result is an exception of the right type with the library's message, nothing is left behind,
 // and the failed device gets no further call.
 #include <catch2/catch.hpp>

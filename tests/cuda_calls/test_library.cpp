@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the stand-in's descriptor setters with those of cuDNN, if it can be opened: they need no GPU.
 #include <cudnn.h>
 #include <dlfcn.h>

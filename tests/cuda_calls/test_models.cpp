@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every model of the zoo is built and trained over the stand-in, which checks each call against the libraries' rules.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exchange.algorithm "nccl" over the stand-in: two ranks as threads, with one GPU each.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract's rows of every op, and the device's other functions, over the stand-in. Kernels compute nothing here;
 // the tests check that the libraries' rules are kept.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The whole program on the stand-in's GPUs: exit codes of errors, their messages, and what is left behind.
 #include <catch2/catch.hpp>
 #include <filesystem>

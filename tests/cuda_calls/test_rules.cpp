@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Breaks each of the stand-in's own rules once on purpose: a rule that would let a wrong call pass fails here.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>

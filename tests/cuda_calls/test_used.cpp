@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stand-in has no call that cuda/ does not make, and the ring makes all of them.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices that open_device knows and that this ring leaves out.
 #include "base/error.hpp"
 #include "device/cuda_entry.hpp"

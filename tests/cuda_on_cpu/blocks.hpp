@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a grid on one thread of the CPU, block by block; the threads of a block are fibers that take turns at barriers.
 //
 // The order of execution changes from launch to launch: threads and blocks run in rising, falling and random orders,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The ops, updates, vector operations and codecs of cuda/ops, with the kernels on the CPU, as a device.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The libraries' calls on host memory, without streams: all work is done at once.
 #include <cublas_v2.h>
 #include <cuda_bf16.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of the stand-in itself: indices, barriers, votes, refused uses, and halves.
 #include <catch2/catch.hpp>
 #include <cmath>

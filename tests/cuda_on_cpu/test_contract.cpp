@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every op of cuda/ops but recurrent layers, in all dtypes and both layouts, against the f64 reference: overwriting and
 // adding, at aligned and unaligned addresses, on memory of exactly the arguments' sizes.
 #include <catch2/catch.hpp>

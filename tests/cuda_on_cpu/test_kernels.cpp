@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that no op of the contract reaches: those for cuDNN's recurrent layers, blocked layouts, reorders that add.
 #include <cuda_runtime.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine of the asynchronous server as a worker, a server or both, with its memory and codecs.
 #include <algorithm>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine of backup workers as the coordinator, another server or a worker, with its memory.
 #include <algorithm>
 #include <cstring>

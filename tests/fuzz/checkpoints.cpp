@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads checkpoints with their manifests, checkpoints that nobody verified, and safetensors files.
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads experiments. An input is TOML, then --set values and environment variables (NAME=VALUE), each after a byte 30.
 #include <fmt/format.h>
 

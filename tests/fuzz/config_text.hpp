@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws experiments: those of a corpus, with keys set, removed and renamed according to the parser's own table of keys.
 #pragma once
 

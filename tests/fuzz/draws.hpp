@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The random choices that make one input, in order: functions of (seed, target, index) alone.
 #pragma once
 

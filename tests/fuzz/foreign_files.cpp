@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/foreign_files.hpp"
 
 #include <hdf5.h>

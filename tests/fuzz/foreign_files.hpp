@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes shards as other programs do, in the oldest format of HDF5, whose headers have no checksums.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs importers. An input is a byte, the number of a case below, and the file; gzip is recognised by its content.
 #include <fmt/format.h>
 #include <zlib.h>

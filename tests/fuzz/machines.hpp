@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Feeds one rank's machine of a protocol (comm/protocol/machine.hpp) with messages of ranks that do not exist. An input
 // is a tape: each byte is a decision, about what happens next or how a message is wrong.
 #pragma once

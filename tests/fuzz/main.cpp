@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // fuzz [--target NAME] [--seed S] [--inputs N] [--times F] [--first INDEX] [--only INDEX] [--seconds T] [--limit T]
 //      [--corpus DIR] [--failures DIR] [--input FILE] [--list]
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes messages of codecs and of strategy strom. An input is a head (below) and the message.
 #include <cstring>
 #include <span>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes inputs as a disk, a network or an editor would, and in ways that break readers.
 #pragma once
 

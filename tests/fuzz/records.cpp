@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads records that runs and studies leave for later ones: JSON, where an input is a byte, the number of the reader,
 // and the file; and orders of arrivals, plain and in their files.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses short texts with a grammar of their own. An input is a byte, the number of the grammar, and the text.
 #include <cmath>
 

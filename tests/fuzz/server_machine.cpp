@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine of the synchronous server as a worker, a server or both, with plain or coded messages.
 #include <algorithm>
 #include <cstring>

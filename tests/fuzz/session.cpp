@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/session.hpp"
 
 #include <cxxabi.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs inputs of a target in processes of their own, so that a crash, a hang or excessive memory costs one input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads damaged shards. An input is a byte, the number of the undamaged file, and the file.
 #include <fmt/format.h>
 

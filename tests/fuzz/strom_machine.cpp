@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine of strategy strom: a replica that accepts arriving messages.
 #include <algorithm>
 #include <optional>

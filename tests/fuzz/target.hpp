@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The targets of the tests: readers of bytes that come from outside.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The makers behind the names; each room has a file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Supplies what clang-tidy 14 (`make analyze`) lacks beside g++ 12: names of newer processor features, and the builtin
 // behind std::source_location. Nothing that is built includes this file.
 #pragma once

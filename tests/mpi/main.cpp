@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Main program of the ring under mpirun: MPI starts once, every rank runs the same test cases in the same order, and
 // after each case all ranks agree on its verdict, so that a failure on one rank fails the case on all.
 //

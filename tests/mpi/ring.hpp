@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the tests under MPI: MPI starts once, and each test takes transports from it.
 #pragma once
 

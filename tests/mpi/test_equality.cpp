@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // k replicas under MPI end with the weights of 1 replica of the k-fold batch, for every algorithm, and with equal bits.
 #include <catch2/catch.hpp>
 

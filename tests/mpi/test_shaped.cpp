@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slowed messages of real ranks ([network]) keep a transport's contract, and processes share cards.
 #include <catch2/catch.hpp>
 #include <thread>

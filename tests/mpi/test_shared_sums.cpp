@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduces between processes in memory that the ranks of a host share.
 #include <catch2/catch.hpp>
 #include <fstream>

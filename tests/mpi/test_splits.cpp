@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Split models under MPI must end with the weights of the unsplit one.
 #include <catch2/catch.hpp>
 

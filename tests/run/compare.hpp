@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trains one experiment in two ways and checks what must be equal between the runs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replicas that lost their common weights, or could not have them: they are named by rank and step, with codes 5 and 3.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heap allocations of a step are equal in all runs of one build; `echelon compare` has an exact rule for them.
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The asynchronous parameter server as a user runs it, with a bound of staleness and without: who waits for whom,
 // meetings at ends of epochs, servers inside the workers and on ranks of their own. Runs are stopped, saved and
 // resumed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training images are moved and mirrored in the same way for any number of replicas.
 #include <catch2/catch.hpp>
 

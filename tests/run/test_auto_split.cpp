@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // parallel.split = "auto" and parallel.costs = "measured" as a user runs them.
 #include <algorithm>
 #include <catch2/catch.hpp>

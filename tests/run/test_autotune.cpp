@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exchange.algorithm = "auto" as a user runs it: the choice is made, printed, stored and kept, and the candidates that
 // do not change a result leave it unchanged.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Backup workers as a user runs them: late replicas drop their gradients and join the step that is open, are counted,
 // and meet the others at the end of an epoch; runs are stopped, saved and resumed.
 #include <catch2/catch.hpp>

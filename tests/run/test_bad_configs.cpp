@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The refusals of tests/support/bad_configs.cpp as a user sees them: exit code 2, and one line that names the file.
 #include <catch2/catch.hpp>
 

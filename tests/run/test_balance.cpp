@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // data.balance = "speed" as a user runs it: one rank at half speed.
 #include <catch2/catch.hpp>
 #include <sstream>

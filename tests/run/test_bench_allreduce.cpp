@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `echelon bench allreduce` as a user runs it.
 #include <algorithm>
 #include <catch2/catch.hpp>

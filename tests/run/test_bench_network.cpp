@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `echelon bench network` as a user runs it.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The relocatable bundle must run elsewhere with only its own libraries.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the numbers that `echelon check` plans on existing data with numbers worked out by hand.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints of runs: written beside training or not, read back; the best ones are kept, and all of them get damaged.
 #include <fmt/format.h>
 

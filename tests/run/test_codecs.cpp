@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs with coded gradients: they resume to the same bits, resume on other numbers of ranks, and record their traffic.
 #include <catch2/catch.hpp>
 

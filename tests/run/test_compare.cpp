@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `echelon compare` on real runs: equal ones, slower ones, ones that send more, and ones that it must not compare.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests the words that bash offers after the beginning of a command line, by the script that `echelon completion bash`
 // prints.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converted records are read back by the programs for which they are made, where those are installed: TensorBoard, the
 // compliance checker of MLPerf, and pandas (Python packages tensorboard, mlperf-logging, pandas).
 #include <algorithm>

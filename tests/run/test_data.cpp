@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The data verbs as a user runs them.
 #include <catch2/catch.hpp>
 #include <filesystem>

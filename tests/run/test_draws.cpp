@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // data.balance = "queue" as a user runs it: asynchronous workers of unequal speed draw batches from one queue, are
 // stopped, and resume on other numbers of workers.
 #include <fmt/format.h>

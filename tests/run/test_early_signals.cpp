@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals to a process that is only starting: before MPI_Init ends, and around the restart of prepare_process.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose own handlers hide where main begins
 #include <fmt/format.h>

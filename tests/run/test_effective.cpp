@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run's stored config is used again by train, eval and export, also by one rank where the run had several.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trained models in other forms: as ONNX, compared in onnxruntime with `predict --outputs`, and with 8-bit weights.
 #include <fmt/format.h>
 

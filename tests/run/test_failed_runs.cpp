@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs that went wrong although every step was done: they end with 5, or leave a warning in all their output.
 #include <catch2/catch.hpp>
 #include <utility>

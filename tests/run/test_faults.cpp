@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Faults that every strategy must survive, or end in an orderly way: a rank that is slow, stopped or killed, data that
 // ends early, one sample per shard or none, a loss that is not finite on one rank. Tests every strategy of the registry
 // with its defaults. test_lost_worker.cpp tests runs that go on without lost workers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // eval --follow: evaluations beside a run give the same figures as those inside it.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [goal] of a run: the run ends at the goal if told to, and exits with 8 where it does not reach it.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gossip and Adasum as a user runs them: trained on real ranks, recorded, saved, and resumed to the same bits.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // tests/tools/gpu.sh, which asks a machine with a GPU everything at once, run on this machine's processor.
 #include <catch2/catch.hpp>
 #include <filesystem>

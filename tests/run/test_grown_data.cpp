@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes under a run: its data grow between two starts, and checkpoints vanish while others read them.
 #include <fmt/format.h>
 

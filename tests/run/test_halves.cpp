@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bf16 on the CPU, emulated, as a user runs it.
 #include <fmt/format.h>
 

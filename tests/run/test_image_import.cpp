@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imports of images as a user runs them: under mpirun, killed and repeated, beside another import, then trained on.
 #include <sys/stat.h>
 

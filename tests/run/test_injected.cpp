@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tries every line of the table of faults (slurm/FAULTS.md) on three ranks, in runs of a second, a few at a time.
 // tests/tools/faults.py tries them under every strategy.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text written by trained models: predict --generate, predict --beam, BLEU in eval.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run leaves nothing on the machine beside its results, except temporary files of its own.
 #include <fmt/format.h>
 

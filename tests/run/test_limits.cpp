@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of the operating system, sizes that no machine has, and readers that disappear.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies whose replicas take their own steps, as a user runs them: trained, saved, stopped by a signal, resumed on
 // other numbers of replicas and under another strategy.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs that go on without lost workers, under mpirun --enable-recovery: workers are killed or stopped from outside.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The manual page that `echelon manual` prints: groff renders it without a warning, and it has every verb and key.
 #include <catch2/catch.hpp>
 

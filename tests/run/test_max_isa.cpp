@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ECHELON_MAX_ISA makes a machine behave as a smaller one, in this program's bodies and in oneDNN's.
 #include <algorithm>
 #include <catch2/catch.hpp>

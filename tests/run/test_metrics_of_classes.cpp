@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // evaluate.metrics: the figures are the same for any number of ranks and any split, in every file, eval and predict.
 #include <fmt/format.h>
 

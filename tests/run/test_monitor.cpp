@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [monitor] on real runs: one that diverges, one on a plateau, one with a slowed rank.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names from outside, in everything that the program prints and writes.
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that compute at a set pace, as a user runs them: there are more ranks than cores, each with its own time.
 #include <catch2/catch.hpp>
 

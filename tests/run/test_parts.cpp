@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints of a split model, of which each rank writes its part: lost ranks, full disks, flipped bits, and readers.
 #include <fmt/format.h>
 

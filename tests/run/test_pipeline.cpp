@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Split models as a user runs them: they have the weights of the unsplit run, and checkpoints that any mesh can resume.
 #include <fmt/format.h>
 

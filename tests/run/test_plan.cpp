@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `echelon plan` by the real program: from a run, and from a step that is described.
 #include <catch2/catch.hpp>
 

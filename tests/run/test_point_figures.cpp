@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Figures of a run beside loss and accuracy: figures on the training data, the drift of replicas, the noise of
 // gradients, and the bytes sent once warm-ups are over.
 #include <catch2/catch.hpp>

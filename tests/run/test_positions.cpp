@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous runs with shards, whose workers differ in speed, are stopped and resumed: each worker at its own
 // position, or other workers with the samples that nobody has trained.
 #include <fmt/format.h>

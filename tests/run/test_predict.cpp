@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // predict, eval and export on a model that a real run trained; and a sweep over batch sizes.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that `check` predicts is the memory that a run takes, evaluation included.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Progress lines of long work: evaluations and imports. test_scale.cpp tests those of a study's cells.
 #include <catch2/catch.hpp>
 

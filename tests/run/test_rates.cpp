@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the rate that a run reports with arithmetic: ranks run at set paces, from which a strategy's true rate
 // follows. A loaded machine is slower than its paces and never faster: there the rate may be lower, and is compared
 // with the times of rank 0's own rows where all ranks step with it.

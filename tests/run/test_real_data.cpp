@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Published data sets, where they are available: ECHELON_REAL_DATA names a folder with tinyshakespeare/input.txt,
 // names/<language>.txt and japanese-vowels/JapaneseVowels_{TRAIN,TEST}.ts.
 #include <catch2/catch.hpp>

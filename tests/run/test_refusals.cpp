@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything that ends a run early: it has its exit code and one clear message, and leaves no half-written files.
 #include <fmt/format.h>
 #include <sys/mount.h>

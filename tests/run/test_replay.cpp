@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replay as a user runs it: an asynchronous run of MPI ranks under random disturbances is repeated bit for bit from its
 // recorded order of arrivals, under other disturbances and with threads; runs that cannot be repeated are refused.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks the output of `echelon report` for a folder of real results.
 #include <catch2/catch.hpp>
 #include <filesystem>

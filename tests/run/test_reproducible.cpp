@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // train.reproducible as a user runs it: 1, 2 and 4 ranks leave the same weights and the same records, and another
 // number of ranks resumes a run to the same bits.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs that are killed, stopped or damaged, and then resumed.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs that begin from a checkpoint of another run (run.resume_from).
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any strategy can resume a checkpoint of any other one: position and weights are taken over, and state that the other
 // strategy cannot use is named.
 #include <fmt/format.h>

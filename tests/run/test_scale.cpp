@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon scale: a study from its file to its report, cell by cell.
 #include <fmt/format.h>
 

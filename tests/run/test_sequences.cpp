@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts and sequences from import to training, as a user has them.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameter servers on ranks of their own, as a user runs them: trained, saved, resumed on any number of servers, told
 // apart in the reports, and named when they are gone.
 #include <fmt/format.h>

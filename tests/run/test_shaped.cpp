@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs with slowed messages: they have the same weights, and are marked wherever they are shown.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

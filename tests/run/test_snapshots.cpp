@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // evaluate.every_steps: replicas that step together evaluate at meetings; other strategies evaluate a snapshot of one
 // replica, for which no rank stops.
 #include <fmt/format.h>

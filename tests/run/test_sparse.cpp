@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ranking model with sparse embeddings, from import to training, as a user runs it.
 #include <fmt/format.h>
 

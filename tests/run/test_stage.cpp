@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // data.stage as a user runs it: shards are read from a host's own disk.
 #include <catch2/catch.hpp>
 #include <filesystem>

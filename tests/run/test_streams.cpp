@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Output whose reader is gone, and output that cannot be written.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decentralised exchange of compressed updates as a user runs it: on real ranks, with and without waiting, recorded,
 // saved, resumed on other numbers of ranks.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The answer of a study comes first wherever it is told, and pages show names as text.
 #include <algorithm>
 #include <catch2/catch.hpp>

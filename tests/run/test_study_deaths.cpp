@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Studies whose launches die with a cell: the guilty cell is given up, and the others are not.
 #include <fmt/format.h>
 

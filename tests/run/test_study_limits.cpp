@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon scale: the budget of a study, ranks that wait for cells of others, and weak scaling.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peak memory of a study's cells, which run one after another in one process.
 #include <catch2/catch.hpp>
 #include <filesystem>

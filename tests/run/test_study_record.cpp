@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // echelon scale: the records of a study beside the runs of its cells: environments, rounds, outcomes, figures of verbs.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `echelon supervise`: launchers that hang, ranks that are all killed, and hosts that leave and come back.
 #include <fmt/format.h>
 

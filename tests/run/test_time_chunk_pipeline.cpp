@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time-chunk pipelines as a user runs them: they have the weights of the unsplit run and checkpoints that any split can
 // resume; unsuitable settings are refused.
 #include <fmt/format.h>

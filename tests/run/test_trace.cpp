@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run.trace on real ranks: the structure of the file, agreement with the times in metrics.jsonl for the same steps, and
 // every strategy.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run.trace of runs that end by an error: the remaining ranks write what they have recorded so far.
 #include <fmt/format.h>
 

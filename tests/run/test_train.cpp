@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that a run learns, and what it leaves behind and prints.
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `echelon verify`: intact checks pass, checks broken on purpose are found and named, and its records can be read.
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of arrivals that a run of MPI ranks recorded drives the protocol on virtual time: under any speeds and
 // delays, updates applied in that order have the same staleness.
 #include <algorithm>

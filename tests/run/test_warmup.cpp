@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warm-up with few replicas as a user runs it: n of k asynchronous workers train first, and the others join with the
 // same weights. Each sample is read once an epoch, and a run stopped meanwhile can be resumed.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The banner of `train` shows the warnings of `check`, word for word.
 #include <catch2/catch.hpp>
 #include <sstream>

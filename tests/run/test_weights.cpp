@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // model.weights and model.freeze: runs that begin from given weights, and layers that must stay as they were, under
 // every strategy, codec and split.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small experiment in its own folder, run by the real program: its data, its config, and what it leaves behind.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts how often this thread asks for memory, for tests that a path allocates nothing.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the plans of an all-reduce on data and checks the result against the sum and the row of the price list.
 #pragma once
 

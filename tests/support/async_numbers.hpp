@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of a rank of an asynchronous parameter server whose weights are integers. It makes messages, checks those
 // that arrive, and tells the observer. It overwrites buffers as soon as nobody may read them any more.
 #pragma once

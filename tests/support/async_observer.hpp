@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches an asynchronous parameter server whose weights are integers, so that sums are exact, and works out by itself
 // what the definitions of rules.hpp demand: it shares no code with piece.cpp. Every violation is a failed check. Any
 // thread may call it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws workers, servers and codecs of an asynchronous parameter server from a seed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An asynchronous parameter server on virtual time: schedules of workers, servers, rules, speeds and delays, drawn from
 // a seed, and the outcome of running one.
 #pragma once

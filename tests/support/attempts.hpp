@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs `echelon train` in this process, with ranks as threads.
 #pragma once
 

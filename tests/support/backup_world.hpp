@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training with backup workers on virtual time: schedules drawn by seed, and an observer that checks every step against
 // the definition while the machines run. Weights and gradients are integers that tell who made them at which step.
 #pragma once

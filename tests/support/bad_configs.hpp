@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Experiments that must be refused, and the text that each refusal must have. The unit ring reads them through the
 // parser, the run ring through the program.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings of [device] that a device refuses, or that need a device which is missing.
 #include "tests/support/bad_configs.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings of [exchange] that are refused with strategies that mix weights, Adasum, and sums in shared memory.
 #include "tests/support/bad_configs.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings that train.reproducible = true refuses: those that let the bits of a step depend on the number of replicas.
 #include <stdexcept>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Oracle of every codec: what it encodes of a span of values and what stays as residual, by plain loops.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares a codec of a device with the host's own.
 #pragma once
 

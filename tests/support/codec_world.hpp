@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exchanges one bucket of gradients on each of k ranks with a codec, in one thread; the tests of codecs use it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiny experiments over the config space. The pairwise test trains, checkpoints, resumes, evaluates, exports and
 // reports them and predicts with them, in one process with ranks as threads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes a row of the config space through the verbs.
 #include <fmt/format.h>
 

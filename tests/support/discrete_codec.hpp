@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The codecs of a discrete device: the host's own codecs with raw indices, on memory that pretends to be out of reach
 // of the host.
 #pragma once

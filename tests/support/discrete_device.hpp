@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The `reference` device, pretending that its memory is out of the host's reach and that it works later than it is
 // told: ops, updates, copies in both directions and codecs happen on a stream (late_streams.hpp), in the stream's
 // order, at random moments. Code that reads or overwrites memory without waiting for the pending work gets wrong values

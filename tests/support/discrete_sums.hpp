@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands in for a library's sums between discrete devices of one process; ranks are threads that meet in memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks ops of the reference device against finite differences, in double.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that ends where a page ends, before a page that cannot be accessed: reading or writing beyond it crashes in
 // any build. Writes before it are found by comparing bytes.
 #pragma once

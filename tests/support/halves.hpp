@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Forwards to the header that the tests share with `echelon verify`.
 #pragma once
 

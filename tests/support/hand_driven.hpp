@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives a protocol's machine by hand: the test carries its messages.
 #pragma once
 

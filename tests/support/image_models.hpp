@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small models of images that are taller than wide, for tests of splits by rows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes images and archives of them as files in memory, by means of the image libraries.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work that happens late on a stream of a stand-in for a card: the host's vector operations and updates, copies,
 // events, readings of the clock, and copies beside the ops.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams of work as a card has them: work that is put on a stream is done later, in the stream's order; only marks
 // order work between streams. Asking about a mark, or putting work, runs some of the waiting work on randomly drawn
 // streams (ECHELON_TEST_SEED), on the calling thread. Host code that needs a result but waits for no mark reads stale

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small graphs that together hold every layer, for suites that test each layer.
 #pragma once
 

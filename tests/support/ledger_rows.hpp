@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ledger as rows, for comparisons with what a test expects.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers that take their own steps, simulated one after another in one process by plain loops in double: the oracle of
 // strategies that exchange weights. The rule is SGD with momentum and weight decay, as PyTorch defines it.
 #pragma once

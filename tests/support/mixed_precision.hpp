@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of training in halves on a device of any kind, beyond the contract of single ops.
 #pragma once
 

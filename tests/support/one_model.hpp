@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The check that all replicas of a run ended with the same weights.
 #pragma once
 

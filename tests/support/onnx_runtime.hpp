@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs exported models in onnxruntime and compares them with what this program computes. Needs the Python packages
 // onnx, whose checker each model must pass, and onnxruntime.
 #pragma once

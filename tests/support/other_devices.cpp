@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The test devices by name, for runs of replicas (verify/replicas.hpp).
 #include "device/onednn/onednn.hpp"
 #include "tests/support/discrete_device.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Covering arrays of strength two: few rows that together hold every pair of values of every two axes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the plans of all ranks to the end in one thread on a local world. There is no scheduler, so a plan that cannot
 // go on is seen at once. Helper threads take part in every other call.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The price list of configs/strategies/ALLREDUCE.md, written down a second time: the tests compare the counting
 // transport with it.
 #pragma once

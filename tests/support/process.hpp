@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the whole program as a child process, with a limit on its time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs protocol machines on virtual time: one actor per rank, without an engine or threads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs Python programs that read the program's files. PYTHON names another interpreter than python3.
 #pragma once
 

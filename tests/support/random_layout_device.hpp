@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device that asks for its activations in randomly drawn layouts, for tests of where reorders are inserted.
 //
 // Its ops unpack, run the op of `reference` and pack. In mixed precision they convert and run f32's; losses, pools and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference device with recording: while it records, an op keeps its arguments instead of running; a replay runs it
 // with exactly these, as a captured launch of a GPU would.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Returns the text of the error that a call is expected to throw.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounds the distance in f32 between two computations of the same thing that add in different orders.
 #pragma once
 

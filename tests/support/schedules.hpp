@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs protocols on random schedules, each drawn from a seed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one ring of tests: Catch2 over everything that is linked in, closed with the line "<ring>: N passed, N failed, N
 // skipped".
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Skips tests with a printed reason, and counts them. Catch2 2.13 has no skips of its own:
 //
 //   if (test::skip_without(can_draw(), Lacks::package, "needs gnuplot")) return;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes runs of models that are split by the rows of their images.
 #pragma once
 

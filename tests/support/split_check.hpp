@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares a split run with the same run unsplit; asserts inside a Catch2 test.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A checksum of visited state, to compare what was saved with what was loaded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches decentralised exchange on virtual time and works out by itself what must hold: every message is applied once
 // by every other replica, in the order of its origin; the messages sent and the residual add up to the updates. Every
 // violation is a failed check.

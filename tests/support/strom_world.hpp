@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decentralised exchange (strategy "strom") on virtual time: schedules of replicas, speeds and delays, drawn from a
 // seed, on which replicas send real messages of made-up updates; and a replay of the same loop from its recorded
 // arrivals.

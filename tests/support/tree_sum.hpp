@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plain sum whose bits Group::sum has.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wraps a protocol's machine and counts its sends, receives and waits while they are in flight, so that a test can ask
 // whether a buffer is free when the host is told so. Fails a check if the machine ends with any of them in flight.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A device that asks for one layout everywhere.
 #pragma once
 

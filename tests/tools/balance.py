@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares data.balance = "speed" with equal shares, with one rank at half speed, and with the ideal of both.
 
   balance.py ECHELON [--ranks 2 4] [--rounds N] [--steps N] [--gflops X]     from the repository's root

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes a relocatable tar.gz for machines without the packages: the executable, every library and Open MPI component
 # that it needs except glibc, the GPU driver and CUDA, and launchers that find them; no line tables for debuggers.
 #   bundle.sh OUT [FILE]      OUT: the build folder (build/release); FILE: OUT/../echelon-<version>-<arch>.tar.gz

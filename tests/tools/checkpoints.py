@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures what checkpoints cost: training waits for the disk, or only for a copy of the state.
 
   checkpoints.py ECHELON [--rounds N] [--threads N] [--only NAME]     from the repository's root

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Tests the claims of configs/claims/ that counts decide, and writes their page.
 #   claims.sh ECHELON            runs them all; writes results/claims/NN.json and the page results/claims.md, .svg
 #   claims.sh ECHELON --check    runs them all again and expects the same verdicts and, byte for byte, the same page

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Accuracy after equal epochs under every gradient codec, over seeds, on 2 ranks: a markdown table on standard output.
 #   codecs.sh ECHELON [EPOCHS [SEED...]] > results/codecs.md      the data of configs/scaling/lenet_codecs.toml is imported before
 # Finished runs are not repeated: their records are in results/codecs-CODEC-SEED.

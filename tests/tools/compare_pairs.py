@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures how often `echelon compare` is right: false alarms on equal builds, and a slow-down that it must find.
 
   compare_pairs.py ECHELON [--pairs N] [--slowed N] [--attempts N] [--steps N] [--factor F]   from the repository's root

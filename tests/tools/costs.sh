@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Prints how time and memory of a training step grow with batch and depth, as a markdown table on standard output.
 #   costs.sh ECHELON [STEPS] > results/resnet_costs.md
 set -eu

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Compares bytes and messages of short runs with those recorded in tests/counts: they follow from the plans of the
 # exchange, so any difference is a change of the program. Ends with code 8 where a run sends more.
 #   counts.sh ECHELON [JUNIT]       compare; JUNIT: a file for the CI's list of tests

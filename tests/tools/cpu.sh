@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures training steps on this processor by data type, beside PyTorch; the most telling rows come first.
 #   cpu.sh [OPTIONS] ECHELON [PEER...]
 #     ECHELON  the executable: build/release/bin/echelon

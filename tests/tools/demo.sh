@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Trains the digits CNN from the data in the repository on 2 ranks and on 1, then prints the scaling table.
 #   demo.sh ECHELON
 set -eu

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures the loss of a host: time to the last step when one of four hosts fails at step 500 and comes back later.
 
   elastic.py ECHELON [WORK] [--rounds N] [--steps N] [--kill-at N] [--outage SECONDS] [--rate RATE]

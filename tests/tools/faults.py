@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Injects every fault under every strategy and checks the result (slurm/FAULTS.md).
 
   faults.py ECHELON [--only "NAME;.."] [--faults "NAME;.."] [--at-once N] [--out FILE.md]   from the repository's root

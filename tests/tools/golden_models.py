@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints tests/unit/model/golden_models.hpp: the losses of PyTorch's first training steps, in double.
 
 Both sides start from the same weights and see the same samples, each number a hash of (stream, index) that is exact in

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints tests/unit/optim/golden_optimisers.hpp: weights after 6 updates by PyTorch's own optimisers, in double.
 
 LARS and LAMB, which torch.optim lacks, are written out here from the papers (You et al. 2017, algorithm 1; You et al.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # For the first hour with a GPU: does the device keep its contract, does it learn, how long does a step take?
 #   gpu.sh [OPTIONS] ECHELON TESTS [PEER...]
 #     ECHELON  the executable: build/release/bin/echelon, in the bundle bin/echelon

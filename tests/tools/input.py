@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures how fast data come in: the ways to shard reading, and importers.
 
   input.py ECHELON [--rounds N] [--ranks N] [--only sharding|import]     from the repository's root

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs the build.
 #   install.sh OUT PREFIX      OUT: the build folder (build/release); PREFIX: /usr/local or any folder; DESTDIR is honoured
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and running need, where they are missing. Without root or sudo it prints
 # the one command and stops. A stamp in the build folder makes the second call free.
 #   install_deps.sh BUILD              installs what the program needs

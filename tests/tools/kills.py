@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Kills runs of every strategy at random, starts them again, and checks that they lose nothing.
 
   kills.py ECHELON [--kills N] [--seed S] [--only "NAME;.."] [--at-once N] [--ranks N] [--set KEY=VALUE]..

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Launcher of the bundle: runs ../libexec/<the name by which it is called> with the bundle's own libraries and Open MPI
 # components, and with the CUDA libraries of this machine where there are any.
 set -u

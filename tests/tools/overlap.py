@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures how much of an exchange is hidden where compute and exchange share the cores: LeNet on hosts with shaped links
 (tests/cluster/hosts.sh), one rank and one core a host.
 

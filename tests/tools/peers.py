@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares training steps of larger nets with PyTorch on the CPU: rates and peak memory, in turns.
 
   peers.py ECHELON [--python PYTHON] [--rounds 3] [--threads 1] [--only NET:BATCH ..]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares `echelon plan` with runs: predictions for every strategy on hosts with shaped links (hosts.sh), written before
 anything is measured, then the runs, then the table of both as markdown on standard output.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints tables of results/planner.md and planner_large.md: `echelon plan` beside published scaling figures, as markdown on standard output.
 
   published.py ECHELON

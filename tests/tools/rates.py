@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures rates around training: start, checkpoints beside dd, `eval` and `predict` beside a step's forward pass.
 
   rates.py ECHELON [--rounds 5] [--only start|checkpoint|evaluation]     from the repository's root

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures what train.reproducible promises and costs, as markdown on standard output: weights on 1, 2, 4 and 8
 # replicas, and the time of a step beside that of the default.
 #   reproducible.sh ECHELON [ROUNDS] > results/reproducible.md

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs rings of tests and ends with one plain line over all of them.
 #   run_tests.sh OUT [--quick | --soak] RING...      OUT: the build folder (build/release); RING: lint unit contract mpi run fuzz cluster cuda cuda_calls cuda_on_cpu smaller kills faults study_kills
 set -u

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Kills ranks of `echelon supervise` within the first seconds of their launch.
 
   start_kills.py ECHELON [--kills N] [--seed S] [--at-once N] [--ranks N] [--within S] [--limit S]

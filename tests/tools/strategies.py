@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints tables of results/strategies.md, strategies_nets.md and staleness.md as markdown: accuracy, time, traffic and
 staleness of every strategy.
 

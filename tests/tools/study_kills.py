@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Kills studies at random, starts them again, and compares them with the same studies undisturbed.
 
   study_kills.py ECHELON [--kills N] [--seed S] [--only NAME]     from the repository's root

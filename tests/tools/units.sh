@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Groups C++ files into units that are compiled as one: in a first build most of the time goes into what each file
 # instantiates anew. Prints the sources to compile for the given files: units (OUT/units/ROOM/N.cpp) and single files.
 #   tests/tools/units.sh OUT FILE..

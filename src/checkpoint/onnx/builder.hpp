@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An ONNX graph under construction: operations with unique names, and constants.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The content of an ONNX file (onnx.proto, IR version 8, operator set 17), as far as exported models need it.
 #pragma once
 

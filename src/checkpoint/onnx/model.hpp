@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds an ONNX graph of a model that computes the same as `predict --outputs`.
 //
 //   inputs   "samples" (N, ..) f32, or tokens (N, T) i32; where layers read them "lengths" (N) i32 and "target" (N, U)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes device ops as ONNX operations. A layer is exported through the ops that it lowers to, so a new layer of known
 // ops needs nothing here; a new family of ops needs an overload of `write_form`.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ops on sequences: recurrent layers, attention, pooling over places.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wire format of protocol buffers, in which ONNX files are written: a message is a sequence of fields, each with a
 // number, a type and a value. https://protobuf.dev/programming-guides/encoding
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The upper half of an f32: 8 bits of mantissa, the range of f32. inf and NaN are kept; values within 2^-9 of the
 // largest f32 become inf.
 #include "comm/codec/cast.hpp"

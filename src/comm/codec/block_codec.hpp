@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Base of the codecs whose messages consist of blocks: each block has a head, followed by its values in fewer bits.
 // exact_size() holds, and decoding checks the length only, because any bytes of the right length decode to some values.
 // `Form` describes a block:

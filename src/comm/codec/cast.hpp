@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common code of fp16 and bf16, which round every value to 16 bits. A message of n values has exactly 2 n bytes
 // (exact_size()). Rounding is idempotent, so any plan can carry these messages (CodecRoute::any). The code is
 // memory-bound; it uses AVX2 and F16C.

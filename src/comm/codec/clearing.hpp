@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Used to decode sparse messages. Sets a span to zero in blocks of 4096 values, each just before the first index in it
 // is written, so that the block is still in the cache. Indices must rise.
 #pragma once

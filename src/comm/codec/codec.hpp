@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A codec writes a range of gradients in fewer bytes. Each has a file that states its wire format and paper. The
 // encoding error is returned as a residual: values + residual = decoded + new residual, for finite values and up to one
 // rounding error.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages of a plan for one bucket of gradients, encoded by a codec with error feedback.
 //
 // A replica encodes the sum of its gradient and its residual; the encoding error becomes the new residual (error

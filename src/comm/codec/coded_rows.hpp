@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which values of the arenas a codec that goes by rows (onebit) encodes together, and the bytes of its messages.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A coded bucket whose gradients and residual stay on a device that the host cannot access. The device encodes its
 // replica's gradients and decodes the messages of all replicas; only messages are copied between device and host.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Uniform 16-bit draws for stochastic rounding, computed as hashes of (key, index): each value takes one draw, and each
 // hash gives two. There is no state: the draw of an index does not depend on how the range is divided among calls or
 // devices (cuda/ has the same code).

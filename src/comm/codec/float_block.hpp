@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compresses 256 values of f32 without loss: zeros take one bit each where there are at least ten, exponents four bits.
 // A block takes 4 bytes (all zeros) to 1028 bytes.
 //

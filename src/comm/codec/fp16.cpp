@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IEEE halves: 11 bits of mantissa, 6e-5 to 65504 (6e-8 without full precision). Values are divided by a power of two
 // that depends on the number of terms k, so that a sum overflows only if one of its terms would. Larger values become
 // inf; inf and NaN are kept.

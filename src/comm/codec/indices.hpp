@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common to the sparse codecs: rising indices of values, written in few bits. An index is below 2^31.
 //
 //   raw      32 bits per index, with the extra bit lowest (Strom 2015: 31 bits of index, one of sign)

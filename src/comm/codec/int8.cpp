@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Eight bits per value: blocks of 512 with one scale each, rounded stochastically (Alistarh et al.: QSGD, NIPS 2017),
 // so that the mean over many draws is the value.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector operations on eight f32 (AVX2), in which the codecs' loops are written. `n` < 8 occurs only at the end of a
 // span; loads then fill the other lanes with 0, and stores leave the memory behind the span untouched. No alignment is
 // needed.

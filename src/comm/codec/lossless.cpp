@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compresses without loss, in blocks of 256 values (float_block.hpp); saves a fifth to a third on small networks.
 //
 //   message   the values themselves, if it has as many bytes as they have. If shorter: the blocks one after another,

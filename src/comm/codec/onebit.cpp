@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One bit per value, its sign, and for each row of a tensor the mean of the values of each sign (Seide et al.: 1-bit
 // SGD, Interspeech 2014, whose columns are the rows here: the weights of one unit).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Base of top-k and threshold, which send few values with their indices. Decoding costs O(values sent), plus one pass
 // in `decode` that sets the other values to zero. `Body`, which derives from this class, has
 //   read(wire, bytes, values, elems, clearing)   adds the values of a message; `clearing` zeroes those between them

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common to the sparse codecs: selection of values by magnitude. A "size" below is the bit pattern of a magnitude
 // (magnitude_bits), compared as an integer: NaN is above inf, inf above every number, and comparisons do not round.
 #pragma once

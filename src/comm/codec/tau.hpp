@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common to codec `threshold` and strategy `strom`: selection by a threshold tau with error feedback, and the rule by
 // which tau adapts to a density.
 #pragma once

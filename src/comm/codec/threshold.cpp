@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values whose magnitude is at least tau are sent as +-tau; the residual keeps the rest of them and all other values
 // (Strom: Scalable distributed DNN training using commodity GPU cloud computing, Interspeech 2015).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sends the values of largest magnitude, unchanged; the others stay in the residual (Aji, Heafield: Sparse
 // communication, EMNLP 2017). Of n values exactly m = ceil(density * n) are encoded; among equal values the first ones
 // are. inf and NaN rank above every number.

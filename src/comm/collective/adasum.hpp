@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adasum of gradients over all ranks (Maleki et al., MLSys 2021, arXiv:2006.02924): orthogonal parts are added,
 // parallel parts are averaged. For each parameter tensor
 //

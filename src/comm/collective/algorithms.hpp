@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The all-reduce algorithms by name. To add one: a file `<name>.cpp` here with make_<name>_allreduce and price_<name>,
 // a line in config/traits/algorithms.hpp that declares its properties, and rows in configs/strategies/ALLREDUCE.md.
 // The contract tests run every name for several numbers of ranks and sizes, and compare its message counts with its

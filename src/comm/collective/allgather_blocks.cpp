@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-gather of blocks of different sizes around a ring: every rank passes on to its right neighbour what arrived from
 // its left neighbour, so that each block travels over k-1 links and nothing is sent twice over one link.
 //

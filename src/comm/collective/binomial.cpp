@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A binomial tree: rank v adds the sums of v+1, v+2, v+4 .. (up to its lowest set bit and the number of ranks), one
 // message at a time, and sends the result to v without its lowest set bit; the sum comes down the same tree, to the
 // largest subtree first.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds a listed plan message by message. Each step waits for the steps that its ranges and slots depend on (a read
 // for the last write; a write for the last write and the reads since), so that independent segments overlap.
 //

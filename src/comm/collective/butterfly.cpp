@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recursive doubling: in round i every rank exchanges its whole sum with the rank whose number differs in bit i, so
 // that after log2 p rounds all ranks have the total. Few steps, many bytes: for small buffers.
 //

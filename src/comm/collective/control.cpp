@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Binomial trees for the control of a run: broadcast, and an all-gather of small blocks.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rank owns a part of the buffer. All ranks send each part directly to its owner, who sums the parts in rank
 // order and sends the sum directly to all: 2 steps deep, 2(k-1)/k of the buffer per rank, in 2(k-1) messages.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one plan on a transport without blocking: it keeps a window of steps in flight and makes progress in each call
 // of advance. Not thread-safe: all calls come from the thread that drives the engine.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduces any number of ranks k = p + r to p, the largest power of two; used by `butterfly` and `halving_doubling`.
 //
 // Among the first 2r places each odd one sends its buffer to its left neighbour, which represents both, and receives

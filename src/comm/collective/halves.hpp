@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce algorithms that consist of two halves: a reduce, after which the owner of each part of the buffer holds
 // its sum, and a gather, which sends every part from its owner to all. Between the two, `hierarchical` runs its
 // exchange between hosts, and a parameter server applies the optimiser.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rabenseifner's algorithm: in round i of the reduce each rank sends half of the range that it still sums to the rank
 // whose number differs in bit i, and receives that rank's share of its own half; the gather goes back the same way. It
 // sends the bytes of a ring in 2 log2 p steps.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Node-aware all-reduce: a reduce inside every host, an all-reduce between hosts of the parts that the owners hold, and
 // a gather inside every host. It sends 2(k-1) G in all, as a ring does, but only 2(n-1) G of them between the n hosts
 // (for an outer algorithm that sends no more), by L ranks of each host at the same time.

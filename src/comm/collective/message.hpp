@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages sent directly from one rank to another, without a tree. The two ends submit their plans on one channel with
 // one dtype. If there are no elements, there is no step and no message.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The transport library's own all-reduce (MPI_Iallreduce), whatever its algorithm. One step, or several if the number
 // of elements does not fit the library's int.
 #include <algorithm>

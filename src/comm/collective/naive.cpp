@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rank sends its whole buffer to every other and sums all of them in the order of ranks, so that all end with the
 // same bits.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A sum over the neighbours of a rank in a graph: buffer[i] += the original buffers of all ranks that send to this one.
 // Gossip mixes weights with it (exchange/gossip/). A rank waits only for its neighbours: for those that it receives
 // from, and for those that it sends to where the transport does not buffer the message.

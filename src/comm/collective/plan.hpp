@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A collective is planned, then run. A plan describes what one rank does, as a list of steps computed on demand.
 //
 // The description has three uses: the executor runs it, the counting transport compares its messages and bytes with

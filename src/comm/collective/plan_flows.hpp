@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Analyses the plans of all ranks of one collective together.
 #pragma once
 

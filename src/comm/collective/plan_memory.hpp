@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory of one plan in flight: the caller's buffer, the slots of the plan and, for encoded values, the messages of
 // both. Used only by the executor, on the thread that drives.
 #pragma once

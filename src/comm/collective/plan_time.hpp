@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Computes the time that the plans of all ranks take on a modelled network: they run on a virtual clock, and nothing is
 // sent. `algorithm = "auto"` chooses by this time.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The formulas of the price list (configs/strategies/ALLREDUCE.md), computed without a plan; each all-reduce has its
 // own formula in its file.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "comm/collective/range_uses.hpp"
 
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tracks for each element of a buffer the step that wrote it last and the steps that have read it since. This gives the
 // steps that a new one must wait for (read after write, write after read, write after write). O(log ranges + touched
 // ranges) per call; indices in `waits` may repeat and may be -1 (never written).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduce-scatter around a ring, then all-gather around it: every rank sends 2(k-1)/k of the buffer, to its right
 // neighbour only. Patarasu, Yuan: Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC 69 (2009).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common to `binomial` and `tree`: sums that go up a tree of ranks to its root and down again. 2 (k-1) messages per
 // segment.
 #pragma once

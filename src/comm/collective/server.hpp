@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The traffic of s parameter servers as plans. The buffer of G bytes is cut into s even parts, one per server.
 //
 //   inside the workers   s of the k ranks are also servers, spread over the hosts; no rank sends a part to itself:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks of one host sum through shared memory (shared_channel.hpp), without a message. Every value is summed by one
 // rank in one pass over all ranks' values, in one binary tree over ranks, or by all ranks in that same order.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the steps of one plan that work on memory shared by the ranks of a host (plan.hpp: put, sum, get). Used by the
 // executor, on the thread that drives.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A copy or a sum of a plan as a task for a helper thread.
 #pragma once
 

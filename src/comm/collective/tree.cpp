@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A binary tree: rank i adds the sums of 2i+1 and 2i+2, which it receives at the same time, to its own and sends the
 // result to (i-1)/2; the sum comes down the same tree. For long messages and many ranks: no rank sends or receives more
 // than three times the buffer, whatever the number of ranks.

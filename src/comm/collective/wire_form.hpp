@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wire format of a plan's messages, where it differs from the plain values.
 //
 // The executor keeps slots in wire form: `copy` into a slot encodes, `copy` out of it decodes, `reduce` decodes and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures latency and bandwidth between all pairs of ranks, in rounds of disjoint pairs: first between the first ranks
 // of hosts, so that no two pairs share a host's link, then inside all hosts at the same time. n hosts of at most m
 // ranks take n - 1 + m - 1 rounds (one more for each of the two that is odd) instead of k^2 turns.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Describes in sentences the faults of a measured network: blocked and slow links, links that are slower in one
 // direction, and the hosts that cause them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Latency and bandwidth between all pairs of ranks, and the file that holds them:
 //
 //   {"format": "echelon-network", "version": 1,

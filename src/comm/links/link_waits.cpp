@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "comm/links/link_waits.hpp"
 
 #include <fmt/format.h>

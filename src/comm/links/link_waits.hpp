@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the host whose link a run waits for, from its ranks' message statistics (peer_times.hpp).
 //
 //   seconds   of a link: the largest value of any receiving rank of the sum over its senders of min(wait, transit). A

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the network interface by which this host reaches another one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules all pairs of n players in rounds of disjoint pairs, by the circle method of round-robin tournaments (de
 // Werra, Scheduling in sports, 1981): n - 1 rounds for even n; n rounds for odd n, in each of which one player rests.
 #pragma once

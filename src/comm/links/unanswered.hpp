@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lists hosts that do not answer this process, from the kernel's table of TCP connections. They are the other ends of a
 // blocked link, about which a library that waits for it says nothing.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A transport for tests whose ranks are threads of one process. It counts exactly; its clock is the host's.
 //
 // It is stricter than MPI: no send is buffered (each completes only once its receive is posted), and a library

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "comm/local/world.hpp"
 
 #include <algorithm>

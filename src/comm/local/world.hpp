@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mailboxes, library calls and splits of a local world. Every member function may be called from any thread.
 #pragma once
 

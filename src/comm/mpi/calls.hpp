@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // <mpi.h> without its deprecated C++ bindings; turns its return codes into exceptions. Included by comm/mpi/ only.
 #pragma once
 

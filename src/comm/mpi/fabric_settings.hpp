@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selects the transports that Open MPI tries at its start. Its matching transports (mtl: ofi, psm, psm2) drive fabrics
 // with special cards; loading their libraries adds 0.15 s or more to every start, even on a host without such a card.
 // On such hosts they are left out (OMPI_MCA_mtl), unless the user has chosen by OMPI_MCA_mtl or OMPI_MCA_pml, which

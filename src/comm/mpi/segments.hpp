@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files of the shared memory by which ranks of one host exchange messages. Open MPI keeps one per rank in /dev/shm
 // until MPI_Finalize, so that a killed job would leave them there until the host is rebooted.
 #pragma once

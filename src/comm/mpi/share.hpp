@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared memory of the ranks of one host: MPI-3 windows (MPI_Win_allocate_shared).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that the ranks of one host share under MPI, one block per channel (Transport::shared_channel). It is made
 // without a blocking call and without a name: the lowest rank of the host makes a file in memory (memfd_create), and
 // the others open it through /proc/<its process>/fd. So nothing is left in /dev/shm or TMPDIR if a process is killed,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings of Open MPI's TCP transport for the messages of an exchange, made through its environment variables
 // (OMPI_MCA_..), which MPI reads at its start; variables that the user has set are kept.
 //

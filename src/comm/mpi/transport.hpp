@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transport (comm/transport.hpp) over an MPI communicator: nonblocking point-to-point calls and MPI_Iallreduce, at
 // MPI_THREAD_SERIALIZED. Tests of all requests share one MPI_Testsome. Messages may be longer than 2 GiB; a library
 // call takes at most 2^31 - 1 elements of f32 or f64.

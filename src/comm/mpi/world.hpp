@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts and ends MPI once per process, and refuses launches that would leave every rank alone.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Carries out the actions of a machine (machine.hpp) on a transport, pass by pass, without blocking. Any thread may
 // call `post`; one thread at a time makes all other calls: the one that drives the engine, or a virtual world.
 //

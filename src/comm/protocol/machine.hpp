@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Interface for protocols that no plan can describe: servers, asynchronous and stale-bounded updates, backup workers,
 // decentralised exchange. Each rank runs a state machine
 //

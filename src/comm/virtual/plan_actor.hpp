@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a plan with its executor as the program of a rank on virtual time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the machine of a protocol (comm/protocol/machine.hpp) with its host as the program of a rank on virtual time,
 // without an engine or threads.
 #pragma once

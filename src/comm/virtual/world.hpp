@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks on virtual time: a transport whose messages take modelled times on a clock that jumps from event to event. All
 // ranks run on the calling thread, so that one seed gives one schedule, bit for bit, whatever the machine does.
 //

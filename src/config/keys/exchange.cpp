@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [exchange], and [exchange.<strategy>] of each strategy that has keys of its own (config/strategies/).
 #include "config/keys/section.hpp"
 #include "config/traits/algorithms.hpp"

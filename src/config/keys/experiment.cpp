@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The top of the file, [model], [data], [batch] and [train].
 #include "config/keys/section.hpp"
 #include "config/traits/zoo.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [[model.layers]]; config/traits/layers.hpp says which type takes which keys.
 #include "config/traits/layers.hpp"
 #include "config/keys/section.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [optimizer]
 #include "config/keys/section.hpp"
 #include "config/traits/rules.hpp"

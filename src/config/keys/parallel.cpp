@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [parallel]
 #include "config/keys/section.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [network], [device], [evaluate], [checkpoint], [goal], [monitor], [cost], [run] and [fault].
 #include "config/keys/section.hpp"
 #include "config/traits/devices.hpp"

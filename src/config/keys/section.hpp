@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers to describe keys in the files of this folder: one function per section, each key with its field, range and
 // help text. The default of a key is that of its field in schema.hpp.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [exchange.asynchronous]: the keys of strategy "asynchronous" (exchange/asynchronous/), which "stale_synchronous"
 // reads too.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [exchange.averaging]: the keys of strategy "averaging" (exchange/averaging/averaging.cpp).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [exchange.backup]: the keys of strategy "backup" (exchange/backup/).
 #pragma once
 

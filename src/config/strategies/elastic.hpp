@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [exchange.elastic]: the keys of strategy "elastic" (exchange/averaging/elastic.cpp).
 #pragma once
 

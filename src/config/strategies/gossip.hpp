@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [exchange.gossip]: the keys of strategy "gossip" (exchange/gossip/gossip.cpp).
 #pragma once
 

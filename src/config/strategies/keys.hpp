@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys that only one strategy has, [exchange.<strategy>], are in one file per strategy, each field with its
 // description.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [exchange.server]: the keys of strategy "server" (exchange/server/), which other strategies with servers read too.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [exchange.stale_synchronous]: the key of strategy "stale_synchronous" (exchange/asynchronous/), which reads those of
 // [exchange.asynchronous] too.
 #pragma once

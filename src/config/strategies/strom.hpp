@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // [exchange.strom]: the keys of strategy "strom" (exchange/strom/).
 #pragma once
 

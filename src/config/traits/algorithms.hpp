@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every all-reduce algorithm with its properties. A new algorithm needs a line here, its plan and its price in
 // comm/collective/<name>.cpp, and rows in configs/strategies/ALLREDUCE.md.
 //

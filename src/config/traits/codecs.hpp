@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every codec with its properties. A new codec needs a line here, its body in comm/codec/<name>.cpp, and rows in
 // configs/strategies/CODECS.md.
 //

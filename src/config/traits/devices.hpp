@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every kind of device that device.kind can name, and the element types in which it computes.
 // tests/unit/config/test_registries.cpp compares the names with device/device.hpp.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every type of layer that [[model.layers]] can name, with the keys it takes and the splits it supports. A new type
 // needs a line here, its body in model/layers/<type>.cpp, and a row in tests/support/layer_rows.cpp. A key that no
 // layer had before also needs a field of LayerConfig and a line in config/keys/layers.cpp.

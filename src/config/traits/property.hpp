@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties by which choices in a config exclude or require each other. config/choices.cpp assigns them from the
 // traits of the registries; config/combinations.cpp lists which of them exclude each other.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every update rule, schedule and scaling of the learning rate, with its properties. A new rule needs a line here and
 // its body in device/update_rules/<name>.hpp, listed in device/update_rules/list.hpp.
 //

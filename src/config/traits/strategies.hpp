@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every strategy with its properties. A new strategy needs a line here, its folder exchange/<name>/ with entry.cpp, and
 // <name>_step_s in planner/; if it has keys of its own, their file config/strategies/<name>.hpp, included here.
 //

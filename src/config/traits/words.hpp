@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Short lists of names known at compile time, and lists of names from tables of traits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every predefined model. A new model needs a name here and its layers in model/zoo/<name>.cpp.
 #pragma once
 

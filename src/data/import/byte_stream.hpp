@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a file sequentially, and inflates it if it is gzip (recognised by its content). Throws DataError with the path
 // and the byte offset if the file ends early or is damaged, and with the path if it cannot be opened.
 #pragma once

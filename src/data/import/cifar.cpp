@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CIFAR-10 and CIFAR-100 in their binary versions: records of label bytes (one, or coarse and fine) followed by 3072
 // pixels in the order C H W (https://www.cs.toronto.edu/~kriz/cifar.html).
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CSV: one sample per line. Either one column is the class, a whole number from 0 or (in every line) text, or the last
 // few columns are regression targets. All other columns are the values of the sample.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of values (RFC 4180), separated by commas, or by semicolons or tabs if the first line has no comma. A line may
 // have at most 64 MiB and takes up to 10 times its length in memory. Cells may be quoted, with quotes inside them
 // doubled; a row is one line, so quoted cells end on their line. Blanks around cells, empty lines and a byte-order mark

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder that is filled under a temporary name beside its final place and renamed when complete, so that a failed
 // import leaves nothing.
 #pragma once

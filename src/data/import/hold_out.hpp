@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selects the samples held out for testing. They are spread evenly over the input, so that both parts of sorted input
 // have every class. Sample i of n is held out if floor((i + 1) h / n) > floor(i h / n): exactly h of n.
 #pragma once

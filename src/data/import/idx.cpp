@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IDX, the format of MNIST and similar sets: a magic number whose third byte is the type and fourth the number of axes,
 // the extents as big-endian 32-bit integers, then the values. There are two files: images and labels.
 #include <fmt/format.h>

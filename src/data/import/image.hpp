@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decodes image files: JPEG by libjpeg, PNG by libpng, told apart by their first bytes. Pure functions, callable from
 // any thread. They throw DataError with the reason if a file cannot be decoded; the caller adds the place.
 #pragma once

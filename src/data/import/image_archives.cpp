@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tar archives in the style of WebDataset (https://github.com/webdataset/webdataset). Consecutive members that share a
 // name up to the first dot are one sample: <key>.jpg, .jpeg or .png with <key>.cls, a class number, or <key>.txt, a
 // class name. Other members are skipped and counted.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder with one subfolder per class, and its images anywhere below that. Links are followed. Names that begin with
 // a dot, and files that are not images by their names, are skipped and counted.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imports collections of images as shards: `echelon data import images | tar`, in one process or on a launch's ranks.
 //
 // The ranks list the units of the input and share the results. Then all of them know which sample goes into which

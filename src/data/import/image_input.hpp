@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collections of images in files; each form has its own source file. They are listed unit by unit (a class folder or an
 // archive), so that ranks can share that work; then images are read in any order.
 #pragma once

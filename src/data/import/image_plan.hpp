@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides which image becomes which sample of which shard. Pure, given the content of the input's units.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The working folder of a resumable import, <out>.importing:
 //
 //   data/   the shards, as they will be in <out>      made/   a note for each complete shard

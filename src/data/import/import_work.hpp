@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The progress of an import (base/progress.hpp), which has no config: a line every 30 s or a bar on a terminal. The
 // environment can change this as for runs, with ECHELON_RUN_HEARTBEAT_S and ECHELON_RUN_PROGRESS.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JPEG by libjpeg, with its exact integer transform (JDCT_ISLOW), which gives the same bytes on every machine.
 #include <fmt/format.h>
 #include <jerror.h>

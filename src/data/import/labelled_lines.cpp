@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder with one text file per class, <class>.txt, and one sequence of tokens per line. Lines are returned in a
 // fixed random order, because training shuffles only samples that are close to each other.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `--like`: an import with the class numbers and the scaling of an earlier data set, so that a model trained on that
 // set can read the new one. (For vocabularies see tokens.hpp.)
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shuffles records in two passes and bounded memory. The first pass deals each record to one of many piles at random;
 // with more than one pile, the piles are files beside the target. The second pass reads pile after pile and permutes
 // each. Every order of all records is equally likely (Rao 1961, Sandelius 1962). The order depends only on the numbers

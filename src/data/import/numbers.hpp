@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parses numbers and cells in lines of text. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Serialises values into bytes, for other ranks of this launch and for checksums.
 #pragma once
 

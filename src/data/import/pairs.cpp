@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pairs of texts, one per line: source, a tab, target. Each side has a vocabulary of its own; the target's also holds
 // the tokens <s> and </s>, which begin and end a decoder's output.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PNG by libpng.
 #include <fmt/format.h>
 #include <png.h>

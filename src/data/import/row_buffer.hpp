@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A buffer in front of an HDF5 dataset that is being written: collects rows and writes them in blocks of about
 // kBlockElems elements.
 #pragma once

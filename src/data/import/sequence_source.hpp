@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sources of sequences and pairs, one file per format. They are read twice, like other sources (source.hpp).
 #pragma once
 

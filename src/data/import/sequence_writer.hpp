@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences and pairs as shards: `echelon data import sequences | pairs`.
 #pragma once
 

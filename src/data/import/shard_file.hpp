@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A shard of samples that is being written chunk by chunk, so that each chunk is compressed only once.
 #pragma once
 

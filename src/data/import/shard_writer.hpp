@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes shards in the layout of data/README.md from a source. All importers share this part.
 //
 // The source is read once to measure it (count, classes, mean, std, range), so that bad input writes nothing. Then

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sources of samples for an import, one file per format. A source is read twice, first to count, check and measure,
 // then to write; so bad input writes nothing, and memory is bounded by a block.
 #pragma once

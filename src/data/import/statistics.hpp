@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Mean, standard deviation and range of the stored values of a data set, per channel, in one pass.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences as a table with one time step per line:
 //
 //   sequence,label,x,y     a heading (csv_table.hpp)

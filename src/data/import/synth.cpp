@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Synthetic data of any size and shape: a smooth wave per class and channel, plus noise, all from hashes.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Generated pairs of texts: `echelon data synth --task numbers`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // https://www.gnu.org/software/tar/manual/html_node/Standard.html; pax: POSIX.1-2001, "pax Interchange Format".
 #include "data/import/tar.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tar archives, plain or gzip (recognised by content): ustar, GNU long names, pax headers. Returns their members in
 // order, without unpacking.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a text as shards of tokens: `echelon data import text | words`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokenises text, and makes vocabularies from counts of tokens.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time series in the .ts format of the UCR and UEA archives (https://www.timeseriesclassification.com): # and @ lines,
 // then one series per line, with colons between dimensions, commas between values, and the class last.
 #include <fmt/format.h>

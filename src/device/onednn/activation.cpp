@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activations on flat memory, padding included: relu and derivatives by our own loops; tanh, sigmoid and all of gelu by
 // the library.
 #include "base/check.hpp"

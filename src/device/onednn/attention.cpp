@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention by the library's matrix product, head by head; the probabilities are kept for the backward pass.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops over activations whose body depends on the channel, with explicit vectors. They visit each float once, or
 // compute two sums per channel in double. A body is an object with
 //   at(c, start)                            the body for a plane whose first channel is c, its first float `start`

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Concatenation and slices of channels, in every layout: the library's concat of blocked tensors falls back to plain
 // C++ if the number of channels is not a multiple of a block.
 #include <algorithm>

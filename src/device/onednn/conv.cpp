@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution by oneDNN's direct (jit) implementations.
 //
 // The library needs weights in a blocked format, which differs between backward-data and forward: each op keeps its own

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The library's view of one convolution: the descriptors of its three directions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The backward pass of 1x1 convolutions as matrix products: an image with channels last is a matrix of pixels (rows) by
 // channels. With a stride the pixels that the kernel meets are gathered in scratch. On matrix units the library's
 // products are 1.3 to 6 times as fast as its backward convolutions for such kernels; its forward convolution is as fast

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dense layers on plain matrices by the library's matrix product, which can add to its output.
 #include <algorithm>
 

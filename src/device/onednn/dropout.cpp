@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout in every layout: forward and backward both compute the mask by hashing, so nothing is saved.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sum of two activations, with an optional ReLU or its mask, and conversions from one layout to another.
 #include <algorithm>
 #include <bit>

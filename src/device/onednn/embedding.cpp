@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks up rows of a table by index. Threads share the columns of the gradient, so that each row's sum has the same
 // order for any number of threads.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dense layers in halves with f32 sums (product.hpp); activations are in precision.stored.
 #include <algorithm>
 

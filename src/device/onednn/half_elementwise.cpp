@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ReLU, the sum of two activations, and both at once in bf16, without copies in f32. Padding included, as in f32.
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"

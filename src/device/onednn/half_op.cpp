@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An f32 op with bf16 arguments: inputs are widened into scratch, and so are outputs that the op adds to or writes in
 // part; outputs are rounded from there. Scratch: the widened arguments, then that of the inner op.
 #include <array>

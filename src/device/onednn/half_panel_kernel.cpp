@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Like panel_kernel.cpp, with two places of the depth per instruction.
 #include <array>
 #include <bit>

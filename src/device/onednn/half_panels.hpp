@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights in panels of bf16 (panel_kernel.hpp), packed from f32 once per parameter version.
 #pragma once
 

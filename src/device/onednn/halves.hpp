@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // bf16 on the host: the upper 16 bits of an f32, rounded to nearest, ties to even. NaN stays NaN.
 #pragma once
 

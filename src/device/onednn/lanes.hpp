@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pixel's lanes as vectors, by the compiler's vector types, so that loops with selections are vectorised whatever the
 // optimiser decides. Vectors are 8 floats wide (AVX2); 16 lanes are two of them, one lane is a vector of one. With
 // kMost = 16 they are one AVX-512 vector, for bodies that are inlined into a function with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer normalisation of rows; sums are in double, in an order that depends only on the extents.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local response normalisation in every layout: a tile of pixels is copied channel by channel to scratch, processed
 // there with vectors of pixels, and written back. The library's code is plain C++ if channels do not fill blocks.
 #include <omp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm by our own loops: the library has neither sums over a group of replicas nor sums in double. Elementwise
 // passes are in f32, with coefficients of each channel prepared in double. T is the type of activations and their
 // gradients, float or BHalf.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPU fast path: oneDNN for convolutions and matrix products, our own vectorised loops for the rest. f32, and bf16
 // if the processor multiplies it (AVX512_BF16) or if DeviceOptions::emulate_halves asks for f32 on rounded values.
 #pragma once

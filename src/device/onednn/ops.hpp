@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common to the ops of this device: the library's engine, the ISA, threads; and one factory for each family of kinds.
 #pragma once
 

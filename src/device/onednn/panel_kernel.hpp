@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The innermost loop of a product of few rows by many weights: some rows by one panel of columns, in registers.
 //
 // Weights of f32 are stored as (depth, columns), those of bf16 as (depth / 2, columns, 2), which vdpbf16ps reads: for

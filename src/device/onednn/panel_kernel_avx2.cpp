@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Like panel_kernel.cpp, in AVX2 registers, and for every processor without AVX-512.
 #include <array>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loops over a 4-D activation of any layout as planes of H x W pixels. A pixel consists of `kLanes` neighbouring floats
 // (channels), so that one templated body serves all layouts and vectorises over the lanes.
 //

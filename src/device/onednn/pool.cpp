@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling by our own loops: the library's plain implementations are scalar, and these need one byte of memory per
 // window instead of four.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "device/onednn/primitive.hpp"
 
 #include "base/check.hpp"

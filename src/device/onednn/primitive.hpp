@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One oneDNN primitive with its memory objects, built once and executed without allocating memory of our own.
 #pragma once
 

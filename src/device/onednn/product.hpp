@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Matrix products by the library: of f32 matrices, and of factors in a given precision or of packed weights.
 #pragma once
 

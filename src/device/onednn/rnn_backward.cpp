@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The backward pass of a recurrent layer (rnn_layer.hpp).
 #include "device/onednn/rnn_layer.hpp"
 

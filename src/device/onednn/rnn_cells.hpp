@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The elementwise part of a recurrent step, forward and backward, for a batch of N rows.
 //
 // Rows of `parts` hold the cell's gates after their activation functions: lstm i f g o; gru r z n q with q = weight_h h

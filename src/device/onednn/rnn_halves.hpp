@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weight gradients of a recurrent layer in halves: products over all steps, whose operands are rounded step by step
 // while they are in cache.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers. Work that does not depend on the state is one product of the library over all steps, in the order
 // (T, N); a step itself is a product with packed weights and one pass over the gates (rnn_cells.hpp).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One step of some units of a recurrent layer: a product with packed weights and one pass over the gates
 // (rnn_cells.hpp), as in rnn_layer.hpp for all units and steps.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax with cross-entropy for few rows, by our own loops; sums over samples are in double and in order.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax cross-entropy with the classes spread over ranks, by our own loops; sums over labels are in double, in order.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The product of a recurrent step: the few rows of a batch by weights that every step reads again.
 //
 // Such a product does little work per weight, and the weights of a large layer exceed a core's cache, so its time is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packs factors into tiles and writes sums from tiles to the result.
 #include <algorithm>
 #include <array>

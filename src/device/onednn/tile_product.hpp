@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A matrix product by tiles (tiles.hpp): factors are packed from their place in memory, rounded to bf16 on the way, and
 // multiplied block by block; the result is stored in place. Weights are packed once per parameter version.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products of bf16 by the matrix unit of a core (AMX): the format of tiles, and the innermost loop of a product.
 //
 // A tile holds 16 rows of 64 bytes. For the left factor these are 16 rows of 32 places of the depth; for the right

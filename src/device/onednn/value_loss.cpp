@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses of real numbers against targets; sums are in double and in order.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exp, sigmoid and tanh of whole vectors (lanes.hpp), each with a relative error below 5e-7. NaN stays NaN.
 //
 // exp(x) = 2^n exp(r), |r| <= ln 2 / 2; its polynomial is that of Cephes (Moshier 1989).

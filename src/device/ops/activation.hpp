@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A function of each element: y = f(x), dx = f'(x) dy.
 //
 // kind                    inputs           outputs

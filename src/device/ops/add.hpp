@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sum of two tensors of one shape, optionally with a ReLU, and the gradient through that ReLU.
 //
 // kind           inputs     outputs

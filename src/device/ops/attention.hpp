@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attention with heads of D/heads features each (Vaswani et al. 2017): y = softmax(q k^T / sqrt(D/heads)) v.
 //
 // kind                   inputs                                      outputs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds one tensor to every sample; and the gradient of that tensor.
 //
 // kind              inputs            outputs

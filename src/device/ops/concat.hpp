@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Concatenation: the channels of several images, one behind the other.
 //
 // kind       inputs                 outputs

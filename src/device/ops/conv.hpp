@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution: cross-correlation with zero padding.
 //
 //   y[n,k,p,q] = b[k] + sum_{c,r,s} x[n, c, p*stride - pad + r*dil, q*stride - pad + s*dil] w[k,c,r,s]

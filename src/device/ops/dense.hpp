@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fully connected layer: y[n,k] = b[k] + sum_f x[n,f] w[k,f].
 //
 // kind                      inputs    outputs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout: zeros at random places, drawn from (seed, node, step, sample, element), independent of the place in a batch.
 //
 // kind        inputs           outputs    scalars

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks up rows of a table by index: y[r] = w[ids[r] - first].
 //
 // kind                   inputs   outputs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer normalisation over rows of F values each (Ba et al. 2016): y = gamma*xhat + beta, var biased (1/F).
 //
 // kind                    inputs              outputs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every family of ops: the name of its file and of its makers (make_conv on every device), its dims, its kinds. To add
 // one, write device/ops/<family>.hpp, an implementation on every device, and a line here.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local response normalisation over neighbouring channels (Krizhevsky et al. 2012), alpha as in PyTorch.
 //
 // kind             inputs   outputs

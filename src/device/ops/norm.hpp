@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch normalisation (Ioffe, Szegedy 2015) over a group of micro-batches, and batch renormalisation (Ioffe 2017).
 //
 // kind                    inputs                        outputs                                            scalars

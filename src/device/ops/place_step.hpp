@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts the rows of one step at their place in sequences.
 //
 // kind           inputs               outputs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling: the maximum or the mean of each window of a channel.
 //
 // kind              inputs        outputs

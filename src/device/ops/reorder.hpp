@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same values in another layout or dtype.
 //
 // kind        inputs   outputs

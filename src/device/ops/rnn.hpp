@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recurrent layer: one layer, one direction, one chunk of time.
 //
 // kind             inputs and outputs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The indices of the arguments of recurrent ops in their signatures; -1: not present.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Step t of the units [begin, begin + U) of a recurrent layer (rnn.hpp), computed from the whole previous state h and
 // the sums a = weight_x x + bias_x of all steps.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reduces a sequence to one row: the sum or mean over its places t < length, or the last one, x[length - 1].
 //
 // kind                       inputs                outputs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A range of the channels of an image.
 //
 // kind      inputs   outputs

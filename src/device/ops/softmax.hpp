@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax cross-entropy, the loss of classes.
 //
 // kind                      inputs                 outputs                                            scalars

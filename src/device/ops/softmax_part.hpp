@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax cross-entropy whose classes are spread over ranks (Shoeybi et al. 2019); softmax.hpp has the loss itself.
 //
 // kind                           inputs                        outputs                                        scalars

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses of numerical targets: squared error, and logistic loss of independent yes/no targets.
 //
 // kind                     inputs                     outputs                                      scalars

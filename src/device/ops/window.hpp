@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Common to the ops with windows over images (conv, pool).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "device/paced/op_time.hpp"
 
 namespace echelon::inline device {

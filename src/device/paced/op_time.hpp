@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time that an op takes on a simulated device.
 #pragma once
 

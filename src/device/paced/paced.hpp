@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The paced device: ops sleep for their tabled time and compute nothing, so that many ranks fit on few cores. For
 // studies of scaling, bubbles and stragglers; `computes()` is false, and every record of such a run is marked as
 // paced.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "device/paced/pacer.hpp"
 
 #include <sys/prctl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paces ranks that do compute (device.pace_ms): after each op the compute thread sleeps until the op has taken its
 // share of the step's pace, so that gradients become ready over the paced time, and accuracy and time are measured in
 // one run of more ranks than cores.

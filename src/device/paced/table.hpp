@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The paced device's table of seconds per op.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Activations; their derivatives are functions of the output, that of gelu of the input.
 #include <cmath>
 #include <numbers>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaled dot-product attention with several heads; the probabilities are kept for the backward pass.
 //
 //   dv = p^T dy;  dp = dy v^T;  da = p * (dp - sum_s p dp);  dq = da k / sqrt(head);  dk = da^T q / sqrt(head)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds one tensor to every sample; its gradient is the sum over samples.
 #include "device/reference/ops.hpp"
 

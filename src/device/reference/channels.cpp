@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Concatenates the channels of several tensors, and extracts a range of channels of one.
 #include "device/reference/ops.hpp"
 

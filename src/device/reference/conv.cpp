@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution: every tap (r, s) adds a shifted, scaled image to a plane of sums in double.
 #include <algorithm>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dense layers: y = x w^T + b with x (N, F), w (K, F), y (N, K).
 #include <algorithm>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout by hashes of (key, sample, element).
 #include "base/hash_rng.hpp"
 #include "device/reference/ops.hpp"

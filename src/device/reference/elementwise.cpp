@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of two tensors, and copies from one layout or dtype into another.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Looks up rows of a table by index; sums gradients by row.
 #include <vector>
 

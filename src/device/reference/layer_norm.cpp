@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer normalisation of rows.
 //
 //   dx = istd * (g - mean(g) - xhat * mean(g * xhat)),  g = gamma * dy

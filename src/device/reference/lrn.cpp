@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local response normalisation across channels.
 //
 //   s_c = k + alpha/size * sum_{j in window(c)} x_j^2,  y_c = x_c s_c^-beta

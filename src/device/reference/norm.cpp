@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch norm: four ops whose sums may be added over ranks in between, the fused local pair, the two ops for its running
 // statistics, and the two that correct it towards them (renorm).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The families of the reference device, and helpers of their loops.
 #pragma once
 

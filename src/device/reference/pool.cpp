@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling. A max pool saves the position of each maximum, as i32 inside its plane of x; -1 if a ReLU cuts it off.
 #include <algorithm>
 #include <cmath>

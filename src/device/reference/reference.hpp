@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference device: plain loops, sums in double, f32 and f64. All other devices are tested against it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers, sample by sample and step by step, with states in double. The backward pass repeats the forward
 // pass instead of saving anything, then goes back through time (Werbos 1990).
 #include <algorithm>

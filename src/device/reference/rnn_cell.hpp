@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One unit of a recurrent layer in one step, in double: the formulas of all cells, forward and backward.
 //
 //   tanh, relu   h' = f(x + R h)                                          (Elman 1990)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One step of some units of a recurrent layer; sums in double.
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sum, the mean or the last of a sequence's places.
 #include "device/reference/ops.hpp"
 

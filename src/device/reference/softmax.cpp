@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax cross-entropy over K classes: sums of weighted losses and hits, and the gradient of the logits.
 #include <algorithm>
 #include <cmath>

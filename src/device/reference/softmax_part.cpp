@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax cross-entropy with the classes spread over ranks: the partials of a rank's classes, their combination over
 // all parts, and the gradient of its logits.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses of real numbers against targets: squared distance, and logistic (binary cross-entropy of logits).
 #include <cmath>
 

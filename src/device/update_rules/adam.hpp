@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adam (Kingma, Ba 2015) in PyTorch's form, weight decay as an L2 term of the gradient:
 //   g' = clip*g + decay*w
 //   m  = beta1*m + (1 - beta1)*g'        v = beta2*v + (1 - beta2)*g'^2

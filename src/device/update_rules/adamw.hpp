@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AdamW (Loshchilov, Hutter 2019) in PyTorch's form: Adam with the weight decay separate from the moments.
 //   w *= 1 - lr*decay
 //   then the step of adam.hpp with g' = clip*g

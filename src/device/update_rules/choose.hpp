@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Maps the name of an update rule, known at run time, to its type.
 #pragma once
 

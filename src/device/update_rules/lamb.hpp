@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LAMB (You et al. 2020, algorithm 2, with phi the identity): Adam's direction, scaled by a ratio of each layer.
 //   first pass, `lamb`:      m, v as in adam.hpp from clip*g
 //                            u  = m^ / (sqrt(v^) + epsilon) + decay*w      m^, v^ unbiased; w is not changed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LARS (You, Gitman, Ginsburg 2017, algorithm 1): momentum whose steps are scaled by a ratio of each layer.
 //   trust = eta*|w| / (|g| + decay*|w|)      for the whole parameter, g clipped; 1 if either norm is 0, and for biases
 //                                            and batch norm (optim/ measures it)

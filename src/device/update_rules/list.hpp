@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All update rules; devices and optim/ loop over this list.
 #pragma once
 

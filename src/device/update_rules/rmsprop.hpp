@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RMSProp (Tieleman, Hinton 2012) in PyTorch's form, not centred, with momentum over the scaled gradient:
 //   g' = clip*g + decay*w
 //   v  = beta2*v + (1 - beta2)*g'^2          (beta2 is the config's alpha)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimiser rules: one elementwise function per rule, which each device compiles into one fused pass over a range of
 // the arena.
 //

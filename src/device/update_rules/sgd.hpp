@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stochastic gradient descent with momentum and weight decay (Sutskever et al. 2013) in PyTorch's form:
 //   g' = clip*g + decay*w
 //   v  = momentum*v + g'      (v begins at 0, so it is g' after the first step)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // exchange.algorithm = "auto": measurements choose the algorithm, the segment size and the bucket size.
 //
 //   1. Latency and bandwidth inside a host and between hosts are measured (comm/link_probe.hpp).

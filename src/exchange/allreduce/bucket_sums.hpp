@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums the gradient arena over the replicas, bucket by bucket, with the all-reduce of exchange.algorithm and the wire
 // format of exchange.codec. Strategies put gradients or weights there. With exchange.reduction = "adasum" gradients are
 // combined parameter by parameter (comm/collective/adasum.hpp), and running statistics are averaged.

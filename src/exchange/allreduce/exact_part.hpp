@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exchanges the values of the gradient arena that a lossy codec must not change (running statistics) separately and
 // uncoded.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies exchange.codec in a strategy that sums gradients bucket by bucket. Each bucket has a codec, the plan that
 // this codec needs, and residuals, which are state; without exchange.error_feedback they are dropped before the next
 // step. In the first exchange.codec_warmup_steps of a run gradients are sent uncoded, with exchange.algorithm.

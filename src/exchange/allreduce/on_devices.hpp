@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Synchronous data parallelism with the devices' own library: gradients are summed in the devices' arenas, in parallel
 // with the device's other work. Nothing is staged or coded, and the host does not wait.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exchanges sparse gradients: the rows that each replica touched instead of whole tables.
 //
 // Once the gradients of all sparse parameters are ready, `launch`

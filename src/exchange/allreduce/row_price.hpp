@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cost of sending the touched rows of a sparse gradient, and the density above which the whole table is cheaper.
 //
 // Bytes over all ranks for a table of V rows with F values of e bytes, of which k ranks touch R rows together (a row

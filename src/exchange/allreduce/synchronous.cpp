@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Synchronous data parallelism: an all-reduce sums the gradients of all replicas, bucket by bucket, during
 // back-propagation. Each replica then takes the same optimiser step, so that all replicas keep identical bits.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies exchange.codec to asynchronous parameter servers: messages are coded in both directions, each with error
 // feedback.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A dedicated server of an asynchronous parameter server. The thread that drives the engine processes updates and
 // answers them; the compute thread only attends meetings. The rank holds whole arenas, of which meetings update its own
 // parts.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which a server processed the messages for one piece. It suffices to repeat the run bit for bit, whatever
 // the timing, and to know the staleness of every update.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file with the order of arrivals at the servers of one rank. A run writes it during an attempt; a replay reads it
 // (run/replay.hpp).
 //

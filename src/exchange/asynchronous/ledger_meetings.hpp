@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the meetings in the order of arrivals at one piece.
 #pragma once
 

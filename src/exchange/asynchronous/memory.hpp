@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages of an asynchronous parameter server, in host memory: values of the arenas' dtype, f32 or f64, plain or
 // coded (codec.hpp). served.hpp applies updates to weights, in host or device memory.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The decisions of a server about one piece, which is its part of one bucket: which updates enter the weights, with
 // which factor and as which version, and when each worker is answered. This class only keeps counts and order; its
 // owner has the data.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank of an asynchronous parameter server as a state machine (comm/protocol/machine.hpp). Workers are the first
 // ranks; any rank may serve, including workers. Each bucket is cut into one part per server. A part is a piece, for
 // which its server decides by piece.hpp how updates are applied and when workers are answered. No worker waits for

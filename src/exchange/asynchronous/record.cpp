@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes the order of arrivals, at the parts that a rank of an asynchronous parameter server serves, from the protocol
 // to the file of the attempt (ledger_file.hpp).
 #include <algorithm>

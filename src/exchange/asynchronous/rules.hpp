@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rules by which an asynchronous parameter server processes updates (Dean et al., "Large Scale Distributed Deep
 // Networks", NIPS 2012). A piece is the part of a bucket of parameters that one server holds. Its version is the number
 // of times that its weights have changed. k workers push updates of it and are answered with its weights.

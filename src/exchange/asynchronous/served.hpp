@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The weights that a rank serves, and how updates change them, in the memory of a device: the host, or the card that
 // the rank computes with (exchange.asynchronous.memory). s is the factor of an update by its staleness (rules.hpp), eta
 // is its worker's learning rate times its share (exchange.asynchronous.rate).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of asynchronous servers and their workers in checkpoints: optimiser states per replica or gathered from the
 // servers, the mean square of gradients, and residuals of a codec.
 #include "exchange/asynchronous/strategy.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asynchronous parameter server (Downpour SGD: Dean et al., NIPS 2012). The servers run inside workers
 // (exchange.servers of them) or on ranks of their own (exchange.server.ranks). Each worker takes its own optimiser
 // steps, sends the changes of its weights to the servers bucket by bucket during back-propagation, and gets the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The common part of all ranks of an asynchronous parameter server: buckets, their traffic, meetings, and the parts
 // that this rank serves. worker.cpp trains in addition; dedicated.cpp only serves.
 #pragma once

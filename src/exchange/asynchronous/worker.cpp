@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker of an asynchronous parameter server, with or without a server in it. It takes the optimiser's step on each
 // bucket as its gradients are finished, pushes the change, and lets each layer's forward wait for the servers' weights.
 // If the servers have the optimiser's states, it pushes the gradients and steps only on running statistics.

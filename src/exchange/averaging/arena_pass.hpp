@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Passes over a replica's whole arenas, for strategies that exchange weights. Between two backward passes the gradient
 // arena is free and serves as the buffer of sums over the replicas.
 //

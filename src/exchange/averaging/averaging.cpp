@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameter averaging (local SGD): every replica takes its own optimiser steps with the mean gradient of its own
 // samples. Every H steps, and at the end of an epoch, the weights are averaged over the replicas, each weighted with
 // the number of samples that it has seen since the last averaging (Stich, ICLR 2019; Lin et al., ICLR 2020).

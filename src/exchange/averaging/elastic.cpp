@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elastic averaging (synchronous EASGD: Zhang, Choromanska, LeCun, NIPS 2015, eq. 5 and 6). Every replica takes its own
 // optimiser steps. Every H steps, and at the end of an epoch,
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The common part of strategies whose replicas take their own optimiser steps and exchange weights at meetings.
 // Gradients are counted but not sent; between steps the gradient arena is the buffer of a sum over all replicas.
 #pragma once

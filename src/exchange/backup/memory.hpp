@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages and the arithmetic of servers with backup workers, in host memory: uncoded values of the arenas' dtype.
 //
 // Gradients are sent from the worker's arena, and weights are received into it; a device with its own memory uses

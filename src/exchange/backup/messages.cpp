@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Message formats of BackupProtocol: lengths and the encoding of commands.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of gradients that workers push to one piece on its server: which are kept for the open step and which are
 // dropped. At most one push of each worker is in flight or kept.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank of synchronous training with backup workers as a state machine (comm/protocol/machine.hpp). Workers are the
 // first ranks; any rank may serve, including workers. Each bucket is cut into one part (piece) per server. The first
 // rank that serves is the coordinator: it decides by rounds.hpp which gradients enter a step, the same ones for all

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coordinator's decision which gradients enter a step, one for all pieces, as pure state (Chen et al., "Revisiting
 // distributed synchronous SGD", ICLR workshop 2016).
 //

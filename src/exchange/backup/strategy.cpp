@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Synchronous training with backup workers (Chen et al., "Revisiting distributed synchronous SGD", 2016). The first k
 // gradients of k + r replicas enter each step. A late replica drops its gradient and joins the open step, with its
 // weights, number, learning rate and samples. No replica waits for a late one.

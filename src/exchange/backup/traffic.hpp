@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of steps with backup workers, by formula. Each worker that takes a step pushes its gradients, pulls
 // weights, and informs the coordinator, which sends commands to the other servers.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gossip: every replica takes its own optimiser steps and after each mixes its weights with those of a few neighbours
 // (exchange/gossip/topology.hpp: P, whose columns sum to 1), so that no step waits for all replicas.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums an arena over a replica's neighbours, bucket by bucket: values += the values of the neighbours of the round. If
 // the graph is not balanced, the replicas also exchange one number, the push-sum weight.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which replica sends weights to which others in a round of gossip, and with which factor. Pure functions: any thread
 // may call them, no message is sent, and all replicas compute the same graph.
 //

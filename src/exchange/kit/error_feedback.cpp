@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "exchange/kit/error_feedback.hpp"
 
 #include <limits>

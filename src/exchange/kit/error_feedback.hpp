@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The common part of all senders of messages coded by exchange.codec, bucket by bucket: the steps that are coded, the
 // keys of random draws, the residual of a lossy codec, and the record of a step. allreduce/gradient_codec, server/codec
 // and asynchronous/codec differ in the values that they encode and in the receivers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The residual of a rank: the values that a lossy codec has left out of its messages, element by element of the arenas.
 // They are added to the values that are encoded next. The residual is in host memory, or in that of a device that
 // encodes by itself.

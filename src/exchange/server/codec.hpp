@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies exchange.codec to a parameter server: messages are coded in both directions, each with error feedback.
 //
 // Push. A worker encodes its gradient plus its residual; the encoding error is the new residual. A server adds the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A dedicated server receives all pushes of a step, updates its parts, and sends the pulls, which overlap the workers'
 // next forward. It holds whole arenas but uses only its parts of them.
 #include "exchange/server/strategy.hpp"

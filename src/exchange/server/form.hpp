@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The coded messages of a parameter server (exchange.codec). A message holds one server's part of a bucket:
 //
 //   [coded values of the part] [its running statistics, uncoded, f32 each]

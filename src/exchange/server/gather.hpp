@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gathers data that each server holds for its own parts, such as optimiser states before a checkpoint.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages of a synchronous parameter server: plain gradients and weights in segments, or coded parts
 // (exchange.codec), one message each (form.hpp).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which server holds which parameters (exchange.server.partition).
 //
 //   ranges     every bucket is cut into even parts, one per server

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank of a synchronous parameter server as a state machine (comm/protocol/machine.hpp). It moves bytes and keeps
 // their order; `ServerMemory` knows what the bytes are, and the host applies the optimiser.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Synchronous parameter server (Dean et al., NIPS 2012; Li et al., OSDI 2014). The servers run inside the workers, or
 // alone on the last ranks (exchange.server.ranks). Each bucket is cut into one part per server. Workers push gradients
 // to the servers as back-propagation finishes them. Once a server has the gradients of all replicas, it takes the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The common part of all ranks of a synchronous parameter server: buckets, their traffic, and the server's step on the
 // parts that this rank serves. worker.cpp trains in addition; dedicated.cpp only serves.
 #pragma once

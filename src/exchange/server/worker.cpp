@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker of a synchronous parameter server, with or without a server in it. It pushes each bucket as its gradients
 // are finished, serves its own parts as soon as they are summed, and lets each layer's forward wait for its weights.
 #include "base/check.hpp"

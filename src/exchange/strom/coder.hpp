@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Codes a replica's updates of one bucket, with its residual r and its threshold tau:
 //
 //   r     += u

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A replica's side of the decentralised exchange on an engine: its messages, those that have arrived, and meetings. The
 // machine is in protocol.hpp. Only the compute thread calls this class.
 #pragma once

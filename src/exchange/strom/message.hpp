@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages of strategy "strom": changes of weights of one bucket, each +tau or -tau (Strom: Scalable distributed
 // DNN training using commodity GPU cloud computing, Interspeech 2015).
 //

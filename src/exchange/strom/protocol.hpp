@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages of the decentralised exchange (strategy "strom") as a state machine (comm/protocol/machine.hpp). There
 // is no server: every message of a replica reaches every other replica, bucket by bucket, once and in the order in
 // which they were made.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decentralised exchange of compressed updates (Strom: Scalable distributed DNN training using commodity GPU cloud
 // computing, Interspeech 2015). There is no server: each replica sends every other one the few entries of its
 // accumulated update that exceed a threshold, and all replicas apply them.

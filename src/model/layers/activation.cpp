@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementwise activations of any shape. Except for gelu the derivative is a function of the output, so that the input
 // need not be kept.
 #include "model/layers/list.hpp"

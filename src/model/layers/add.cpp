@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sum of two or more values of one shape, as at the end of a residual block. A ReLU behind it is part of the last
 // sum; backward, one pass adds the terms of its output's gradient, if there are two, and masks the sum.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batch normalisation of channels (Ioffe, Szegedy 2015): (C, H, W) -> (C, H, W), or features (F) as F channels of one
 // cell.
 //

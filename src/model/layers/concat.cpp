@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Concatenation of values along their channels, (C1, H, W), (C2, H, W), .. -> (C1 + C2 + .., H, W), features
 // (F1), (F2), .. -> (F1 + F2 + ..), or sequences (T, F1), (T, F2), .. -> (T, F1 + F2 + ..).
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolution with optional bias, stride, padding, dilation and groups: (C, H, W) -> (K, P, Q).
 // Weights are (K, C/groups, R, S), biases (K).
 #include <fmt/format.h>

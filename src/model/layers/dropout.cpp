@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout (Srivastava et al. 2014): in training each element is zero with probability `rate`, else divided by 1 - rate;
 // in evaluation nothing changes.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Embedding: a learned row of `units` features for each token, (T) -> (T, F). The table is (vocabulary, units). With
 // `sparse` only the rows of the gradient that a step touches are zeroed, applied and sent.
 #include <fmt/format.h>

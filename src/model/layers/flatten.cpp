@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // (C, H, W) -> (C*H*W): the same memory with another shape; no op unless the layout of the input is not plain.
 #include "model/layers/list.hpp"
 #include "model/lowering.hpp"

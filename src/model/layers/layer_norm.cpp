@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer normalisation (Ba et al. 2016) of each sample: over its features (F), over the features of each step
 // of a sequence (T, F), or over a whole image (C, H, W); with a weight and a bias for each value in the average.
 #include <fmt/format.h>

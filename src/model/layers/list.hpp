@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every layer that a config can name, made from an entry of [[model.layers]].
 //
 // To add a layer: a file here with `LayerPtr make_<type>(const LayerConfig&)`, a line in config/traits/layers.hpp, new

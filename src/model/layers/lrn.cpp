@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local response normalisation across channels (Krizhevsky et al. 2012): (C, H, W) -> (C, H, W),
 // y = x / (k + alpha/size * sum of squares over `size` neighbouring channels)^beta, PyTorch's form and defaults.
 #include <fmt/format.h>

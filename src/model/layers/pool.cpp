@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Max and average pooling: (C, H, W) -> (C, P, Q), where the stride is the kernel unless it is given; and the mean of
 // each channel over the whole image: (C, H, W) -> (C, 1, 1).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Learned position embedding (Gehring et al. 2017): y[t] = x[t] + w[t] for sequences (T, F), a weight for every place.
 #include <fmt/format.h>
 

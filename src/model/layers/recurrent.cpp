@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers: rnn (tanh or relu), lstm, gru. A sequence (T, F) gives the states at every place (T, H), "name",
 // the last state (H), "name.1", and for lstm its last cell (H), "name.2". device/ops/rnn.hpp has the formulas.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Definitions that a recurrent layer (layers/recurrent.cpp) and a part of its units (splits/recurrent_part.cpp) share.
 // Dimensions: N samples, T steps, F input features, H units of the state.
 #pragma once

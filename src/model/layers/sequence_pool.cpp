@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pooling of a sequence: (T, F) -> (F), the sum or mean over its places, or the last place; places beyond a sample's
 // length are ignored.
 #include <fmt/format.h>

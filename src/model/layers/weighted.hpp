@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameters and lowering of layers with a weight and an optional bias: convolution and dense.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keys [rows, columns] and output extents of convolution and pooling.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses of real-valued outputs: mean squared error and binary cross-entropy.
 #pragma once
 

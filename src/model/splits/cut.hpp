@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes at which tensors of a split model leave a rank or arrive at it. They lower to Lowering::transfer with the
 // number of a cut; parallel/cut.hpp describes which ranks take part in it.
 #pragma once

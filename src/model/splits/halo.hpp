@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exchange of halos: the rows that a node of one spatial shard sends to and receives from the spatial shards above
 // and below it. Each call appends transfers and ops to the pass, in the order of the calls.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a layer is divided over several ranks: the interface between a layer and the graph rewrites of parallel/.
 //
 // A layer that can be divided derives from SplittableLayer instead of Layer and overrides what applies to it; a layer

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Lowering of one piece of a node's rows: a convolution or pool that is lowered with it computes only that piece.
 #pragma once
 

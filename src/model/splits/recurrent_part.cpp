@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every part reads the whole state before a step and computes its own units of the next state, so that states are
 // gathered after every step. In the backward pass the parts' gradients with respect to the whole state are summed. Work
 // that does not depend on the state is one product over all steps: the sequence times its weights before the steps, the

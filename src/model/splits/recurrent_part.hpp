@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Some units of a recurrent layer (LayerSplit::on_states).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "model/splits/row_pieces.hpp"
 
 #include <fmt/format.h>

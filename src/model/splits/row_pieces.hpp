@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors (N, C, rows, W) of one node, sliced and concatenated along their rows. Each function appends ops, for which
 // rows are the channels of N*C samples; `tag` names the kept tensor that it writes.
 #pragma once

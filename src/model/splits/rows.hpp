@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nodes of a spatial shard (parallel/space.hpp), which has some rows of each image and fetches the halo, the rows that
 // its windows read beyond them, from its neighbours.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A convolution or pool on the rows of a spatial shard. On devices that do not compute on the host's cores it runs in
 // three pieces: the rows that read only own rows, while the halo is transferred, then the rows at both ends. On the
 // host's cores, which also copy the halo, three pieces cost more than the wait that they hide: all rows run at once,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax cross-entropy whose classes are divided over ranks (LayerSplit::on_classes).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sequences cut along their steps and concatenated again, around layers that run on time chunks
 // (parallel/time_chunk_pipeline.hpp).
 #pragma once

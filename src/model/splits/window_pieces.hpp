@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Determines the output rows of a spatial shard that depend only on its own input rows and can be computed while the
 // halo is transferred. Pure functions.
 #pragma once

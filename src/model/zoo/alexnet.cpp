@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AlexNet (Krizhevsky, Sutskever, Hinton 2012), with the two halves of its second, fourth and fifth convolution as
 // groups: 60,965,224 parameters on (3, 224, 224) and 1000 classes. Order and constants are those of Caffe's
 // bvlc_alexnet: normalisation before the pool, alpha 1e-4 over 5 channels with k = 1; images of 224 are padded by 2

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small network that is common in comparisons: two 3x3 convolutions of 32 and 64 channels, each with ReLU and a 2x2
 // max pool, then dense 128 and dense over the classes; 421,642 parameters on (1, 28, 28).
 #include "model/zoo/parts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small CNN for 8x8 images of handwritten digits: about 39,000 parameters, above 97 % on the digits set in seconds.
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GoogLeNet (Szegedy et al. 2014) without its two side branches: 6,998,552 parameters on (3, 224, 224) and 1000
 // classes, as in Caffe's bvlc_googlenet, whose pools round up; here they are padded by one, which gives the same sizes.
 #include "model/zoo/parts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inception-v3 (Szegedy et al. 2015) without its side branch: 23,834,568 parameters on (3, 299, 299) and 1000 classes,
 // layer for layer torchvision's inception_v3 with aux_logits = False: batch norm with epsilon 1e-3 behind every
 // convolution, average pools that count padding.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LeNet-5 (LeCun et al.: Gradient-based learning applied to document recognition, 1998), as it is trained today: every
 // filter of the second convolution sees all six channels, pools average without weights, and the outputs are those of a
 // softmax; 61,706 parameters on (1, 28, 28), which the first convolution pads to (1, 32, 32).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functions that write the layers of zoo models.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A wide and deep ranking model (Cheng et al. 2016) over fields of hashed features: a weight for every feature and
 // class (wide), in addition to embeddings of 16 that feed dense layers of 128 and 64 (deep). With 26 fields over
 // 100,000 features and 2 classes it has 1,861,762 parameters, nearly all of them in rows that a sample does not touch.

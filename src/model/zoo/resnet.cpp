@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Residual networks (He et al. 2015) with batch norm, and a 1x1 projection on the shortcut where the shape changes.
 //
 //   resnet20  272,474 parameters on (3, 32, 32) and 10 classes: three stages of three basic blocks; the paper's pads

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models of whole sequences, which predict one class or another sequence for each.
 #include <fmt/format.h>
 

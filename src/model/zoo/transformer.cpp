@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small decoder-only transformer language model (Vaswani et al. 2017, with normalisation before each part as in
 // Radford et al. 2019): 128 features, 2 blocks of 4 heads and a hidden layer of 512, learned positions, no dropout. On
 // windows of 64 tokens out of 65 it has 421,441 parameters: input and output embeddings are separate, keys have no bias

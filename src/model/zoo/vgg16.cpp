@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // VGG-16, configuration D of Simonyan, Zisserman 2014: 138,357,544 parameters on (3, 224, 224) and 1000 classes.
 #include "model/zoo/parts.hpp"
 #include "model/zoo/zoo.hpp"

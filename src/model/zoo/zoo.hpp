@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ready-made models, each a list of layers as a config would define them. To add one: a file here and a name
 // in config/traits/zoo.hpp.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A published claim as a study decides it: the sentence, its source, and the tests that the study's cells must pass. It
 // is read from [claim] of a study's file (study/claim_section.cpp), kept in the study's record with a hash of its text,
 // and judged by judge.hpp.

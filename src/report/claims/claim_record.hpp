@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A claim together with the cells that decide it, as `echelon scale` writes them beside the study (claim.json). The
 // pages of `echelon report --claims` are made from these files alone.
 #pragma once

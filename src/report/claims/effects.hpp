@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The effects of a test (d in claim.hpp), seed by seed, for each setting, pair or neighbours that the test compares.
 // judge.cpp decides from them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arithmetic expressions in the text of a claim: "2 * (k - 1) * G", "figure >= 0.99 * best".
 //
 //   comparison   sum [(< | <= | > | >= | ==) sum]        1 where it holds, else 0

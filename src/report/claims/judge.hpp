@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verdict on a claim from the cells of its study.
 //
 // A test is confirmed if the 95 % t interval of its effect (claim.hpp) over seeds lies in the claimed region, refuted

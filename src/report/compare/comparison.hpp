@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares two builds, or two states of a machine, by runs of the same experiments: what got worse, and by how much.
 //
 // Attempts of one experiment that differ only in the seed are repetitions. An experiment of BASE is compared with the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups attempts into experiments and pairs the experiments of two sides.
 #pragma once
 

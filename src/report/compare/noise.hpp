@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The statistical test for a difference between two builds in a noisy figure: the estimate, its standard error, and how
 // far two estimates are apart.
 //

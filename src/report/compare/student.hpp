@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Student's t distribution. Pure functions, callable from any thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a finished run as log lines of MLPerf training (":::MLLOG {json}"), which the MLPerf tools read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the records of a run as event files of TensorBoard.
 //
 // An event file is a sequence of TFRecords (length, masked CRC-32C of the length, data, masked CRC-32C of the data).

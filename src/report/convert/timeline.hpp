@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wall-clock times within an attempt, computed from its start time and the times of its steps.
 #pragma once
 

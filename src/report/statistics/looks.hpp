@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The times at which a study is judged, and the levels. A study may be judged again after more repetitions, and many
 // settings are compared; the probability of any false winner is still at most kStudyError.
 //

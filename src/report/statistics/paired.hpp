@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests on paired repetitions: the differences d of two settings, one per seed, and what they say about the true mean.
 // Pure functions. Tests are one-sided: p is the probability of a result at least as far beyond the threshold if the
 // true mean were at the threshold.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The power of a paired t test: the probability that it finds an effect. Pure functions.
 #pragma once
 

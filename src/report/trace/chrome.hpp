@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes spans as a file that Perfetto (ui.perfetto.dev) and chrome://tracing open: the JSON object form of the Trace
 // Event Format (Google, "Trace Event Format", 2016). A process stands for a rank, a thread for one of its lanes:
 //

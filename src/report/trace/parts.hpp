@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trace of a run that ends with an error. There is no further meeting at which spans could be gathered, so every
 // surviving rank writes its own part into the attempt's folder, and one of them makes trace.json and trace.txt from the
 // parts that are there:

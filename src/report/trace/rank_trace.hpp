@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The spans of one rank (base/spans.hpp), in the form in which they are sent to rank 0 and laid out there.
 #pragma once
 

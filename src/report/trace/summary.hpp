@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A text summary of a trace: where the time of every rank went, step by step, and which rank the others wait for.
 //
 // Each part of the compute thread's time is the time of its spans without the spans nested in them: `exposed` is the

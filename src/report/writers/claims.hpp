@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of `echelon report --claims`: one row per claim, the tests behind it, and a forest plot. It is made from the
 // records alone, so that equal records give equal bytes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a comparison as text and as files. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One line per row of a study, numbers unrounded, for spreadsheets and plots.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The forest plot of claims.hpp: one line per claim, with its effect and interval on a common axis.
 #include <fmt/format.h>
 

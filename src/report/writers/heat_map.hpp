@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws a square matrix as a heat map.
 #pragma once
 

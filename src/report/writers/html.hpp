@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A study as one self-contained HTML file: answer first, then figures and tables; for light, dark, phone and print.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The template of a study's HTML page: style, script and frame. html.cpp fills in the {{..}}.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes curves as SVG without a library. Axes and text use the colour of the page around them (currentColor), so that
 // a figure is readable in light, dark and print. Each point shows its values when the pointer rests on it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of a study: its verdict, followed by the evidence in tables. Pure functions.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables of the computation of a rank, compared with the peak of its device, and of its memory.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The evidence of a study for other programs: the numbers of the page, unrounded. results/STUDY_DATA.md lists the keys
 // with their units. Pure functions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // study.json: everything from which the verdict follows, by repetition.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The numbers of study.json and study.csv by name. Each is listed once, for writing and for reading.
 #pragma once
 

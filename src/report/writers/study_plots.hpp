@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of a study's page (plot.hpp), before they are drawn. Pure functions; they require a finished run.
 #pragma once
 

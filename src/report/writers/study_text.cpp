@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A study for the terminal and as Markdown: the answer first.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a scaling report as files. Each writer is a pure function from the report to text.
 #pragma once
 

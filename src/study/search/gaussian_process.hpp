@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Gaussian process over the unit cube: the surrogate model of Bayesian search (Rasmussen and Williams: Gaussian
 // Processes for Machine Learning, 2006, chapters 2 and 5).
 //

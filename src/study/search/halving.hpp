@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Successive halving (Jamieson and Talwalkar: Non-stochastic best arm identification and hyperparameter optimization,
 // 2016). Every trial trains for a few epochs, the best 1/eta of them for eta times as many, and so on; the last rung is
 // the whole run. The next step depends only on the figures so far.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Proposes the next trial of a search. It depends only on the trials so far, so a restarted search proposes the same.
 //
 //   grid       every combination in a fixed order; each range has `grid_steps` values

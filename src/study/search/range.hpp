@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dimensions of a search: keys with a range or choices, and points of the unit cube that stand for their values.
 #pragma once
 

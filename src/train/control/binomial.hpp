@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The binomial tree over ranks that control messages take: a rank's parent clears its lowest set bit.
 #pragma once
 

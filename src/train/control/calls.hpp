@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control messages of strategies whose replicas meet on call: nobody waits because of them.
 //
 // Reports go up a binomial tree: what a rank and those behind it have done so far, as running totals, so that a report

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Agreement of the ranks of a run beside the exchange: losses, signals, meetings. This is the loop's side of the
 // control protocols (tree.hpp: the sum of a meeting; calls.hpp: when replicas meet on call; news.hpp: that somebody
 // steps). How often ranks meet is the strategy's (exchange/progress.hpp).

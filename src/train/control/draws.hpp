@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queue of batches that replicas draw from (data/draw_plan.hpp): rank 0 hands out numbers 0, 1, 2, .., each once,
 // in order. A replica draws ahead of its training, so that the answer's way is hidden, and trains what it draws in
 // order; with each request it tells how many it has trained.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "train/control/news.hpp"
 
 #include "train/control/binomial.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // That somebody steps, told to everybody: so that a rank that waits at a meeting for longer than run.hang_timeout_s
 // waits for a slow rank, not for one that hangs (PhaseBoard::hear_of_step). Where replicas meet in every step no wait
 // is longer than a step, and nothing is told.

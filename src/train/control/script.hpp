@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The meetings of an earlier run, by which a replay meets (run/replay.hpp): no message calls them, so that each replica
 // comes to each meeting after as many steps as in that run, whatever the timing.
 #pragma once

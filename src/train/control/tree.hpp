@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control words of strategies that synchronise replicas at every step: one sum over the ranks, up a binomial tree
 // and down it again. At most 2 log2(k) messages and constant memory a rank, 2 (k-1) messages in all; the sum is taken
 // in the tree ((0+1)+(2+3))+((4+5)+..), whose bits contiguous powers of two of ranks share (`sum_in_tree`).

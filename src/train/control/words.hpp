@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control words of a step: what each rank contributes, and their combination over all ranks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks that replicas hold the same weights, bit for bit: by checksum at the start, every `every_steps` steps (at the
 // next meeting), and at the end; part by part if the model is split. For strategies that promise it
 // (Progress::equal_weights).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of arrivals at this rank's asynchronous servers, written into the attempt (asynchronous/ledger_file.hpp).
 //
 // If replicas meet on call, every rank has this hook, also one that serves nothing: it drains the strategy at each

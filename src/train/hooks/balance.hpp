@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // data.balance = "speed": every few steps replicas tell each other how long they compute, and share the next steps by
 // it (train/speed_shares.hpp). The samples of a step and their order stay the same, and so does its gradient up to
 // rounding. Shares are measured anew after a resume.

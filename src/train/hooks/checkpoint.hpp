@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saves the run's state at meetings: every few steps, minutes or epochs, when a signal asks for it, after an
 // evaluation that is the best so far (checkpoint.keep_best), before an early stop, and at the end.
 //

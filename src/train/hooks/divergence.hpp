@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends a run that diverges though its loss is still a number: the loss of each of the last kDivergenceSteps steps was
 // above train.divergence_factor x max(1, loss of the run's first step). Ordinary runs come nowhere near: a loss at the
 // first step is that of a model that has learned nothing. Every rank. Where ranks meet in every step, all see the mean

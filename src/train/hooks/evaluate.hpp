@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loss and accuracy on the test data: sums over batches, so that the figures are those of one rank; figures of classes
 // (evaluate.metrics) from whole counts.
 //

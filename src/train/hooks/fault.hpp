@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bits of weights that a run flips on purpose (fault/injector.hpp).
 #pragma once
 

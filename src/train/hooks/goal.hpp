@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ends a run at the first evaluation of all replicas that reaches goal.target, if goal.stop asks for it. Called on
 // every rank, after evaluation and before the hooks that save: all see the same figures at a meeting.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Observers of the loop: evaluation, checkpoints, agreement, metrics, progress. The loop treats all of them alike.
 //
 // Once a step, in this order and for each hook in the order they were given:

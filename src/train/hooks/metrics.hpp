@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // metrics.jsonl: one row a step and one an epoch, as they happen (the format is in results/RECORDS.md). Rank 0.
 //
 // Rows reach the file whole, at the latest after a second, and the disk before each checkpoint counts (`settle`,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches of a run over itself while it trains ([monitor]); each watch is off, warns, or stops the run.
 //
 //   plateau      the loss of evaluations (without them the training loss of epochs) was not below the best by

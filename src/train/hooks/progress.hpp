@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shows the progress of a run: on a terminal by a bar that is drawn over itself, elsewhere by a heartbeat line every
 // few seconds; and by a line per epoch. Rank 0.
 #pragma once

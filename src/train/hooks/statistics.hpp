@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds up what the summary of an attempt needs. Every rank.
 #pragma once
 

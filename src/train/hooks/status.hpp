@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps the status board at the number of updates done. Every rank.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // run.trace: the spans of all ranks in the steps that it names (base/spans.hpp), on rank 0's clock, as trace.json and
 // trace.txt of the attempt.
 //

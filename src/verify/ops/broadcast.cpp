@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contract cases of tensors added to every sample.
 #include "verify/device_cases.hpp"
 

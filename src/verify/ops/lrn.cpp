@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contract cases of local response normalisation.
 #include "verify/device_cases.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contract cases of pools of sequences.
 #include "verify/device_cases.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Contract cases of slices of channels.
 #include "verify/device_cases.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuBLAS Library User Guide 13.0: "cublasGemmEx()", "cublasGemmBatchedEx()", "cublasGemmStridedBatchedEx()",
 // "cuBLAS Helper Function Reference".
 #include <algorithm>

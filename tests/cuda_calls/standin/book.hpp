@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stand-in's records: the memory and objects that exist, the calls that were made, the rules that were broken.
 #pragma once
 

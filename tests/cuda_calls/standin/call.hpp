@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One call of a library: it is counted, made to fail on demand, and checked against the library's rules.
 //
 //   cudaError_t cudaFreeHost(void* data) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices and errors: CUDA Runtime API 13.0, "Device Management", "Error Handling". Two GPUs of sm_90.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cuDNN 9 API, "cudnn_ops Library" and the setters of "cudnn_cnn Library". Status codes are those of cuDNN 9.19, with
 // which test_library.cpp compares them.
 #include "tests/cuda_calls/standin/dnn.hpp"

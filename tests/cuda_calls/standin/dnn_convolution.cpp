@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions: cuDNN 9 API, "cudnn_cnn Library": cudnnConvolutionForward, .. and the questions before them.
 #include <algorithm>
 #include <cmath>

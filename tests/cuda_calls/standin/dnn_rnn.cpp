@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers: cuDNN 9 API, "cudnn_adv Library". One layer in one direction, without projection; cuda/ uses
 // nothing beyond that.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The setters of cuDNN 9 API, "cudnn_adv Library". Status codes are those of cuDNN 9.19 (test_library.cpp).
 #include <algorithm>
 

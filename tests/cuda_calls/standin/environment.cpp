@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stand-in in a separate process (the whole program). ECHELON_CUDA_CALLS has its instructions, words such as
 // "late", "fail=cudaMalloc:3", "memory", "report=FILE"; its findings are written to the file when the process ends.
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Launches of kernels, as nvcc's host code makes them (crt/host_runtime.h). Kernels do nothing here; the launch itself
 // is checked: Programming Guide, "Features and Technical Specifications", table "Technical Specifications per Compute
 // Capability".

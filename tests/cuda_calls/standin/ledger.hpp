@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The interface of the stand-in for tests, across the border of libechelon_cuda.so: which calls were made from where,
 // which rules of the libraries were broken, what is still alive; and the request that the n-th call fails.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every call of CUDA's runtime, cuDNN, cuBLAS and NCCL that cuda/ makes, with its kind. The stand-in defines exactly
 // these calls: a missing one does not link, and the ring checks that each of them is made.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory and copies: CUDA Runtime API 13.0, "Memory Management", "API synchronization behavior", "Device Management"
 // (cudaIpc*).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libnccl.so.2 of the stand-in, in a separate file like the library itself: NCCL User Guide 2.28, "NCCL API".
 #include <chrono>
 #include <condition_variable>

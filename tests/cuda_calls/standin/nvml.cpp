@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libnvidia-ml.so.1 of the stand-in: NVML API Reference Guide, "Device Queries". It knows the stand-in's GPUs; the
 // clocks of the second one are reduced for the reasons in ECHELON_CUDA_CALLS_CLOCKS, a number in the library's
 // encoding.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams, events, captures and graphs: CUDA Runtime API 13.0, "Stream Management", "Event Management", "Graph
 // Management".
 #include "tests/cuda_calls/standin/streams.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams as queues: work runs in order, either at once or only when somebody waits for it (Settings::late).
 #pragma once
 

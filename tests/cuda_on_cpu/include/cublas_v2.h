@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products as plain sums in double.
 #pragma once
 

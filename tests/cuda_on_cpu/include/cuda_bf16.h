@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The upper halves of floats: rounding to nearest, ties to even; NaN is 0x7fff as on a GPU.
 #pragma once
 

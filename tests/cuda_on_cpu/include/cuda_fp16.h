@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IEEE halves: rounding to nearest, ties to even, by the processor's conversions; NaN is 0x7fff as on a GPU.
 #pragma once
 

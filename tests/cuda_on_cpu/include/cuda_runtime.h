@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions and types that kernels use: indices, barriers, votes, atomics and operations that round once.
 #pragma once
 

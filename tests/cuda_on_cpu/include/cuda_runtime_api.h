@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runtime's calls that cuda/ops and the context make, on host memory; all work is done when a call returns.
 #pragma once
 

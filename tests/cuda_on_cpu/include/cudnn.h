@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A context has a cuDNN handle even if nothing uses it; no op of this ring does.
 #pragma once
 

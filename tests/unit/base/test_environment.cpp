@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers of the environment are read whole, or refused by name.
 #include <catch2/catch.hpp>
 #include <cstdlib>

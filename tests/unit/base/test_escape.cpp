@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text from outside is escaped in all formats that the program writes.
 #include <catch2/catch.hpp>
 

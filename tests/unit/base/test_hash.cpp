@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashed random numbers and checksums.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The peak of resident memory, which begins anew with each run of a process.
 #include "base/peak_memory.hpp"
 

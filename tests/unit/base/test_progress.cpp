@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Progress of long work: when it is printed, and which text.
 #include <catch2/catch.hpp>
 #include <string>

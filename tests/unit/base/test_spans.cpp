@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The recorder of spans: its window, ranks that serve, full buffers, and no cost when it is off.
 #include <catch2/catch.hpp>
 

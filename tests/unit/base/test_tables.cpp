@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables on a terminal of 120 columns: nothing may be cut off.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names, numbers and tables as text for readers.
 #include <catch2/catch.hpp>
 

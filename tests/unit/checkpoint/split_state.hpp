@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of a model whose parts lie on several ranks, which are threads: tensors are split along any axis, folded,
 // on one rank only, on all alike, or have rows of two replicas.
 #pragma once

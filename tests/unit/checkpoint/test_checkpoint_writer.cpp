@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints that are written beside training: from a copy, one after another; their errors are reported in time.
 #include <catch2/catch.hpp>
 #include <filesystem>

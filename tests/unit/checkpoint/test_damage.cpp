@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged checkpoints are found, named, skipped, and set aside.
 #include <catch2/catch.hpp>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads ONNX files with a reader of the wire format that shares no code with the writer.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints of models whose parts lie on several ranks: one file per part, whole tensors for readers, all or nothing.
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights in 8 bits: the bound of the rounding error, and the choice of parameters that are changed.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State whose rows lie on several ranks is gathered for a checkpoint and read back by any number of ranks.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Distances between weights by tensor, on files in memory.
 #include <catch2/catch.hpp>
 #include <cmath>

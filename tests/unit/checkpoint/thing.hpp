@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An object with state of every type that a checkpoint holds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The serial part of a step, computed from its times on one thread and on several.
 #include "cli/amdahl.hpp"
 

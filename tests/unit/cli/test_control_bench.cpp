@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Costs of control for one of k ranks: counts of messages, links, connections and bytes, compared with formulas.
 // `echelon bench control` measures the times.
 #include <algorithm>

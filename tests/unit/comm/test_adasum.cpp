@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adasum on vectors worked out by hand, and its plan compared with a plain tree in double.
 #include <algorithm>
 #include <catch2/catch.hpp>

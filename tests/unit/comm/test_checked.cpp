@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages checked on arrival: the transport's contract still holds, and every kind of damage is named.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Offsets between the clocks of ranks, for clocks whose offsets are known.
 #include <atomic>
 #include <catch2/catch.hpp>

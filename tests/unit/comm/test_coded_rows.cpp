@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which values of the arenas travel as rows, and which as they are.
 #include "comm/codec/coded_rows.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of codecs that are too short, too long or have an impossible head: a check fails, or values stay inside
 // their range. Memory ends at a page that cannot be accessed.
 #include <catch2/catch.hpp>

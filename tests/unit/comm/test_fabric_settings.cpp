@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "comm/mpi/fabric_settings.hpp"
 
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Long messages of machines travel as frames: of every length, several at once from any source, in the order sent.
 #include <catch2/catch.hpp>
 #include <deque>

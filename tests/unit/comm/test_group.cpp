@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of a Group: they have the bits of the tree for any number of ranks, and take few messages.
 #include "comm/group.hpp"
 

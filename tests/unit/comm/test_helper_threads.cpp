@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Threads that help an engine: which work they take over, and how they end.
 #include <catch2/catch.hpp>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which link is named by the times that ranks waited, and what an engine counts of its messages.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures all pairs of ranks: the tournament, blocked and late links between threads, faults of made-up matrices.
 #include <netinet/in.h>
 #include <sys/socket.h>

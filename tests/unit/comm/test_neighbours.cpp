@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums over neighbours in any graph: values, messages, and progress with the smallest window.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans on a virtual clock, compared with formulas where nothing contends.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Priority on a wire that takes time: 50 us a message, one after another, in the order in which sends start.
 #include <algorithm>
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The harness that starts whole programs: it captures their output, and nothing outlives its limit.
 #include <catch2/catch.hpp>
 #include <filesystem>

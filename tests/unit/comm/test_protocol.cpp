@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drivers of state machines: the same machine on virtual time, with ranks as threads, and on an engine beside plans.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A slowed network: its arithmetic on a clock that the test moves, and what the layers above observe.
 #include <catch2/catch.hpp>
 #include <thread>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that ranks share, between threads.
 #include <atomic>
 #include <catch2/catch.hpp>

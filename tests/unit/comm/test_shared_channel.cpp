@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums in memory that ranks share, beyond the tests of every all-reduce (tests/contract/test_allreduce.cpp): many plans
 // one after another on few channels, ranks that lag behind, and refusals.
 #include "comm/shared_channel.hpp"

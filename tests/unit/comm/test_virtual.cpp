@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks on virtual time: plans give the right sums in the model's times, schedules repeat, and hanging ranks are named.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The matrix of `check --combinations` must say of every two choices what `check` does with them.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run's effective config is accepted again as it is: random configs over every key that `check` accepts.
 #include <fmt/format.h>
 

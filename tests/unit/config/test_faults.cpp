@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The grammar of faults: every sentence of its page is read, and errors name the nearest valid words.
 #include <catch2/catch.hpp>
 #include <sstream>

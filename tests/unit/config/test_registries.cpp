@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words that keys permit are the names in the registries. Most come from one table of declarations
 // (config/traits/); devices and bodies of update rules are on its level, so this test compares them with it.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Valid settings of which a run warns.
 #include "config/unsteady.hpp"
 

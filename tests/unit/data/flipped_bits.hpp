@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads a shard with flipped bits in child processes, so that a crash is one outcome among others.
 #pragma once
 

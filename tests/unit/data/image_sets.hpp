@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imports images with ranks as threads, and reads the resulting shards.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small shards for tests: pixel values and labels follow from the global id, so that a batch can be checked alone.
 #pragma once
 

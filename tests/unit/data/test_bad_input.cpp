@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data that must be refused when opened or decoded; the error names file, place and reason.
 #include <catch2/catch.hpp>
 #include <cmath>

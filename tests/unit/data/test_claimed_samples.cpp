@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An import of samples that are as large as a damaged header claims.
 #include <algorithm>
 #include <catch2/catch.hpp>

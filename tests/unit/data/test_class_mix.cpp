@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How well classes are mixed over chunks, files and replicas, and what depends on it.
 #include <algorithm>
 #include <catch2/catch.hpp>

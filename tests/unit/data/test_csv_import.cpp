@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tables as people and spreadsheets write them: quotes, headings, classes by name; and imports that match another set.
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged shards: a flipped bit anywhere in a file is refused or changes nothing that is read. Also tests the words
 // with which `data inspect --verify` describes the damage.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folders of shards: the data read from them, and every way in which they can be wrong.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The batches that replicas draw from one queue: each sample once an epoch, whatever an earlier attempt left over.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // data.fraction: which samples a share of the data includes.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data that look like a mistake, and how files are dealt to replicas.
 #include <catch2/catch.hpp>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tar archives of images: every kind of tar can be read, and errors name the place.
 #include <fmt/format.h>
 #include <zlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Folders of images become shards, the same on any number of ranks; an import that ended early is resumed.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decoding of JPEG and PNG compared with their definitions, scaling with a plain sum in double, and damaged files.
 #include <algorithm>
 #include <catch2/catch.hpp>

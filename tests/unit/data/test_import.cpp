@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Importers: correct input becomes correct shards; wrong input gives a DataError with its place, and nothing on disk.
 #include <zlib.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Labels that are numbered from 1, that leave classes empty, or that are no classes at all.
 #include <fmt/format.h>
 

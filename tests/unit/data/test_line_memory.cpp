@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The memory that a table with one very long line takes: a multiple of the line's length that does not grow.
 #include <malloc.h>
 #include <sys/resource.h>

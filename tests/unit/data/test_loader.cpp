@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches hold what the plan says, for any storage and sharding, wherever reading starts.
 #include <catch2/catch.hpp>
 #include <cmath>

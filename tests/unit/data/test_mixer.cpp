@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Imports put training data into a random order, in two passes and bounded memory.
 #include <algorithm>
 #include <catch2/catch.hpp>

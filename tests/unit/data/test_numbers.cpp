@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Labels that are regression targets: reading, batching and weighting.
 #include <catch2/catch.hpp>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Streams and buckets: which samples share a step, for every number of replicas.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No input is left out silently: skipped files are counted by kind, and unsuitable folders are refused.
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `inspect` and `--verify` refuse what a run would refuse, and report what is left out of a folder.
 #include <array>
 #include <catch2/catch.hpp>

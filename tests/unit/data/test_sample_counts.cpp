@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The number of samples that count in a step, for every sharding and ragged end, compared with a count of all slots.
 #include <catch2/catch.hpp>
 

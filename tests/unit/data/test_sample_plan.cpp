@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan as a table: the samples of every replica, for every sharding, number of replicas, shares and ragged end.
 #include <algorithm>
 #include <catch2/catch.hpp>

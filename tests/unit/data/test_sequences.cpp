@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts and sequences in dataset, plan and loader: windows, padding, buckets, weights; images moved and mirrored.
 #include <catch2/catch.hpp>
 #include <cmath>

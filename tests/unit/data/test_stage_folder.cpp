@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies of shards on a host's own disk (data/stage_folder.hpp).
 #include "data/stage_folder.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text, sequences and pairs become shards: what is stored, what a loader reads, and which errors name which place.
 #include <catch2/catch.hpp>
 #include <filesystem>

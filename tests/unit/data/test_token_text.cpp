@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "data/token_text.hpp"
 
 #include <catch2/catch.hpp>

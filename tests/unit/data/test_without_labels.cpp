@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data without labels can be used for predictions only.
 #include <catch2/catch.hpp>
 

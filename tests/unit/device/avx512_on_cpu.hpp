@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The AVX-512 instructions of the panel kernels in plain C++, by Intel's pseudocode, so that a CPU without them can
 // test the kernels. Include it after the headers of a kernel and before the kernel.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loading of the CUDA library on machines that have all of it, part of it, or nothing.
 #include <dlfcn.h>
 

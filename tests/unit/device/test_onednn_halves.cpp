@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rounding to bf16, and products of recurrent steps with panels in bf16.
 #include <bit>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The panel kernels at every number of rows and columns: those that this CPU runs; those of AVX-512 and AVX512_BF16
 // with their instructions in plain C++ (avx512_on_cpu.hpp); and both with the same bits on CPUs that have these.
 #include "device/onednn/panel_kernel.hpp"

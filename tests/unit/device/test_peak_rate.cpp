@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The peak rate, with which reports compare, is measured within the memory that a run leaves free.
 #include "device/peak_rate.hpp"
 

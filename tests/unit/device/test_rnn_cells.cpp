@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The pass over the gates of a recurrent step: vectors of 16 floats (AVX-512) give the bits of vectors of 8. The
 // contract ring tests whether these bits are right.
 #include "device/onednn/rnn_cells.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ranks that compute and are paced, on a clock that moves only while an op computes or the rank sleeps.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Products by tiles at sizes that are no multiples of a tile's, of factors in every memory order: by plain loops on
 // every processor, and by the matrix unit where there is one.
 #include "device/onednn/tile_product.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Update rules over several steps, compared with closed forms.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vectorised exp, sigmoid and tanh compared with the library's, over all inputs that a gate may get.
 #include <catch2/catch.hpp>
 #include <cmath>

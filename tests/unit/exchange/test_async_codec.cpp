@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Coded pushes and answers of asynchronous servers, in one process and in a drawn order of arrivals, compared with a
 // plain loop of k workers over vectors: the bits must be equal. With error feedback no pushed value is lost: decoded
 // pushes and residuals add up to the updates.

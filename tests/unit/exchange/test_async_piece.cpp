@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decisions of an asynchronous server about a piece, worked out by hand; and the written form of its order.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The asynchronous server's state machine on random schedules of virtual time: every push is applied exactly once, or
 // dropped and counted; versions, staleness, factors and answers follow the definitions, which an observer with integer
 // weights works out by itself; the bound holds; all ranks end; a recorded run can be repeated bit for bit.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Effects of updates on the weights of an asynchronous server: delay compensation worked out by hand, and random
 // updates by all rules against a plain loop over single values in double; the same bits out of the host's reach.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The asynchronous server's machines on engines, with ranks as threads: checked by the same observer as on virtual
 // time; and a run in the order that the threads happened to have, repeated on virtual time bit for bit.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machine of backup workers on random schedules of virtual time: every step takes exactly the gradients that it
 // needs, of distinct workers and of that step; all parts of the weights take the same ones; late workers join the open
 // step with all its weights; late gradients are counted; a stopped worker delays nobody; all ranks end.

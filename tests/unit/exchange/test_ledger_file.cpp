@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of the order of arrivals: what is written can be read, whatever is torn off or damaged; meetings are found.
 #include <catch2/catch.hpp>
 #include <cstring>

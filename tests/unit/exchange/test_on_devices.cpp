@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums between devices that never end, as the watchdog sees them.
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Distribution of parameters over servers (exchange/server/partition.hpp).
 #include <algorithm>
 #include <catch2/catch.hpp>

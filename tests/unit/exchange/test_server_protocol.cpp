@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The synchronous server's state machine on random schedules of virtual time: every push is added exactly once and in
 // the promised order, every worker gets every server's weights, all ranks end, and messages number as priced.
 #include <catch2/catch.hpp>

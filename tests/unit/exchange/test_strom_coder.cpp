@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of decentralised exchange and the values left in the residual: vectors worked out by hand, random entries,
 // values that are not finite, damaged messages.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decentralised exchange's state machine on random schedules of virtual time, with real messages: each message is
 // applied once by every other replica and in order, also around a ring; at meetings all messages have arrived; sent
 // messages and residuals add up to the updates; slots are bounded; synchronous replicas are equal bit by bit; all ranks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages that no rank of this run sends, because of their length or an impossible head: each fails a check before
 // anything is done with it.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run without faults wraps nothing; a run with faults wraps only what they affect.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checksums of chunks: they equal the library's, and a flipped bit is named with its rows.
 #include <fcntl.h>
 #include <hdf5.h>

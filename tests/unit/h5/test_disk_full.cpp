@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A disk that becomes full while a file is written: a clear error, nothing left, and the process goes on.
 #include <sys/mount.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing and reading back in every type, chunked and compressed, and the messages for broken files.
 #include <hdf5.h>
 

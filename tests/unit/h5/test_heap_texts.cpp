@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts of variable length, which other programs write, are read without the library; damage to them is refused.
 #include <hdf5.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LZF as h5py writes it: bytes by the format, and chunks after byte shuffle and with a checksum.
 #include <hdf5.h>
 #include <sys/wait.h>

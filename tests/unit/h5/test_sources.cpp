@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows that HDF5 would read as zeros: rows never written, or rows in other files that are missing or too short.
 #include <hdf5.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integers and floats of other sizes than those used to compute are converted when they are read.
 #include <hdf5.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of other programs that cannot be read here: the message names cause and cure.
 #include <fcntl.h>
 #include <hdf5.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lost ranks on virtual time: all remaining ranks reach one verdict, whichever ranks die, stop or come back, and when.
 #include "job/loss_watch.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signals that end a process, and the exit code. Each case has a process of its own, because flags of signals stay
 // set.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Losses of the first steps, from torch 2.15.0+cu132. Made by tests/tools/golden_models.py; do not edit.
 #pragma once
 

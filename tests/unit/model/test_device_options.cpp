@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device that an experiment takes, by its keys of [device].
 #include "model/device_options.hpp"
 

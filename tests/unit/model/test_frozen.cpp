@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frozen parameters are kept apart from trained ones, no op computes their gradients, and batch norms that are frozen
 // as a whole are fixed linear maps.
 #include <catch2/catch.hpp>

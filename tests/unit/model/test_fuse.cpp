@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fused program must compute the bits of the program with separate layers, in fewer ops.
 #include <catch2/catch.hpp>
 

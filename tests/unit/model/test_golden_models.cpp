@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares losses of the first training steps with PyTorch's, from the same weights and samples
 // (tests/tools/golden_models.py).
 #include <algorithm>

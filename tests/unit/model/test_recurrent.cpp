@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recurrent layers in a graph: their refusals, the sequences that have lengths, and states carried between passes.
 #include <catch2/catch.hpp>
 #include <set>

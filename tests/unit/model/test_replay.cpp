@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs run from recordings must give the bits of programs run op by op.
 #include <algorithm>
 #include <catch2/catch.hpp>

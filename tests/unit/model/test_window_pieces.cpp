@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rows of a spatial shard's output that wait for neighbours' rows, compared with a count row by row.
 #include <algorithm>
 #include <catch2/catch.hpp>

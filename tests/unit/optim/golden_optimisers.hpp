@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights after 6 updates, from torch 2.15.0+cu132. Made by tests/tools/golden_optimisers.py; do not edit.
 #pragma once
 

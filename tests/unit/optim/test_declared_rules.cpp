@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The optimiser must do what rules and schedules declare (config/traits/rules.hpp).
 #include <algorithm>
 #include <catch2/catch.hpp>

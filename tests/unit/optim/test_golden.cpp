@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares every rule over several updates with PyTorch's optimisers, from the same weights and gradients.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scaled losses: the rule of the scale; scaling and unscaling must change nothing else.
 #include <catch2/catch.hpp>
 #include <cmath>

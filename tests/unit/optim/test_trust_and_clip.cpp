@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Norms over layers and over everything, and the use of the states to a resumed run.
 #include <catch2/catch.hpp>
 #include <cmath>

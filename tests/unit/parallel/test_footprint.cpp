@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predicted memory of a run's strategy.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order of a spatial shard's ops: which rows are computed while halos travel.
 #include <algorithm>
 #include <catch2/catch.hpp>

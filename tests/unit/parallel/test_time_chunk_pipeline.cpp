@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "parallel/time_chunk_pipeline.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exchange beside back-propagation, by hand and compared with the plans of all buckets together on virtual time.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the closed forms with the plans themselves on virtual time, where both can be computed.
 #include <bit>
 #include <catch2/catch.hpp>

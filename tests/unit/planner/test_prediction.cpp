@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Descriptions are parsed strictly, strategies give sensible answers, and forecasts follow from their definitions.
 #include <catch2/catch.hpp>
 #include <cstdlib>

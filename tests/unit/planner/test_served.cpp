@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parameter servers: compares the formulas with the real machines on virtual time.
 #include <algorithm>
 #include <catch2/catch.hpp>

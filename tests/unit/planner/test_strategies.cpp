@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strategies without servers: their formulas against their machines and plans on virtual time, and plain draws.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The slowest of k, compared with draws and with known order statistics.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Studies made up repetition by repetition, without runs: the record from which a verdict follows, with a truth that is
 // known because the test put it there.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs made up with known times, for tests of evidence and verdicts.
 #pragma once
 

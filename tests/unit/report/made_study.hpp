@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evidence of a made-up study, for tests of its pages and files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Made-up rates of steps with the noise of real machines.
 #pragma once
 

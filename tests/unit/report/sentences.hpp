@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A verdict as text, for tests that look for sentences.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The accuracy that a codec costs, as reports warn of it.
 #include <catch2/catch.hpp>
 

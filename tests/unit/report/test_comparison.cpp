@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `echelon compare` on made-up attempts: false alarms, regressions found, refusals, files.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records are read back as other programs read them: event files by a separate decoder, MLPerf lines as JSON.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A study's evidence, from runs made up with known times.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Budgets have no negative part and add up to the whole, for any baseline.
 #include "report/loss_budget.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The test behind `echelon compare`: known distributions, known autocorrelation, and its rate of errors.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The gradient noise scale of drawn gradients with a known truth, and cases in which it is unknown.
 #include <catch2/catch.hpp>
 #include <cmath>

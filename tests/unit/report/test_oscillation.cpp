@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The oscillation of a loss compared with a plain loop over drawn losses, and cases in which it is unknown.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plots: every plot is an SVG of its data, in the page's colours.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The statistics of a verdict compared with values from tables or counted by hand.
 #include <catch2/catch.hpp>
 #include <cmath>

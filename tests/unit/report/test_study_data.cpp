@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // study.json and study.csv are parsed back: their numbers must be those of the evidence.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page of a study: one file that needs no other, with the answer first and text escaped.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A study's tables and text: columns that only some studies have, and the width of a terminal.
 #include <fmt/format.h>
 

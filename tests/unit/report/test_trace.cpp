@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces: spans are sent between ranks, put on lanes, written to the file that Perfetto opens, and summarised as text.
 #include <fmt/format.h>
 

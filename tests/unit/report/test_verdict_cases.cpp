@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the verdict with the truth: records with their right answer, stated by hand. Each line of the tables is a
 // question to which a person knows the answer; `says` and `never` are parts of the sentences. This file has
 // repetitions, gains, quality and the single worker; test_verdict_findings.cpp has the others.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the verdict with chance: studies are drawn with a known truth and judged at 3, 5, 10 and 20 repetitions
 // until decided. The short forms draw few studies; the long one prints the table of results/verdict.md. A count of n
 // studies with probability p stays within 3.3 standard errors of n p, except in one of 1,000 cases; where a short form

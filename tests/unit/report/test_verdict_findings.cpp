@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the verdict with the truth, as test_verdict_cases.cpp does: diverged, failed and censored repetitions, ties,
 // limits, environments and machines.
 #include "tests/unit/report/verdict_case.hpp"

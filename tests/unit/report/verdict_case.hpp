@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A record whose right answer a person knows, and its comparison with the verdict.
 #pragma once
 

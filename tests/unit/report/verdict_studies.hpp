@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Studies drawn at random, judged as a person would: at 3, 5, 10 and 20 repetitions until they are decided. Counts how
 // often the verdict is wrong, and how often it is found.
 #pragma once

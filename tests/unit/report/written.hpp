@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes made-up attempts for tests of reports.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checksum of a model's weights, split in several ways.
 #include "run/model_checksum.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts of staleness from several servers are combined into those of the run.
 #include "run/staleness.hpp"
 

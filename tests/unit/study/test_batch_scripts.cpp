@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The batch scripts of slurm/ and of studies under a bash whose Slurm is a few lines of sh.
 #include <catch2/catch.hpp>
 #include <cstdlib>

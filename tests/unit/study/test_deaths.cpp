@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which cells count the death of a launch, judged by what they left behind.
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Successive halving: which trials go on, in whatever order they ran; and a search resumed from its file.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Searches: the meaning of a coordinate, and how soon each method finds the minimum of known functions.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Differences between the cells of a study: environments, shared cells, order, layers, files, hosts, verbs, proposers.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Studies: how [study] is read, and which cells and ranks follow from it.
 #include <catch2/catch.hpp>
 #include <set>

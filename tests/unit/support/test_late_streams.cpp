@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stand-in for a card must be late, and keep the order of its streams and marks: it finds missing synchronisation
 // in other tests, so it is tested here.
 #include "tests/support/late_streams.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums alone tell whether the checksums of all ranks are equal.
 #include <array>
 #include <catch2/catch.hpp>

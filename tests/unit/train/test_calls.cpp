@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Meetings on call, on virtual time: in any schedule all ranks hear the same calls in the same order, each wish is
 // answered, epochs and the end are called once, and no rank's pace depends on another's.
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Figures of classes compared with plain loops over random outputs: ties, labels that do not count, few classes.
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The control words of a step: sums, wishes and times over any number of ranks, on virtual time and on an engine.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queue of batches with ranks as threads: loaders draw them, a meeting saves them, other ranks resume them.
 #include <catch2/catch.hpp>
 #include <map>

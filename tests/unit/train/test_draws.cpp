@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queue of batches on virtual time: in any schedule each number is drawn by one replica, fast ones draw more, a
 // checkpoint lists as open what is not trained, and all ranks end.
 #include <algorithm>

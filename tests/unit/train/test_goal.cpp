@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Goals of a run: when they count as met, and which ones end a run.
 #include <catch2/catch.hpp>
 #include <cmath>

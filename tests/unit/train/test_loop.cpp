@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop around steps that a test makes up: what it passes on, what it counts, and when it stops.
 #include <catch2/catch.hpp>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop of replicas that draw their batches: loaders, queue and meetings together, with ranks as threads.
 #include <catch2/catch.hpp>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tree over micro-shards: its shape, its memory, and equality for every split between replicas.
 #include "train/micro_shards.hpp"
 

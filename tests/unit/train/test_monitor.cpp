@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The monitors of a run on records of steps: plateaus, slow ranks, growing memory, and a job that ends too early.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // News of steps on virtual time: while one rank steps, all others hear of it, whichever rank it is and however many
 // others step too; once nobody steps, nobody hears anything; and few messages are sent.
 #include <catch2/catch.hpp>

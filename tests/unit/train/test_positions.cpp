@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Positions of replicas that step at their own pace: the rest of their shards is dealt to any number of other replicas.
 #include "train/positions.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shares of a step by measured speed.
 #include <algorithm>
 #include <catch2/catch.hpp>

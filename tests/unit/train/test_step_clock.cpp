@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The times of a step: parts that spans enter and leave, by a clock that a test sets.
 #include <catch2/catch.hpp>
 

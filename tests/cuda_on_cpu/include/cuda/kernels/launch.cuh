@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replaces the repository's header of this name: a launch is run to its end before it returns.
 #pragma once
 
