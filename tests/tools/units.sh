@@ -46,6 +46,10 @@ done
 
 # In formatted code, what a namespace defines begins in the first column.
 awk -v units="$units" -v most=$kLines '
+  BEGIN {  # functions of the C library, which other files of a unit may call
+    n = split("accept access bind close connect dup index kill link listen open pipe poll read recv remove rename select send signal sleep stat sync time truncate wait write", c, " ")
+    for (i = 1; i <= n; i++) public[c[i]] = 1
+  }
   FNR == 1 { file = FILENAME; header = file ~ /\.hpp$/; inside = 0; if (!header) order[++files] = file }
   { lines[file]++ }
   /^namespace \{/ { inside = 1 }

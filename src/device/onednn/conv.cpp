@@ -26,18 +26,19 @@ bool starts_with(const char* implementation, std::string_view name) {
   return std::string_view(implementation).starts_with(name);
 }
 
+enum class Result { x, y, weights };  // which one an op computes
+
 // Returns the first of these that runs optimised code: the given layouts, the library's choice, channels last, plain.
-// `build(x, y)` makes a primitive descriptor, or throws dnnl::error if the library has none.
+// Activations that the op reads have the type of the product, the result keeps its own. `build(x, y)` makes a primitive
+// descriptor, or throws dnnl::error if the library has none.
 template <class Build>
-auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y, const Build& build) {
-  std::vector<std::pair<Desc, Desc>> candidates = {{outer_x, outer_y}};
-  if (outer_x != problem.multiplied(outer_x))
-    candidates = {{problem.multiplied(outer_x), outer_y},  // an output needs no rounding
-                  {outer_x, problem.multiplied(outer_y)},
-                  {problem.multiplied(outer_x), problem.multiplied(outer_y)}};
+auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y, Result result, const Build& build) {
+  const Desc inner_x = result == Result::x ? outer_x : problem.multiplied(outer_x);
+  const Desc inner_y = result == Result::y ? outer_y : problem.multiplied(outer_y);
+  std::vector<std::pair<Desc, Desc>> candidates = {{inner_x, inner_y}};
   for (Tag tag : {Tag::any, Tag::nhwc, Tag::nchw})
-    candidates.push_back({{problem.x, problem.type, tag}, {problem.y, problem.type, tag}});
-  std::optional<decltype(build(outer_x, outer_y))> fallback;
+    candidates.push_back({{problem.x, inner_x.data_type(), tag}, {problem.y, inner_y.data_type(), tag}});
+  std::optional<decltype(build(inner_x, inner_y))> fallback;
   for (const auto& [x, y] : candidates) {
     try {
       auto made = build(x, y);
@@ -114,7 +115,8 @@ class ConvForward final : public Op {
  private:
   static dnnl::convolution_forward::primitive_desc pick(const Context& context, const ConvProblem& problem,
                                                         const Desc& x, const Desc& y) {
-    return choose(problem, x, y, [&](const Desc& a, const Desc& b) { return problem.forward(context, a, b); });
+    return choose(problem, x, y, Result::y,
+                  [&](const Desc& a, const Desc& b) { return problem.forward(context, a, b); });
   }
 
   bool bias_;
@@ -167,7 +169,8 @@ class ConvBackwardData final : public Op {
   }
   static dnnl::convolution_backward_data::primitive_desc pick(const Context& context, const ConvProblem& problem,
                                                               const Desc& x, const Desc& y) {
-    return choose(problem, x, y, [&](const Desc& a, const Desc& b) { return problem.backward_data(context, a, b); });
+    return choose(problem, x, y, Result::x,
+                  [&](const Desc& a, const Desc& b) { return problem.backward_data(context, a, b); });
   }
 
   ScratchPlan plan_;
@@ -224,7 +227,8 @@ class ConvBackwardWeights final : public Op {
  private:
   static dnnl::convolution_backward_weights::primitive_desc pick(const Context& context, const ConvProblem& problem,
                                                                  const Desc& x, const Desc& y) {
-    return choose(problem, x, y, [&](const Desc& a, const Desc& b) { return problem.backward_weights(context, a, b); });
+    return choose(problem, x, y, Result::weights,
+                  [&](const Desc& a, const Desc& b) { return problem.backward_weights(context, a, b); });
   }
 
   std::size_t channels_;

@@ -38,8 +38,10 @@ struct ConvProblem {
   }
   dnnl::convolution_backward_data::primitive_desc backward_data(const Context& context, const Desc& xd,
                                                                 const Desc& yd) const {
-    return {
-        {kDirect, xd, any_w, yd, strides, dilates, pads, pads}, attributes, context.engine, forward(context, xd, yd)};
+    return {{kDirect, xd, any_w, yd, strides, dilates, pads, pads},
+            attributes,
+            context.engine,
+            forward(context, multiplied(xd), multiplied(yd))};
   }
   dnnl::convolution_backward_weights::primitive_desc backward_weights(const Context& context, const Desc& xd,
                                                                       const Desc& yd) const {
