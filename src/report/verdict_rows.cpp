@@ -21,9 +21,9 @@ class Rows {
     const bool decides = !field_.by_time && field_.has_metric;
     const std::string equal = field_.has_metric && !field_.by_time ? " at equal " + field_.metric_name() : "";
     if (field_.by_time)
-      row("the least time to " + goal_text(field_), field_.speed, good, kAny, decides);
+      row("the least time to " + goal_text(field_), field_.speed, shown_faster(good), kAny, decides);
     else
-      row("the most samples/s" + equal, field_.speed, good, kAny, decides);
+      row("the most samples/s" + equal, field_.speed, shown_faster(good), kAny, decides);
     if (field_.has_metric) {
       const std::string best = "the best " + field_.metric_name();
       row(fmt::format("{} after {}", best, counted(std::llround(field_.samples), "sample")), field_.metric, members(),
@@ -52,6 +52,16 @@ class Rows {
     for (const Setting* s : field_.members)
       if (s->finished() > 0) all.push_back(s);
     return all;
+  }
+
+  // Keeps the settings that are shown to be faster than one worker, if there are any: nothing else is tied with them.
+  std::vector<const Setting*> shown_faster(std::vector<const Setting*> from) const {
+    const auto wins = [&](const Setting* s) {
+      return std::any_of(judge_.rivals().begin(), judge_.rivals().end(),
+                         [&](const Rival& rival) { return rival.setting == s && rival.winner; });
+    };
+    if (std::any_of(from.begin(), from.end(), wins)) std::erase_if(from, [&](const Setting* s) { return !wins(s); });
+    return from;
   }
 
   // Keeps the settings that meet the deadline in every repetition.

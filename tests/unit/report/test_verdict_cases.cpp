@@ -44,6 +44,12 @@ std::vector<Case> few_repetitions() {
        kYes,
        "4 ranks",
        {"3.9x faster to test accuracy 0.9 than one worker (95 % interval 3.8 to 4.0), at 0.26x its cost."}},
+      {"more ranks that are shown to be faster are not tied with one worker",
+       made_record(3,
+                   {one_to_goal("a"), one_to_goal("b"), one_to_goal("c"), one_to_goal("d"), one_to_goal("e"),
+                    to_goal(4, 3.2, "a").hosts(4).seconds(31, 0.2)},
+                   {.goal = kGoal90}),
+       kYes, "4 ranks, a"},
       {"no run at all", made_record(0, {}), kUndecided, "", {"nothing was measured"}},
   };
 }
