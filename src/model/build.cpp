@@ -19,7 +19,7 @@ namespace {
 
 std::string before(const std::string& where) { return where.empty() ? "" : where + ": "; }
 
-// Names as in "conv1": the type and its number among the layers of that type.
+// Gives names such as "conv1": the type and its number among the layers of that type.
 class Namer {
  public:
   std::string name(const LayerConfig& layer) {
@@ -50,9 +50,9 @@ LayerConfig with_vocabulary(LayerConfig config, const SampleForm& form) {
   const bool target = !config.inputs.empty() && config.inputs.front() == "target";
   const std::int64_t tokens = target ? form.classes : form.vocabulary;
   if (config.vocabulary != 0 && config.vocabulary < tokens)
-    throw ConfigError(
-        fmt::format("{}layer of type embedding: vocabulary = {}, but the data has {} tokens; leave it out",
-                    before(config.where), config.vocabulary, tokens));
+    throw ConfigError(fmt::format(
+        "{}layer of type embedding: vocabulary = {} is too small, because the data has {} tokens; leave the key out",
+        before(config.where), config.vocabulary, tokens));
   if (config.vocabulary == 0) config.vocabulary = tokens;
   return config;
 }
@@ -63,7 +63,7 @@ std::vector<Named> made(const std::vector<LayerConfig>& layers, const SampleForm
   for (const LayerConfig& config : layers) {
     if (config.carry && !form.stream)
       throw ConfigError(fmt::format(
-          "{}layer of type {}: carry = true continues the row of the batch before, but rows continue only with "
+          "{}layer of type {}: carry = true continues the rows of the previous batch, but rows continue only with "
           "data.order = \"stream\"; leave carry out or set that order",
           before(config.where), config.type));
     std::string name = namer.name(config);
@@ -82,9 +82,11 @@ std::vector<ValueId> inputs_of(const Graph& graph, const LayerConfig& config, co
       throw ConfigError(fmt::format("{}layer '{}' ({}): {}", before(config.where), name, config.type,
                                     unknown_name("input", input, graph.value_names())));
     if (input == "labels" || input == "weights" || input == "ids" || input == "lengths")
-      throw ConfigError(fmt::format(
-          "{}layer '{}' ({}): '{}' is {}", before(config.where), name, config.type, input,
-          input == "labels" || input == "weights" ? "for the loss alone" : "added to the layers that use it"));
+      throw ConfigError(fmt::format("{}layer '{}' ({}): '{}' cannot be given in inputs: {}; leave it out",
+                                    before(config.where), name, config.type, input,
+                                    input == "labels" || input == "weights"
+                                        ? "only the loss reads it"
+                                        : "the layers that use it receive it automatically"));
     ids.push_back(id);
   }
   return ids;
@@ -105,18 +107,21 @@ void refuse_unused(const Graph& graph) {
     if (&node != &graph.nodes()[static_cast<std::size_t>(graph.loss())] &&
         std::none_of(node.outputs.begin(), node.outputs.end(),
                      [&](ValueId id) { return used[static_cast<std::size_t>(id)]; }))
-      throw ConfigError(fmt::format("{}layer '{}' ({}): no layer takes its output", before(node.where), node.name,
-                                    node.layer->kind()));
+      throw ConfigError(
+          fmt::format("{}layer '{}' ({}): no later layer reads its output; remove the layer, or name it in the "
+                      "inputs of another one",
+                      before(node.where), node.name, node.layer->kind()));
 }
 
 LayerPtr make_loss(const LossOptions& loss, const SampleForm& form) {
   const bool softmax = loss.kind == "softmax" || (loss.kind == "auto" && form.classes > 0);
   if (loss.label_smoothing > 0 && !softmax)
-    throw ConfigError("model.label_smoothing is for the softmax loss over classes; leave it out");
+    throw ConfigError("model.label_smoothing applies only to the softmax loss over classes; leave it out");
   if (loss.kind == "mse") return make_value_loss(ValueLoss::squared, form.classes);
   if (loss.kind == "bce") return make_value_loss(ValueLoss::logistic, form.classes);
   if (form.classes > 0) return make_softmax_loss(form.classes, loss.label_smoothing);
-  if (loss.kind == "softmax") throw ConfigError("model.loss = \"softmax\" needs classes; the labels are real numbers");
+  if (loss.kind == "softmax")
+    throw ConfigError("model.loss = \"softmax\" needs classes, but the labels are real numbers; use \"mse\"");
   return make_value_loss(ValueLoss::squared, form.classes);
 }
 
@@ -134,10 +139,11 @@ void check_frozen(const ModelConfig& model, const Graph& graph) {
   if (!model.freeze.empty() && std::none_of(trained.begin(), trained.end(), [](const Parameter& parameter) {
         return parameter.kind == ParameterKind::weight;
       }))
-    throw ConfigError("model.freeze matches every weight of the model: nothing is left to train; leave the last layer");
+    throw ConfigError(
+        "model.freeze matches every weight of the model, so nothing is left to train; exclude the last layer");
 }
 
-// The keys of [model] that apply to all embeddings.
+// Applies the keys of [model] that concern all embeddings.
 void set_embeddings(const ModelConfig& model, std::vector<LayerConfig>& layers) {
   if (!model.dense_embeddings) return;
   bool found = false;
@@ -145,10 +151,10 @@ void set_embeddings(const ModelConfig& model, std::vector<LayerConfig>& layers) 
     found = found || layer.sparse;
     layer.sparse = false;
   }
-  if (!found) throw ConfigError("model.dense_embeddings is set but no embedding of the model is sparse; leave it out");
+  if (!found) throw ConfigError("model.dense_embeddings is set, but no embedding of the model is sparse; leave it out");
 }
 
-// The keys of [model] that apply to all batch norm layers.
+// Applies the keys of [model] that concern all batch norm layers.
 void set_batch_norms(const ModelConfig& model, std::vector<LayerConfig>& layers) {
   bool found = false;
   for (LayerConfig& layer : layers) {
@@ -158,7 +164,7 @@ void set_batch_norms(const ModelConfig& model, std::vector<LayerConfig>& layers)
     layer.renorm = layer.renorm || model.batch_renorm;
   }
   if (!found && (model.synchronised_batch_norm || model.batch_renorm))
-    throw ConfigError(fmt::format("model.{} is set but the model has no batch_norm layer",
+    throw ConfigError(fmt::format("model.{} is set, but the model has no batch_norm layer; leave it out",
                                   model.batch_renorm ? "batch_renorm" : "synchronised_batch_norm"));
 }
 
@@ -194,7 +200,7 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
 
 Graph build_model(const ModelConfig& model, const SampleForm& form) {
   if (!model.zoo.empty() && !model.layers.empty())
-    throw ConfigError("model.zoo and [[model.layers]] exclude each other; keep one");
+    throw ConfigError("model.zoo and [[model.layers]] cannot both be given; keep one");
   std::vector<LayerConfig> layers = model.zoo.empty() ? model.layers : zoo_layers(model.zoo, form);
   set_batch_norms(model, layers);
   set_embeddings(model, layers);

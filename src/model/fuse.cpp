@@ -57,8 +57,9 @@ Graph fused(const Graph& graph) {
     for (std::size_t o = 0; o < outputs.size(); ++o) moved[ends.outputs[o]] = outputs[o];
     if (static_cast<int>(i) == graph.loss()) out.set_loss(static_cast<int>(out.nodes().size()) - 1);
   }
-  ECHELON_CHECK_EQ(out.parameters().elems(), graph.parameters().elems(), "fusing changes no parameter");
-  ECHELON_CHECK_EQ(out.parameters().frozen_elems(), graph.parameters().frozen_elems(), "fusing changes no parameter");
+  ECHELON_CHECK_EQ(out.parameters().elems(), graph.parameters().elems(), "fusion must not change parameters");
+  ECHELON_CHECK_EQ(out.parameters().frozen_elems(), graph.parameters().frozen_elems(),
+                   "fusion must not change parameters");
   return out;
 }
 

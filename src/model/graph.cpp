@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace echelon::inline model {
 namespace {
@@ -55,11 +56,12 @@ std::vector<ValueId> Graph::add_node(Node node) {
   const std::string& name = node.name;
   const LayerPtr& layer = node.layer;
   const std::vector<ValueId>& inputs = node.inputs;
-  if (find(name) >= 0) throw ConfigError("the name is taken already; give this one another");
+  if (find(name) >= 0) throw ConfigError("another layer or input already has this name; choose a different one");
   const auto given = std::count_if(inputs.begin(), inputs.end(), [&](ValueId id) { return !is_added_input(id); });
   if (layer->arity() >= 0 && given != layer->arity())
-    throw ConfigError(fmt::format("takes {} input{}, {} given", layer->arity(), layer->arity() == 1 ? "" : "s", given));
-  if (inputs.empty() && layer->arity() != 0) throw ConfigError("takes at least one input, none given");
+    throw ConfigError(fmt::format("the layer takes {}, but {} given", counted(layer->arity(), "input"),
+                                  given == 1 ? "1 is" : fmt::format("{} are", given)));
+  if (inputs.empty() && layer->arity() != 0) throw ConfigError("the layer takes at least one input, but none is given");
 
   std::vector<Shape> shapes;
   for (ValueId id : inputs) {
@@ -75,7 +77,7 @@ std::vector<ValueId> Graph::add_node(Node node) {
   bool learns = layer->learns_elsewhere() || std::any_of(node.parameters.begin(), node.parameters.end(),
                                                          [&](int p) { return !parameters_[p].frozen; });
   for (ValueId id : node.inputs) learns = learns || values_[static_cast<std::size_t>(id)].wants_gradient;
-  // Output 0 is a sequence along the places of input 0.
+  // Output 0 is a sequence with the positions of input 0.
   const Value x = node.inputs.empty() ? Value{} : values_[static_cast<std::size_t>(node.inputs.front())];
   for (std::size_t i = 0; i < out_shapes.size(); ++i) {
     const bool along = i == 0 && x.along_samples && out_shapes[i].rank() == 2 && out_shapes[i][0] == x.shape[0];
@@ -93,7 +95,7 @@ std::vector<int> Graph::declare_all(const Node& node, const std::vector<Shape>& 
   std::vector<ParameterSlice> slices = layer_split(*node.layer).slices(inputs);
   if (slices.empty())
     for (const ParameterDecl& decl : decls) slices.push_back(whole_tensor(decl.shape));
-  ECHELON_CHECK_EQ(slices.size(), decls.size(), "slices of the parameters of '{}'", node.name);
+  ECHELON_CHECK_EQ(slices.size(), decls.size(), "each parameter of '{}' must have one slice", node.name);
   std::vector<int> indices;
   for (std::size_t i = 0; i < decls.size(); ++i) indices.push_back(declare(node, decls[i], slices[i]));
   return indices;
@@ -116,8 +118,8 @@ int Graph::declare(const Node& node, const ParameterDecl& decl, const ParameterS
   parameter.alone = slice.alone;
   if (node.owner == static_cast<int>(nodes_.size())) return parameters_.add(std::move(parameter));
   const int owned = parameters_.find(parameter.name);
-  ECHELON_CHECK(owned >= 0 && parameters_[owned].shape == parameter.shape, "'{}' of a chunk of '{}'", parameter.name,
-                node.of);
+  ECHELON_CHECK(owned >= 0 && parameters_[owned].shape == parameter.shape,
+                "parameter '{}' of a time chunk differs from that of the first chunk of '{}'", parameter.name, node.of);
   return owned;
 }
 
@@ -139,10 +141,10 @@ void Graph::check_types(const Layer& layer, const std::vector<ValueId>& inputs) 
     const Value& value = values_[static_cast<std::size_t>(inputs[i])];
     const bool indices = layer.reads_indices(static_cast<int>(i));
     if (indices && value.type == ValueType::real)
-      throw ConfigError(fmt::format("takes tokens, but '{}' is real numbers", value.name));
+      throw ConfigError(fmt::format("the layer takes tokens, but '{}' holds real numbers", value.name));
     if (!indices && value.type == ValueType::index)
-      throw ConfigError(
-          fmt::format("takes real numbers, but '{}' is tokens; put an embedding layer before it", value.name));
+      throw ConfigError(fmt::format(
+          "the layer takes real numbers, but '{}' holds tokens; put an embedding layer before it", value.name));
   }
 }
 

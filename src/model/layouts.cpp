@@ -87,7 +87,7 @@ void GraphLowering::finish_detours() {
       continue;
     }
     const auto value = gradient_of_.find(target);
-    ECHELON_CHECK(value != gradient_of_.end(), "{} is written twice in two layouts", table_.at(target).name);
+    ECHELON_CHECK(value != gradient_of_.end(), "{} is written twice, in two layouts", table_.at(target).name);
     add_to_gradient(value->second, written);
   }
 }

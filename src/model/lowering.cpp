@@ -105,7 +105,7 @@ TensorRef GraphLowering::grad_input(int i) {
 
 TensorRef GraphLowering::grad_output(int i) {
   int tensor = gradient(output_value(i));
-  ECHELON_CHECK_GE(tensor, 0, "nothing wrote the gradient of '{}'", node().name);
+  ECHELON_CHECK_GE(tensor, 0, "no op wrote the gradient of '{}'", node().name);
   if (!(table_.at(tensor).shape == output_shape(i))) tensor = table_.view(tensor, output_shape(i));
   present_[tensor] = table_.at(table_.value(output_value(i))).layout;
   return {tensor};
@@ -236,13 +236,14 @@ void GraphLowering::op(const OpSpec& spec, const std::vector<TensorRef>& refs, S
   OpSpec placed = spec;
   if (!device_.has(spec.kind, spec.dtype)) placed.dtype = wide_of(spec.dtype);
   const std::vector<ArgInfo> infos = signature(placed);
-  ECHELON_CHECK_EQ(refs.size(), infos.size(), "arguments of {} in layer '{}'", spec.text(), node().name);
+  ECHELON_CHECK_EQ(refs.size(), infos.size(), "layer '{1}' gave {0} the wrong number of arguments", spec.text(),
+                   node().name);
   if (writes_unread_alone(infos, refs)) return;
   std::vector<int> args;
   for (TensorRef ref : refs) {
     const ArgInfo& info = infos[args.size()];
-    ECHELON_CHECK(!info.in_part || table_.at(ref.id).dtype == info.dtype, "{} of {} is {}", info.name, placed.text(),
-                  name_of(table_.at(ref.id).dtype));
+    ECHELON_CHECK(!info.in_part || table_.at(ref.id).dtype == info.dtype, "argument {} of {} has dtype {}, not {}",
+                  info.name, placed.text(), name_of(table_.at(ref.id).dtype), name_of(info.dtype));
     args.push_back(seen_as(ref.id, info.shape));
   }
   choose_layouts(placed, infos, args);
@@ -272,8 +273,8 @@ void GraphLowering::emit(const OpSpec& spec, const std::vector<ArgInfo>& infos, 
         if (!written) op.first_writes |= bit;
         lowered_.gradients_done[static_cast<std::size_t>(node().owner)] = index;
       }
-      ECHELON_CHECK(infos[a].adds || (op.accumulate & bit) == 0, "{} of {} is written twice and cannot add",
-                    infos[a].name, spec.text());
+      ECHELON_CHECK(infos[a].adds || (op.accumulate & bit) == 0,
+                    "output {} of {} has two writers, but the op cannot add to it", infos[a].name, spec.text());
     }
     if (!written) memory.first = index;
     memory.last = index;
@@ -320,7 +321,8 @@ void GraphLowering::transfer(int cut, TensorRef from, TensorRef to, bool wide) {
 int GraphLowering::written_whole(int tensor) {
   if (table_.storage(tensor).first < 0 && table_.at(tensor).layout == Layout::plain) return tensor;
   const auto value = gradient_of_.find(tensor);
-  ECHELON_CHECK(value != gradient_of_.end(), "{} is written twice, and once from elsewhere", table_.at(tensor).name);
+  ECHELON_CHECK(value != gradient_of_.end(), "{} has two writers, one of which is a transfer from another rank",
+                table_.at(tensor).name);
   const LoweredTensor like = table_.at(tensor);
   const int partial = table_.fresh(like.name, like.shape, like.dtype, Layout::plain);
   partials_.emplace_back(value->second, partial);
@@ -331,8 +333,8 @@ int GraphLowering::saved_memory(const Op& op, int pair) {
   if (op.saved_bytes() == 0) return -1;
   const auto found = pair < 0 ? saved_.end() : saved_.find({node_, pair});
   if (found != saved_.end()) {
-    ECHELON_CHECK_LE(op.saved_bytes(), table_.at(found->second).bytes, "forward and backward of layer '{}'",
-                     node().name);
+    ECHELON_CHECK_LE(op.saved_bytes(), table_.at(found->second).bytes,
+                     "the backward op of layer '{}' saves more than its forward op", node().name);
     return found->second;
   }
   ECHELON_CHECK(!backward_, "layer '{}' has no forward op that saves for this backward op", node().name);

@@ -57,12 +57,12 @@ MemoryPlan plan_memory(std::span<const Lifetime> tensors) {
 void check_memory_plan(std::span<const Lifetime> tensors, const MemoryPlan& plan) {
   ECHELON_CHECK_EQ(plan.offsets.size(), tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    ECHELON_CHECK_LE(plan.offsets[i] + tensors[i].bytes, plan.bytes, "tensor {} ends behind the allocation", i);
+    ECHELON_CHECK_LE(plan.offsets[i] + tensors[i].bytes, plan.bytes, "tensor {} ends beyond the allocation", i);
     for (std::size_t j = 0; j < i; ++j) {
       const bool apart = plan.offsets[i] + tensors[i].bytes <= plan.offsets[j] ||
                          plan.offsets[j] + tensors[j].bytes <= plan.offsets[i];
-      ECHELON_CHECK(apart || !meet(tensors[i], tensors[j]), "tensors {} and {} live at the same time and overlap", i,
-                    j);
+      ECHELON_CHECK(apart || !meet(tensors[i], tensors[j]), "tensors {} and {} are live at the same time, but overlap",
+                    i, j);
     }
   }
 }

@@ -49,18 +49,18 @@ Tensor Program::value(std::string_view name) const {
   };
   if (tensor < 0 || !info_of(info_of(tensor).storage).persistent)
     throw ConfigError(
-        fmt::format("value '{}' shares its memory with later ones; build the program with keep_values", name));
+        fmt::format("value '{}' shares its memory with later values; build the program with keep_values", name));
   const LoweredTensor& info = info_of(tensor);
   if (info.layout != Layout::plain)
-    throw ConfigError(
-        fmt::format("value '{}' lies {} on {}, not plain", name, name_of(info.layout), body_->device.name()));
+    throw ConfigError(fmt::format("value '{}' has layout {} on device {}, but only plain values can be read", name,
+                                  name_of(info.layout), body_->device.name()));
   return body_->tensor(tensor, 0);
 }
 
 void Program::forward(const PassScalars& scalars) {
   Body& b = *body_;
-  ECHELON_CHECK(scalars.in_flight >= 0 && scalars.in_flight < b.options.in_flight, "micro-batch {} of {} in flight",
-                scalars.in_flight, b.options.in_flight);
+  ECHELON_CHECK(scalars.in_flight >= 0 && scalars.in_flight < b.options.in_flight,
+                "micro-batch {} exceeds the {} in flight", scalars.in_flight, b.options.in_flight);
   b.choose_slot(scalars.slot);
   int begin = 0;
   const auto run_until = [&](int end) { b.run_range(std::exchange(begin, end), end, scalars); };
@@ -98,7 +98,8 @@ void Program::set_transfer(std::function<void(const Transfer&)> transfer) { body
 
 void Program::set_pace(StepPace& pace, double passes) {
   Body& b = *body_;
-  ECHELON_CHECK(b.device.on_host() && !b.replay, "ops of device {} do not end in the call that runs them",
+  ECHELON_CHECK(b.device.on_host() && !b.replay,
+                "a paced program needs ops that are done when their call returns; those of device {} are not",
                 b.device.name());
   std::vector<OpSpec> specs;
   for (const LoweredOp& op : b.lowered.ops)

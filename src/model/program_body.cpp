@@ -22,12 +22,12 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
       options(options_) {
   ECHELON_CHECK_GE(options.batch, 1);
   ECHELON_CHECK_GE(options.in_flight, 1);
-  ECHELON_CHECK_EQ(graph.parameters().elems(), arenas.elems(), "graph and arenas are of different models");
+  ECHELON_CHECK_EQ(graph.parameters().elems(), arenas.elems(), "the graph and the arenas belong to different models");
   ECHELON_CHECK_EQ(graph.parameters().frozen_elems(), arenas.parameters().frozen_elems(),
-                   "graph and arenas are of different models");
+                   "the graph and the arenas belong to different models");
   const DType dtype = options.dtype.value_or(arenas.dtype());
-  ECHELON_CHECK_EQ(name_of(wide_of(dtype)), name_of(arenas.dtype()), "of arenas beside activations in {}",
-                   name_of(dtype));
+  ECHELON_CHECK_EQ(name_of(wide_of(dtype)), name_of(arenas.dtype()),
+                   "the arenas have the wrong dtype for activations in {}", name_of(dtype));
   lowered = lower(graph, device, dtype,
                   {.batch = options.batch, .training = options.training, .keep_values = options.keep_values});
   overlay_in_place(lowered);
@@ -83,10 +83,11 @@ void Program::Body::clear_zeros() {
 }
 
 // Binds the state tensors of all ops to this slot.
-void Program::Body::choose_slot(int wanted) {
-  ECHELON_CHECK(wanted >= 0 && wanted < options.state_slots, "slot {} of {}", wanted, options.state_slots);
-  if (wanted == slot || lowered.states.empty()) return;
-  slot = wanted;
+void Program::Body::choose_slot(int next) {
+  ECHELON_CHECK(next >= 0 && next < options.state_slots, "slot {} is not one of {} state slots", next,
+                options.state_slots);
+  if (next == slot || lowered.states.empty()) return;
+  slot = next;
   bind_ops();
 }
 
@@ -132,12 +133,12 @@ ArenaRange Program::Body::range_of(int node) const {
   if (own.empty() || graph.nodes()[static_cast<std::size_t>(node)].owner != node) return {};
   for (std::size_t j = 1; j < own.size(); ++j)
     ECHELON_CHECK_EQ(graph.parameters()[own[j]].begin, graph.parameters()[own[j - 1]].end(),
-                     "parameters of a node lie side by side");
+                     "the parameters of a node must be contiguous");
   return {graph.parameters()[own.front()].begin, graph.parameters()[own.back()].end()};
 }
 
 void Program::Body::transfer(const LoweredOp& op, int in_flight) {
-  ECHELON_CHECK(on_transfer, "Program::set_transfer was not called, and cut {} needs it", op.cut);
+  ECHELON_CHECK(on_transfer, "Program::set_transfer was not called, but cut {} needs it", op.cut);
   on_transfer({.cut = op.cut,
                .backward = op.backward,
                .from = tensor(op.tensors[0], in_flight),

@@ -24,7 +24,7 @@ struct Program::Body {
   void bind_ops();
   void* address(int tensor, int in_flight) const;
   Tensor tensor(int id, int in_flight) const;
-  void choose_slot(int wanted);
+  void choose_slot(int next);
   void transfer(const LoweredOp& op, int in_flight);
   void run(int op, const PassScalars& scalars);
   void compute(int op, const PassScalars& scalars);

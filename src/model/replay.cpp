@@ -16,7 +16,7 @@ bool can_be_recorded(const LoweredOp& op) {
 
 Replay::Replay(Device& device, const std::vector<LoweredOp>& ops, Run run)
     : device_(device), ops_(ops), run_(std::move(run)) {
-  ECHELON_CHECK(device.records(), "device {} records nothing", device.name());
+  ECHELON_CHECK(device.records(), "device {} cannot record ops", device.name());
 }
 
 void Replay::run(int begin, int end, const PassScalars& scalars) {

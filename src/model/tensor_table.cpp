@@ -33,7 +33,7 @@ int TensorTable::fresh(std::string name, const Shape& shape, DType dtype, Layout
 
 void TensorTable::set_layout(int tensor, Layout layout) {
   LoweredTensor& changed = at(tensor);
-  ECHELON_CHECK(changed.storage == tensor && changed.first < 0, "{} has its layout already", changed.name);
+  ECHELON_CHECK(changed.storage == tensor && changed.first < 0, "the layout of {} is already fixed", changed.name);
   changed.layout = layout;
   changed.bytes = static_cast<std::size_t>(stored_elems(changed.shape, layout)) * size_of(changed.dtype);
 }
@@ -44,8 +44,8 @@ int TensorTable::bytes_tensor(std::string name, std::size_t bytes) {
 
 int TensorTable::view(int tensor, const Shape& shape) {
   LoweredTensor seen = at(tensor);
-  ECHELON_CHECK(seen.layout == Layout::plain, "a view of {} needs it plain", seen.name);
-  ECHELON_CHECK_EQ(seen.shape.elems(), shape.elems(), "a view of {}", seen.name);
+  ECHELON_CHECK(seen.layout == Layout::plain, "{} must be plain to be viewed with another shape", seen.name);
+  ECHELON_CHECK_EQ(seen.shape.elems(), shape.elems(), "a view of {} must have as many elements", seen.name);
   seen.shape = shape;
   return add(std::move(seen));
 }

@@ -24,7 +24,7 @@ class Add final : public SplittableLayer {
   }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    if (inputs.size() < 2) throw ConfigError("takes at least 2 inputs, 1 given");
+    if (inputs.size() < 2) throw ConfigError("an add layer takes at least 2 inputs, but 1 is given");
     for (const Shape& input : inputs.subspan(1))
       if (!(inputs[0] == input)) throw ConfigError(difference(inputs[0], input));
     return {inputs[0]};
@@ -73,11 +73,12 @@ class Add final : public SplittableLayer {
   }
 
   static std::string difference(const Shape& a, const Shape& b) {
-    const std::string both = fmt::format("adds values of one shape, its inputs are {} and {}", a.text(), b.text());
-    if (a.rank() != b.rank()) return both + ": one needs a flatten layer";
+    const std::string both =
+        fmt::format("an add layer needs inputs of one shape, but two of them are {} and {}", a.text(), b.text());
+    if (a.rank() != b.rank()) return both + "; put a flatten layer before one of them";
     for (int axis = 0; axis < a.rank(); ++axis)
       if (a[axis] != b[axis])
-        return fmt::format("{}: {} differ ({} against {})", both,
+        return fmt::format("{}: the numbers of {} differ ({} and {})", both,
                            a.rank() == 1 ? "features"
                            : axis == 0   ? "channels"
                            : axis == 1   ? "rows"

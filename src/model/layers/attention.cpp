@@ -22,7 +22,10 @@ class Attention final : public Layer {
   explicit Attention(const LayerConfig& config) : heads_(config.heads), causal_(config.causal) {
     if (heads_ < 1) throw ConfigError(fmt::format("heads = {} must be at least 1", heads_));
     if (std::set<std::string>(config.inputs.begin(), config.inputs.end()).size() != 3)
-      throw ConfigError("takes queries, keys and values, three layers' outputs: inputs = [\"q\", \"k\", \"v\"]");
+      throw ConfigError(
+          "an attention layer takes queries, keys and values, the outputs of three different layers: inputs = [\"q\", "
+          "\"k\", "
+          "\"v\"]");
   }
 
   std::string_view kind() const override { return "attention"; }
@@ -37,17 +40,19 @@ class Attention final : public Layer {
     const Shape &q = inputs[kQueries], &k = inputs[kKeys], &v = inputs[kValues];
     for (const Shape* shape : {&q, &k, &v})
       if (shape->rank() != 2)
-        throw ConfigError(fmt::format("takes sequences of features (T, F), an input is {}", shape->text()));
+        throw ConfigError(
+            fmt::format("an attention layer takes sequences of features (T, F), but an input is {}", shape->text()));
     if (!(k == v) || q[1] != k[1])
       throw ConfigError(
-          fmt::format("queries {}, keys {} and values {} do not fit: keys and values are of one shape, "
-                      "and all have the same number of features",
+          fmt::format("queries {}, keys {} and values {} do not fit together: keys and values must have one shape, and "
+                      "all three the same number of features",
                       q.text(), k.text(), v.text()));
     if (q[1] % heads_ != 0)
-      throw ConfigError(
-          fmt::format("{} features do not divide into {} heads; nearest: {}", q[1], heads_, nearest_divisor(q[1])));
+      throw ConfigError(fmt::format("{} features cannot be divided into {} heads; nearest valid: heads = {}", q[1],
+                                    heads_, nearest_divisor(q[1])));
     if (causal_ && q[0] != k[0])
-      throw ConfigError(fmt::format("causal attention needs as many queries as keys, not {} and {}", q[0], k[0]));
+      throw ConfigError(fmt::format(
+          "causal attention needs as many queries as keys, but there are {} queries and {} keys", q[0], k[0]));
     return {q};
   }
 

@@ -54,7 +54,7 @@ class BatchNorm final : public SplittableLayer {
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs[0].rank() != 3 && inputs[0].rank() != 1)
       throw ConfigError(fmt::format(
-          "batch norm takes images (channels, rows, columns) or features (F), its input is {}", inputs[0].text()));
+          "batch norm takes images (channels, rows, columns) or features (F), but its input is {}", inputs[0].text()));
     return {inputs[0]};
   }
 

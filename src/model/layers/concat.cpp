@@ -19,17 +19,20 @@ class Concat final : public SplittableLayer {
   int arity() const override { return -1; }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    if (inputs.size() < 2) throw ConfigError("takes at least 2 inputs, 1 given");
+    if (inputs.size() < 2) throw ConfigError("a concat layer takes at least 2 inputs, but 1 is given");
     const Shape& first = inputs[0];
     if (first.rank() < 1 || first.rank() > 3)
       throw ConfigError(
-          fmt::format("joins images (channels, rows, columns), features (F) or sequences (T, F), its first input is {}",
+          fmt::format("a concat layer takes images (channels, rows, columns), features (F) or sequences (T, F), but "
+                      "its first input "
+                      "is {}",
                       first.text()));
     std::int64_t channels = 0;
     for (const Shape& input : inputs) {
       if (input.rank() != first.rank() || !(with_channels(input, 1) == with_channels(first, 1)))
-        throw ConfigError(fmt::format("joins values that differ in their {} alone, two of its inputs are {} and {}",
-                                      first.rank() == 3 ? "channels" : "features", first.text(), input.text()));
+        throw ConfigError(
+            fmt::format("the inputs of a concat layer may differ only in their {}, but two of them are {} and {}",
+                        first.rank() == 3 ? "channels" : "features", first.text(), input.text()));
       channels += input.rank() == 2 ? input[1] : input[0];
     }
     return {with_channels(first, channels)};

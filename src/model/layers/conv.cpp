@@ -15,8 +15,9 @@ namespace {
 class Conv final : public SplittableLayer {
  public:
   explicit Conv(const LayerConfig& config) : channels_(config.channels), groups_(config.groups), bias_(config.bias) {
-    if (channels_ < 1) throw ConfigError("needs channels, the number of output channels, at least 1");
-    if (groups_ < 1) throw ConfigError(fmt::format("groups = {} is below 1", groups_));
+    if (channels_ < 1)
+      throw ConfigError("a conv layer needs the key channels, the number of output channels, at least 1");
+    if (groups_ < 1) throw ConfigError(fmt::format("groups = {} must be at least 1", groups_));
     window_.kernel = required_rows_columns(config.kernel, "kernel");
     window_.stride = rows_columns(config.stride, {1, 1}, 1, "stride");
     window_.padding = rows_columns(config.padding, {0, 0}, 0, "padding");

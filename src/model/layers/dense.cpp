@@ -15,7 +15,7 @@ namespace {
 class Dense final : public SplittableLayer {
  public:
   explicit Dense(const LayerConfig& config) : units_(config.units), bias_(config.bias) {
-    if (units_ < 1) throw ConfigError("needs units, the number of outputs, at least 1");
+    if (units_ < 1) throw ConfigError("a dense layer needs the key units, the number of outputs, at least 1");
   }
 
   std::string_view kind() const override { return "dense"; }
@@ -25,8 +25,8 @@ class Dense final : public SplittableLayer {
     if (inputs[0].rank() == 1) return {Shape{units_}};
     if (inputs[0].rank() == 2) return {Shape{inputs[0][0], units_}};
     throw ConfigError(
-        fmt::format("a dense layer takes features (F) or a sequence of them (T, F), its input is {}; put a flatten "
-                    "layer before it",
+        fmt::format("a dense layer takes features (F) or a sequence of them (T, F), but its input is {}; put a "
+                    "flatten layer before it",
                     inputs[0].text()));
   }
 

@@ -15,7 +15,8 @@ class Embedding final : public SplittableLayer {
  public:
   explicit Embedding(const LayerConfig& config)
       : units_(config.units), vocabulary_(config.vocabulary), sparse_(config.sparse) {
-    if (units_ < 1) throw ConfigError("needs units, the features of a token, at least 1");
+    if (units_ < 1)
+      throw ConfigError("an embedding layer needs the key units, the number of features of a token, at least 1");
   }
 
   std::string_view kind() const override { return "embedding"; }
@@ -26,8 +27,11 @@ class Embedding final : public SplittableLayer {
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs[0].rank() != 1)
-      throw ConfigError(fmt::format("an embedding takes a sequence of tokens (T), its input is {}", inputs[0].text()));
-    if (vocabulary_ < 1) throw ConfigError("needs vocabulary, the number of tokens; the data has no vocabulary");
+      throw ConfigError(
+          fmt::format("an embedding takes a sequence of tokens (T), but its input is {}", inputs[0].text()));
+    if (vocabulary_ < 1)
+      throw ConfigError(
+          "an embedding layer needs the key vocabulary, the number of tokens, because the data has no vocabulary");
     return {Shape{inputs[0][0], units_}};
   }
 

@@ -58,7 +58,8 @@ class Pool final : public PoolLayer {
     require_image(inputs[0], "pooling");
     if (!rows_) return {slide(window_, inputs[0], inputs[0][0])};
     const PoolDims here = dims(inputs[0].prepended(1));
-    ECHELON_CHECK_EQ(here.P(), rows_->count(), "rows of {} of {}", attributes(), inputs[0].text());
+    ECHELON_CHECK_EQ(here.P(), rows_->count(), "{} of {} must give the rows of its spatial shard", attributes(),
+                     inputs[0].text());
     return {Shape{here.C, here.P(), here.Q()}};
   }
 

@@ -15,7 +15,8 @@ class Position final : public Layer {
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs[0].rank() != 2)
-      throw ConfigError(fmt::format("takes a sequence of features (T, F), its input is {}", inputs[0].text()));
+      throw ConfigError(
+          fmt::format("a position layer takes a sequence of features (T, F), but its input is {}", inputs[0].text()));
     return {inputs[0]};
   }
 

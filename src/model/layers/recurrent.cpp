@@ -40,14 +40,16 @@ class Recurrent final : public SplittableLayer {
               .first = 0,
               .loads_recurrent_state = carry_,
               .stores_recurrent_state = carry_} {
-    if (form_.H < 1) throw ConfigError("needs units, the size of the state, at least 1");
+    if (form_.H < 1) throw ConfigError("a recurrent layer needs the key units, the size of its state, at least 1");
     if (carry_ && form_.reverse)
       throw ConfigError(
-          "carry = true continues where the last batch ended, but reverse = true begins at the other end: set one of "
+          "carry = true continues where the previous batch ended, but reverse = true begins at the other end; set one "
+          "of "
           "them");
     if (carry_ && config.inputs.size() > 1)
-      throw ConfigError(fmt::format("carry = true begins with the last batch's states, but '{}' is given as well",
-                                    config.inputs[kState]));
+      throw ConfigError(fmt::format(
+          "carry = true begins with the states of the previous batch, but inputs also give '{}'; use one of them",
+          config.inputs[kState]));
   }
 
   std::string_view kind() const override { return kind_; }
@@ -62,18 +64,18 @@ class Recurrent final : public SplittableLayer {
     const Shape &x = inputs[kSequence], state{form_.H};
     if (x.rank() != 2)
       throw ConfigError(
-          fmt::format("a recurrent layer takes a sequence of features (T, F), its input is {}", x.text()));
+          fmt::format("a recurrent layer takes a sequence of features (T, F), but its input is {}", x.text()));
     const std::size_t given = inputs.size() - 1 - (inputs.back().rank() == 0 ? 1 : 0);
     if (given != 0 && given != form_.states())
       throw ConfigError(fmt::format(
-          "takes a sequence, or a sequence and {}; {} inputs are given",
+          "the layer takes a sequence, or a sequence and {}, but {} inputs are given",
           form_.has_c() ? "the states h and c of another lstm" : "the state h of another layer", given + 1));
     for (std::size_t i = 1; i <= given; ++i)
       if (!(inputs[i] == state))
-        throw ConfigError(
-            fmt::format("begins with states of {} values, but is given {}; a state is the output \".1\"{} "
-                        "of a recurrent layer of as many units",
-                        state.text(), inputs[i].text(), form_.has_c() ? " or \".2\"" : ""));
+        throw ConfigError(fmt::format(
+            "the initial state must have {} values, but the given one has {}; a state is the output \".1\"{} "
+            "of a recurrent layer with as many units",
+            state.text(), inputs[i].text(), form_.has_c() ? " or \".2\"" : ""));
     std::vector<Shape> outputs{Shape{x[0], form_.H}};
     outputs.insert(outputs.end(), form_.states(), state);
     return outputs;

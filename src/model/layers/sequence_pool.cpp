@@ -29,7 +29,8 @@ class SequencePoolLayer final : public Layer {
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs[0].rank() != 2)
-      throw ConfigError(fmt::format("takes a sequence of features (T, F), its input is {}", inputs[0].text()));
+      throw ConfigError(fmt::format("a sequence_pool layer takes a sequence of features (T, F), but its input is {}",
+                                    inputs[0].text()));
     return {inputs[0].without_front()};
   }
 

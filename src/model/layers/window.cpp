@@ -15,10 +15,10 @@ std::int64_t extent_of(const char* axis, std::int64_t extent, std::int64_t size,
   if (out > 0) return out;
   const std::int64_t reach = dilation * (size - 1) + 1;
   const std::int64_t padded = extent + 2 * pad;
-  throw ConfigError(
-      fmt::format("the window is {} {} but the padded input has {} ({} + 2 x {}); a kernel up to {} or a padding of at "
-                  "least {} fits",
-                  reach, axis, padded, extent, pad, (padded - 1) / dilation + 1, (reach - extent + 1) / 2));
+  throw ConfigError(fmt::format(
+      "the window covers {} {}, but the padded input has only {} ({} + 2 x {}); use a kernel of at most {} or a "
+      "padding of at least {}",
+      reach, axis, padded, extent, pad, (padded - 1) / dilation + 1, (reach - extent + 1) / 2));
 }
 
 }  // namespace
@@ -29,20 +29,21 @@ RowsColumns rows_columns(const std::vector<std::int64_t>& values, RowsColumns mi
                          std::string_view key) {
   if (values.empty()) return missing;
   if (values.size() > 2)
-    throw ConfigError(fmt::format("{} has {} numbers; it takes one, or [rows, columns]", key, values.size()));
+    throw ConfigError(fmt::format("{} has {} numbers, but takes one number or [rows, columns]", key, values.size()));
   for (std::int64_t value : values)
-    if (value < least) throw ConfigError(fmt::format("{} = {} is below {}", key, value, least));
+    if (value < least) throw ConfigError(fmt::format("{} = {} must be at least {}", key, value, least));
   return {values.front(), values.back()};
 }
 
 RowsColumns required_rows_columns(const std::vector<std::int64_t>& values, std::string_view key) {
-  if (values.empty()) throw ConfigError(fmt::format("needs {}, one number or [rows, columns], e.g. {} = 3", key, key));
+  if (values.empty())
+    throw ConfigError(fmt::format("the layer needs the key {}, one number or [rows, columns], e.g. {} = 3", key, key));
   return rows_columns(values, {}, 1, key);
 }
 
 void require_image(const Shape& input, std::string_view what) {
   if (input.rank() == 3) return;
-  throw ConfigError(fmt::format("{} takes images (channels, rows, columns), its input is {}", what, input.text()));
+  throw ConfigError(fmt::format("{} takes images (channels, rows, columns), but its input is {}", what, input.text()));
 }
 
 Shape slide(const Window& w, const Shape& input, std::int64_t channels) {

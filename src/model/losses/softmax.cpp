@@ -29,16 +29,19 @@ class SoftmaxLoss final : public SplittableLayer {
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape &logits = inputs[kLogits], &labels = inputs[kLabels];
     if (logits.rank() != labels.rank() + 1)
-      throw ConfigError(fmt::format("the last layer gives {}{}; end with a dense layer of units = {}{}", logits.text(),
-                                    labels.rank() == 0 ? "" : fmt::format(", the labels are {}", labels.text()),
-                                    classes_, labels.rank() == 0 ? ", after a flatten" : " over a sequence"));
+      throw ConfigError(fmt::format(
+          "the output of the last layer is {}, but {}; end with a dense layer of units = {}{}", logits.text(),
+          labels.rank() == 0 ? std::string("the loss needs one value for each class")
+                             : fmt::format("the labels are {}", labels.text()),
+          classes_, labels.rank() == 0 ? " after a flatten layer" : " over a sequence"));
     const std::int64_t given = logits[logits.rank() - 1];
     if (given != classes_)
-      throw ConfigError(fmt::format("the last layer gives {} but the data has {}; units = {} fits",
-                                    counted(given, "value"),
+      throw ConfigError(fmt::format("the last layer has {} but the data has {}; use units = {}",
+                                    counted(given, "output"),
                                     classes_ == 1 ? "1 class" : fmt::format("{} classes", classes_), classes_));
     if (logits.elems() != labels.elems() * classes_)
-      throw ConfigError(fmt::format("the last layer gives {} but the labels are {}", logits.text(), labels.text()));
+      throw ConfigError(
+          fmt::format("the output of the last layer is {}, but the labels are {}", logits.text(), labels.text()));
     return {logits};
   }
 

@@ -16,8 +16,7 @@ class ValueLossLayer final : public Layer {
   ValueLossLayer(ValueLoss loss, std::int64_t classes) : loss_(loss), classes_(classes) {
     if (classes_ == 0 || (loss_ == ValueLoss::logistic && classes_ == 2)) return;
     throw ConfigError(
-        fmt::format("loss \"{}\" takes labels that are real numbers{}; the data has {} classes: use "
-                    "\"softmax\"",
+        fmt::format("loss \"{}\" needs labels that are real numbers{}, but the data has {} classes; use \"softmax\"",
                     name(), loss_ == ValueLoss::logistic ? " or 2 classes" : "", classes_));
   }
 
@@ -29,8 +28,9 @@ class ValueLossLayer final : public Layer {
     const Shape &values = inputs[kValues], &labels = inputs[kLabels];
     const bool one = labels.rank() == 0 && values.rank() == 1 && values[0] == 1;
     if (!one && !(values == labels))
-      throw ConfigError(fmt::format("the last layer gives {}, the labels are {}; end with a dense layer of units = {}",
-                                    values.text(), labels.text(), labels.rank() == 0 ? 1 : labels[labels.rank() - 1]));
+      throw ConfigError(
+          fmt::format("the output of the last layer is {}, but the labels are {}; end with a dense layer of units = {}",
+                      values.text(), labels.text(), labels.rank() == 0 ? 1 : labels[labels.rank() - 1]));
     return {values};
   }
 

@@ -16,8 +16,9 @@ namespace {
 std::vector<LayerConfig> language_model(std::string_view name, const SampleForm& form, const std::string& cell,
                                         std::int64_t features, std::int64_t units) {
   if (!form.tokens() || form.shape.rank() != 1 || !(form.label == form.shape))
-    throw ConfigError(fmt::format("{} takes texts: tokens (T), and a label at each place; samples are {} {}, labels {}",
-                                  name, form.tokens() ? "tokens" : "numbers", form.shape.text(), form.label.text()));
+    throw ConfigError(
+        fmt::format("{} takes texts, tokens (T) with a label at each position, but samples are {} {} and labels {}",
+                    name, form.tokens() ? "tokens" : "numbers", form.shape.text(), form.label.text()));
   LayerConfig layer = recurrent(cell, units);
   layer.carry = form.stream;
   return {recurrent("embedding", features), layer, layer, dense(form.classes)};

@@ -56,8 +56,8 @@ LayerConfig dropout(double rate) {
 void require_images(std::string_view model, const SampleForm& form, std::int64_t least, const Shape& made_for) {
   const Shape& input = form.shape;
   if (!form.tokens() && input.rank() == 3 && input[1] >= least && input[2] >= least) return;
-  throw ConfigError(fmt::format("{} takes images of at least {} x {}, made for {}; samples are {}", model, least, least,
-                                made_for.text(), input.text()));
+  throw ConfigError(fmt::format("{} takes images of at least {} x {} (it was designed for {}), but samples are {}",
+                                model, least, least, made_for.text(), input.text()));
 }
 
 std::string Chain::add(LayerConfig layer, std::vector<std::string> inputs) {

@@ -21,8 +21,8 @@ LayerConfig dense(std::int64_t units);
 LayerConfig recurrent(std::string type, std::int64_t units);  // embedding, rnn, lstm, gru
 LayerConfig dropout(double rate);
 
-// ConfigError unless samples are images of at least `least` rows and columns: "lenet takes images of at least 4 x 4,
-// made for (1, 28, 28); samples are (1, 3, 28)".
+// ConfigError unless samples are images of at least `least` rows and columns: "lenet takes images of at least 4 x 4
+// (it was designed for (1, 28, 28)), but samples are (1, 3, 28)".
 void require_images(std::string_view model, const SampleForm& form, std::int64_t least, const Shape& made_for);
 
 // A list of layers, each with a unique name, so that later layers can name it as an input.

@@ -25,8 +25,8 @@ LayerConfig embedding(std::int64_t units) {
 
 std::vector<LayerConfig> zoo_ranking(const SampleForm& form) {
   if (!form.tokens() || form.label.rank() != 0)
-    throw ConfigError(fmt::format("ranking takes one token a field and one label a sample; samples are {}{}",
-                                  form.shape.text(), form.tokens() ? " tokens with a label each" : " numbers"));
+    throw ConfigError(fmt::format("ranking takes one token per field and one label per sample, but samples are {}{}",
+                                  form.shape.text(), form.tokens() ? " tokens with a label for each" : " numbers"));
   Chain net;
   net.add(embedding(form.classes), {"samples"});
   LayerConfig sum = layer("sequence_pool");

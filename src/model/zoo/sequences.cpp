@@ -13,10 +13,11 @@ using namespace zoo;
 std::vector<LayerConfig> zoo_sequence_classifier(const SampleForm& form) {
   const bool fits = form.label.rank() == 0 && form.shape.rank() == (form.tokens() ? 1 : 2);
   if (!fits)
-    throw ConfigError(fmt::format(
-        "sequence_classifier takes sequences, tokens (T) or features (T, F), of one class each; samples are {} {}, "
-        "labels {}",
-        form.tokens() ? "tokens" : "numbers", form.shape.text(), form.label.text()));
+    throw ConfigError(
+        fmt::format("sequence_classifier takes sequences, tokens (T) or features (T, F), with one class each, but "
+                    "samples are {} {} "
+                    "and labels {}",
+                    form.tokens() ? "tokens" : "numbers", form.shape.text(), form.label.text()));
   Chain chain;
   std::string x = "samples";
   if (form.tokens()) x = chain.add(recurrent("embedding", 64));
@@ -32,10 +33,11 @@ std::vector<LayerConfig> zoo_sequence_classifier(const SampleForm& form) {
 // An encoder whose last states begin a decoder (Sutskever et al. 2014), to which the correct text so far is fed.
 std::vector<LayerConfig> zoo_translation(const SampleForm& form) {
   if (!form.tokens() || form.shape.rank() != 1 || form.target == 0 || !(form.label == Shape{form.target}))
-    throw ConfigError(fmt::format(
-        "translation takes pairs of texts: tokens (T), and a target (U) with a label at each place; samples are {} {}, "
-        "target {}, labels {}",
-        form.tokens() ? "tokens" : "numbers", form.shape.text(), form.target, form.label.text()));
+    throw ConfigError(
+        fmt::format("translation takes pairs of texts, tokens (T) and a target (U) with a label at each position, but "
+                    "samples are {} "
+                    "{}, the target is {} and labels are {}",
+                    form.tokens() ? "tokens" : "numbers", form.shape.text(), form.target, form.label.text()));
   Chain chain;
   chain.add(recurrent("embedding", 64), {"samples"});
   const std::string encoder = chain.add(recurrent("lstm", 256));

@@ -62,7 +62,7 @@ class Transformer {
 std::vector<LayerConfig> zoo_transformer(const SampleForm& form) {
   if (!form.tokens() || form.label.rank() != 1)
     throw ConfigError(
-        fmt::format("transformer is a language model: it takes windows of tokens (T) with a label for each; "
+        fmt::format("transformer is a language model and takes windows of tokens (T) with a label for each, but "
                     "samples are {}{}",
                     form.shape.text(), form.tokens() ? " tokens with one label" : " numbers"));
   Transformer net;

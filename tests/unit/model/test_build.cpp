@@ -60,13 +60,13 @@ TEST_CASE("a list of layers becomes a graph with its loss", "[model]") {
 }
 
 TEST_CASE("shapes that do not fit are refused with place, layer, extent and what fits", "[model]") {
-  CHECK_THAT(refusal({conv(4, {9})}), Contains("net.toml:7: layer 'conv1' (conv): the window is 9 rows") &&
-                                          Contains("padded input has 8") && Contains("a kernel up to 8") &&
+  CHECK_THAT(refusal({conv(4, {9})}), Contains("net.toml:7: layer 'conv1' (conv): the window covers 9 rows") &&
+                                          Contains("padded input has only 8") && Contains("a kernel of at most 8") &&
                                           Contains("padding of at least 1"));
   CHECK_THAT(refusal({conv(4, {2, 10})}), Contains("10 columns"));
   LayerConfig dilated = conv(4, {5});
   dilated.dilation = {2};
-  CHECK_THAT(refusal({dilated}), Contains("the window is 9 rows") && Contains("a kernel up to 4"));
+  CHECK_THAT(refusal({dilated}), Contains("the window covers 9 rows") && Contains("a kernel of at most 4"));
   LayerConfig grouped = conv(4, {3});
   grouped.groups = 2;
   CHECK_THAT(refusal({grouped}), Contains("groups = 2 must divide the 3 input and the 4 output channels"));
@@ -74,7 +74,7 @@ TEST_CASE("shapes that do not fit are refused with place, layer, extent and what
                                       Contains("flatten layer before it"));
   CHECK_THAT(refusal({layer("flatten"), conv(4, {3})}), Contains("takes images") && Contains("(192)"));
   CHECK_THAT(refusal({layer("flatten"), dense(7)}),
-             Contains("gives 7 values but the data has 10 classes") && Contains("units = 10 fits"));
+             Contains("has 7 outputs but the data has 10 classes") && Contains("use units = 10"));
   CHECK_THAT(refusal({conv(4, {3})}), Contains("end with a dense layer of units = 10"));
   CHECK_THAT(refusal({}), Contains("no layers"));
 }
@@ -86,21 +86,22 @@ TEST_CASE("inputs by name: unknown, unequal, unused, for the loss alone", "[mode
   CHECK_THAT(refusal({first, sum}),
              Contains("net.toml:12: layer 'add1' (add): unknown input 'frist' (did you mean 'first'?)"));
   sum.inputs = {"first", "samples"};
-  CHECK_THAT(refusal({first, sum}), Contains("(4, 6, 6) and (3, 8, 8): channels differ (4 against 3)"));
+  CHECK_THAT(refusal({first, sum}), Contains("(4, 6, 6) and (3, 8, 8): the numbers of channels differ (4 and 3)"));
   sum.inputs = {"first"};
-  CHECK_THAT(refusal({first, sum}), Contains("takes at least 2 inputs, 1 given"));
+  CHECK_THAT(refusal({first, sum}), Contains("an add layer takes at least 2 inputs, but 1 is given"));
   LayerConfig both = layer("concat");
   both.inputs = {"first", "samples"};
-  CHECK_THAT(refusal({first, both}), Contains("differ in their channels alone") && Contains("(3, 8, 8)"));
+  CHECK_THAT(refusal({first, both}), Contains("differ only in their channels") && Contains("(3, 8, 8)"));
   LayerConfig light = layer("dropout");
   light.inputs = {"first", "first"};
-  CHECK_THAT(refusal({first, light}), Contains("takes 1 input, 2 given"));
+  CHECK_THAT(refusal({first, light}), Contains("takes 1 input, but 2 are given"));
   sum.inputs = {"first", "labels"};
-  CHECK_THAT(refusal({first, sum}), Contains("'labels' is for the loss alone"));
+  CHECK_THAT(refusal({first, sum}), Contains("'labels' cannot be given in inputs: only the loss reads it"));
   LayerConfig other = conv(4, {3}), flat = layer("flatten");
   flat.inputs = {"first"};
-  CHECK_THAT(refusal({first, other, flat, dense(10)}), Contains("layer 'conv2' (conv): no layer takes its output"));
-  CHECK_THAT(refusal({first, first}), Contains("name is taken already"));
+  CHECK_THAT(refusal({first, other, flat, dense(10)}),
+             Contains("layer 'conv2' (conv): no later layer reads its output"));
+  CHECK_THAT(refusal({first, first}), Contains("already has this name"));
 }
 
 TEST_CASE("pools refuse padding as large as the kernel", "[model]") {
@@ -152,7 +153,7 @@ TEST_CASE("the zoo's models have their published sizes", "[model]") {
   ModelConfig both;
   both.zoo = "cnn_32_64";
   both.layers = {dense(3)};
-  CHECK_THROWS_WITH(build_model(both, labelled({1, 28, 28}, 10)), Contains("exclude each other"));
+  CHECK_THROWS_WITH(build_model(both, labelled({1, 28, 28}, 10)), Contains("cannot both be given"));
 }
 
 TEST_CASE("recurrent models of the zoo have as many weights as PyTorch's", "[model]") {
@@ -167,7 +168,7 @@ TEST_CASE("recurrent models of the zoo have as many weights as PyTorch's", "[mod
   }
   CHECK_THROWS_WITH(build_zoo("charlstm", labelled({1, 28, 28}, 10)), Contains("charlstm takes texts"));
   CHECK_THROWS_WITH(build_zoo("translation", zoo_form("charlstm")), Contains("pairs of texts"));
-  CHECK_THROWS_WITH(build_zoo("sequence_classifier", zoo_form("charlstm")), Contains("of one class each"));
+  CHECK_THROWS_WITH(build_zoo("sequence_classifier", zoo_form("charlstm")), Contains("with one class each"));
 }
 
 TEST_CASE("transformer and ranking: weights by formula, and what they cannot take", "[model]") {
@@ -177,7 +178,7 @@ TEST_CASE("transformer and ranking: weights by formula, and what they cannot tak
         V * D + T * D + 2 * block + 2 * D + D * V + V);
   CHECK(build_zoo("ranking", zoo_form("ranking")).parameters().weight_elems() == 1'861'762);
   CHECK_THROWS_WITH(build_zoo("transformer", labelled({1, 28, 28}, 10)), Contains("language model"));
-  CHECK_THROWS_WITH(build_zoo("ranking", zoo_form("charlstm")), Contains("one label a sample"));
+  CHECK_THROWS_WITH(build_zoo("ranking", zoo_form("charlstm")), Contains("one label per sample"));
 }
 
 TEST_CASE("the table counts parameters, FLOPs and bytes", "[model]") {

@@ -79,12 +79,12 @@ struct Names final : StateVisitor {
 TEST_CASE("recurrent layers say what they cannot take", "[model]") {
   CHECK_THAT(refusal({layer("lstm", 4), layer("dense", 7)}, text(5)), Contains("put an embedding layer before it"));
   CHECK_THAT(refusal({layer("lstm", 4), layer("dense", 10)}, labelled({1, 8, 8}, 10)),
-             Contains("takes a sequence of features (T, F), its input is (1, 8, 8)"));
+             Contains("takes a sequence of features (T, F), but its input is (1, 8, 8)"));
   const LayerConfig words = layer("embedding", 3, "words"), first = layer("lstm", 4, "first");
   CHECK_THAT(refusal({words, first, layer("lstm", 4, "second", {"words", "first.1"}), layer("dense", 7)}, text(5)),
-             Contains("a sequence and the states h and c of another lstm; 2 inputs are given"));
+             Contains("a sequence and the states h and c of another lstm, but 2 inputs are given"));
   CHECK_THAT(refusal({words, first, layer("gru", 3, "second", {"words", "first.1"}), layer("dense", 7)}, text(5)),
-             Contains("states of (3) values, but is given (4)"));
+             Contains("state must have (3) values, but the given one has (4)"));
   LayerConfig carried = layer("lstm", 4);
   carried.carry = carried.reverse = true;
   CHECK_THAT(refusal({words, carried, layer("dense", 7)}, text(5)), Contains("carry = true continues"));
