@@ -118,7 +118,7 @@ class Chooser {
     return std::isfinite(candidate.memory) && (limit() == 0 || candidate.memory <= limit());
   }
 
-  // A candidate that is too large to be counted is not an error, because others need less.
+  // A candidate whose memory cannot even be counted is not an error, because others may need less.
   void weigh(SplitCandidate& candidate) const {
     const Built built = build(candidate);
     for (int stage = 0; stage < candidate.mesh.pipeline(); ++stage) try {
@@ -150,16 +150,17 @@ class Chooser {
       if (candidate.memory >= 0 && (!least || candidate.memory < least->memory)) least = &candidate;
     if (!least)
       throw ConfigError(
-          fmt::format("parallel.split = \"auto\": nothing is possible on {}; with every rank a replica: {}",
+          fmt::format("parallel.split = \"auto\" found no possible split for {}; one replica per rank was refused: {}",
                       counted(static_cast<std::int64_t>(hosts_.of_rank.size()), "rank"), all_.front().refused));
     const std::string bound = config_.device.memory_limit_mb > 0
                                   ? fmt::format("device.memory_limit_mb = {}", config_.device.memory_limit_mb)
-                              : costs_.card_bytes > 0 ? fmt::format("the {} of a card", bytes_text(limit()))
-                                                      : "what can be addressed";
-    throw MemoryError(fmt::format(
-        "parallel.split = \"auto\": no split stays below {}; {} comes nearest with {} on a rank: more ranks a host, a "
-        "smaller batch or a larger batch.accumulation need less",
-        bound, least->mesh.text(), memory_text(*least)));
+                              : costs_.card_bytes > 0 ? fmt::format("the {} of memory of a card", bytes_text(limit()))
+                                                      : "the memory that can be addressed";
+    throw MemoryError(
+        fmt::format("parallel.split = \"auto\": no split needs less than {}; the nearest, {}, needs {} on a rank; use "
+                    "more ranks per "
+                    "host, a smaller batch or a larger batch.accumulation",
+                    bound, least->mesh.text(), memory_text(*least)));
   }
 
   static std::string memory_text(const SplitCandidate& candidate) {
@@ -172,15 +173,15 @@ class Chooser {
     return candidate.samples_per_s > chosen.samples_per_s ? "hardly faster" : "slower";
   }
 
-  // The table, with refused candidates behind it.
+  // The table, followed by the refused candidates.
   std::string report(const SplitCandidate& chosen) {
-    Table table({"split", "samples/s", "step", "compute", "between", "exchange", "memory", ""});
+    Table table({"split", "samples/s", "step", "compute", "in replica", "exchange", "memory", ""});
     std::string refused;
     std::size_t shown = 0;
     for (SplitCandidate& candidate : all_) {
       if (++shown > kShown && &candidate != &chosen) continue;
       if (!candidate.refused.empty()) {
-        refused += fmt::format("not {}: {}\n", candidate.mesh.text(), candidate.refused);
+        refused += fmt::format("{} is not possible: {}\n", candidate.mesh.text(), candidate.refused);
         continue;
       }
       if (candidate.memory < 0) weigh(candidate);
@@ -191,9 +192,9 @@ class Chooser {
                  verdict(candidate, chosen)});
     }
     const std::string among =
-        limit() > 0 ? fmt::format("of what stays below {} on a rank", bytes_text(limit())) : "with no memory limit";
-    return fmt::format("split     auto: {}, the fastest {}; predicted:\n{}{}", chosen.mesh.text(), among, table.text(),
-                       refused);
+        limit() > 0 ? fmt::format("that need at most {} per rank", bytes_text(limit())) : "(no memory limit is set)";
+    return fmt::format("split     auto: {} is the fastest of the splits {}; predictions:\n{}{}", chosen.mesh.text(),
+                       among, table.text(), refused);
   }
 
   const Config& config_;

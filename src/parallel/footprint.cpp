@@ -110,8 +110,8 @@ Footprint footprint(const Config& config, const Holding& holding, Device* counti
     estimate(config, holding, bytes);
   } catch (const std::bad_alloc&) {  // even the data that ops keep beside tensors
     throw MemoryError(
-        fmt::format("batches of {} samples take more memory than this machine has; a smaller batch or a "
-                    "larger batch.accumulation needs less",
+        fmt::format("batches of {} samples need more memory than this machine has; use a smaller batch or a "
+                    "larger batch.accumulation",
                     holding.batches.largest()));
   }
   const RankBatches& batches = holding.batches;

@@ -64,10 +64,12 @@ std::string layer_traffic_text(const std::vector<LayerTraffic>& layers, int rank
   if (layers.empty()) return {};
   if (names.empty())
     return fmt::format(
-        "Data split for every layer: divided over {} ranks, none would send fewer bytes than as replicas.", ranks);
+        "Keep every layer replicated: divided over {} ranks, no layer would send fewer bytes than its replicas do.",
+        ranks);
   return fmt::format(
-      "Model split for {}: divided over {} ranks inside a host (parallel.tensor) they would send {} a step and rank "
-      "in place of {}, of {} for all layers; data split for the others.",
+      "Divide {} over {} ranks inside a host (parallel.tensor): they would send {} per step and rank instead of {} "
+      "(all "
+      "layers as replicas send {}); keep the other layers replicated.",
       names, ranks, bytes_text(as_shards), bytes_text(as_replicas), bytes_text(replica));
 }
 

@@ -45,7 +45,7 @@ Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const 
   const std::string size = factors_text(pipeline_, tensor_, space_);
   if (ranks() % group_size() != 0)
     throw ConfigError(
-        fmt::format("one replica takes {} ({}), {} do not divide into such groups; nearest: {}{}",
+        fmt::format("one replica takes {} ({}), and {} cannot be divided into such groups; nearest valid: {}{}",
                     counted(group_size(), "rank"), size, counted(ranks(), "rank"),
                     ranks() > group_size() ? fmt::format("{} or ", ranks() / group_size() * group_size()) : "",
                     (ranks() / group_size() + 1) * group_size()));
@@ -57,14 +57,15 @@ Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const 
   if (parallel.allow_across_nodes) return;
   for (std::size_t host = 0; host < host_names.size(); ++host)
     if (const auto here = std::count(hosts.begin(), hosts.end(), static_cast<int>(host)); here % group_size() != 0)
-      throw ConfigError(fmt::format(
-          "host {} has {}, one replica takes {} ({}) and must not lie on two hosts: start a multiple of {} on each, or "
-          "write parallel.allow_across_nodes = true",
-          host_names[host], counted(here, "rank"), group_size(), size, group_size()));
+      throw ConfigError(
+          fmt::format("host {} has {}, but one replica takes {} ({}) and must be on one host; start a multiple of {} "
+                      "ranks on each host, "
+                      "or set parallel.allow_across_nodes = true",
+                      host_names[host], counted(here, "rank"), group_size(), size, group_size()));
 }
 
 MeshCoord Mesh::coord(int rank) const {
-  ECHELON_CHECK(rank >= 0 && rank < ranks(), "rank {} of {}", rank, ranks());
+  ECHELON_CHECK(rank >= 0 && rank < ranks(), "rank {} is not one of {} ranks", rank, ranks());
   const int place = place_[static_cast<std::size_t>(rank)], index = place % group_size();
   return {.replica = place / group_size(),
           .stage = index / space_ / tensor_,

@@ -15,7 +15,7 @@ class MessageP2pLink final : public P2pLink {
       : device_(device), ends_(ends), dtype_(dtype), sent_(sent) {}
 
   void begin(int tensors, std::int64_t elems) override {
-    ECHELON_CHECK_EQ(to_post_, 0, "passes of the step before are missing");
+    ECHELON_CHECK_EQ(to_post_, 0, "the previous step had fewer passes than were announced");
     if (elems_ != elems) {
       plan_ = ends_.sends ? make_send_to(ends_.peer, elems) : make_receive_from(ends_.peer, elems);
       for (TransferBuffer& buffer : buffers_) {
@@ -47,7 +47,7 @@ class MessageP2pLink final : public P2pLink {
       TransferBuffer& buffer = buffers_[(next_ + b) % kTransferBuffers];
       if (buffer.ticket.valid()) oldest = &buffer;
     }
-    ECHELON_CHECK(oldest, "no tensor was announced by begin()");
+    ECHELON_CHECK(oldest, "begin() did not announce this tensor");
     wait(*oldest);
     device_.to_device(tensor.data, oldest->memory.data(), tensor.bytes());
     oldest->ticket = {};

@@ -44,15 +44,14 @@ class StageBuilder {
   // The value in this stage's graph. An input of the model or a receive node is added at the first reader.
   ValueId here(ValueId id) {
     if (const auto found = here_.find(id); found != here_.end()) return found->second;
-    const Value& wanted = value(id);
-    if (wanted.producer < 0) return here_[id] = part_.input(wanted.name, wanted.shape, wanted.type);
+    const Value& read = value(id);
+    if (read.producer < 0) return here_[id] = part_.input(read.name, read.shape, read.type);
     const auto cut = std::find_if(cuts_.begin(), cuts_.end(), [&](const Cut& c) {
-      return c.kind == CutKind::message && c.value == wanted.name && c.to == stage_;
+      return c.kind == CutKind::message && c.value == read.name && c.to == stage_;
     });
-    ECHELON_CHECK(cut != cuts_.end(), "no cut sends '{}' to stage {}", wanted.name, stage_);
+    ECHELON_CHECK(cut != cuts_.end(), "no cut sends '{}' to stage {}", read.name, stage_);
     return here_[id] =
-               part_
-                   .add(wanted.name, make_receive(static_cast<int>(cut - cuts_.begin()), wanted.shape, cut->learns), {})
+               part_.add(read.name, make_receive(static_cast<int>(cut - cuts_.begin()), read.shape, cut->learns), {})
                    .front();
   }
 

@@ -14,7 +14,7 @@ RankGroups::RankGroups(const Roles& roles, Mesh mesh, Engine& world)
   if (trains()) coord_ = mesh_.coord(world.rank());
   if (roles_.mixed()) peers_ = world.split(static_cast<int>(role()), world.rank());
   if (!mesh_.splits()) return;
-  ECHELON_CHECK(!roles_.mixed(), "a split model whose ranks have several roles");
+  ECHELON_CHECK(!roles_.mixed(), "a split model cannot have ranks of several roles");
   const int index = mesh_.index_in_group(coord_), part = mesh_.part(coord_), space = mesh_.space();
   const int stage = coord_.replica * mesh_.pipeline() + coord_.stage;
   group_ = world.split(coord_.replica, index);

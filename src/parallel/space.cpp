@@ -86,12 +86,13 @@ void SpacePlan::choose_layers() {
     const std::int64_t rows = graph_.values()[static_cast<std::size_t>(node.outputs[0])].shape[1];
     if (on_rows_[i] && rows < spatial_shards_)
       refuse(node, spatial_shards_,
-             fmt::format("its output has {}, a rank needs at least one; at most {} fit", counted(rows, "row"),
+             fmt::format("its output has {}, and each rank needs at least one; use at most {}", counted(rows, "row"),
                          counted(rows, "rank")));
   }
   if (std::none_of(on_rows_.begin(), on_rows_.end(), [](bool on) { return on; }))
-    throw ConfigError(fmt::format("parallel.space = {} splits the rows of images, and no layer of this model has any",
-                                  spatial_shards_));
+    throw ConfigError(fmt::format(
+        "parallel.space = {} splits the rows of images, but no layer of this model has images; use parallel.space = 1",
+        spatial_shards_));
 }
 
 // From the last layer to the first: the last reader of a value determines its cuts.
@@ -126,10 +127,11 @@ void SpacePlan::check() const {
         const bool meets = seen.begin <= own.end && seen.end >= own.begin;
         if (meets && std::max<std::int64_t>(0, seen.begin) >= from && std::min(seen.end, in.back()) <= to) continue;
         refuse(node, spatial_shards_,
-               fmt::format("rank {} has rows {} to {} of its input's {} and reads rows {} to {}, beyond what its "
-                           "neighbours have; fewer ranks fit",
-                           spatial_shard, own.begin, own.end - 1, in.back(), std::max<std::int64_t>(0, seen.begin),
-                           std::min(seen.end, in.back()) - 1));
+               fmt::format(
+                   "rank {} has rows {} to {} of its input's {}, but reads rows {} to {}, which are beyond those of "
+                   "its neighbours; use fewer ranks",
+                   spatial_shard, own.begin, own.end - 1, in.back(), std::max<std::int64_t>(0, seen.begin),
+                   std::min(seen.end, in.back()) - 1));
       }
     }
   }
@@ -190,7 +192,8 @@ class SpatialShardBuilder {
       ECHELON_CHECK_EQ(spatial_shard_graph_.graph.values()[static_cast<std::size_t>(outputs[0])].shape[1],
                        spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard_).end -
                            spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard_).begin,
-                       "rows of '{}' on spatial shard {}", node.name, spatial_shard_);
+                       "the output of '{}' has the wrong number of rows on spatial shard {}", node.name,
+                       spatial_shard_);
     if (index == whole_.loss())
       spatial_shard_graph_.graph.set_loss(static_cast<int>(spatial_shard_graph_.graph.nodes().size()) - 1);
   }

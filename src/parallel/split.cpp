@@ -42,7 +42,8 @@ std::string unsplit_alone(Config& config, int ranks) {
   if (group == 1) return {};
   parallel.pipeline = parallel.tensor = parallel.space = 1;
   leave_out_unused(parallel);
-  return fmt::format("the model is not split: [parallel] needs groups of {} ranks, and there is one rank", group);
+  return fmt::format("the model is not split, because [parallel] needs groups of {} ranks and there is one rank",
+                     group);
 }
 
 Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshCoord& coord,

@@ -28,7 +28,7 @@ std::vector<int> given_stages(const Graph& graph, int stages) {
     if (node.stage >= 0) {
       if (node.stage > last + 1 || node.stage >= stages)
         throw ConfigError(
-            fmt::format("{}layer '{}' has stage = {} behind stage {}: stages run from 0 to {} without a gap",
+            fmt::format("{}layer '{}' has stage = {} after stage {}; stages must run from 0 to {} without a gap",
                         place_of(node), node.name, node.stage, now, stages - 1));
       now = node.stage;
     }
@@ -38,14 +38,14 @@ std::vector<int> given_stages(const Graph& graph, int stages) {
       if (const int from = graph.values()[static_cast<std::size_t>(id)].producer;
           from >= 0 && of[static_cast<std::size_t>(from)] > now)
         throw ConfigError(
-            fmt::format("{}layer '{}' is on stage {} but takes '{}' of stage {}: values go from earlier "
+            fmt::format("{}layer '{}' is on stage {}, but takes '{}' of stage {}; values can only go from earlier "
                         "stages to later ones",
                         place_of(node), node.name, now, graph.values()[static_cast<std::size_t>(id)].name,
                         of[static_cast<std::size_t>(from)]));
   }
   if (now != stages - 1)
-    throw ConfigError(fmt::format("the layers' stages end with {}, parallel.pipeline = {} has stages 0 to {}", now,
-                                  stages, stages - 1));
+    throw ConfigError(fmt::format("the stages of the layers end with {}, but parallel.pipeline = {} has stages 0 to {}",
+                                  now, stages, stages - 1));
   return of;
 }
 
@@ -86,13 +86,13 @@ std::vector<int> assign_stages(const Graph& graph, const std::vector<double>& co
   const int nodes = static_cast<int>(graph.nodes().size());
   ECHELON_CHECK_EQ(costs.size(), graph.nodes().size());
   if (stages > nodes)
-    throw ConfigError(fmt::format("parallel.pipeline = {} has more stages than the model has layers ({}); at most {}",
-                                  stages, nodes, nodes));
+    throw ConfigError(fmt::format(
+        "parallel.pipeline = {} has more stages than the model has layers ({}); use at most {}", stages, nodes, nodes));
   if (by_hand(graph)) return given_stages(graph, stages);
   if (const auto most = nodes - std::count(together.begin(), together.end(), true); stages > most)
     throw ConfigError(
-        fmt::format("parallel.pipeline = {} has more stages than the model can be cut into: recurrent "
-                    "layers that are equally deep stay on one; at most {}",
+        fmt::format("parallel.pipeline = {} has more stages than the model can be cut into, because recurrent "
+                    "layers of equal depth share a stage; use at most {}",
                     stages, most));
   std::vector<double> before(costs.size() + 1);
   for (std::size_t i = 0; i < costs.size(); ++i) before[i + 1] = before[i] + costs[i];

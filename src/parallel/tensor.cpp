@@ -113,8 +113,9 @@ class Sharder {
         cuts_(cuts),
         part_(whole.blank()) {
     if (!roles_.any())
-      throw ConfigError(fmt::format("parallel.tensor = {}: no layer {}has as many units", shards_,
-                                    stage_ > 0 ? fmt::format("of stage {} ", stage_) : ""));
+      throw ConfigError(
+          fmt::format("parallel.tensor = {}: no layer {}has at least that many units; use a smaller number", shards_,
+                      stage_ > 0 ? fmt::format("of stage {} ", stage_) : ""));
   }
 
   Graph build() {

@@ -73,10 +73,10 @@ class TimeCutter {
   TimeCutter(const Graph& whole, const std::vector<int>& stages, int chunks)
       : whole_(whole), stages_(stages), chunks_(chunks), cut_(which_are_cut(whole)), phase_(whole.nodes().size()) {
     if (std::find(cut_.begin(), cut_.end(), true) == cut_.end())
-      throw ConfigError(
-          fmt::format("parallel.time_chunks = {} cuts the time of recurrent layers (rnn, lstm, gru, not reverse), and "
-                      "the model has none; leave it out",
-                      chunks));
+      throw ConfigError(fmt::format(
+          "parallel.time_chunks = {} cuts the steps of recurrent layers (rnn, lstm, gru without reverse), but "
+          "the model has none; leave it out",
+          chunks));
     made_.graph = whole.blank();
   }
 
@@ -138,7 +138,7 @@ class TimeCutter {
     last = put(fmt::format("{}@{}", node.name, chunk), layer_split(*node.layer).on_steps(steps), std::move(inputs),
                stage(index), &node);
     ECHELON_CHECK_EQ(last.size(), static_cast<std::size_t>(1 + layer_split(*node.layer).recurrent_states()),
-                     "outputs of '{}'", node.name);
+                     "a time chunk of '{}' has the wrong number of outputs", node.name);
     chunks_of_[node.outputs[0]].push_back(last[0]);
     for (std::size_t i = 1; i < last.size(); ++i) whole_value_[node.outputs[i]] = last[i];
   }
@@ -148,7 +148,7 @@ class TimeCutter {
     if (steps < chunks_)
       throw ConfigError(
           fmt::format("{}{}layer '{}' takes sequences of {} steps, which cannot be cut into parallel.time_chunks = {}; "
-                      "at most {}",
+                      "use at most {}",
                       node.where, node.where.empty() ? "" : ": ", node.name, steps, chunks_, steps));
     return steps;
   }

@@ -78,7 +78,7 @@ Table variant_table(const PlanReport& report) {
 }
 
 Table mesh_table(const PlanReport& report) {
-  Table table({"ranks", "mesh", "step", "samples/s", "compute", "between", "exchange", "memory", ""});
+  Table table({"ranks", "mesh", "step", "samples/s", "compute", "in replica", "exchange", "memory", ""});
   const auto time = [](double seconds) { return seconds > 0 ? seconds_text(seconds) : "0"; };
   for (const MeshForecast& mesh : report.meshes)
     table.row({count_text(mesh.ranks), mesh.mesh, time(mesh.price.step_s()), rate_text(mesh.samples_per_s),

@@ -130,7 +130,7 @@ TEST_CASE("memory beyond the limit of a rank, or beyond this machine's, is refus
 #if !defined(__SANITIZE_ADDRESS__)  // AddressSanitizer's operator new ends the process instead of throwing
   const Outcome uncountable = setup.check({"--set", "batch.global=8000000"});
   CHECK(uncountable.code == kExitMemory);
-  says(uncountable, {"batches of 4000000 samples take more memory than this machine has"});
+  says(uncountable, {"batches of 4000000 samples need more memory than this machine has"});
 #endif
 }
 

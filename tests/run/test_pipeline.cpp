@@ -118,7 +118,8 @@ TEST_CASE("impossible meshes and stages are refused with the numbers", "[run][sl
     CHECK(outcome.code == 2);
     return outcome.err;
   };
-  CHECK_THAT(refused(3, {"parallel.pipeline=2"}), Contains("one replica takes 2 ranks") && Contains("nearest: 2 or 4"));
+  CHECK_THAT(refused(3, {"parallel.pipeline=2"}),
+             Contains("one replica takes 2 ranks") && Contains("nearest valid: 2 or 4"));
   CHECK_THAT(refused(2, {"parallel.recurrent_from=65"}), Contains("parallel.tensor > 1"));
   CHECK_THAT(refused(2, {"parallel.pipeline=64"}), Contains("one replica takes 64 ranks"));
 }
@@ -159,7 +160,7 @@ TEST_CASE("check prints the mesh", "[run]") {
   CHECK_THAT(spatial_shards.out, Contains("space 2") && Contains("of halos a sample"));
   const test::Outcome thin = trial.check({"parallel.space=64"});
   CHECK(thin.code == 2);
-  CHECK_THAT(thin.err, Contains("parallel.space = 64") && Contains("a rank needs at least one"));
+  CHECK_THAT(thin.err, Contains("parallel.space = 64") && Contains("each rank needs at least one"));
   const test::Outcome many = trial.check({"parallel.pipeline=40"});
   CHECK(many.code == 2);
   CHECK_THAT(many.err, Contains("more stages than the model has layers"));

@@ -54,7 +54,7 @@ TEST_CASE("auto: replicas where links cost nothing, the split of least bytes whe
       choose_split(config_of(64), graph, one_host(4), {1000, 0}, costs_of(graph, 1e8, kFast), exchange_arenas);
   CHECK(fast.parallel.split == "given");
   CHECK(fast.parallel.pipeline * fast.parallel.tensor * fast.parallel.space == 1);
-  CHECK_THAT(fast.report, Contains("auto: data 4, the fastest with no memory limit"));
+  CHECK_THAT(fast.report, Contains("auto: data 4 is the fastest of the splits (no memory limit is set)"));
   // The weights take 1 MiB; a step has 64 samples of 1,034 units.
   const SplitChoice slow =
       choose_split(config_of(64), graph, one_host(4), {1000, 0}, costs_of(graph, 1e12, kSlow), exchange_arenas);
@@ -114,14 +114,14 @@ TEST_CASE("auto: what does not fit a rank is split though that is slower, and no
   config.device.memory_limit_mb = 0.75 * whole / (1 << 20);
   const SplitChoice choice = choose_split(config, graph, one_host(2), {1000, 0}, costs, exchange_arenas);
   CHECK(choice.parallel.tensor == 2);
-  CHECK_THAT(choice.report, Contains("too large") && Contains("of what stays below"));
+  CHECK_THAT(choice.report, Contains("too large") && Contains("of the splits that need at most"));
   for (const SplitCandidate& candidate : choice.candidates)
     if (candidate.parallel.tensor == 2) CHECK(candidate.memory <= 0.75 * whole);
 
   config.device.memory_limit_mb = 0.25 * whole / (1 << 20);
   CHECK_THROWS_AS(choose_split(config, graph, one_host(2), {1000, 0}, costs, exchange_arenas), MemoryError);
   CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {1000, 0}, costs, exchange_arenas),
-                    Contains("data 1 x tensor 2 comes nearest"));
+                    Contains("the nearest, data 1 x tensor 2, needs"));
 }
 
 TEST_CASE("auto: without a limit the card's memory is one, and what cannot even be counted is too large",
@@ -133,10 +133,10 @@ TEST_CASE("auto: without a limit the card's memory is one, and what cannot even 
   costs.card_bytes = 0.75 * whole;
   const SplitChoice choice = choose_split(config, graph, one_host(2), {1000, 0}, costs, exchange_arenas);
   CHECK(choice.parallel.tensor == 2);
-  CHECK_THAT(choice.report, Contains("too large") && Contains("of what stays below"));
+  CHECK_THAT(choice.report, Contains("too large") && Contains("of the splits that need at most"));
   costs.card_bytes = 0.25 * whole;
   CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {1000, 0}, costs, exchange_arenas),
-                    Contains("of a card") && Contains("comes nearest"));
+                    Contains("of a card") && Contains("the nearest, "));
 
   config = config_of(std::int64_t{1} << 40);  // activations alone take 4 PiB
   config.device.kind = "reference";
@@ -144,7 +144,7 @@ TEST_CASE("auto: without a limit the card's memory is one, and what cannot even 
   CHECK_THROWS_AS(choose_split(config, graph, one_host(2), {std::int64_t{1} << 41, 0}, costs, exchange_arenas),
                   MemoryError);
   CHECK_THROWS_WITH(choose_split(config, graph, one_host(2), {std::int64_t{1} << 41, 0}, costs, exchange_arenas),
-                    Contains("no split stays below what can be addressed"));
+                    Contains("no split needs less than the memory that can be addressed"));
 }
 
 TEST_CASE("auto: groups lie on one host, and what config or batch forbid is left out with the reason", "[parallel]") {

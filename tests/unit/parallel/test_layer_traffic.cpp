@@ -48,8 +48,8 @@ TEST_CASE("layers with fewer units than ranks are not divided", "[parallel]") {
 
 TEST_CASE("the advice on layers names those that send less in shards, with their bytes", "[parallel]") {
   const std::string text = layer_traffic_text(traffic(4, 8), 4);
-  CHECK(text.find("Model split for dense1: divided over 4 ranks") == 0);
-  CHECK(layer_traffic_text(traffic(4, 500), 4).find("Data split for every layer") == 0);
+  CHECK(text.find("Divide dense1 over 4 ranks") == 0);
+  CHECK(layer_traffic_text(traffic(4, 500), 4).find("Keep every layer replicated") == 0);
 }
 
 }  // namespace echelon

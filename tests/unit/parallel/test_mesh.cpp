@@ -47,8 +47,8 @@ TEST_CASE("ranks are seats of a mesh, each once, groups on one host", "[parallel
 
 TEST_CASE("a mesh that does not fit is refused with the host and the numbers", "[parallel][mesh]") {
   CHECK_THROWS_WITH(Mesh(split(2, 1), {0, 0, 0}, {"n1"}),
-                    Contains("one replica takes 2 ranks (pipeline 2)") && Contains("nearest: 2 or 4"));
-  CHECK_THROWS_WITH(Mesh(split(4, 1), {0, 0, 0}, {"n1"}), Contains("nearest: 4"));
+                    Contains("one replica takes 2 ranks (pipeline 2)") && Contains("nearest valid: 2 or 4"));
+  CHECK_THROWS_WITH(Mesh(split(4, 1), {0, 0, 0}, {"n1"}), Contains("nearest valid: 4"));
   CHECK_THROWS_WITH(Mesh(split(2, 2), {0, 0, 0, 1, 1, 1, 1, 1}, kTwoHosts), Contains("host n1 has 3 ranks") &&
                                                                                 Contains("pipeline 2 x tensor 2") &&
                                                                                 Contains("allow_across_nodes = true"));

@@ -69,7 +69,7 @@ TEST_CASE("impossible numbers of stages are refused", "[parallel][stages]") {
   CHECK(std::count(of.begin(), of.end(), 1) == 1);
   CHECK_THROWS_WITH(assign_stages(graph, costs, 3), Contains("end with 1"));
   graph.set_stage(2);
-  CHECK_THROWS_WITH(assign_stages(graph, costs, 3), Contains("'loss' has stage = 2 behind stage 0"));
+  CHECK_THROWS_WITH(assign_stages(graph, costs, 3), Contains("'loss' has stage = 2 after stage 0"));
 }
 
 TEST_CASE("a value crosses once for each stage that reads it", "[parallel][pipeline]") {

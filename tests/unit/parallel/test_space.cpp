@@ -93,11 +93,12 @@ TEST_CASE("rows that cannot be shared are refused with the layer and the numbers
   };
   CHECK_THROWS_WITH(plan({layer("conv", {3}, {1}), layer("flatten"), layer("dense")}, {1, 3, 8}, 4),
                     Contains("model.toml:7") && Contains("parallel.space = 4") && Contains("its output has 3 rows") &&
-                        Contains("at most 3 ranks fit"));
+                        Contains("use at most 3 ranks"));
   CHECK_THROWS_WITH(
       plan({layer("conv", {3}, {1}), layer("conv", {7}, {3}), layer("flatten"), layer("dense")}, {1, 6, 8}, 4),
-      Contains("layer 'conv2'") && Contains("beyond what its neighbours have"));
-  CHECK_THROWS_WITH(plan({layer("flatten"), layer("dense")}, {1, 9, 9}, 2), Contains("no layer of this model has any"));
+      Contains("layer 'conv2'") && Contains("beyond those of its neighbours"));
+  CHECK_THROWS_WITH(plan({layer("flatten"), layer("dense")}, {1, 9, 9}, 2),
+                    Contains("no layer of this model has images"));
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ TEST_CASE("layers that cannot be split in time are refused by name", "[parallel]
   back.reverse = true;
   const Graph reversed =
       build_layers({back, layer("sequence_pool", 0), layer("dense", 3)}, {.shape = {6, 2}, .classes = 3});
-  CHECK_THROWS_WITH(cut_time(reversed, {0, 0, 0, 0}, 2), Contains("not reverse"));
+  CHECK_THROWS_WITH(cut_time(reversed, {0, 0, 0, 0}, 2), Contains("without reverse"));
 }
 
 // An event of a stage, forward or backward: it computes, gives a value to a cut, or waits for another stage's value.
