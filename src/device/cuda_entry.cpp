@@ -47,7 +47,7 @@ Library open_file(const std::string& file) {
   Library library;
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
-    library.missing = "cannot be loaded: " + loader_error();
+    library.missing = "the library cannot be loaded: " + loader_error();
     return library;
   }
   const auto abi = find<CudaAbiFunction>(handle, kCudaAbiSymbol);
@@ -55,7 +55,7 @@ Library open_file(const std::string& file) {
   library.open = find<CudaOpenFunction>(handle, kCudaOpenSymbol);
   if (abi && library.count && library.open && std::string_view(abi()) == kCudaAbi) return library;
   library = {};
-  library.missing = fmt::format("{} was built for another executable: its interface is '{}', expected '{}'", file,
+  library.missing = fmt::format("{} was built for another executable: its interface is '{}', but '{}' is needed", file,
                                 abi ? abi() : "nothing", kCudaAbi);
   dlclose(handle);
   return library;
@@ -65,7 +65,8 @@ Library load_library() {
   if (const std::string file = library_file(); !file.empty()) return open_file(file);
   Library none;
   none.missing = fmt::format(
-      "the CUDA device is not available: {} (not built with CUDA=0) must lie beside the executable", kCudaLibrary);
+      "the CUDA device is not available, because {} is not beside the executable (make CUDA=0 does not build it)",
+      kCudaLibrary);
   return none;
 }
 
@@ -88,7 +89,7 @@ int visible_gpus(std::string* why) {
   if (void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
     dlclose(driver);
   } else {
-    if (why) *why = fmt::format("no CUDA driver: {}", loader_error());
+    if (why) *why = fmt::format("the CUDA driver is not available: {}", loader_error());
     return 0;
   }
   if (!library().open) {
@@ -112,7 +113,7 @@ std::string_view auto_device_kind() {
   if (visible_gpus(&why) > 0) return "cuda";
   std::error_code error;
   const bool in_machine = fs::exists("/dev/nvidia0", error) || fs::exists("/dev/dxg", error);
-  log_line(in_machine ? LogLevel::warning : LogLevel::debug, fmt::format("device auto is onednn: {}", why));
+  log_line(in_machine ? LogLevel::warning : LogLevel::debug, fmt::format("device auto selects onednn: {}", why));
   return "onednn";
 }
 

@@ -70,13 +70,13 @@ LayoutWish Device::layouts(const OpSpec& spec) const {
 }
 
 std::string Device::allreduce_problem() const {
-  return fmt::format("device {} has no library that sums between ranks", name());
+  return fmt::format("device {} has no library that sums over ranks", name());
 }
 
 std::unique_ptr<DeviceAllreduce> Device::make_allreduce(const DeviceGroup&) { throw ConfigError(allreduce_problem()); }
 
 std::unique_ptr<Recording> Device::record_ops(const std::function<void()>&) {
-  ECHELON_CHECK(false, "device {} records nothing", name());
+  ECHELON_CHECK(false, "device {} cannot record ops", name());
 }
 
 }  // namespace echelon::inline device

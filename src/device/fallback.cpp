@@ -15,8 +15,9 @@ bool Fallbacks::first(const std::string& op, const std::string& reason) {
 
 void Fallbacks::replace(const std::string& op, const std::string& reason, const std::string& instead) {
   if (!allowed_)
-    throw EnvironmentError(fmt::format("{}: {}; device.allow_fallback = true permits {}", op, reason, instead));
-  if (first(op, reason)) log_warning("{}: {}; it runs as {} (device.allow_fallback)", op, reason, instead);
+    throw EnvironmentError(fmt::format("{}: {}; set device.allow_fallback = true to permit {}", op, reason, instead));
+  if (first(op, reason))
+    log_warning("{}: {}; it runs as {}, because device.allow_fallback is set", op, reason, instead);
 }
 
 void Fallbacks::note(const std::string& op, const std::string& reason) {

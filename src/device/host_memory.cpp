@@ -45,7 +45,7 @@ Memory HostMemory::allocate(std::size_t bytes, std::string_view tag) {
   const auto limit = static_cast<std::size_t>(limit_bytes_);
   if (limit_bytes_ > 0 && (bytes > limit || held > limit - bytes))
     throw MemoryError(
-        fmt::format("memory limit reached: {} for '{}' in addition to {} in use would exceed the limit of {}",
+        fmt::format("memory limit reached: {} for '{}' and {} already in use would exceed the limit of {}",
                     bytes_text(static_cast<double>(bytes)), tag, bytes_text(static_cast<double>(held)),
                     bytes_text(static_cast<double>(limit))));
   // Blocks are never empty, so that their addresses are not null.
@@ -53,7 +53,7 @@ Memory HostMemory::allocate(std::size_t bytes, std::string_view tag) {
   void* data = only_counts_ ? untouched_block(taken) : aligned_block(taken);
   if (!data)
     throw MemoryError(
-        fmt::format("out of memory: {} for '{}' in addition to {} in use are not available on this machine",
+        fmt::format("out of memory: {} for '{}' and {} already in use are more than this machine can provide",
                     bytes_text(static_cast<double>(bytes)), tag, bytes_text(static_cast<double>(held))));
   if (!only_counts_) std::memset(data, 0, taken);
   const std::size_t now = counts_->now += bytes;

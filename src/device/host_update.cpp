@@ -27,7 +27,8 @@ class HostUpdate final : public Update {
 
   void apply(void* w, const void* g, std::span<void* const> states, std::size_t n,
              const RuleScalars& scalars) override {
-    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates), "states of rule {}", Rule::kName);
+    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates),
+                     "rule {} was given the wrong number of states", Rule::kName);
     const auto parts =
         static_cast<int>(std::clamp<std::size_t>(n / kElemsPerThread, 1, static_cast<std::size_t>(threads_)));
     if (parts == 1) return part(w, g, states, 0, n, scalars);
@@ -41,7 +42,8 @@ class HostUpdate final : public Update {
   // Applies the rule to runs of rows, divided among threads by words of marks if there is enough work.
   void apply_rows(void* w, const void* g, std::span<void* const> states, const RowMarks& marks,
                   const RuleScalars& scalars) override {
-    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates), "states of rule {}", Rule::kName);
+    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates),
+                     "rule {} was given the wrong number of states", Rule::kName);
     const std::int64_t words = row_words(marks.rows);
     std::int64_t rows = 0;
     for (std::int64_t i = 0; i < words; ++i) rows += std::popcount(marks.words[i]);
@@ -71,7 +73,8 @@ class HostUpdate final : public Update {
 
 template <class Rule>
 std::unique_ptr<Update> make_rule(DType dtype, int threads) {
-  ECHELON_CHECK(dtype == DType::f32 || dtype == DType::f64, "rule {} for {}", Rule::kName, name_of(dtype));
+  ECHELON_CHECK(dtype == DType::f32 || dtype == DType::f64, "rule {} cannot update parameters of dtype {}", Rule::kName,
+                name_of(dtype));
   return with_float(
       dtype, [&]<class T>(T) -> std::unique_ptr<Update> { return std::make_unique<HostUpdate<Rule, T>>(threads); });
 }

@@ -27,7 +27,7 @@ OpDescription& OpDescription::require(bool holds, std::string_view otherwise, st
   if (holds) return *this;
   fmt::dynamic_format_arg_store<fmt::format_context> store;
   for (const Value& value : values) store.push_back(text_of(value));
-  check_failed(where.file_name(), static_cast<int>(where.line()), "the dims are those of an op", {},
+  check_failed(where.file_name(), static_cast<int>(where.line()), "the dims must describe an op", {},
                fmt::vformat(otherwise, store));
 }
 

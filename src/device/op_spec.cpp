@@ -9,7 +9,7 @@ namespace echelon::inline device {
 namespace {
 
 [[noreturn]] void wrong_dims(OpKind kind) {
-  check_failed(__FILE__, __LINE__, "the dims belong to the kind", {}, std::string(name_of(kind)));
+  check_failed(__FILE__, __LINE__, "the dims must belong to the kind", {}, std::string(name_of(kind)));
 }
 
 // One overload per family: the part common to its kinds, then that of the kind.

@@ -41,13 +41,15 @@ int ParameterSet::add_statistic(std::string name, const Shape& shape, Init init,
 
 int ParameterSet::add(Parameter parameter) {
   if (find(parameter.name) >= 0)
-    throw ConfigError(fmt::format("two parameters are called '{}': give their layers different names", parameter.name));
+    throw ConfigError(fmt::format("two parameters are called '{}'; give their layers different names", parameter.name));
   ECHELON_CHECK_GT(parameter.elems(), 0, "parameter {} is empty", parameter.name);
-  ECHELON_CHECK_EQ(parameter.shape.rank(), parameter.global_shape.rank(), "parameter {}", parameter.name);
-  ECHELON_CHECK_EQ(parameter.offset.rank(), parameter.global_shape.rank(), "parameter {}", parameter.name);
+  ECHELON_CHECK_EQ(parameter.shape.rank(), parameter.global_shape.rank(), "parameter {} has a slice of another rank",
+                   parameter.name);
+  ECHELON_CHECK_EQ(parameter.offset.rank(), parameter.global_shape.rank(), "parameter {} has an offset of another rank",
+                   parameter.name);
   for (int axis = 0; axis < parameter.shape.rank(); ++axis)
     ECHELON_CHECK_LE(parameter.offset[axis] + parameter.shape[axis], parameter.global_shape[axis],
-                     "the slice of parameter {} leaves it along axis {}", parameter.name, axis);
+                     "the slice of parameter {} exceeds the parameter along axis {}", parameter.name, axis);
   parameter.begin = parameter.frozen ? frozen_elems() : elems();
   std::vector<Parameter>& list = parameter.frozen ? frozen_ : all_;
   const int first = parameter.frozen ? kFirstFrozen : 0;

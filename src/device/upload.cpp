@@ -16,7 +16,7 @@ constexpr std::size_t kMostTensors = 8;  // tensors of a micro-batch: samples, l
 Upload::Upload(Device& device, std::size_t bytes) : device_(device) {
   if (device.on_host()) return;
   queue_ = device.make_copy_queue(kPlaces);
-  ECHELON_CHECK(queue_ != nullptr, "device {} has no queue of copies", device.name());
+  ECHELON_CHECK(queue_ != nullptr, "device {} has no copy queue", device.name());
   for (Place& place : places_) {
     place.host = device.allocate_host(bytes + kMostTensors * kAlignment);
     place.device = device.allocate(bytes + kMostTensors * kAlignment, "uploads of batches");
@@ -34,7 +34,7 @@ void Upload::begin() {
 
 void Upload::put(void* dst, const void* src, std::size_t bytes) {
   if (!queue_) return device_.to_device(dst, src, bytes);
-  ECHELON_CHECK_LE(used_ + bytes, places_[place_].host.bytes(), "bytes of a micro-batch");
+  ECHELON_CHECK_LE(used_ + bytes, places_[place_].host.bytes(), "the micro-batch is larger than the upload buffer");
   std::memcpy(places_[place_].host.bytes_at(used_), src, bytes);
   pieces_.push_back({dst, used_, bytes});
   used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;

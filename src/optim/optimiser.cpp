@@ -55,9 +55,12 @@ Optimiser::Optimiser(const Optimiser& like, Arenas& arenas)
       own_{{0, arenas.elems()}},
       loss_scale_(like.loss_scale_),
       moments_begin_(like.moments_begin_) {
-  ECHELON_CHECK(!like.whole_parameters() && !like.waits(), "rule {} looks at more than parts", info_.name);
-  ECHELON_CHECK_EQ(like.arenas_.elems(), arenas.elems(), "values of an optimiser like another one");
-  ECHELON_CHECK(arenas.device().on_host() && like.arenas_.dtype() == arenas.dtype(), "host arenas of the same dtype");
+  ECHELON_CHECK(!like.whole_parameters() && !like.waits(), "rule {} needs more than parts of the parameters",
+                info_.name);
+  ECHELON_CHECK_EQ(like.arenas_.elems(), arenas.elems(),
+                   "two optimisers that share steps must have arenas of equal size");
+  ECHELON_CHECK(arenas.device().on_host() && like.arenas_.dtype() == arenas.dtype(),
+                "the arenas must be on a host device and have the same dtype");
   make_segments();
   Device& device = arenas.device();
   for (const Memory& state : like.states_)
@@ -76,7 +79,7 @@ void Optimiser::make_segments() {
     const bool slice = p.shape != p.global_shape;
     const bool counts = !parts_ || !p.shared() || parts_->counts_shared();
     ECHELON_CHECK(!slice || parts_ || !weight || !(adapts || clips()),
-                  "parameter {} is split over ranks: its norm is not known here", p.name);
+                  "parameter {} is split over ranks, so its norm is not known here", p.name);
     if (!segments_.empty()) {
       Segment& last = segments_.back();
       const bool same = last.kind == p.kind && last.decays == p.decays && last.counts == counts &&
@@ -172,15 +175,15 @@ double Optimiser::clip(double squares) {
 }
 
 void Optimiser::apply(ArenaRange range) {
-  ECHELON_CHECK(clipped_ || !clips(), "the gradient's norm is missing in step {}", scalars_.step);
+  ECHELON_CHECK(clipped_ || !clips(), "clip() was not called in step {}", scalars_.step);
   ECHELON_CHECK(accepted_ || !loss_scale_.active(), "accept() was not called in step {}", scalars_.step);
   const bool together = measures_parts();
-  ECHELON_CHECK(!together || range.elems() == arenas_.elems(), "parts are measured together, not in [{}, {})",
-                range.begin, range.end);
+  ECHELON_CHECK(!together || range.elems() == arenas_.elems(),
+                "the norms of parts are measured over the whole arena, not over [{}, {})", range.begin, range.end);
   for (const std::size_t s : adapting_) segments_[s].weights = segments_[s].step = 0;
   each_part(range, [&](Segment& segment, ArenaRange part) {
-    ECHELON_CHECK(together || !segment.adapts || part == segment.range, "rule {} takes whole parameters, not [{}, {})",
-                  info_.name, part.begin, part.end);
+    ECHELON_CHECK(together || !segment.adapts || part == segment.range,
+                  "rule {} updates whole parameters, not [{}, {})", info_.name, part.begin, part.end);
     prepare(segment, part);
   });
   add_squares();
@@ -250,7 +253,7 @@ void Optimiser::run_rule(const Segment& segment, ArenaRange part, const RuleScal
     return;
   }
   ECHELON_CHECK(segment.table < 0 || !config_.lazy || !arenas_.device().computes(),
-                "lazy updates need marks of whole tables, not [{}, {})", part.begin, part.end);
+                "lazy updates need the row marks of a whole table, not of [{}, {})", part.begin, part.end);
   rule_->apply(w, g, {states.data(), states_.size()}, static_cast<std::size_t>(part.elems()), scalars);
 }
 

@@ -168,7 +168,7 @@ TEST_CASE("the CUDA library is not taken from where anybody may have put one", "
   const test::Outcome outcome = try_it();
   INFO(outcome.out << outcome.err);
   CHECK(outcome.code == kExitEnvironment);
-  CHECK_THAT(outcome.err, Contains("must lie beside the executable"));
+  CHECK_THAT(outcome.err, Contains("is not beside the executable"));
   CHECK(!fs::exists(marker));
   fs::rename(library, trial / "bin/libechelon_cuda.so");
   CHECK(try_it().code == kExitEnvironment);

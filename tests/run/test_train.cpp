@@ -184,7 +184,7 @@ TEST_CASE("OpenMP's own limits leave figures as they are, or are refused", "[run
   }
   const test::Outcome refused = trial.train(0, {"device.threads=2"}, {{"OMP_THREAD_LIMIT", "1"}});
   CHECK(refused.code == kExitEnvironment);
-  CHECK_THAT(refused.err, Catch::Contains("OpenMP may start 1 thread") && Catch::Contains("device.threads = 2"));
+  CHECK_THAT(refused.err, Catch::Contains("OpenMP may start only 1 thread") && Catch::Contains("device.threads = 2"));
 }
 
 TEST_CASE("f64: 2 ranks end with the weights of 1", "[run][slow]") {

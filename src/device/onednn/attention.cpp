@@ -18,7 +18,7 @@ void multiply(std::int64_t m, std::int64_t n, std::int64_t k, float alpha, Facto
               std::int64_t stride) {
   dnnl::error::wrap_c_api(
       dnnl_sgemm(a.transposed, b.transposed, m, n, k, alpha, a.data, a.stride, b.data, b.stride, beta, c, stride),
-      "could not multiply two matrices");
+      "oneDNN could not multiply two matrices");
 }
 
 class Attention final : public Op {

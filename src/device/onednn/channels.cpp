@@ -113,12 +113,12 @@ class Slice final : public Op {
 std::unique_ptr<Op> make_concat(Context& context, const OpSpec& spec) {
   const auto args = static_cast<std::size_t>(std::get<ConcatDims>(spec.dims).inputs()) + 1;
   for (std::size_t a = 0; a < args; ++a)
-    ECHELON_CHECK(spec.layouts[a] == spec.layouts[0], "a concat's inputs and output have one layout");
+    ECHELON_CHECK(spec.layouts[a] == spec.layouts[0], "the inputs and the output of a concat must have one layout");
   return std::make_unique<Concat>(context, spec);
 }
 
 std::unique_ptr<Op> make_slice(Context& context, const OpSpec& spec) {
-  ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "a slice's input and output have one layout");
+  ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "the input and the output of a slice must have one layout");
   return std::make_unique<Slice>(context, spec);
 }
 

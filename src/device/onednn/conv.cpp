@@ -49,7 +49,7 @@ auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y
       if (e.status != dnnl_unimplemented) throw;
     }
   }
-  ECHELON_CHECK(fallback.has_value(), "oneDNN has no body for a convolution");
+  ECHELON_CHECK(fallback.has_value(), "oneDNN has no implementation for a convolution");
   return *fallback;
 }
 

@@ -27,7 +27,8 @@ void limit_library() {
   const Library limit = kLimits[static_cast<std::size_t>(max_isa())];
   if (dnnl::set_max_cpu_isa(limit) == dnnl::status::success || dnnl::get_effective_cpu_isa() <= limit) return;
   throw EnvironmentError(fmt::format(
-      "oneDNN does not take the limit of ECHELON_MAX_ISA={}: it was built without ONEDNN_ENABLE_MAX_CPU_ISA",
+      "oneDNN cannot apply ECHELON_MAX_ISA={}, because it was built without ONEDNN_ENABLE_MAX_CPU_ISA; unset the "
+      "variable",
       echelon::name_of(max_isa())));
 }
 
@@ -90,10 +91,10 @@ const char* isa_name() {
 int require_threads(int threads) {
   const int most = openmp_threads_at_most();
   if (threads <= most) return std::max(1, threads);
-  throw EnvironmentError(
-      fmt::format("OpenMP may start {} (OMP_THREAD_LIMIT, OMP_MAX_ACTIVE_LEVELS), device.threads = {} asks for more; "
-                  "unset the variable, or set device.threads = {}",
-                  counted(most, "thread"), threads, most));
+  throw EnvironmentError(fmt::format(
+      "OpenMP may start only {} (OMP_THREAD_LIMIT, OMP_MAX_ACTIVE_LEVELS), but device.threads = {} needs more; "
+      "unset the variable, or set device.threads = {}",
+      counted(most, "thread"), threads, most));
 }
 
 class OnednnDevice final : public HostDevice {
@@ -181,7 +182,7 @@ void OnednnDevice::require(const OpSpec& spec) const {
     if (dtype == DType::bf16 && !has_halves())
       throw EnvironmentError(halves_problem());
     else if (!has(spec.kind, dtype))
-      throw ConfigError(fmt::format("device onednn computes {} in f32{}, not in {}; the reference device has f64",
+      throw ConfigError(fmt::format("device onednn computes {} in f32{}, not in {}; use the reference device for f64",
                                     name_of(spec.kind), has(spec.kind, DType::bf16) ? " and bf16" : "",
                                     name_of(dtype)));
 }
@@ -195,7 +196,8 @@ std::unique_ptr<Op> OnednnDevice::make(const OpSpec& spec) {
     auto rounded = options().tf32 ? build_rounded(spec) : nullptr;
     return rounded ? std::move(rounded) : build(spec);
   } catch (const dnnl::error& e) {
-    if (e.status == dnnl_out_of_memory) throw MemoryError(fmt::format("oneDNN has no memory for {}", spec.text()));
+    if (e.status == dnnl_out_of_memory)
+      throw MemoryError(fmt::format("oneDNN cannot allocate memory for {}", spec.text()));
     throw EnvironmentError(fmt::format("oneDNN cannot build {}: {}", spec.text(), e.message));
   }
 }
@@ -275,25 +277,25 @@ std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
 
 std::string halves_problem() {
   return fmt::format(
-      "device.dtype = \"bf16\" on a CPU needs AVX512_BF16, and {} (echelon info shows it); write device.dtype = "
+      "device.dtype = \"bf16\" on a CPU needs AVX512_BF16, but {} (echelon info shows it); set device.dtype = "
       "\"f32\", or device.emulate_halves = true, which rounds in f32 and is slower than f32",
       half_instructions_text());
 }
 
 std::string bf16_products_problem() {
   return fmt::format(
-      "device.tf32 on a CPU rounds the operands of products to bf16 and needs AVX512_BF16, and {} (echelon info "
-      "shows it); write device.tf32 = false",
+      "device.tf32 on a CPU rounds the operands of products to bf16 and needs AVX512_BF16, but {} (echelon info "
+      "shows it); set device.tf32 = false",
       half_instructions_text());
 }
 
 std::unique_ptr<Device> make_onednn_device(const DeviceOptions& options) {
   const std::string_view missing = missing_instructions();
   if (!missing.empty())
-    throw EnvironmentError(
-        fmt::format("this CPU has no {}, which echelon is compiled for (x86-64-v3); run on a node with a CPU of 2013 "
-                    "or later, or build with `make MARCH=x86-64`",
-                    missing));
+    throw EnvironmentError(fmt::format(
+        "this CPU does not have {}, for which echelon is compiled (x86-64-v3); run on a node with a CPU of 2013 "
+        "or later, or build with `make MARCH=x86-64`",
+        missing));
   return std::make_unique<onednn::OnednnDevice>(options);
 }
 

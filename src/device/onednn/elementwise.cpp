@@ -116,7 +116,8 @@ std::unique_ptr<Op> make_add(Context& context, const OpSpec& spec) {
 
 std::unique_ptr<Op> make_reorder(Context& context, const OpSpec& spec) {
   const auto& d = std::get<ReorderDims>(spec.dims);
-  ECHELON_CHECK(d.from.value_or(spec.dtype) == spec.dtype, "{} is not for a device of one dtype", spec.text());
+  ECHELON_CHECK(d.from.value_or(spec.dtype) == spec.dtype, "{} converts between dtypes, which this op does not support",
+                spec.text());
   if (spec.layouts[0] == spec.layouts[1]) return std::make_unique<Copy>(stored_elems(d.shape, spec.layouts[0]));
   return std::make_unique<Reorder>(context, describe(d.shape, spec.layouts[0]), describe(d.shape, spec.layouts[1]));
 }

@@ -137,7 +137,7 @@ class Lrn final : public Op {
 
 std::unique_ptr<Op> make_lrn(Context& context, const OpSpec& spec) {
   for (std::size_t a = 1; a < signature(spec).size(); ++a)
-    ECHELON_CHECK(spec.layouts[a] == spec.layouts[0], "input and output of an lrn have one layout");
+    ECHELON_CHECK(spec.layouts[a] == spec.layouts[0], "the input and the output of an lrn must have one layout");
   return std::make_unique<Lrn>(context, spec);
 }
 

@@ -209,7 +209,7 @@ class Pool final : public Op {
 
 std::unique_ptr<Op> make_pool(Context& context, const OpSpec& spec) {
   const auto& d = std::get<PoolDims>(spec.dims);
-  ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "a pool's input and output have one layout");
+  ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "the input and the output of a pool must have one layout");
   const std::int64_t outcomes = d.mode == PoolMode::max ? d.R * d.S + (d.relu ? 1 : 0) : 0;  // an average saves nothing
   if (outcomes > 65536) return std::make_unique<Pool<float, std::int32_t>>(context, spec);
   if (outcomes > 256) return std::make_unique<Pool<float, std::uint16_t>>(context, spec);

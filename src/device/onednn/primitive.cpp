@@ -42,7 +42,7 @@ void Primitive::run(std::initializer_list<const void*> addresses) {
   }
   dnnl::error::wrap_c_api(
       dnnl_primitive_execute(primitive_.get(), stream_, static_cast<int>(args_.size()), args_.data()),
-      "could not execute a primitive");
+      "oneDNN could not execute a primitive");
 }
 
 Primitive make_reorder(const Context& context, const dnnl::memory::desc& src, const dnnl::memory::desc& dst, bool add) {

@@ -23,7 +23,7 @@ inline void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const Matri
                      float* c, std::int64_t c_columns) {
   dnnl::error::wrap_c_api(dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1.0f, a.data,
                                      a.columns, b.data, b.columns, beta, c, c_columns),
-                          "could not multiply two matrices");
+                          "oneDNN could not multiply two matrices");
 }
 
 // A factor (rows, columns) of a product, or its result: row-major in memory, or the transpose of a row-major matrix.

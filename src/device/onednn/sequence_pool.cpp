@@ -22,7 +22,8 @@ class SequencePoolOp final : public Op {
     auto* to = static_cast<float*>(args.tensors[d_.lengths ? 2 : 1]);
     for (std::int64_t n = 0; d_.lengths && n < d_.N; ++n) {
       const std::int32_t length = static_cast<const std::int32_t*>(args.tensors[1])[n];
-      ECHELON_CHECK(length >= 1 && length <= d_.T, "sequence {} has {} of {} steps", n, length, d_.T);
+      ECHELON_CHECK(length >= 1 && length <= d_.T, "sequence {} has length {}, which is not in [1, {}]", n, length,
+                    d_.T);
     }
     const bool add = (args.accumulate >> (d_.lengths ? 2 : 1) & 1U) != 0;
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.T * d_.F >= kParallelElems)

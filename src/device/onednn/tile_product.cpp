@@ -27,7 +27,9 @@ TileProduct::TileProduct(Device& device, const TileProductForm& form, ScratchPla
       part_(steps_ > kMostSteps ? kPartSteps : steps_),
       a_at_(form.same_left ? form.same_left->a_at_ : scratch.take(tile_bytes(form.a.extent, form.a.depth))) {
   ECHELON_CHECK_EQ(form.a.depth, form.b.depth);
-  if (form.same_left) ECHELON_CHECK(form.a == form.same_left->form_.a, "two left factors in one place");
+  if (form.same_left)
+    ECHELON_CHECK(form.a == form.same_left->form_.a,
+                  "products that share a left factor must have the same left factor");
   if (part_ < steps_ && (form.c.halves || form.weights || form.c.inner != Lines{}.inner))
     sums_at_ = scratch.take(
         static_cast<std::size_t>(tile_blocks(form.a.extent) * tile_blocks(form.b.extent) * kTileBlock * kTileBlock) *
@@ -50,7 +52,7 @@ bool TileProduct::worth_a_team(std::int64_t rows) const {
 }
 
 void TileProduct::run(const ProductArgs& args) {
-  ECHELON_CHECK(form_.weights || !args.bias, "a bias beside no weights");
+  ECHELON_CHECK(form_.weights || !args.bias, "only a product with weights can have a bias");
   auto* left = reinterpret_cast<BHalf*>(args.scratch + a_at_);
   auto* right = packed_ ? static_cast<BHalf*>(packed_->memory.data()) : reinterpret_cast<BHalf*>(args.scratch + b_at_);
   const bool packs = !packed_ || args.b != packed_->source || args.version != packed_->version;

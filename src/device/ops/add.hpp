@@ -25,7 +25,7 @@ struct ElementwiseDims {
     if (relu) op.flops(two_an_element());
   }
   void masked_add(OpDescription& op) const {
-    op.require(!relu, "the sum of two gradients has no relu").in("mask", shape).movable();
+    op.require(!relu, "a masked_add cannot have a relu").in("mask", shape).movable();
     sum(op);
     op.flops(two_an_element());
   }

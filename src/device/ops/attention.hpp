@@ -22,8 +22,9 @@ struct AttentionDims {
   friend bool operator==(const AttentionDims&, const AttentionDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(heads >= 1 && D % heads == 0, "{} features in {} heads", {D, heads});
-    op.require(!causal || T == S, "causal attention of {} places over {}", {T, S});
+    op.require(heads >= 1 && D % heads == 0, "{} features cannot be divided into {} heads", {D, heads});
+    op.require(!causal || T == S,
+               "causal attention needs as many keys as queries, but there are {} queries and {} keys", {T, S});
     op.extents({{"N", N}, {"T", T}, {"S", S}, {"D", D}}).word("heads", heads);
     op.flag(causal, "causal").flag(lengths, "lengths");
     op.in("q", q()).in("k", k()).in("v", k()).lengths(lengths, N);

@@ -30,7 +30,7 @@ struct ConcatDims {
   friend bool operator==(const ConcatDims&, const ConcatDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(inputs() >= 1, "a concat of nothing");
+    op.require(inputs() >= 1, "a concat needs at least one input");
     std::string sum;
     for (int i = 0; i < inputs(); ++i)
       sum += (i == 0 ? "C" : "+") + std::to_string(channels[static_cast<std::size_t>(i)]);

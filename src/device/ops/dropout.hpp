@@ -27,7 +27,7 @@ struct DropoutDims {
   friend bool operator==(const DropoutDims&, const DropoutDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(rate >= 0 && rate < 1, "a dropout rate of {}", {rate});
+    op.require(rate >= 0 && rate < 1, "a dropout rate of {} is not in [0, 1)", {rate});
     op.word(shape.text()).word("rate", rate).flag(first > 0, "from", first);
     op.flag(plane > 0, "of " + std::to_string(plane) + " a channel");
   }

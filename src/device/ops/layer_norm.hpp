@@ -22,7 +22,7 @@ struct LayerNormDims {
   friend bool operator==(const LayerNormDims&, const LayerNormDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(F >= 1 && shape.elems() % F == 0, "rows of {} in {}", {F, shape.text()});
+    op.require(F >= 1 && shape.elems() % F == 0, "rows of {} values do not divide the shape {}", {F, shape.text()});
     op.word(shape.text()).word("rows of", F);
     if (epsilon != 1e-5) op.word("epsilon", epsilon);
   }

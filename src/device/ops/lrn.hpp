@@ -22,7 +22,7 @@ struct LrnDims {
   friend bool operator==(const LrnDims&, const LrnDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(size >= 1, "a window of {} channels", {size});
+    op.require(size >= 1, "a window of {} channels is too small", {size});
     op.extents({{"N", N}, {"C", C}, {"H", H}, {"W", W}}).word("size", size);
     op.word("alpha", alpha).word("beta", beta).word("k", k);
   }

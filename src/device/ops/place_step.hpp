@@ -21,7 +21,7 @@ struct PlaceStepDims {
   friend bool operator==(const PlaceStepDims&, const PlaceStepDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(t >= 0 && t < T, "step {} of {}", {t, T});
+    op.require(t >= 0 && t < T, "step {} is not in [0, {})", {t, T});
     op.extents({{"N", N}, {"T", T}}).word("step", t).extents({{"F", F}});
     op.flag(lengths, "lengths").flag(lengths && first != 0, "from", first);
     op.one_step();

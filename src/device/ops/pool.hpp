@@ -35,8 +35,9 @@ struct PoolDims {
     const std::int64_t below = pad_h + more_below;
     require_windows(op, {H, W, R, S, P(), Q(), stride_h, stride_w, pad_h, pad_w});
     op.require(below >= 0 && std::max(pad_h, below) < R && pad_w < S,
-               "padding of {}, {} rows, {} columns for windows of {}x{}", {pad_h, below, pad_w, R, S});
-    op.require(!relu || mode == PoolMode::max, "only a max pool holds a ReLU");
+               "a padding of {} rows above, {} below and {} columns does not fit windows of {}x{}",
+               {pad_h, below, pad_w, R, S});
+    op.require(!relu || mode == PoolMode::max, "only a max pool can include a ReLU");
     op.extents({{"N", N}, {"C", C}, {"H", H}, {"W", W}});
     op.word(mode == PoolMode::max ? "max" : mode == PoolMode::average_inside ? "average inside" : "average all");
     op.word(by(R, S));

@@ -47,8 +47,8 @@ struct RnnDims {
   friend bool operator==(const RnnDims&, const RnnDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(first >= 0 && (first == 0 || !reverse), "a chunk from step {} on of a sequence run {}",
-               {first, reverse ? "backwards" : "onwards"});
+    op.require(first >= 0 && (first == 0 || !reverse), "a chunk cannot begin at step {} of a sequence that is run {}",
+               {first, reverse ? "backwards" : "forwards"});
     op.word(cell_name(cell)).extents({{"N", N}, {"T", T}, {"F", F}, {"H", H}});
     op.flag(reverse, "reverse").flag(initial, "initial").flag(lengths, "lengths");
     op.flag(lengths && first != 0, "from", first);
@@ -63,7 +63,7 @@ struct RnnDims {
     if (has_c()) op.out("cn", {N, H});
   }
   void rnn_backward(OpDescription& op) const {
-    op.require(has_c() || !dcn, "the cell has no c");
+    op.require(has_c() || !dcn, "this cell has no state c");
     op.flag(!dy, "no dy").flag(dhn, "dhn").flag(dcn, "dcn").flops(4.0 * products());
     op.in("y", {N, T, H});
     if (dy) op.in("dy", {N, T, H});

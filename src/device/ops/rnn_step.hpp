@@ -35,8 +35,8 @@ struct RnnStepDims {
   friend bool operator==(const RnnStepDims&, const RnnStepDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(t >= 0 && t < T, "step {} of {}", {t, T});
-    op.require(begin >= 0 && begin + U <= H, "units [{}, {}) of {}", {begin, begin + U, H});
+    op.require(t >= 0 && t < T, "step {} is not in [0, {})", {t, T});
+    op.require(begin >= 0 && begin + U <= H, "units [{}, {}) are not in [0, {})", {begin, begin + U, H});
     op.word(cell_name(cell)).extents({{"N", N}, {"T", T}}).word("step", t).extents({{"H", H}});
     op.word("units", begin).word("to", begin + U);
     op.flag(lengths, "lengths").flag(lengths && first != 0, "from", first).flag(!dy, "no dy");

@@ -20,7 +20,8 @@ struct SliceDims {
   friend bool operator==(const SliceDims&, const SliceDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(first >= 0 && count >= 1 && first + count <= C, "channels [{}, {}) of {}", {first, first + count, C});
+    op.require(first >= 0 && count >= 1 && first + count <= C, "channels [{}, {}) are not in [0, {})",
+               {first, first + count, C});
     op.extents({{"N", N}, {"C", C}, {"H", H}, {"W", W}}).word("from", first).word("to", first + count);
     op.flag(indices, "of indices");
   }

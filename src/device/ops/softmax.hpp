@@ -28,7 +28,7 @@ struct SoftmaxDims {
   friend bool operator==(const SoftmaxDims&, const SoftmaxDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(smoothing >= 0 && smoothing < 1, "a label smoothing of {}", {smoothing});
+    op.require(smoothing >= 0 && smoothing < 1, "a label smoothing of {} is not in [0, 1)", {smoothing});
     op.extents({{"N", N}, {"K", K}}).flag(smoothing > 0, "smoothing", smoothing);
   }
   void loss_softmax_forward(OpDescription& op) const {

@@ -27,7 +27,7 @@ struct SoftmaxPartDims {
   friend bool operator==(const SoftmaxPartDims&, const SoftmaxPartDims&) = default;
 
   void common(OpDescription& op) const {
-    op.require(first + K <= classes, "classes [{}, {}) of {}", {first, first + K, classes});
+    op.require(first + K <= classes, "classes [{}, {}) are not in [0, {})", {first, first + K, classes});
     op.extents({{"N", N}, {"K", K}}).word("from", first).word("of", classes).word("in", parts);
     op.flag(smoothing > 0, "smoothing", smoothing);
   }

@@ -16,8 +16,8 @@ struct Windows {
 };
 
 inline void require_windows(OpDescription& op, const Windows& d) {
-  op.require(d.pad_h >= 0 && d.pad_w >= 0, "padding of {}, {}", {d.pad_h, d.pad_w});
-  op.require(d.stride_h >= 1 && d.stride_w >= 1, "strides of {}, {}", {d.stride_h, d.stride_w});
+  op.require(d.pad_h >= 0 && d.pad_w >= 0, "a padding of {}, {} is negative", {d.pad_h, d.pad_w});
+  op.require(d.stride_h >= 1 && d.stride_w >= 1, "strides of {}, {} are below 1", {d.stride_h, d.stride_w});
   op.require(d.P >= 1 && d.Q >= 1, "a window of {}x{} does not fit into an image of {}x{}", {d.R, d.S, d.H, d.W});
 }
 

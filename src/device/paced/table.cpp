@@ -15,13 +15,15 @@ PacedTable read_paced_table(const std::string& path) {
   const std::string text = read_file_whole(path);
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object())
-    throw ConfigError(fmt::format(
-        "{}: not a table of op times; it has the form {{\"dense_forward f32 N64 F800 K10\": 0.0001, ..}}", path));
+    throw ConfigError(
+        fmt::format("{}: the file is not a table of op times, which has the form {{\"dense_forward f32 N64 F800 K10\": "
+                    "0.0001, ..}}",
+                    path));
   PacedTable table;
   for (const auto& [op, seconds] : json.items()) {
     if (!seconds.is_number() || !(seconds.get<double>() >= 0) || !std::isfinite(seconds.get<double>()))
-      throw ConfigError(
-          fmt::format("{}: the time of '{}' is {}; it is a number of seconds, 0 or more", path, op, seconds.dump()));
+      throw ConfigError(fmt::format("{}: the time of '{}' is {}, but must be a number of seconds, 0 or more", path, op,
+                                    seconds.dump()));
     table[op] = seconds.get<double>();
   }
   return table;

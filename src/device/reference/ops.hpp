@@ -69,7 +69,7 @@ inline Inside outputs_inside(std::int64_t extent, std::int64_t outputs, std::int
 }
 
 [[noreturn]] inline void not_of_family(const OpSpec& spec) {
-  check_failed(__FILE__, __LINE__, "the kind belongs to the family", {}, spec.text());
+  check_failed(__FILE__, __LINE__, "the kind must belong to the family", {}, spec.text());
 }
 
 }  // namespace echelon::inline device::reference

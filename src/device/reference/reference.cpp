@@ -24,9 +24,9 @@ class ReferenceDevice final : public HostDevice {
   }
 
   std::unique_ptr<Op> make(const OpSpec& spec) override {
-    ECHELON_CHECK(supports(spec.dtype), "{}", spec.text());
+    ECHELON_CHECK(supports(spec.dtype), "the reference device has no {}", spec.text());
     for (Layout layout : spec.layouts)
-      ECHELON_CHECK(layout == Layout::plain || spec.kind == OpKind::reorder, "{} wants plain tensors", spec.text());
+      ECHELON_CHECK(layout == Layout::plain || spec.kind == OpKind::reorder, "{} needs plain tensors", spec.text());
     (void)signature(spec);  // refuses dims that no op has
     switch (spec.kind) {
 #define X(kind) case OpKind::kind:

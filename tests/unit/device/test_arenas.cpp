@@ -80,7 +80,7 @@ TEST_CASE("a parameter's name is taken once, and its slice stays inside", "[aren
   outside.global_shape = Shape{4, 4};
   outside.shape = Shape{2, 4};
   outside.offset = Shape{3, 0};
-  CHECK_THROWS_WITH(set.add(outside), Catch::Contains("leaves it along axis 0"));
+  CHECK_THROWS_WITH(set.add(outside), Catch::Contains("exceeds the parameter along axis 0"));
   CHECK(set.size() == 3);
 }
 

@@ -24,7 +24,7 @@ TEST_CASE("a slow replacement of an op is refused unless it is allowed, and the 
   Fallbacks refusing(false), allowing(true);
   CHECK_THROWS_AS(refusing.replace("conv_forward f32 N1", "no algorithm", "a plain loop"), EnvironmentError);
   CHECK_THROWS_WITH(refusing.replace("conv_forward f32 N1", "no algorithm", "a plain loop"),
-                    "conv_forward f32 N1: no algorithm; device.allow_fallback = true permits a plain loop");
+                    "conv_forward f32 N1: no algorithm; set device.allow_fallback = true to permit a plain loop");
   CHECK_NOTHROW(allowing.replace("conv_forward f32 N1", "no algorithm", "a plain loop"));
   CHECK_NOTHROW(refusing.note("conv_forward f32 N1", "less exact"));
 }
