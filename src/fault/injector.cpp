@@ -83,7 +83,7 @@ void FaultInjector::check(const Config& config, const Arenas& arenas) const {
     if (fault.kind != FaultKind::flip_weight && fault.kind != FaultKind::flip_gradient) continue;
     if (fault.element >= arenas.elems() || fault.bit >= bits)
       refuse(config, "fault.inject",
-             fmt::format("\"{}\": the model has elements 0 to {} on rank {}, each of bits 0 to {}", fault.text,
+             fmt::format("\"{0}\": rank {2} has elements 0 to {1} of the model, each with bits 0 to {3}", fault.text,
                          arenas.elems() - 1, rank_, bits - 1));
   }
 }
@@ -109,7 +109,7 @@ void FaultInjector::end() {
   span_place.watcher = nullptr;
   for (const Armed& armed : armed_)
     if (armed.state != State::fired)
-      log_warning("fault {} (\"{}\") of rank {} did not happen: its moment did not come", armed.number + 1,
+      log_warning("fault {} (\"{}\") of rank {} did not happen, because its time never came", armed.number + 1,
                   armed.fault.text, rank_);
 }
 
@@ -144,7 +144,7 @@ bool FaultInjector::happens(Armed& armed, const std::string& detail) {
   if (fd < 0 || ::write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size()) || ::fsync(fd) != 0)
     log_warning("{}/faults.jsonl cannot be written: {}", run_, std::strerror(errno));
   if (fd >= 0) ::close(fd);
-  log_warning("fault on purpose: \"{}\" on rank {} ({}), at step {}, in {}{}", armed.fault.text, rank_, host_,
+  log_warning("injected fault: \"{}\" on rank {} ({}) at step {}, in phase {}{}", armed.fault.text, rank_, host_,
               phase_->step(), phase_->name(), detail.empty() ? "" : ": " + detail);
   flush_log();
   return true;
@@ -309,7 +309,8 @@ void FaultInjector::flip_checkpoint(std::int64_t step, const std::vector<std::st
     if (fd >= 0 && ::pread(fd, &value, 1, static_cast<off_t>(bit / 8)) == 1 &&
         happens(armed, fmt::format("bit {} of {}", bit, *file))) {
       value = static_cast<char>(value ^ (1 << (bit % 8)));
-      if (::pwrite(fd, &value, 1, static_cast<off_t>(bit / 8)) != 1) log_warning("{}: no bit was flipped", *file);
+      if (::pwrite(fd, &value, 1, static_cast<off_t>(bit / 8)) != 1)
+        log_warning("{}: the injected fault could not flip a bit", *file);
     }
     if (fd >= 0) ::close(fd);
   }
@@ -332,7 +333,7 @@ void check_faults(const Config& config, int ranks, bool threads) {
                          ranks - 1));
     if (threads && is_of_processes(fault.kind))
       refuse(config, "fault.inject",
-             fmt::format("\"{}\": with --local-ranks all ranks are one process; start them with mpirun or srun",
+             fmt::format("\"{}\": with --local-ranks all ranks share one process; start them with mpirun or srun",
                          fault.text));
   }
 }

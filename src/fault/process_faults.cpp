@@ -27,7 +27,7 @@ void stop_this_process(double seconds) {
     std::string shell = "sh", flag = "-c", script = fmt::format("sleep {}; kill -CONT {}", seconds, ::getpid());
     const std::array<char*, 4> words = {shell.data(), flag.data(), script.data(), nullptr};
     if (::posix_spawnp(&child, "sh", nullptr, nullptr, words.data(), environ) != 0) {
-      log_warning("no process can be started that would continue this one: it is not stopped");
+      log_warning("this process is not stopped, because no process can be started that would continue it");
       return;
     }
   }

@@ -17,7 +17,7 @@ double log_sum(std::span<const double> logits) {
   double sum = 0;
   for (const double logit : logits) sum += std::exp(logit - top);
   const double log = top + std::log(sum);
-  if (!std::isfinite(log)) throw NumericError("the model's logits are not finite: no token can be chosen");
+  if (!std::isfinite(log)) throw NumericError("the logits of the model are not finite, so no token can be chosen");
   return log;
 }
 

@@ -32,7 +32,7 @@ std::vector<std::int32_t> drawn_among(std::span<const double> logits, std::int64
 
 std::int32_t next_token(std::span<const double> logits, const SamplerOptions& options, std::int64_t place) {
   for (const double logit : logits)
-    if (!std::isfinite(logit)) throw NumericError("the model's logits are not finite: no token can be chosen");
+    if (!std::isfinite(logit)) throw NumericError("the logits of the model are not finite, so no token can be chosen");
   const auto likeliest = std::max_element(logits.begin(), logits.end());
   if (options.temperature == 0) return static_cast<std::int32_t>(likeliest - logits.begin());
   const std::vector<std::int32_t> tokens = drawn_among(logits, options.top_k);
@@ -52,7 +52,7 @@ std::int32_t next_token(std::span<const double> logits, const SamplerOptions& op
 
 void continue_text(TextModel& model, std::span<const std::int32_t> prompt, std::int64_t count,
                    const SamplerOptions& options, const std::function<void(std::int32_t)>& take) {
-  ECHELON_CHECK(!prompt.empty(), "a text begins with a token");
+  ECHELON_CHECK(!prompt.empty(), "the prompt must have at least one token");
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(model.rows()), 0);
   const auto read = [&](std::int32_t token) {
     tokens.front() = token;

@@ -61,8 +61,8 @@ class Cutter {
 
   [[noreturn]] static void refuse(const Node& node, const char* why) {
     throw ConfigError(fmt::format(
-        "{}: layer '{}' ({}) {}; text is written token by token by models whose layers see the newest token "
-        "and a state, as charlstm, chargru, wordlstm and translation do",
+        "{}: layer '{}' ({}) {}, but text is generated token by token, so layers may read only the newest token "
+        "and a state, as in charlstm, chargru, wordlstm and translation",
         node.where, node.name, node.layer->kind(), why));
   }
 
@@ -77,7 +77,7 @@ class Cutter {
     const bool over_source =
         node.layer->kind() == "attention" && !in_step(node.inputs.at(1)) && !in_step(node.inputs.at(2));
     if (!over_source && split.on_steps({.begin = 0, .end = 1, .all = 2}) == nullptr)
-      refuse(node, "reads all places of a text");
+      refuse(node, "reads all positions of a text");
   }
 
   // Returns the step's input for a value that is not computed in the step.
@@ -142,8 +142,8 @@ class Cutter {
 StepGraphs step_graphs(const ModelConfig& model, SampleForm form) {
   if (!form.tokens() || form.classes == 0 || form.label.rank() != 1)
     throw ConfigError(
-        "the model gives no token at each place: text is written by language models (data of kind text) and by "
-        "translation models (of kind pairs)");
+        "the model does not predict a token at each position; only language models (data of kind text) and translation "
+        "models (data of kind pairs) can generate text");
   form.stream = false;
   form.label = {1};
   if (form.target > 0)

@@ -38,8 +38,8 @@ struct StepGraphs {
 };
 
 // Returns the model's graphs for samples of this form, with T of a source from the form. Parameters keep their names.
-// Throws ConfigError, with the layer, for a model that gives no token at each place, or whose step would have to look
-// at other tokens than the newest (attention over them, positions, states from the end of the text).
+// Throws ConfigError, with the layer, for a model that does not predict a token at each position, or whose step would
+// have to look at other tokens than the newest (attention over them, positions, states from the end of the text).
 StepGraphs step_graphs(const ModelConfig& model, SampleForm form);
 
 }  // namespace echelon::inline inference

@@ -20,7 +20,7 @@ std::vector<std::byte> repeated(const std::vector<std::byte>& values, std::int64
 }
 
 void fill(Device& device, const Tensor& input, const void* values, std::size_t bytes) {
-  ECHELON_CHECK_EQ(input.bytes(), bytes, "bytes of an input of a step");
+  ECHELON_CHECK_EQ(input.bytes(), bytes, "an input of a step has the wrong size");
   device.to_device(input.data, values, bytes);
 }
 
@@ -110,7 +110,7 @@ std::span<const double> StepwiseModel::read(std::span<const std::int32_t> tokens
 }
 
 void StepwiseModel::go_on_from(std::span<const std::int64_t> from) {
-  ECHELON_CHECK_EQ(std::ssize(from), rows(), "rows that go on");
+  ECHELON_CHECK_EQ(std::ssize(from), rows(), "there must be one row to continue for each row of the model");
   for (std::vector<std::byte>& state : states_) {
     const std::vector<std::byte> before = state;
     const std::size_t row = state.size() / from.size();

@@ -50,7 +50,7 @@ TEST_CASE("a fault outside the model is refused", "[run]") {
   const test::Outcome outcome = train_with_fault(trial, 0, "flip bit 0 of weight 99999999 of rank 0 at step 7", {});
   INFO(outcome.err);
   CHECK(outcome.code == 2);
-  CHECK_THAT(outcome.err, Catch::Contains("the model has elements 0 to "));
+  CHECK_THAT(outcome.err, Catch::Contains("rank 0 has elements 0 to "));
 }
 
 }  // namespace

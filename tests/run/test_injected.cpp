@@ -101,7 +101,7 @@ void check_line(const Line& line, const Trial& trial, const Tried& tried, const 
     CHECK((outcome.code == line.code || outcome.code == line.or_code));
   for (const std::string& name : line.names) CHECK_THAT(outcome.err + outcome.out, Contains(name));
   CHECK_THAT(faults_of(trial), Contains("\"fault\":\"" + line.fault + "\""));
-  CHECK_THAT(outcome.err, Contains("fault on purpose: \"" + line.fault + "\""));
+  CHECK_THAT(outcome.err, Contains("injected fault: \"" + line.fault + "\""));
   CHECK((ended == line.code || ended == line.or_code));
   if (line.code != kExitOk) CHECK(resumed.code == kExitOk);
   if (line.same_weights || (line.code != kExitOk && line.code != kExitNumeric))

@@ -48,7 +48,7 @@ TEST_CASE("a damaged message is found by the check that it belongs to, and the v
                               Contains("arrived damaged"));
   CHECK_THAT(outcome.out, Contains(" 1 failed, "));
   CHECK_THAT(read_file_whole(folder / "verify.xml"), Contains("failures=\"1\"") && Contains("arrived damaged"));
-  CHECK_THAT(outcome.err, Contains("fault on purpose: \"corrupt message of rank 1 at step 2\""));
+  CHECK_THAT(outcome.err, Contains("injected fault: \"corrupt message of rank 1 at step 2\""));
 }
 
 TEST_CASE("wrong options of verify are refused", "[run][verify]") {

@@ -213,11 +213,12 @@ TEST_CASE("decoders read the target token by token as the whole model does", "[i
 TEST_CASE("models that look at more than the newest token and a state are refused", "[inference][step_model]") {
   CHECK_THROWS_WITH(step_graphs(zoo("transformer"), text_form(8, 10)), Contains("zoo transformer: layer 'position1'"));
   CHECK_THROWS_WITH(step_graphs(zoo("sequence_classifier"), zoo_form("sequence_classifier")),
-                    Contains("gives no token at each place"));
+                    Contains("does not predict a token at each position"));
   ModelConfig model;
   model.layers = {layer("embedding", 3), layer("lstm", 4), layer("dense", 7)};
   model.layers[1].reverse = true;
-  CHECK_THROWS_WITH(step_graphs(model, text_form(8, 7)), Contains("layer 'lstm1' (lstm) reads all places of a text"));
+  CHECK_THROWS_WITH(step_graphs(model, text_form(8, 7)),
+                    Contains("layer 'lstm1' (lstm) reads all positions of a text"));
   ModelConfig states = attentive();
   states.layers[6].inputs = {"decoder", "decoder.1"};
   CHECK_THROWS_WITH(step_graphs(states, kPairs), Contains("layer 'second' (gru) reads the state after the last token"));
