@@ -22,7 +22,7 @@ Card::~Card() { cudaSetDevice(index_); }
 void Card::use() const {
   if (failed_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(mutex_);
-    throw EnvironmentError(fmt::format("the CUDA device failed earlier and is not used any more: {}", reason_));
+    throw EnvironmentError(fmt::format("the CUDA device failed earlier and cannot be used again: {}", reason_));
   }
   ECHELON_CUDA(cudaSetDevice(index_));
 }

@@ -70,8 +70,9 @@ Memory Context::allocate(std::size_t bytes, std::string_view tag) const {
   const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(card_->options().memory_limit_bytes, 0));
   const std::size_t after = card_->now_bytes + bytes;
   if (limit > 0 && after > limit)
-    throw MemoryError(fmt::format("device cuda: {} for {} would make {}, above the limit of {}", gib(bytes), tag,
-                                  gib(after), gib(limit)));
+    throw MemoryError(
+        fmt::format("device cuda: memory limit reached: {} for '{}' would raise the use to {}, above the limit of {}",
+                    gib(bytes), tag, gib(after), gib(limit)));
   void* data = nullptr;
   const std::size_t taken = std::max<std::size_t>(bytes, 1);  // so that the address is valid even if bytes is 0
   if (const cudaError_t status = cudaMalloc(&data, taken); status == cudaErrorMemoryAllocation) {
@@ -79,8 +80,9 @@ Memory Context::allocate(std::size_t bytes, std::string_view tag) const {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     cudaMemGetInfo(&free_bytes, &total_bytes);
-    throw MemoryError(fmt::format("device cuda: {} for {} do not fit: {} of {} are free, {} are ours", gib(bytes), tag,
-                                  gib(free_bytes), gib(total_bytes), gib(card_->now_bytes)));
+    throw MemoryError(
+        fmt::format("device cuda: {} for '{}' cannot be allocated: {} of {} are free, and this process uses {}",
+                    gib(bytes), tag, gib(free_bytes), gib(total_bytes), gib(card_->now_bytes)));
   } else {
     check(status, "cudaMalloc", __FILE__, __LINE__);
   }

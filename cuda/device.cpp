@@ -174,7 +174,8 @@ bool CudaDevice::has(OpKind kind, DType dtype) const {
   if (!is_half(dtype)) return supports(dtype);
   const bool recurrent = kind == OpKind::rnn_forward || kind == OpKind::rnn_backward;
   if (dtype == DType::bf16 && recurrent && cudnnGetVersion() < kRnnBf16Version) {
-    context_.fallbacks().note("recurrent layers in bf16", "cuDNN before 9.13 has none; they compute in f32");
+    context_.fallbacks().note("recurrent layers in bf16",
+                              "cuDNN before 9.13 does not support them; they compute in f32");
     return false;
   }
   return computes_in_halves(kind);
@@ -206,7 +207,7 @@ LayoutWish CudaDevice::layouts(const OpSpec& spec) const {
 // Images are all plain or all channels_last; only reorders convert between them.
 void CudaDevice::check(const OpSpec& spec) const {
   if (!has(spec.kind, spec.dtype))
-    throw ConfigError(fmt::format("device cuda has no {} in {}", name_of(spec.kind), name_of(spec.dtype)));
+    throw ConfigError(fmt::format("device cuda does not compute {} in {}", name_of(spec.kind), name_of(spec.dtype)));
   if (spec.kind == OpKind::reorder) return;
   const std::vector<ArgInfo> args = signature(spec);
   const auto first = std::find_if(args.begin(), args.end(), [](const ArgInfo& arg) { return arg.movable; });
@@ -214,8 +215,8 @@ void CudaDevice::check(const OpSpec& spec) const {
     const Layout layout = spec.layouts[a];
     const bool same = !args[a].movable || layout == spec.layouts[static_cast<std::size_t>(first - args.begin())];
     if (!same || (layout != Layout::plain && layout != Layout::channels_last))
-      throw ConfigError(
-          fmt::format("device cuda has no {} with {} in layout {}", name_of(spec.kind), args[a].name, name_of(layout)));
+      throw ConfigError(fmt::format("device cuda does not compute {} with argument {} in layout {}", name_of(spec.kind),
+                                    args[a].name, name_of(layout)));
   }
 }
 
@@ -238,7 +239,7 @@ std::unique_ptr<Device> make_device(const DeviceOptions& options) {
   int visible = 0;
   ECHELON_CUDA(cudaGetDeviceCount(&visible));
   ECHELON_CHECK_GE(options.index, 0);
-  if (visible == 0) throw EnvironmentError("no usable CUDA device");
+  if (visible == 0) throw EnvironmentError("no usable CUDA device was found");
   return std::make_unique<CudaDevice>(options.index % visible, options);
 }
 

@@ -40,10 +40,11 @@ __attribute__((visibility("default"))) int echelon_cuda_count(char* why, std::si
       return 0;
     }
     if (major >= kLeastMajor) continue;
-    std::snprintf(why, why_bytes,
-                  "no usable CUDA device: GPU %d is sm_%d%d, sm_%d0 or later is needed (hide it with "
-                  "CUDA_VISIBLE_DEVICES where there are others)",
-                  index, major, minor, kLeastMajor);
+    std::snprintf(
+        why, why_bytes,
+        "no usable CUDA device: GPU %d is sm_%d%d, but sm_%d0 or later is needed (if there are other GPUs, hide "
+        "this one with CUDA_VISIBLE_DEVICES)",
+        index, major, minor, kLeastMajor);
     return 0;
   }
   return count;

@@ -36,7 +36,8 @@ struct Nccl {
 template <class Function>
 void find(void* handle, const char* name, Function& function, std::string& problem) {
   function = reinterpret_cast<Function>(dlsym(handle, name));
-  if (!function && problem.empty()) problem = fmt::format("{} has no {}: NCCL 2.13 or later is needed", kLibrary, name);
+  if (!function && problem.empty())
+    problem = fmt::format("{} does not have {}; NCCL 2.13 or later is needed", kLibrary, name);
 }
 
 Nccl load() {
@@ -77,7 +78,7 @@ void check(ncclResult_t status, const char* call, ncclComm_t comm = nullptr) {
 ncclDataType_t type_of(DType dtype) {
   if (dtype == DType::f32) return ncclFloat32;
   if (dtype == DType::f64) return ncclFloat64;
-  throw ConfigError(fmt::format("nccl sums gradients of f32 and f64, not of {}", name_of(dtype)));
+  throw ConfigError(fmt::format("exchange.algorithm 'nccl' sums gradients of f32 and f64, not of {}", name_of(dtype)));
 }
 
 // Broadcast by rank 0: NCCL's id, or the reason why there is none.
@@ -108,7 +109,7 @@ class Communicator {
     if (!comm_) return;
     ncclResult_t status = ncclSuccess;
     require(library().async_error(comm_, &status), "ncclCommGetAsyncError");
-    require(status, "a sum");
+    require(status, "an enqueued sum");
   }
   // Ends NCCL's kernels, so that nothing waits for peers that may be gone.
   void abort() {
@@ -141,7 +142,8 @@ class NcclAllreduce final : public DeviceAllreduce {
         std::snprintf(invitation.problem.data(), invitation.problem.size(), "%s",
                       words(status, "ncclGetUniqueId", nullptr).c_str());
     group.broadcast(&invitation, sizeof invitation);
-    if (invitation.problem[0] != 0) throw EnvironmentError(fmt::format("rank 0: {}", invitation.problem.data()));
+    if (invitation.problem[0] != 0)
+      throw EnvironmentError(fmt::format("rank 0 cannot start NCCL: {}", invitation.problem.data()));
     stream_ = make_stream();
     ready_ = make_event();
     for (std::size_t slot = 0; slot < group.slots; ++slot) done_.push_back(make_event());

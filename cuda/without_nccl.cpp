@@ -5,7 +5,7 @@
 
 namespace echelon::cuda {
 
-std::string nccl_problem() { return "libechelon_cuda.so was built without NCCL: nccl.h was not found"; }
+std::string nccl_problem() { return "libechelon_cuda.so was built without NCCL, because nccl.h was not found"; }
 
 std::unique_ptr<DeviceAllreduce> make_nccl(const Context&, const DeviceGroup&) {
   throw EnvironmentError(nccl_problem());

@@ -94,11 +94,11 @@ Ranked conv_algorithms(const Context& context, OpKind kind, DType dtype, const C
 }
 
 std::string nothing_usable_text(const Context& context, const Ranked& ranked) {
-  if (ranked.above_limit.empty()) return "cuDNN has no deterministic algorithm";
+  if (ranked.above_limit.empty()) return "cuDNN has no deterministic algorithm for this op";
   const auto least =
       std::min_element(ranked.above_limit.begin(), ranked.above_limit.end(),
                        [](const Algorithm& a, const Algorithm& b) { return a.workspace_bytes < b.workspace_bytes; });
-  return fmt::format("cuDNN's algorithm {} needs {} of workspace, above device.workspace_mb = {}", least->id,
+  return fmt::format("algorithm {} of cuDNN needs {} of workspace, which is above device.workspace_mb = {}", least->id,
                      bytes_text(static_cast<double>(least->workspace_bytes)),
                      context.card().options().workspace_bytes >> 20);
 }
@@ -109,7 +109,7 @@ Layout half_conv_layout(const Context& context, const OpSpec& spec) {
   const Ranked ranked = conv_algorithms(context, spec.kind, spec.dtype, last);
   if (!ranked.usable.empty()) return Layout::channels_last;
   context.fallbacks().note(spec.text(),
-                           nothing_usable_text(context, ranked) + " for images channels last; they lie plain");
+                           nothing_usable_text(context, ranked) + " in channels-last layout; it uses the plain layout");
   return Layout::plain;
 }
 

@@ -43,7 +43,7 @@ class Conv final : public Op {
       algorithms_ = std::move(ranked.usable);
       if (algorithms_.empty()) replace_library(nothing_usable_text(context_, ranked));
     } else {
-      replace_library("cuDNN takes no tensor of 2^31 elements or more");
+      replace_library("cuDNN does not support tensors of 2^31 elements or more");
     }
     if (!algorithms_.empty()) note_exactness(algorithms_[0]);
     for (const Algorithm& algorithm : algorithms_)
@@ -85,12 +85,12 @@ class Conv final : public Op {
   }
 
   void replace_library(const std::string& reason) const {
-    context_.fallbacks().replace(text_, reason, "a plain loop of sums in double, many times slower");
+    context_.fallbacks().replace(text_, reason, "a plain loop of sums in double, which is many times slower");
   }
   void note_exactness(const Algorithm& algorithm) const {
     if (!algorithm.exact)
-      context_.fallbacks().note(text_, fmt::format("cuDNN's best deterministic algorithm, {}, is two or three digits "
-                                                   "less exact than plain sums",
+      context_.fallbacks().note(text_, fmt::format("the best deterministic algorithm of cuDNN, {}, is two or three "
+                                                   "digits less exact than plain sums",
                                                    algorithm.id));
   }
 
@@ -105,11 +105,11 @@ class Conv final : public Op {
         check(status, text_.c_str(), __FILE__, __LINE__);
       cudaGetLastError();
       const std::string refused =
-          fmt::format("cuDNN refuses algorithm {} when it runs ({})", algorithms_[at_].id, cudnnGetErrorString(status));
+          fmt::format("cuDNN refused algorithm {} at run time ({})", algorithms_[at_].id, cudnnGetErrorString(status));
       if (at_ + 1 == algorithms_.size()) {
         replace_library(refused);
       } else {
-        context_.fallbacks().note(text_, refused + "; the next one runs");
+        context_.fallbacks().note(text_, refused + "; the next algorithm is used");
         note_exactness(algorithms_[at_ + 1]);
       }
     }
@@ -119,7 +119,7 @@ class Conv final : public Op {
   bool library(const void* one, const void* other) const {
     if (at_ == algorithms_.size()) return false;
     if (aligned(one) && aligned(other)) return true;
-    replace_library("images that do not begin at a multiple of 16 bytes");
+    replace_library("its images do not begin at a multiple of 16 bytes");
     return false;
   }
 

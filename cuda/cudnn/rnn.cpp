@@ -58,7 +58,7 @@ class Rnn : public Op {
     c0_at_ = scratch_.take(state_bytes());
     if (d_.lengths && d_.first > 0)
       throw ConfigError(
-          fmt::format("device cuda runs no chunks of sequences of unlike lengths ({}); leave out "
+          fmt::format("device cuda cannot run time chunks of sequences of different lengths ({}); leave out "
                       "parallel.time_chunks",
                       text_));
     if (d_.lengths) lengths_ = make_host_memory(static_cast<std::size_t>(d_.N) * sizeof(int));
@@ -87,8 +87,8 @@ class Rnn : public Op {
     context_.synchronize();
     const int* lengths = reinterpret_cast<const int*>(lengths_.get());
     for (std::int64_t n = 0; n < d_.N; ++n)
-      ECHELON_CHECK(lengths[n] >= 1 && lengths[n] <= d_.T, "sample {} has length {} of {} ({})", n, lengths[n], d_.T,
-                    text_);
+      ECHELON_CHECK(lengths[n] >= 1 && lengths[n] <= d_.T, "sample {} has length {}, which is not in [1, {}] ({})", n,
+                    lengths[n], d_.T, text_);
     library_.set_lengths(lengths);
   }
 

@@ -56,7 +56,8 @@ RnnParts RnnDescriptors::parts(cudnnHandle_t dnn, const void* space, std::size_t
   RnnParts parts{.G = d_.G(), .H = d_.H, .F = d_.F, .matrix = {}, .bias = {}};
   const auto elem = [&](const void* address) {
     const auto bytes = static_cast<const std::byte*>(address) - static_cast<const std::byte*>(space);
-    ECHELON_CHECK(bytes >= 0 && static_cast<std::size_t>(bytes) < weight_bytes_, "cuDNN's weights lie elsewhere");
+    ECHELON_CHECK(bytes >= 0 && static_cast<std::size_t>(bytes) < weight_bytes_,
+                  "cuDNN placed weights outside its weight space");
     return static_cast<std::int64_t>(bytes) / static_cast<std::int64_t>(elem_bytes);
   };
   const Descriptor<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor> matrix, bias;

@@ -117,7 +117,7 @@ std::unique_ptr<Op> make(const Context& context, const OpSpec& spec) {
     case OpKind::norm_renorm_backward: return op(&Norm<T>::renorm_backward, 0);
     default: break;
   }
-  ECHELON_CHECK(false, "no norm op: {}", spec.text());
+  ECHELON_CHECK(false, "{} is not an op of batch norm", spec.text());
   return nullptr;
 }
 

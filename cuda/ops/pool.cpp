@@ -13,7 +13,8 @@ namespace echelon::cuda {
 
 std::unique_ptr<Op> make_pool(const Context& context, const OpSpec& spec) {
   const auto d = std::get<PoolDims>(spec.dims);
-  ECHELON_CHECK_LE(d.H * d.W, std::int64_t{std::numeric_limits<std::int32_t>::max()}, "positions are 32-bit");
+  ECHELON_CHECK_LE(d.H * d.W, std::int64_t{std::numeric_limits<std::int32_t>::max()},
+                   "the positions of maxima are 32-bit integers");
   const std::size_t saved =
       d.mode == PoolMode::max ? static_cast<std::size_t>(d.N * d.C * d.P() * d.Q()) * sizeof(std::int32_t) : 0;
   const Layout layout = spec.layouts[0];
@@ -25,7 +26,7 @@ std::unique_ptr<Op> make_pool(const Context& context, const OpSpec& spec) {
       };
     else
       body = [d, layout](const OpArgs& a, cudaStream_t stream) {
-        ECHELON_CHECK(a.saved || d.mode != PoolMode::max, "the forward twin's positions are missing");
+        ECHELON_CHECK(a.saved || d.mode != PoolMode::max, "the positions that the forward op saves are missing");
         pool_backward(d, layout, tensor<const T>(a, 0), static_cast<const std::int32_t*>(a.saved), tensor<T>(a, 1),
                       adds(a, 1), stream);
       };

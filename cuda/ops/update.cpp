@@ -18,7 +18,8 @@ class CudaUpdate final : public Update {
 
   void apply(void* w, const void* g, std::span<void* const> states, std::size_t n,
              const RuleScalars& scalars) override {
-    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates), "states of rule {}", Rule::kName);
+    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates),
+                     "rule {} was given the wrong number of states", Rule::kName);
     context_.use();
     update_range<Rule>(static_cast<T*>(w), static_cast<const T*>(g), states, n, scalars, context_.stream());
     check_launch(Rule::kName);
@@ -26,7 +27,8 @@ class CudaUpdate final : public Update {
 
   void apply_rows(void* w, const void* g, std::span<void* const> states, const RowMarks& marks,
                   const RuleScalars& scalars) override {
-    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates), "states of rule {}", Rule::kName);
+    ECHELON_CHECK_EQ(states.size(), static_cast<std::size_t>(Rule::kStates),
+                     "rule {} was given the wrong number of states", Rule::kName);
     context_.use();
     update_rows<Rule>(static_cast<T*>(w), static_cast<const T*>(g), states, marks, scalars, context_.stream());
     check_launch(Rule::kName);
