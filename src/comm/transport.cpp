@@ -20,6 +20,7 @@ WireCounters& WireCounters::operator+=(const WireCounters& other) {
   bytes_received += other.bytes_received;
   library_calls += other.library_calls;
   library_bytes += other.library_bytes;
+  answered_bytes += other.answered_bytes;
   return *this;
 }
 

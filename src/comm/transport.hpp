@@ -51,7 +51,8 @@ struct WireCounters {
   std::uint64_t messages_received = 0;
   std::uint64_t bytes_received = 0;
   std::uint64_t library_calls = 0;
-  std::uint64_t library_bytes = 0;  // payload handed to the library
+  std::uint64_t library_bytes = 0;   // payload handed to the library
+  std::uint64_t answered_bytes = 0;  // part of bytes_sent: servers to workers; only strategies know it
 
   WireCounters& operator+=(const WireCounters& other);
 };

@@ -104,9 +104,11 @@ class Chooser {
           price_split(built.config, whole_, built.parts, candidate.mesh, hosts_.of_rank, built.micro_batch, costs_);
       candidate.samples_per_s = static_cast<double>(built.global_batch) / candidate.price.step_s();
     } catch (const ConfigError& error) {
-      const std::string text = error.what();  // "file:1:1: why"
-      candidate.refused =
-          text.starts_with(config_.file) ? text.substr(std::min(text.size(), text.find(": ") + 2)) : text;
+      candidate.refused = error.what();
+      const std::string place = (config_.file.empty() ? "config" : config_.file) + ":";  // "file:1:1: why"
+      if (candidate.refused.starts_with(place))
+        if (const std::size_t end = candidate.refused.find(": "); end != std::string::npos)
+          candidate.refused.erase(0, end + 2);
     }
   }
 

@@ -47,6 +47,7 @@ Repetition repetition_of(const LabelledRun& cell, const GoalConfig& goal) {
   out.samples_per_s = overall_rate(run);
   out.samples = static_cast<double>(run.steps * run.global_batch);
   out.bytes_per_step = run.wire_bytes_per_step;
+  out.down_bytes_per_step = run.down_bytes_per_step;
   out.warm_bytes_per_step = run.warm_wire_bytes_per_step;
   out.peak_rss_mb = largest(run.peak_rss_mb);
   out.device_peak_mb = largest(run.device_peak_mb);

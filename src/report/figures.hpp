@@ -173,7 +173,7 @@ struct RunFigures {
   StepTimes time_split_s;
   double wire_bytes_per_step = kUnknown, formula_bytes_per_step = kUnknown, messages_per_step = kUnknown,
          warm_wire_bytes_per_step = kUnknown, library_bytes_per_step = kUnknown, split_bytes_per_step = kUnknown,
-         halo_bytes_per_step = kUnknown;
+         halo_bytes_per_step = kUnknown, down_bytes_per_step = kUnknown;
   double allocations_per_step = kUnknown, allocated_bytes_per_step = kUnknown;
   double exchange_exposed_s = kUnknown, exchange_hidden_s = kUnknown, codec_s = kUnknown;
   double arrival_skew_s = kUnknown, skew_wait_s = kUnknown;

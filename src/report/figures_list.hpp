@@ -112,6 +112,7 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"step_s", "s", R::rank0, S::quartiles, A::median, "time of a step without hooks; of rank 0's steps if replicas step at their own pace"}, f.step_s);
   visit(Figure{"time_split_s", "s", R::mean, S::sum, A::sum, "time by part, including the wait of a rank that has done all its steps"}, f.time_split_s);
   visit(Figure{"wire_bytes_per_step", "bytes", R::sum, S::mean, A::median, "bytes sent for gradients, counted at the transport"}, f.wire_bytes_per_step);
+  visit(Figure{"down_bytes_per_step", "bytes", R::sum, S::mean, A::median, "part of wire_bytes_per_step that servers sent to workers; the rest went up to servers, or between equals"}, f.down_bytes_per_step);
   visit(Figure{"warm_wire_bytes_per_step", "bytes", R::sum, S::none, A::median, "wire bytes per step after all warm-ups (of a study; exchange.codec_warmup_steps; exchange.warmup_steps with few replicas); null: no such step", kLeftOut}, f.warm_wire_bytes_per_step);
   visit(Figure{"formula_bytes_per_step", "bytes", R::sum, S::none, A::median, "wire bytes per step by formula, over all parts of the model; null if a codec's message sizes depend on the values"}, f.formula_bytes_per_step);
   visit(Figure{"messages_per_step", "", R::sum, S::mean, A::median, "messages sent for gradients"}, f.messages_per_step);

@@ -56,7 +56,8 @@ struct Repetition {
   double train_accuracy = kUnknown;  // on evaluate.train_fraction of the data, at the last evaluation
   double drift = kUnknown, noise_scale = kUnknown, sharpness = kUnknown;  // as in RunFigures; study.sharpness
   double bytes_per_step = kUnknown;                                       // on the wire, sum over ranks
-  double warm_bytes_per_step = kUnknown;                                  // the same after all warm-ups
+  double down_bytes_per_step = kUnknown;                                  // part of it: servers to workers
+  double warm_bytes_per_step = kUnknown;                                  // bytes_per_step after all warm-ups
   double peak_rss_mb = kUnknown, device_peak_mb = kUnknown;               // peak of the rank that uses most
   double wall_s = kUnknown;                                               // whole run: start-up, training, evaluations
   double cpu_s = kUnknown;                                                // processor time, sum over ranks

@@ -147,6 +147,7 @@ void take_measured(const Ready& ready, double steps, const CardRates& card, RunF
   const bool counts = ready.placed.groups.exchange().rank() == 0;
   own.time_split_s = stats.times();
   own.wire_bytes_per_step = static_cast<double>(wire.bytes_sent) / steps;
+  own.down_bytes_per_step = static_cast<double>(wire.answered_bytes) / steps;
   // Meetings, whose share depends on the steps of each rank, are in the formula.
   const bool has_formula = ready.agreed.config.data.balance == Balance::fixed;
   own.formula_bytes_per_step = !has_formula ? kUnknown

@@ -3,6 +3,7 @@
 // apart in the reports, and named when they are gone.
 #include <fmt/format.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -42,6 +43,28 @@ TEST_CASE("2 workers and a server train, save, resume to the same bits and are t
     if (row.contains("ranks_before")) CHECK(row["ranks_before"]["compute"].size() == 2);
 
   check_equal(train_run(trial, "cut", {{3, {"train.steps=23"}}, {3, {}, "from step 23:"}}, sets), whole, {.part = ""});
+}
+
+// Workers that are servers too hold a quarter of the weights each, and send nothing to themselves.
+TEST_CASE("bytes up to servers and down to workers are told apart, on shared ranks too", "[run]") {
+  const auto bytes = [](const test::Sets& sets) {
+    const test::Trial trial;
+    const test::Outcome outcome = trial.train(4, test::with(sets, {"train.epochs=0", "train.steps=8", "data.test="}));
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.code == 0);
+    const auto summary = trial.summary();
+    return std::array{summary["wire_bytes_per_step"].get<double>(), summary["down_bytes_per_step"].get<double>(),
+                      4 * summary["parameters"].get<double>()};
+  };
+  const auto [server, down, weights] = bytes({"exchange.strategy=server"});
+  CHECK(down == 3 * weights);
+  CHECK(server == 6 * weights);
+  const auto [pushed_and_answered, answered, all] = bytes({"exchange.strategy=asynchronous"});
+  // Every push is answered, and after 8 steps the workers fetch all weights once more. Messages have short headers.
+  CHECK(answered == Approx(3 * all * 9 / 8).epsilon(2e-3));
+  CHECK(pushed_and_answered - answered == Approx(3 * all).epsilon(2e-3));
+  CHECK(bytes({"exchange.algorithm=ring"})[1] == 0);
+  CHECK(bytes({"exchange.strategy=backup", "exchange.backup.replicas=1"})[1] > 0);
 }
 
 TEST_CASE("a run goes on with another number of servers, and without any of their own", "[run]") {

@@ -202,6 +202,7 @@ void AsyncProtocol::send(const Key& key, int to, int tag, AsyncMemory::Payload m
   ++unsent_;
   ++of.sent.messages_sent;
   of.sent.bytes_sent += message.size();
+  if (key.use == Use::answer) of.sent.answered_bytes += message.size();
   actions_->send(pack(key), to, tag, message.data(), message.size(), of.priority);
 }
 

@@ -315,6 +315,7 @@ void BackupProtocol::look_if_quiet() {
 void BackupProtocol::send(const Key& key, int to, int tag, const void* data, std::size_t bytes, int priority) {
   ++sent_.messages_sent;
   sent_.bytes_sent += bytes;
+  if (key.use == Use::weights) sent_.answered_bytes += bytes;
   actions_->send(pack(key), to, tag, data, bytes, priority);
 }
 

@@ -83,6 +83,7 @@ void ServerProtocol::send(int b, Use use, int to, const ServerMemory::Bytes& mes
   ++bucket.to_send;
   ++bucket.sent.messages_sent;
   bucket.sent.bytes_sent += message.bytes;
+  if (use == Use::pulled) bucket.sent.answered_bytes += message.bytes;
   actions.send(pack({use, b, to, 0}), to, bucket.tag + (use == Use::pulled ? 1 : 0), message.data, message.bytes,
                bucket.priority);
 }

@@ -29,6 +29,7 @@ constexpr Plain kPlain[] = {
     {"test_loss", FigureGroup::loss},
     {"train_loss", FigureGroup::loss},
     {"wire_bytes_per_step", FigureGroup::counts},
+    {"down_bytes_per_step", FigureGroup::counts},
     {"messages_per_step", FigureGroup::counts},
     {"library_bytes_per_step", FigureGroup::counts},
     {"split_bytes_per_step", FigureGroup::counts},

@@ -15,7 +15,7 @@ struct RepetitionNumber {
   const char* name;
   double Repetition::*value;
 };
-inline constexpr std::array<RepetitionNumber, 18> kRepetitionNumbers = {{
+inline constexpr std::array<RepetitionNumber, 19> kRepetitionNumbers = {{
     {"samples_per_s", &Repetition::samples_per_s},
     {"samples", &Repetition::samples},
     {"samples_to_target", &Repetition::samples_to_target},
@@ -28,6 +28,7 @@ inline constexpr std::array<RepetitionNumber, 18> kRepetitionNumbers = {{
     {"noise_scale", &Repetition::noise_scale},
     {"sharpness", &Repetition::sharpness},
     {"wire_bytes_per_step", &Repetition::bytes_per_step},
+    {"down_bytes_per_step", &Repetition::down_bytes_per_step},
     {"warm_wire_bytes_per_step", &Repetition::warm_bytes_per_step},
     {"peak_rss_mb", &Repetition::peak_rss_mb},
     {"device_peak_mb", &Repetition::device_peak_mb},

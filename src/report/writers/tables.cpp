@@ -184,6 +184,8 @@ Table cost_table(const Study& study) {
                               {"messages", [](const Row& row) {
                                  return or_dash(row.messages_per_step, fmt::format("{:.0f}", row.messages_per_step));
                                }}};
+  if (any_above_0(study, [](const Row& row) { return row.down_bytes_per_step; }))
+    more.push_back({"from servers", [](const Row& row) { return bytes_or_dash(row.down_bytes_per_step); }});
   if (any_above_0(study, [](const Row& row) { return row.split_bytes_per_step; }))
     more.push_back({"inside replicas", [](const Row& row) { return bytes_or_dash(row.split_bytes_per_step); }});
   if (any_above_0(study, [](const Row& row) { return row.halo_bytes_per_step; }))

@@ -17,7 +17,7 @@ TEST_CASE("the memory limit is refused with tag, sizes and limit", "[device]") {
   const Memory half = device->allocate(1 << 19, "weights");
   CHECK_THROWS_AS(device->allocate((1 << 19) + 1, "gradients"), MemoryError);
   CHECK_THROWS_WITH(device->allocate((1 << 19) + 1, "gradients"), Catch::Contains("'gradients'") &&
-                                                                      Catch::Contains("512.00 KiB in use") &&
+                                                                      Catch::Contains("512.00 KiB already in use") &&
                                                                       Catch::Contains("limit of 1.00 MiB"));
   CHECK_THROWS_AS(device->allocate(SIZE_MAX - 3, "everything"), MemoryError);
   CHECK(device->allocated_bytes() == 1 << 19);

@@ -161,7 +161,8 @@ TEST_CASE("auto: groups lie on one host, and what config or batch forbid is left
   CHECK(over.parallel.allow_across_nodes);
   // 6 samples divide over 1, 2, 3 or 6 replicas.
   const SplitChoice odd = choose_split(config_of(6), graph, one_host(4), {1000, 0}, costs, exchange_arenas);
-  CHECK_THAT(odd.report, Contains("not data 4: batch.global = 6"));
+  CHECK_THAT(odd.report, Contains("data 4 is not possible: batch.global = 6") &&
+                             Contains("data 2 x space 2 is not possible: parallel.space = 2 splits"));
 }
 
 TEST_CASE("auto: time of a pipeline is the first micro-batch's way and then the slowest stage's turns", "[parallel]") {

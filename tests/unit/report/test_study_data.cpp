@@ -88,6 +88,7 @@ void check_repetition(const json& from, const Repetition& r) {
   check_number(from["test_loss"], r.test_loss);
   check_number(from["test_accuracy"], r.test_accuracy);
   check_number(from["wire_bytes_per_step"], r.bytes_per_step);
+  check_number(from["down_bytes_per_step"], r.down_bytes_per_step);
   check_number(from["peak_rss_mb"], r.peak_rss_mb);
   check_number(from["device_peak_mb"], r.device_peak_mb);
   check_number(from["wall_s"], r.wall_s);

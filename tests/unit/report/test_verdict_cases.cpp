@@ -50,6 +50,10 @@ std::vector<Case> few_repetitions() {
                     to_goal(4, 3.2, "a").hosts(4).seconds(31, 0.2)},
                    {.goal = kGoal90}),
        kYes, "4 ranks, a"},
+      {"the same for samples/s",
+       made_record(3, {paced(1, 1, "a"), paced(1, 1, "b"), paced(1, 1, "c"), paced(1, 1, "d"), paced(1, 1, "e"),
+                       paced(4, 3.2, "a").hosts(4).rate(3200, 0.2)}),
+       kYes, "4 ranks, a"},
       {"no run at all", made_record(0, {}), kUndecided, "", {"nothing was measured"}},
   };
 }
