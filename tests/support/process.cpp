@@ -107,7 +107,7 @@ struct Pipe {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int nothing = open("/dev/null", O_RDONLY);
+  const int nothing = ::open("/dev/null", O_RDONLY);
   if (nothing >= 0) dup2(nothing, 0);
   dup2(out, 1);
   dup2(err, 2);
