@@ -12,7 +12,7 @@
 namespace echelon::inline comm {
 namespace {
 
-constexpr double kSlow = 0.5, kBusy = 0.1, kElsewhere = 0.2, kOfStep = 0.2;
+constexpr double kSlow = 0.5, kBusy = 0.1, kElsewhere = 0.2, kOfStep = 0.2, kRest = 0.5, kApart = 1.5;
 
 // The link from one host to another.
 struct HostLink {
@@ -79,6 +79,26 @@ bool covers(const Links& links, const Chosen& chosen) {
   return chosen_s >= (1 - kElsewhere) * all_s;
 }
 
+// Returns the host without whose links the longest wait would be shortest, if it would then be at most kRest as long
+// and clearly shorter than without any other host's; -1 for none. A host that all links touch cannot be judged.
+int host_of_waits(const Links& links, int hosts) {
+  const double longest_s = most_seconds(links, [](const HostLink&) { return true; });
+  double least_s = kRest * longest_s, second_s = longest_s;
+  int least = -1;
+  for (int host = 0; host < hosts; ++host) {
+    const Chosen others = [host](const HostLink& link) { return !link.touches(host); };
+    if (std::none_of(links.begin(), links.end(), others)) continue;
+    const double rest_s = most_seconds(links, others);
+    if (rest_s <= least_s) {
+      if (least >= 0) second_s = least_s;
+      least_s = rest_s, least = host;
+    } else {
+      second_s = std::min(second_s, rest_s);
+    }
+  }
+  return least >= 0 && second_s >= kApart * least_s ? least : -1;
+}
+
 std::string sentence(const Links& links, const std::string& whose, const std::string& which, const Chosen& chosen) {
   return fmt::format(
       "{} the exchange: ranks wait up to {} per step for messages {} and up to {} for those between other hosts", whose,
@@ -127,6 +147,9 @@ std::string limiting_link(const LinkWaits& waits, double step_s) {
     return sentence(links, "what host " + name(*from.begin()) + " sends limits", "from it", slow);
   if (to.size() == 1 && all_slow(links, [&](const HostLink& link) { return link.to == *to.begin(); }))
     return sentence(links, "what host " + name(*to.begin()) + " receives limits", "to it", slow);
+  if (const int host = host_of_waits(links, static_cast<int>(waits.host_names.size())); host >= 0)
+    return sentence(links, "the link of host " + name(host) + " limits", "to and from " + name(host),
+                    [host](const HostLink& link) { return link.touches(host); });
   return {};
 }
 

@@ -6,10 +6,18 @@
 //             receiver is late
 //   slow      at least half of the largest number of seconds per byte of any link
 //
-// A link is one direction between two hosts; only links with at least a tenth of the busiest link's bytes count. A host
-// is named if all of its links are slow, or all of those in one direction, and at most a fifth of the slow links'
-// seconds are elsewhere; otherwise a pair of hosts is named if nothing but its link is slow. Nothing is named if all
-// links are slow, or if no rank waits for at least a fifth of a step.
+// A link is one direction between two hosts; only links with at least a tenth of the busiest link's bytes count. The
+// first of these rules that applies names a host or a pair of hosts:
+//
+//   1. all links of one or more hosts are slow, and at most a fifth of the slow links' seconds are elsewhere
+//   2. nothing but the link of one pair is slow, in one direction or in both
+//   3. all links in one direction of a host are slow, and no others
+//   4. without the links of one host the longest wait would be at most half as long, and at most two thirds as long as
+//      without those of any other host. This finds a host of which some links seem fast: the burst of a card that idles
+//      in one direction lets messages through at once, and the longest waits per byte may be for messages that queue
+//      behind others in the same card
+//
+// Nothing is named if all links are slow, or if no rank waits for at least a fifth of a step.
 #pragma once
 
 #include <string>
