@@ -43,7 +43,7 @@ bool names(const std::string& message, const std::string& call) {
   if (message.find(plain) != std::string::npos) return true;
   if (call == "cudaGetDeviceCount" && answers_count(message)) return true;
   if (call == "__cudaLaunchKernel") return message.find(" at ") != std::string::npos;
-  if (call == "cudaMalloc") return message.find("do not fit") != std::string::npos;
+  if (call == "cudaMalloc") return message.find("cannot be allocated") != std::string::npos;
   if (begins(call, "cudnnCreate") && call != "cudnnCreate")
     return message.find("create(&handle_)") != std::string::npos;
   return begins(call, "cudnnConvolution") && message.find(" in conv_") != std::string::npos;
@@ -120,7 +120,7 @@ void check_failure(const Scenario& scenario, const std::string& call, const Fail
   const bool memory = failure.memory && !begins(injected->call, "nccl") && !answers_count(outcome.message) && !marked;
   CHECK(outcome.code == (memory ? kExitMemory : kExitEnvironment));
   CHECK(names(outcome.message, injected->call));
-  if (outcome.message.find("do not fit") == std::string::npos)
+  if (outcome.message.find("cannot be allocated") == std::string::npos)
     CHECK(outcome.message.find(injected->text) != std::string::npos);
   // Launches are checked once per op, after its last one.
   if (injected->call != "__cudaLaunchKernel") CHECK(injected->work_after == std::vector<std::string>{});
@@ -192,7 +192,8 @@ TEST_CASE("a card that is full is a memory error that says what did not fit, and
       (void)device->allocate(std::size_t{20} << 20, "activations");
       FAIL_CHECK("20 MiB beside 33 fit into 48");
     } catch (const MemoryError& error) {
-      CHECK(std::string(error.what()).find("0.02 GiB for activations do not fit: 0.01 GiB of 0.05 GiB are free") !=
+      CHECK(std::string(error.what())
+                .find("0.02 GiB for 'activations' cannot be allocated: 0.01 GiB of 0.05 GiB are free") !=
             std::string::npos);
     }
     CHECK(device->allocated_bytes() == 1 << 20);

@@ -54,7 +54,7 @@ TEST_CASE("the program's exit code and words follow from the call that failed", 
     int code;
     const char* said;
   };
-  for (const Row& row : {Row{"late", 0, ""}, Row{"fail=cudaMalloc:4 memory", 6, "do not fit"},
+  for (const Row& row : {Row{"late", 0, ""}, Row{"fail=cudaMalloc:4 memory", 6, "cannot be allocated"},
                          Row{"fail=cublasCreate_v2:1 memory", 6, "CUBLAS_STATUS_ALLOC_FAILED"},
                          Row{"fail=cudaStreamSynchronize:5", 3, "cudaStreamSynchronize"},
                          Row{"fail=cublasGemmEx_64:2", 3, "CUBLAS_STATUS_EXECUTION_FAILED in cublasGemmEx_64"},

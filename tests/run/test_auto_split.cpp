@@ -47,7 +47,7 @@ TEST_CASE("a model that does not fit a rank is split by itself, and holds what w
   sets[3] = "device.memory_limit_mb=0.1";
   const test::Outcome none = trial.train(2, sets);
   CHECK(none.code == 6);
-  CHECK_THAT(none.err, Contains("no split stays below device.memory_limit_mb = 0.1"));
+  CHECK_THAT(none.err, Contains("no split needs less than device.memory_limit_mb = 0.1"));
 }
 
 TEST_CASE("stages by measured times", "[run]") {

@@ -150,11 +150,11 @@ TEST_CASE("check counts the ranks of a launch: servers and the ranks of split mo
   CHECK_THAT(ranks({"--ranks", "4", "--set", "parallel.pipeline=2", "--set", "batch.global=66"}),
              Catch::Contains("mesh: data 2 x pipeline 2"));
   CHECK_THAT(ranks({"--ranks", "1", "--set", "parallel.pipeline=2"}),
-             Catch::Contains("the model is not split: [parallel] needs groups of 2 ranks"));
+             Catch::Contains("the model is not split, because [parallel] needs groups of 2 ranks"));
   CHECK_THAT(ranks({"--replicas", "1", "--set", "parallel.pipeline=2"}), Catch::Contains("mesh: data 1 x pipeline 2"));
   const Outcome odd = setup.check({"--ranks", "3", "--set", "parallel.pipeline=2"});
   CHECK(odd.code == kExitConfig);
-  says(odd, {"3 ranks do not divide into such groups"});
+  says(odd, {"3 ranks cannot be divided into such groups"});
   const Outcome both = setup.check({"--ranks", "4", "--replicas", "4"});
   CHECK(both.code == kExitConfig);
   says(both, {"--replicas and --ranks exclude each other"});

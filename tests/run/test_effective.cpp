@@ -41,7 +41,7 @@ TEST_CASE("one config for a split model trains on one rank, which goes on with t
   const test::Outcome alone = trial.train(1, steps("5"));
   INFO(alone.out << alone.err);
   REQUIRE(alone.code == 0);
-  CHECK_THAT(alone.out, Contains("note      the model is not split: [parallel] needs groups of 2 ranks"));
+  CHECK_THAT(alone.out, Contains("note      the model is not split, because [parallel] needs groups of 2 ranks"));
   CHECK(trial.summary()["mesh"]["pipeline"] == 1);
   const test::Outcome two = trial.train(2, steps("10"));
   INFO(two.out << two.err);
