@@ -110,28 +110,28 @@ class Rnn : public Op {
     return {.N = d_.N, .T = d_.T, .F = values, .lengths = lengths};
   }
   // Returns a sequence that the library can read: itself, or a copy in scratch if it is reversed or not aligned.
-  const T* onward(const OpArgs& a, int place, std::int64_t values, std::size_t at) const {
-    const T* sequence = tensor<const T>(a, place);
+  const T* onward(const OpArgs& a, int index, std::int64_t values, std::size_t at) const {
+    const T* sequence = tensor<const T>(a, index);
     if (!d_.reverse && aligned(sequence)) return sequence;
     place_sequences(sequences(a, values), sequence, scratch(a, at), d_.reverse, false, context_.stream());
     return scratch(a, at);
   }
   // The same for a state; null if there is none.
-  const T* state(const OpArgs& a, int place, std::size_t at) const {
-    if (place < 0) return nullptr;
-    const T* given = tensor<const T>(a, place);
+  const T* state(const OpArgs& a, int index, std::size_t at) const {
+    if (index < 0) return nullptr;
+    const T* given = tensor<const T>(a, index);
     if (aligned(given)) return given;
     ECHELON_CUDA(cudaMemcpyAsync(scratch(a, at), given, state_bytes(), cudaMemcpyDeviceToDevice, context_.stream()));
     return scratch(a, at);
   }
   // Returns where the library writes a state: its final place, or scratch from which it is copied.
-  T* state_target(const OpArgs& a, int place, std::size_t at) const {
-    if (place < 0) return nullptr;
-    return aligned(tensor<T>(a, place)) ? tensor<T>(a, place) : scratch(a, at);
+  T* state_target(const OpArgs& a, int index, std::size_t at) const {
+    if (index < 0) return nullptr;
+    return aligned(tensor<T>(a, index)) ? tensor<T>(a, index) : scratch(a, at);
   }
-  void put_state(const OpArgs& a, int place, const T* from, bool add) const {
-    if (place < 0 || from == tensor<T>(a, place)) return;
-    place_sequences(Sequences{.N = d_.N, .T = 1, .F = d_.H}, from, tensor<T>(a, place), false, add, context_.stream());
+  void put_state(const OpArgs& a, int index, const T* from, bool add) const {
+    if (index < 0 || from == tensor<T>(a, index)) return;
+    place_sequences(Sequences{.N = d_.N, .T = 1, .F = d_.H}, from, tensor<T>(a, index), false, add, context_.stream());
   }
 
   using P = Wide<T>;  // type of parameters
@@ -244,7 +244,7 @@ class RnnBackward final : public Rnn<T> {
                                             this->onward(a, at_.x, d_.F, this->x_at_), library_.state(), h0,
                                             library_.y(), y, library_.weight_bytes(), space, library_.work_bytes(),
                                             this->scratch(a, this->work_at_), library_.reserve_bytes(), a.saved));
-    const auto gradient = [&](int place) { return tensor<P>(a, place); };
+    const auto gradient = [&](int index) { return tensor<P>(a, index); };
     unpack_rnn_gradients(
         this->parts_, space,
         {gradient(at_.dweight_x), gradient(at_.dweight_h), gradient(at_.dbias_x), gradient(at_.dbias_h)},

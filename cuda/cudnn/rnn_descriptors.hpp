@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's descriptors of one recurrent layer in one direction, and the places of its weights in the library's weight
+// cuDNN's descriptors of one recurrent layer in one direction, and the offsets of its weights in the library's weight
 // space.
 #pragma once
 
@@ -29,7 +29,7 @@ class RnnDescriptors {
   std::size_t work_bytes() const { return work_bytes_; }
   std::size_t reserve_bytes() const { return reserve_bytes_; }
 
-  // The places of the gates in a space of weight_bytes() that begins at `space`, in elements of `elem_bytes`.
+  // The offsets of the gates in a space of weight_bytes() that begins at `space`, in elements of `elem_bytes`.
   RnnParts parts(cudnnHandle_t dnn, const void* space, std::size_t elem_bytes) const;
 
  private:

@@ -13,8 +13,8 @@ inline constexpr std::uint32_t kInfinity = 0x7f800000u;
 
 __device__ inline std::uint32_t size_bits(float value) { return __float_as_uint(value) & 0x7fffffffu; }
 __device__ inline float finite_or_zero(float value) { return size_bits(value) < kInfinity ? value : 0.0f; }
-__device__ inline float residual_after(float wanted, float encoded) {
-  return finite_or_zero(__fsub_rn(wanted, encoded));
+__device__ inline float residual_after(float corrected, float encoded) {
+  return finite_or_zero(__fsub_rn(corrected, encoded));
 }
 // Stores the decoded value, or adds it to the value in memory.
 __device__ inline void put_value(float* at, float encoded, bool add) { *at = add ? __fadd_rn(*at, encoded) : encoded; }

@@ -18,7 +18,7 @@ void cast_encode(bool bf16, float up, const float* values, float* residual, std:
 void cast_decode(bool bf16, float up, const std::byte* wire, float* values, std::int64_t n, bool add,
                  cudaStream_t stream);
 
-// Draws depend on the key and the place, counted from `first`.
+// Draws depend on the key and the index, counted from `first`.
 void int8_encode(std::uint64_t key, std::int64_t first, const float* values, float* residual, std::byte* wire,
                  std::int64_t n, cudaStream_t stream);
 void int8_decode(const std::byte* wire, float* values, std::int64_t n, bool add, cudaStream_t stream);
@@ -36,8 +36,8 @@ void finish_residual_norms(const double* squares, const std::uint64_t* most, Res
 // The criteria by which the values of a sparse message are chosen.
 struct Selection {
   std::uint32_t least = 0;      // sizes (bits without the sign) above it are chosen,
-  std::uint32_t ties = 0;       // and this many values of exactly this size, in the order of places
-  std::uint32_t exception = 0;  // the first place of an inf or NaN; ~0: none
+  std::uint32_t ties = 0;       // and this many values of exactly this size, in the order of indices
+  std::uint32_t exception = 0;  // the first index of an inf or NaN; ~0: none
   float tau = 0;                // threshold
   std::uint32_t count = 0;      // number of chosen values
   std::uint32_t bytes = 0;      // threshold: length of the message
@@ -51,23 +51,25 @@ struct SelectionMemory {
 inline constexpr int kSelectionBins = 256;
 std::int64_t selection_tiles(std::int64_t n);
 
-// residual += values; finds the first inf or NaN among the sums, which stay in `wanted`.
-void begin_selection(const float* values, float* wanted, std::int64_t n, SelectionMemory memory, cudaStream_t stream);
+// residual += values; finds the first inf or NaN among the sums, which stay in `corrected`.
+void begin_selection(const float* values, float* corrected, std::int64_t n, SelectionMemory memory,
+                     cudaStream_t stream);
 // Finds `least` and `ties` of the m largest values.
-void select_largest(const float* wanted, std::int64_t n, std::int64_t m, SelectionMemory memory, cudaStream_t stream);
+void select_largest(const float* corrected, std::int64_t n, std::int64_t m, SelectionMemory memory,
+                    cudaStream_t stream);
 // Selects all values that reach tau. If tau is 0, uses the size that select_largest has found; if that is 0, inf or
 // NaN, selects nothing.
 void select_above(float tau, SelectionMemory memory, cudaStream_t stream);
 
-// Write the message, and leave the encoding error in `wanted`.
-void topk_encode(float* wanted, std::byte* wire, std::int64_t n, std::int64_t m, SelectionMemory memory,
+// Write the message, and leave the encoding error in `corrected`.
+void topk_encode(float* corrected, std::byte* wire, std::int64_t n, std::int64_t m, SelectionMemory memory,
                  cudaStream_t stream);
-void threshold_encode(float* wanted, std::byte* wire, std::int64_t n, SelectionMemory memory, cudaStream_t stream);
+void threshold_encode(float* corrected, std::byte* wire, std::int64_t n, SelectionMemory memory, cudaStream_t stream);
 // Copies `residual_norms` and a message whose length is in device memory to pinned host memory.
 void copy_message(const Selection* selection, const ResidualNorms* residual_norms, const std::byte* wire,
                   ResidualNorms* residual_norms_host, std::byte* wire_host, cudaStream_t stream);
 
-// Add the values of a message. Entries are place << 1 | sign; no place occurs twice.
+// Add the values of a message. Entries are index << 1 | sign; no index occurs twice.
 void topk_add(const std::byte* wire, float* values, std::int64_t m, cudaStream_t stream);
 void exception_add(const std::byte* exception, float* values, cudaStream_t stream);
 void entries_add(const std::byte* entries, std::int64_t count, float tau, float* values, cudaStream_t stream);

@@ -31,10 +31,10 @@ void encode_halves(Half half, const float* values, float* residual, std::byte* w
                    cudaStream_t stream) {
   auto* halves = reinterpret_cast<std::uint16_t*>(wire);
   each(n, stream, [=] __device__(std::int64_t i) {
-    const float wanted = __fadd_rn(values[i], residual[i]);
-    const std::uint16_t encoded = half.pack(wanted);
+    const float corrected = __fadd_rn(values[i], residual[i]);
+    const std::uint16_t encoded = half.pack(corrected);
     halves[i] = encoded;
-    residual[i] = residual_after(wanted, half.unpack(encoded));
+    residual[i] = residual_after(corrected, half.unpack(encoded));
   });
 }
 
@@ -46,7 +46,7 @@ void decode_halves(Half half, const std::byte* wire, float* values, std::int64_t
 
 constexpr std::int64_t kInt8Block = 512, kInt8Bytes = kInt8Block + 4;
 
-// As in comm/codec/draws.hpp: each hash gives two draws of 16 bits, for values eight places apart.
+// As in comm/codec/draws.hpp: each hash gives two draws of 16 bits, for values eight indices apart.
 struct Draws {
   std::uint32_t low, high;
   __device__ int of(std::int64_t first, std::int64_t i) const {
@@ -72,12 +72,12 @@ __global__ void __launch_bounds__(kThreads) int8_kernel(Draws draws, std::int64_
   constexpr int kEach = kInt8Block / kThreads;
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kInt8Block;
   std::byte* message = wire + blockIdx.x * kInt8Bytes;
-  float wanted[kEach];
+  float corrected[kEach];
   std::uint32_t most = 0;
   for (int j = 0; j < kEach; ++j) {
     const std::int64_t i = begin + j * kThreads + threadIdx.x;
-    wanted[j] = i < n ? __fadd_rn(values[i], residual[i]) : 0.0f;
-    most = Most{}(most, size_bits(wanted[j]));
+    corrected[j] = i < n ? __fadd_rn(values[i], residual[i]) : 0.0f;
+    most = Most{}(most, size_bits(corrected[j]));
   }
   const float scale = int8_scale(__uint_as_float(block_reduce(most, Most{})));
   const float down = scale > 0 ? __fdiv_rn(0x1p16f, scale) : 0.0f;
@@ -85,11 +85,11 @@ __global__ void __launch_bounds__(kThreads) int8_kernel(Draws draws, std::int64_
   for (int j = 0; j < kEach; ++j) {
     const std::int64_t i = begin + j * kThreads + threadIdx.x;
     if (i >= n) continue;
-    const float steps = __fmul_rn(wanted[j], down);
+    const float steps = __fmul_rn(corrected[j], down);
     const int fine = size_bits(steps) < kInfinity ? __float2int_rn(steps) : INT_MIN;  // rounds NaN as the host does
     const int q = max(-128, min((fine + draws.of(first, i)) >> 16, 127));
     message[4 + j * kThreads + threadIdx.x] = static_cast<std::byte>(q);
-    residual[i] = residual_after(wanted[j], __fmul_rn(static_cast<float>(q), scale));
+    residual[i] = residual_after(corrected[j], __fmul_rn(static_cast<float>(q), scale));
   }
 }
 
@@ -101,11 +101,11 @@ __device__ float sum_lanes(const float* lane) {
                    __fadd_rn(__fadd_rn(lane[1], lane[5]), __fadd_rn(lane[3], lane[7])));
 }
 
-// One thread block per block of values. The host sums in eight lanes, place i in lane i mod 8, one after another;
+// One thread block per block of values. The host sums in eight lanes, index i in lane i mod 8, one after another;
 // sixteen threads do the same here, eight for each sign.
 __global__ void __launch_bounds__(kThreads)
     onebit_kernel(const DeviceCodecBlock* blocks, const float* values, float* residual, std::byte* wire) {
-  __shared__ float wanted[kBitBlock];
+  __shared__ float corrected[kBitBlock];
   __shared__ float lanes[16];
   __shared__ float means[2];
   const DeviceCodecBlock block = blocks[blockIdx.x];
@@ -120,16 +120,16 @@ __global__ void __launch_bounds__(kThreads)
     return;
   }
   for (int i = thread; i < kBitBlock; i += kThreads)
-    wanted[i] = i < size ? __fadd_rn(values[begin + i], residual[begin + i]) : -1.0f;
+    corrected[i] = i < size ? __fadd_rn(values[begin + i], residual[begin + i]) : -1.0f;
   __syncthreads();
   unsigned bits = 0;
-  for (int bit = 0; bit < 8; ++bit) bits |= (wanted[8 * thread + bit] >= 0 ? 1u : 0u) << bit;
+  for (int bit = 0; bit < 8; ++bit) bits |= (corrected[8 * thread + bit] >= 0 ? 1u : 0u) << bit;
   if (8 * thread < (size + 31) / 32 * 32) message[kBitMeans + thread] = static_cast<std::byte>(bits);
   const int uppers = block_reduce(__popc(bits), Plus{}), lowers = size - uppers;
   if (thread < 16) {
     float sum = 0;
     for (int i = thread % 8; i < size; i += 8)
-      sum = __fadd_rn(sum, (wanted[i] >= 0) == (thread < 8) ? wanted[i] : 0.0f);
+      sum = __fadd_rn(sum, (corrected[i] >= 0) == (thread < 8) ? corrected[i] : 0.0f);
     lanes[thread] = sum;
   }
   __syncthreads();
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
   for (int i = thread; i < size; i += kThreads)
-    residual[begin + i] = residual_after(wanted[i], means[wanted[i] >= 0 ? 0 : 1]);
+    residual[begin + i] = residual_after(corrected[i], means[corrected[i] >= 0 ? 0 : 1]);
 }
 
 __global__ void __launch_bounds__(kThreads)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest value of a row and the place of its first occurrence, as a reduction.
+// The largest value of a row and the index of its first occurrence, as a reduction.
 #pragma once
 
 #include <cstdint>

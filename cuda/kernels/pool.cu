@@ -35,15 +35,15 @@ __device__ double divisor(const PoolDims& d, Range rows, Range columns) {
   return static_cast<double>((rows.end - rows.begin) * (columns.end - columns.begin));
 }
 
-// The type in which the few cells or windows of one place are summed.
+// The type in which the few cells or windows of one position are summed.
 template <class T>
 using PlaceSum = std::conditional_t<kHalf<T>, float, double>;
 
-// Calls f.at<K>(n, c, h, w) for every place of (N, C, H, W), with K channels at once. Threads cover a row's places (x)
-// and several rows (y), so that a place costs one 32-bit division.
+// Calls f.at<K>(n, c, h, w) for every position of (N, C, H, W), with K channels at once. Threads cover a row's
+// positions (x) and several rows (y), so that a position costs one 32-bit division.
 template <int K, class F>
 __global__ void __launch_bounds__(kThreads)
-    places_kernel(std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, bool channels_last, F f) {
+    positions_kernel(std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, bool channels_last, F f) {
   const std::int64_t planes = channels_last ? 1 : C, rows = N * planes * H;
   const auto packs = static_cast<unsigned>(channels_last ? C / K : 1), items = static_cast<unsigned>(W) * packs;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
@@ -57,24 +57,24 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <int K, class F>
-void launch_places(std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, Layout layout, cudaStream_t stream,
-                   F f) {
+void launch_positions(std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, Layout layout,
+                      cudaStream_t stream, F f) {
   const bool last = layout == Layout::channels_last;
   const std::int64_t items = W * (last ? C / K : 1), rows = N * H * (last ? 1 : C);
   if (items * rows == 0) return;
   const dim3 block = plane_block(items);
   const dim3 grid(grid_blocks(items, block.x, 1 << 16), grid_blocks(rows, block.y, 1 << 15));
-  launch(places_kernel<K, F>, grid, block, stream, N, C, H, W, last, f);
+  launch(positions_kernel<K, F>, grid, block, stream, N, C, H, W, last, f);
 }
 
 // Uses packs of channels if they are contiguous and `whole`.
 template <class T, class F>
-void each_place(bool whole, std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, Layout layout,
-                cudaStream_t stream, F f) {
+void each_position(bool whole, std::int64_t N, std::int64_t C, std::int64_t H, std::int64_t W, Layout layout,
+                   cudaStream_t stream, F f) {
   if (whole && layout == Layout::channels_last && C % kPack<T> == 0)
-    launch_places<kPack<T>>(N, C, H, W, layout, stream, f);
+    launch_positions<kPack<T>>(N, C, H, W, layout, stream, f);
   else
-    launch_places<1>(N, C, H, W, layout, stream, f);
+    launch_positions<1>(N, C, H, W, layout, stream, f);
 }
 
 // The positions of K channels, loaded 16 bytes at once.
@@ -188,11 +188,11 @@ struct Backward {
           for (int k = 0; k < K; ++k) sums[k] += wide(gradients.at[k]) / cells;
         }
       }
-    const std::int64_t place = to.at(n, c, h * d.W + w);
+    const std::int64_t index = to.at(n, c, h * d.W + w);
     Pack<K, T> out = {};
-    if (add) out = fetch<K>(static_cast<const T*>(dx + place), true);
+    if (add) out = fetch<K>(static_cast<const T*>(dx + index), true);
     for (int k = 0; k < K; ++k) put(out.at + k, sums[k], add);
-    store(dx + place, true, out);
+    store(dx + index, true, out);
   }
 };
 
@@ -201,16 +201,16 @@ struct Backward {
 template <class T>
 void pool_forward(const PoolDims& d, Layout layout, const T* x, T* y, std::int32_t* positions, cudaStream_t stream) {
   const Place from{d.C, d.H * d.W, layout}, to{d.C, d.P() * d.Q(), layout};
-  each_place<T>(whole(x) && whole(y) && whole(positions), d.N, d.C, d.P(), d.Q(), layout, stream,
-                Forward<T>{d, d.Q(), from, to, x, y, positions});
+  each_position<T>(whole(x) && whole(y) && whole(positions), d.N, d.C, d.P(), d.Q(), layout, stream,
+                   Forward<T>{d, d.Q(), from, to, x, y, positions});
 }
 
 template <class T>
 void pool_backward(const PoolDims& d, Layout layout, const T* dy, const std::int32_t* positions, T* dx, bool add,
                    cudaStream_t stream) {
   const Place from{d.C, d.P() * d.Q(), layout}, to{d.C, d.H * d.W, layout};
-  each_place<T>(whole(dy) && whole(positions) && whole(dx), d.N, d.C, d.H, d.W, layout, stream,
-                Backward<T>{d, d.P(), d.Q(), from, to, dy, positions, dx, add});
+  each_position<T>(whole(dy) && whole(positions) && whole(dx), d.N, d.C, d.H, d.W, layout, stream,
+                   Backward<T>{d, d.P(), d.Q(), from, to, dy, positions, dx, add});
 }
 
 #define ECHELON_INSTANTIATE(T)                                                                       \

@@ -11,7 +11,7 @@
 
 namespace echelon::cuda {
 
-// The library's place for each gate, in elements from the start of its space: matrices (H, F) or (H, H), biases (H);
+// The library's offset of each gate, in elements from the start of its space: matrices (H, F) or (H, H), biases (H);
 // the G input matrices or biases first, then the G recurrent ones.
 struct RnnParts {
   static constexpr int kMost = 8;

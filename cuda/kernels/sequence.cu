@@ -10,7 +10,7 @@ struct Most {
   __device__ double operator()(double a, double b) const { return a > b ? a : b; }
 };
 
-// Rows of S places, each handled by a warp or a block (each.cuh). A row's sums are complete before it is written, so
+// Rows of S positions, each handled by a warp or a block (each.cuh). A row's sums are complete before it is written, so
 // `products` and `p` may share memory.
 template <int kLanes, class T>
 __global__ void __launch_bounds__(kThreads)

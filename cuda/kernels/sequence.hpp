@@ -36,8 +36,8 @@ void broadcast_add(std::int64_t N, std::int64_t elems, const T* x, const Wide<T>
 template <class T>
 void sum_samples(std::int64_t N, std::int64_t elems, const T* dy, Wide<T>* dw, bool add, cudaStream_t stream);
 
-// Rows of attention: p (N, heads, T, S) from products, over the places that a query attends to; all others become 0. p
-// and products may share memory.
+// Rows of attention: p (N, heads, T, S) from products, over the positions that a query attends to; all others become 0.
+// p and products may share memory.
 template <class T>
 void attention_softmax(const AttentionDims& d, const std::int32_t* lengths, const Wide<T>* products, T* p,
                        cudaStream_t stream);

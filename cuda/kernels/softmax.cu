@@ -31,9 +31,9 @@ __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x == 0) {
       const std::int64_t label = labels[n];
       const auto weight = static_cast<double>(weights[n]);
-      const double wanted =  // sum of target * logit
+      const double target_logit =  // sum of target * logit
           (1 - smoothing) * static_cast<double>(row[label]) + smoothing / static_cast<double>(K) * logit_sum;
-      rows[n * 3] = weight * (::log(sum) + largest.value - wanted);
+      rows[n * 3] = weight * (::log(sum) + largest.value - target_logit);
       rows[n * 3 + 1] = largest.index == label ? weight : 0.0;
       rows[n * 3 + 2] = weight;
     }
@@ -69,8 +69,8 @@ void softmax_backward(std::int64_t N, std::int64_t K, double smoothing, const T*
                       const T* weights, double scale, T* dlogits, bool add, cudaStream_t stream) {
   each(N * K, stream, [=] __device__(std::int64_t i) {
     const std::int64_t n = i / K;
-    const double wanted = (i % K == labels[n] ? 1 - smoothing : 0.0) + smoothing / static_cast<double>(K);
-    const double value = scale * static_cast<double>(weights[n]) * (static_cast<double>(probs[i]) - wanted);
+    const double target = (i % K == labels[n] ? 1 - smoothing : 0.0) + smoothing / static_cast<double>(K);
+    const double value = scale * static_cast<double>(weights[n]) * (static_cast<double>(probs[i]) - target);
     dlogits[i] = (add ? dlogits[i] : T(0)) + static_cast<T>(value);
   });
 }

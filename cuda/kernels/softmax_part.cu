@@ -57,15 +57,15 @@ void softmax_join(const SoftmaxPartDims& d, const T* partials, const T* weights,
     for (std::int64_t p = 1; p < parts; ++p)
       if (own[p * kPartials] > own[first * kPartials]) first = p;
     const auto top = static_cast<double>(own[first * kPartials]);
-    double sum = 0, wanted = 0;
+    double sum = 0, target_logit = 0;
     for (std::int64_t p = 0; p < parts; ++p) {
       sum += static_cast<double>(own[p * kPartials + 2]) * ::exp(static_cast<double>(own[p * kPartials]) - top);
-      wanted += static_cast<double>(own[p * kPartials + 3]);
+      target_logit += static_cast<double>(own[p * kPartials + 3]);
     }
     const double norm = top + ::log(sum);
     const auto weight = static_cast<double>(weights[n]);
     norms[n] = static_cast<T>(norm);
-    rows[n * 3] = weight * (norm - wanted);
+    rows[n * 3] = weight * (norm - target_logit);
     rows[n * 3 + 1] = weight * static_cast<double>(own[first * kPartials + 1]);
     rows[n * 3 + 2] = weight;
   });
@@ -79,9 +79,9 @@ void softmax_part_backward(const SoftmaxPartDims& d, const T* logits, const T* n
   const double hit = 1 - d.smoothing, rest = d.smoothing / static_cast<double>(d.classes);
   each(d.N * K, stream, [=] __device__(std::int64_t i) {
     const std::int64_t n = i / K;
-    const double wanted = (i % K == labels[n] - first ? hit : 0.0) + rest;
+    const double target = (i % K == labels[n] - first ? hit : 0.0) + rest;
     const double prob = ::exp(static_cast<double>(logits[i]) - static_cast<double>(norms[n]));
-    const double value = scale * static_cast<double>(weights[n]) * (prob - wanted);
+    const double value = scale * static_cast<double>(weights[n]) * (prob - target);
     dlogits[i] = (add ? dlogits[i] : T(0)) + static_cast<T>(value);
   });
 }

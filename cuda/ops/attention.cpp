@@ -41,10 +41,10 @@ class HeadBatch {
     return static_cast<std::size_t>(tensors * d.N * d.heads) * sizeof(void*);
   }
 
-  // (places, head) of a tensor (N, places, D)
+  // (positions, head) of a tensor (N, positions, D)
   template <class T>
-  Heads<T> rows(T* data, std::int64_t places) {
-    return added(Heads<T>{data, d_.D, d_.head(), places * d_.D, 0});
+  Heads<T> rows(T* data, std::int64_t positions) {
+    return added(Heads<T>{data, d_.D, d_.head(), positions * d_.D, 0});
   }
   // (T, S) of a tensor (N, heads, T, S)
   template <class T>

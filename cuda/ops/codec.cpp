@@ -33,23 +33,17 @@ class CudaCodec : public DeviceCodec {
     send(host);
     check_launch("encoding as " + spec_.name);
   }
-  void decode(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) override {
-    context_.use();
-    ECHELON_CUDA(cudaMemcpyAsync(received_.data(), message, bytes, cudaMemcpyHostToDevice, stream()));
-    read(message, values, elems, false);
-    check_launch("decoding of " + spec_.name);
+  void decode(std::size_t part, const std::byte* message, std::size_t bytes, float* values) override {
+    read_message(part, message, bytes, values, false);
   }
-  void decode_add(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) override {
-    context_.use();
-    ECHELON_CUDA(cudaMemcpyAsync(received_.data(), message, bytes, cudaMemcpyHostToDevice, stream()));
-    read(message, values, elems, true);
-    check_launch("decoding of " + spec_.name);
+  void decode_add(std::size_t part, const std::byte* message, std::size_t bytes, float* values) override {
+    read_message(part, message, bytes, values, true);
   }
 
  protected:
   virtual void write(const DeviceEncoding& bucket, const DeviceCodecPart& part, std::byte* wire) = 0;
   // Decodes the message in heard(); `message` is the host's copy.
-  virtual void read(const std::byte* message, float* values, std::int64_t elems, bool add) = 0;
+  virtual void read(const DeviceCodecPart& part, const std::byte* message, float* values, bool add) = 0;
   virtual void send(std::byte* host) {
     const std::size_t bytes = spec_.parts.back().at + spec_.parts.back().bytes;
     ECHELON_CUDA(cudaMemcpyAsync(host, messages_.data(), bytes, cudaMemcpyDeviceToHost, stream()));
@@ -63,6 +57,13 @@ class CudaCodec : public DeviceCodec {
   std::byte* message(std::size_t at) const { return messages_.bytes_at(at); }
 
  private:
+  void read_message(std::size_t part, const std::byte* message, std::size_t bytes, float* values, bool add) {
+    context_.use();
+    ECHELON_CUDA(cudaMemcpyAsync(received_.data(), message, bytes, cudaMemcpyHostToDevice, stream()));
+    read(spec_.parts[part], message, values, add);
+    check_launch("decoding of " + spec_.name);
+  }
+
   // Writes the norms in front of the messages.
   void note_residual(const float* residual) {
     auto* squares = static_cast<double*>(partials_.data());
@@ -91,8 +92,8 @@ class Cast final : public CudaCodec {
   void write(const DeviceEncoding& bucket, const DeviceCodecPart& part, std::byte* wire) override {
     cast_encode(bf16_, up_, bucket.values + part.begin, bucket.residual + part.begin, wire, part.elems, stream());
   }
-  void read(const std::byte*, float* values, std::int64_t n, bool add) override {
-    cast_decode(bf16_, up_, heard(), values, n, add, stream());
+  void read(const DeviceCodecPart& part, const std::byte*, float* values, bool add) override {
+    cast_decode(bf16_, up_, heard(), values, part.elems, add, stream());
   }
 
   bool bf16_;
@@ -108,31 +109,39 @@ class Int8 final : public CudaCodec {
     int8_encode(bucket.key, part.begin, bucket.values + part.begin, bucket.residual + part.begin, wire, part.elems,
                 stream());
   }
-  void read(const std::byte*, float* values, std::int64_t n, bool add) override {
-    int8_decode(heard(), values, n, add, stream());
+  void read(const DeviceCodecPart& part, const std::byte*, float* values, bool add) override {
+    int8_decode(heard(), values, part.elems, add, stream());
   }
 };
 
 class OneBit final : public CudaCodec {
  public:
-  OneBit(const Context& context, const DeviceCodecSpec& made_for)
-      : CudaCodec(context, made_for),
-        blocks_(context.allocate(spec().blocks.size() * sizeof(DeviceCodecBlock), "codec blocks")) {
-    ECHELON_CUDA(
-        cudaMemcpyAsync(blocks_.data(), spec().blocks.data(), blocks_.bytes(), cudaMemcpyHostToDevice, stream()));
+  OneBit(const Context& context, const DeviceCodecSpec& made_for) : CudaCodec(context, made_for) {
+    std::vector<DeviceCodecBlock> all;
+    for (const DeviceCodecPart& part : spec().parts) {
+      first_.push_back(all.size());
+      all.insert(all.end(), part.blocks.begin(), part.blocks.end());
+    }
+    blocks_ = context.allocate(all.size() * sizeof(DeviceCodecBlock), "codec blocks");
+    ECHELON_CUDA(cudaMemcpyAsync(blocks_.data(), all.data(), blocks_.bytes(), cudaMemcpyHostToDevice, stream()));
     ECHELON_CUDA(cudaStreamSynchronize(stream()));
   }
 
  private:
-  const DeviceCodecBlock* blocks() const { return static_cast<const DeviceCodecBlock*>(blocks_.data()); }
-  std::int64_t count() const { return static_cast<std::int64_t>(spec().blocks.size()); }
-  void write(const DeviceEncoding& bucket, const DeviceCodecPart& part, std::byte* wire) override {
-    onebit_encode(blocks(), count(), bucket.values + part.begin, bucket.residual + part.begin, wire, stream());
+  const DeviceCodecBlock* blocks_of(const DeviceCodecPart& part) const {
+    const auto index = static_cast<std::size_t>(&part - spec().parts.data());
+    return static_cast<const DeviceCodecBlock*>(blocks_.data()) + first_[index];
   }
-  void read(const std::byte*, float* values, std::int64_t, bool add) override {
-    onebit_decode(blocks(), count(), heard(), values, add, stream());
+  static std::int64_t count(const DeviceCodecPart& part) { return static_cast<std::int64_t>(part.blocks.size()); }
+  void write(const DeviceEncoding& bucket, const DeviceCodecPart& part, std::byte* wire) override {
+    onebit_encode(blocks_of(part), count(part), bucket.values + part.begin, bucket.residual + part.begin, wire,
+                  stream());
+  }
+  void read(const DeviceCodecPart& part, const std::byte*, float* values, bool add) override {
+    onebit_decode(blocks_of(part), count(part), heard(), values, add, stream());
   }
 
+  std::vector<std::size_t> first_;  // by part: its first block
   Memory blocks_;
 };
 
@@ -168,8 +177,8 @@ class TopK final : public Sparse {
     select_largest(bucket.residual, part.elems, spec().chosen, memory(), stream());
     topk_encode(bucket.residual, wire, part.elems, spec().chosen, memory(), stream());
   }
-  void read(const std::byte*, float* values, std::int64_t n, bool add) override {
-    if (!add) clear(values, n);
+  void read(const DeviceCodecPart& part, const std::byte*, float* values, bool add) override {
+    if (!add) clear(values, part.elems);
     topk_add(heard(), values, spec().chosen, stream());
   }
 };
@@ -201,19 +210,19 @@ class Threshold final : public Sparse {
     copy_message(memory().selection, reinterpret_cast<const ResidualNorms*>(message(0)), message(at),
                  reinterpret_cast<ResidualNorms*>(host), host + at, stream());
   }
-  void read(const std::byte* message, float* values, std::int64_t n, bool add) override {
-    if (!add) clear(values, n);
+  void read(const DeviceCodecPart& part, const std::byte* message, float* values, bool add) override {
+    if (!add) clear(values, part.elems);
     Head head;
     std::memcpy(&head, message, sizeof head);
-    const std::byte* places = heard() + sizeof head;
+    const std::byte* indices = heard() + sizeof head;
     if (head.exception != 0) {
-      exception_add(places, values, stream());
-      places += kException;
+      exception_add(indices, values, stream());
+      indices += kException;
     }
     if (head.format == kMap)
-      map_add(places, head.tau, values, n, stream());
+      map_add(indices, head.tau, values, part.elems, stream());
     else
-      entries_add(places, head.count, head.tau, values, stream());
+      entries_add(indices, head.count, head.tau, values, stream());
   }
 };
 

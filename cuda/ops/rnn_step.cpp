@@ -14,8 +14,8 @@ namespace echelon::cuda {
 namespace {
 
 template <class T>
-T* optional(const OpArgs& args, int place) {
-  return place < 0 ? nullptr : tensor<T>(args, place);
+T* optional(const OpArgs& args, int index) {
+  return index < 0 ? nullptr : tensor<T>(args, index);
 }
 
 // product (N, G*U) = h (N, H) weight_h (G*U, H)^T, then gates and states

@@ -29,8 +29,8 @@ struct Sinks {
     out->flush_on(spdlog::level::info);
     err->flush_on(spdlog::level::debug);
     LogLevel level = LogLevel::info;
-    const char* wanted = std::getenv("ECHELON_LOG");
-    const std::string_view text = wanted ? wanted : "";
+    const char* requested = std::getenv("ECHELON_LOG");
+    const std::string_view text = requested ? requested : "";
     if (text == "debug") level = LogLevel::debug;
     if (text == "warning") level = LogLevel::warning;
     if (text == "error") level = LogLevel::error;

@@ -38,14 +38,14 @@ bool cpuid_has_f16_products() { return false; }
 #endif
 
 Isa read_max_isa() {
-  const char* wanted = std::getenv(kVariable);
-  if (wanted == nullptr || *wanted == '\0') return Isa::amx;
+  const char* requested = std::getenv(kVariable);
+  if (requested == nullptr || *requested == '\0') return Isa::amx;
   std::vector<std::string> known;
   for (const Isa isa : kAll) {
-    if (::strcasecmp(wanted, std::string(name_of(isa)).c_str()) == 0) return isa;
+    if (::strcasecmp(requested, std::string(name_of(isa)).c_str()) == 0) return isa;
     known.emplace_back(name_of(isa));
   }
-  throw EnvironmentError(fmt::format("{}: {}", kVariable, unknown_name("ISA", wanted, known)));
+  throw EnvironmentError(fmt::format("{}: {}", kVariable, unknown_name("ISA", requested, known)));
 }
 
 bool is_limited() { return max_isa() != Isa::amx; }

@@ -31,10 +31,10 @@ bool stdout_is_terminal() {
 
 }  // namespace
 
-ProgressStyle progress_style(const std::string& wanted) {
-  if (wanted == "bar") return ProgressStyle::bar;
-  if (wanted == "lines") return ProgressStyle::lines;
-  if (wanted == "none") return ProgressStyle::none;
+ProgressStyle progress_style(const std::string& requested) {
+  if (requested == "bar") return ProgressStyle::bar;
+  if (requested == "lines") return ProgressStyle::lines;
+  if (requested == "none") return ProgressStyle::none;
   return stdout_is_terminal() ? ProgressStyle::bar : ProgressStyle::lines;
 }
 

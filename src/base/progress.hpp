@@ -16,7 +16,7 @@ enum class ProgressStyle : std::uint8_t { none, lines, bar };
 inline constexpr double kHeartbeat_s = 30;  // default if no key sets it
 
 // Parses "auto", "bar", "lines" or "none". auto: a bar if standard output is a terminal, also through mpirun.
-ProgressStyle progress_style(const std::string& wanted);
+ProgressStyle progress_style(const std::string& requested);
 
 // A bar such as "[#####.....]" with `width` cells between the brackets.
 std::string bar_text(double part, int width);

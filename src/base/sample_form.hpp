@@ -3,7 +3,7 @@
 // model.
 //
 //   images            samples (C, H, W), one class:                  {.shape = {1, 28, 28}, .classes = 10}
-//   text              tokens (T), the next token at each place:      {.shape = {64}, .vocabulary = 65, .label = {64},
+//   text              tokens (T), the next token at each position:   {.shape = {64}, .vocabulary = 65, .label = {64},
 //                                                                     .classes = 65}
 //   sequences         features (T, F) or tokens (T), `lengths` where they are unlike (padded to T), one class
 //   pairs of texts    tokens (T) and a second text `target` (U) that a decoder is fed; labels (U): its next tokens

@@ -51,6 +51,14 @@ struct StateTensor {
   bool absent_is_zero = false;  // if a checkpoint lacks it, it becomes zeros, with a warning in the log
 };
 
+// What a loading visitor does if the checkpoint lacks a scalar.
+enum class Absent : std::uint8_t {
+  refused,            // DataError
+  kept_in_other_run,  // the value is kept if the checkpoint is that of another run, whose strategy or optimiser may
+                      // differ
+  kept                // the value is kept: files of earlier versions lack it
+};
+
 class StateVisitor {
  public:
   virtual ~StateVisitor() = default;
@@ -59,8 +67,8 @@ class StateVisitor {
   // A loading visitor throws ConfigError or DataError if the stored tensor is missing or has another shape or dtype.
   virtual void tensor(const StateTensor& tensor) = 0;
   // Scalars are replicated: equal on every rank.
-  virtual void scalar(std::string_view name, std::int64_t& value) = 0;
-  virtual void scalar(std::string_view name, double& value) = 0;
+  virtual void scalar(std::string_view name, std::int64_t& value, Absent absent = Absent::refused) = 0;
+  virtual void scalar(std::string_view name, double& value, Absent absent = Absent::refused) = 0;
 };
 
 }  // namespace echelon::inline base

@@ -22,10 +22,10 @@ void for_each_run(const TensorRegion& region, std::size_t elem_bytes, Copy&& cop
   const std::int64_t run = rank == 0 ? 1 : region.shape[rank - 1];
   std::array<std::int64_t, Shape::kMaxRank> at{};
   for (std::int64_t part = 0; part < region.shape.elems(); part += run) {
-    std::int64_t place = 0;
+    std::int64_t index = 0;
     for (int axis = 0; axis < rank; ++axis)
-      place = place * region.whole[axis] + region.offset[axis] + at[static_cast<std::size_t>(axis)];
-    copy(static_cast<std::size_t>(part) * elem_bytes, static_cast<std::size_t>(place) * elem_bytes,
+      index = index * region.whole[axis] + region.offset[axis] + at[static_cast<std::size_t>(axis)];
+    copy(static_cast<std::size_t>(part) * elem_bytes, static_cast<std::size_t>(index) * elem_bytes,
          static_cast<std::size_t>(run) * elem_bytes);
     for (int axis = rank - 2; axis >= 0 && ++at[static_cast<std::size_t>(axis)] == region.shape[axis]; --axis)
       at[static_cast<std::size_t>(axis)] = 0;

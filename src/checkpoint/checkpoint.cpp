@@ -64,21 +64,17 @@ class Restorer final : public StateVisitor {
     else
       read_region(t);
   }
-  void scalar(std::string_view name, std::int64_t& value) override {
-    if (!begins_anew(name)) value = reader_.attribute_int(name);
+  void scalar(std::string_view name, std::int64_t& value, Absent absent) override {
+    if (!keeps(name, absent)) value = reader_.attribute_int(name);
   }
-  void scalar(std::string_view name, double& value) override {
-    if (!begins_anew(name)) value = reader_.attribute_double(name);
+  void scalar(std::string_view name, double& value, Absent absent) override {
+    if (!keeps(name, absent)) value = reader_.attribute_double(name);
   }
 
  private:
-  bool begins_anew(std::string_view name) const {
-    const bool of_loss_scale = name.starts_with("loss_scale") || name == "skipped_steps";
-    const bool of_other = of_loss_scale || name.starts_with("strategy_");
-    const bool later = name == "moments_begin" || name == "epochs_over" || name == "replica_positions" ||
-                       name == "open_ranges" || name.starts_with("best_") ||
-                       name.starts_with("records_");  // not in files of the first versions
-    return (later || (other_run_ && of_other)) && !reader_.has_attribute(name);
+  bool keeps(std::string_view name, Absent absent) const {
+    return (absent == Absent::kept || (absent == Absent::kept_in_other_run && other_run_)) &&
+           !reader_.has_attribute(name);
   }
 
   void note_conversion(DType from, DType to) {

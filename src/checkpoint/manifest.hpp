@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests of checkpoints: the datasets in a file, their places and their checksums. They detect accidents, not
+// Manifests of checkpoints: the datasets in a file, their offsets and their checksums. They detect accidents, not
 // manipulation.
 //
 //   {"format", "version": 3, "step", "file": {"bytes"}, "structure": {"checksum64"},
@@ -37,7 +37,7 @@ nlohmann::ordered_json manifest_of(const std::string& file, std::int64_t step, c
 // The same for the file of a part, which will be called `name`.
 nlohmann::ordered_json part_manifest_of(const std::string& file, const std::string& name,
                                         const std::vector<SavedValues>& values);
-// Returns the datasets of a part, without their places in its file. Throws json::exception.
+// Returns the datasets of a part, without their offsets in its file. Throws json::exception.
 std::vector<SavedValues> boxes_in(const nlohmann::ordered_json& part);
 
 // Returns how a file differs from its manifest or that of a part, worded as in damage_of (checkpoint_files.hpp); "" if

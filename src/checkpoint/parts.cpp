@@ -37,8 +37,8 @@ class Lister final : public StateVisitor {
     const TensorRegion region = region_of(t);
     lines_ += fmt::format("{}\t{}\t{}\n", t.name, region.offset.text(), region.shape.text());
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
   const std::string& lines() const { return lines_; }
 
  private:
@@ -53,8 +53,8 @@ class OwnTensors final : public StateVisitor {
   void tensor(const StateTensor& t) override {
     if (!left_out_.contains(std::string(t.name))) inner_.tensor(t);
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
 
  private:
   StateVisitor& inner_;
@@ -66,8 +66,8 @@ class Counters final : public StateVisitor {
   explicit Counters(h5::Writer& writer) : writer_(writer) {}
   bool loading() const override { return false; }
   void tensor(const StateTensor&) override {}
-  void scalar(std::string_view name, std::int64_t& value) override { writer_.attribute(name, value); }
-  void scalar(std::string_view name, double& value) override { writer_.attribute(name, value); }
+  void scalar(std::string_view name, std::int64_t& value, Absent) override { writer_.attribute(name, value); }
+  void scalar(std::string_view name, double& value, Absent) override { writer_.attribute(name, value); }
 
  private:
   h5::Writer& writer_;

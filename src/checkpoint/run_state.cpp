@@ -15,7 +15,7 @@ constexpr const char* kRecordsBytes = "records_bytes";
 void visit_rows(StateVisitor& visitor, std::string_view count, std::string_view name, std::vector<double>& values,
                 std::int64_t columns) {
   auto rows = static_cast<std::int64_t>(values.size()) / columns;
-  visitor.scalar(count, rows);
+  visitor.scalar(count, rows, Absent::kept);
   values.resize(static_cast<std::size_t>(rows * columns));
   if (rows == 0) return;
   StateTensor tensor;
@@ -32,18 +32,18 @@ void RunState::visit_state(StateVisitor& visitor) {
   visitor.scalar("step", step);
   visitor.scalar("epoch", epoch);
   visitor.scalar("step_in_epoch", step_in_epoch);
-  visitor.scalar("epochs_over", epochs_over);
+  visitor.scalar("epochs_over", epochs_over, Absent::kept);
   visitor.scalar("global_batch", global_batch);
   visitor.scalar("replicas", replicas);
   visitor.scalar("steps_per_epoch", steps_per_epoch);
   visitor.scalar("epoch_loss", epoch_loss);
   visitor.scalar("epoch_weight", epoch_weight);
   visitor.scalar("first_loss", first_loss);
-  visitor.scalar("best_metric", best.metric);
-  visitor.scalar("best_step", best.step);
-  visitor.scalar("best_figure", best.figure);
-  visitor.scalar(kRecordsAttempt, records.attempt);
-  visitor.scalar(kRecordsBytes, records.bytes);
+  visitor.scalar("best_metric", best.metric, Absent::kept);
+  visitor.scalar("best_step", best.step, Absent::kept);
+  visitor.scalar("best_figure", best.figure, Absent::kept);
+  visitor.scalar(kRecordsAttempt, records.attempt, Absent::kept);
+  visitor.scalar(kRecordsBytes, records.bytes, Absent::kept);
   std::vector<double> steps(replica_steps.begin(), replica_steps.end()), ranges;
   visit_rows(visitor, "replica_positions", "positions/steps", steps, 1);
   for (const OpenSamples& range : open)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a safetensors file: the tensors and the places of their values after it.
+// The header of a safetensors file: the tensors and the offsets of their values after it.
 #pragma once
 
 #include <cstdint>

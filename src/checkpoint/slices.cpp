@@ -16,13 +16,13 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
   return static_cast<std::size_t>(shape.elems()) * size_of(dtype);
 }
 
-void require_each_row_once(std::vector<ElemRange> places, std::int64_t bytes, bool holes, std::string_view name) {
-  std::sort(places.begin(), places.end(), [](const ElemRange& a, const ElemRange& b) { return a.begin < b.begin; });
+void require_each_row_once(std::vector<ElemRange> ranges, std::int64_t bytes, bool holes, std::string_view name) {
+  std::sort(ranges.begin(), ranges.end(), [](const ElemRange& a, const ElemRange& b) { return a.begin < b.begin; });
   std::int64_t end = 0, filled = 0;
-  for (const ElemRange& place : places) {
-    if (place.empty()) continue;
-    ECHELON_CHECK_GE(place.begin, end, "rows of '{}' overlap", name);
-    end = place.end, filled += place.elems();
+  for (const ElemRange& range : ranges) {
+    if (range.empty()) continue;
+    ECHELON_CHECK_GE(range.begin, end, "rows of '{}' overlap", name);
+    end = range.end, filled += range.elems();
   }
   ECHELON_CHECK_LE(end, bytes, "rows of '{}'", name);
   ECHELON_CHECK(holes || filled == bytes, "the ranks hold {} of {} bytes of '{}'", filled, bytes, name);
@@ -38,31 +38,31 @@ class Gatherer final : public StateVisitor {
     if (t.placement != Placement::rows && t.placement != Placement::per_replica) return;
     const Shape all = t.shape.with_front(t.global_shape[0]);
     const std::size_t bytes = bytes_of(all, t.dtype);
-    const std::vector<ElemRange> places = places_of(t);
-    require_each_row_once(places, static_cast<std::int64_t>(bytes), holes_, t.name);
-    if (group_.rank() > 0) return group_.gather_to_first(t.data, places);
+    const std::vector<ElemRange> ranges = ranges_of(t);
+    require_each_row_once(ranges, static_cast<std::int64_t>(bytes), holes_, t.name);
+    if (group_.rank() > 0) return group_.gather_to_first(t.data, ranges);
     std::vector<std::byte> whole(bytes);
-    const ElemRange own = places.front();
+    const ElemRange own = ranges.front();
     if (!own.empty()) std::memcpy(whole.data() + own.begin, t.data, static_cast<std::size_t>(own.elems()));
-    group_.gather_to_first(whole.data(), places);
+    group_.gather_to_first(whole.data(), ranges);
     gathered_.insert_or_assign(std::string(t.name), GatheredTensor{.shape = all, .bytes = std::move(whole)});
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
   GatheredTensors take() { return std::move(gathered_); }
 
  private:
   // Byte ranges of the rows of each rank within those of all.
-  std::vector<ElemRange> places_of(const StateTensor& t) {
+  std::vector<ElemRange> ranges_of(const StateTensor& t) {
     const auto row = static_cast<std::int64_t>(bytes_of(t.shape.with_front(1), t.dtype));
     const double own[] = {static_cast<double>(t.offset[0]), static_cast<double>(t.shape[0])};
     const std::vector<double> rows = group_.gather(own);
-    std::vector<ElemRange> places;
+    std::vector<ElemRange> ranges;
     for (std::size_t at = 0; at < rows.size(); at += 2) {
       const auto first = static_cast<std::int64_t>(rows[at]), count = static_cast<std::int64_t>(rows[at + 1]);
-      places.push_back({first * row, (first + count) * row});
+      ranges.push_back({first * row, (first + count) * row});
     }
-    return places;
+    return ranges;
   }
 
   Group& group_;
@@ -78,8 +78,10 @@ class WithGathered final : public StateVisitor {
     const auto found = gathered_.find(t.name);
     inner_.tensor(found == gathered_.end() ? t : with_rows(t, found->second));
   }
-  void scalar(std::string_view name, std::int64_t& value) override { inner_.scalar(name, value); }
-  void scalar(std::string_view name, double& value) override { inner_.scalar(name, value); }
+  void scalar(std::string_view name, std::int64_t& value, Absent absent) override {
+    inner_.scalar(name, value, absent);
+  }
+  void scalar(std::string_view name, double& value, Absent absent) override { inner_.scalar(name, value, absent); }
 
  private:
   StateVisitor& inner_;

@@ -41,10 +41,10 @@ class Snapshot::Copier final : public StateVisitor {
     item.begin = same_place_in_page(item.bytes.data(), t.data);
     if (bytes_of(t) > 0) std::memcpy(item.bytes.data() + item.begin, t.data, bytes_of(t));
   }
-  void scalar(std::string_view name, std::int64_t& value) override {
+  void scalar(std::string_view name, std::int64_t& value, Absent) override {
     next(name, Item::Kind::whole_number).whole_number = value;
   }
-  void scalar(std::string_view name, double& value) override { next(name, Item::Kind::number).number = value; }
+  void scalar(std::string_view name, double& value, Absent) override { next(name, Item::Kind::number).number = value; }
   void end() { items_.resize(count_); }
 
  private:
@@ -70,8 +70,8 @@ class Snapshot::Sizer final : public StateVisitor {
     const bool gathered = t.placement == Placement::rows || t.placement == Placement::per_replica;
     bytes_.push_back(gathered ? 0 : bytes_of(t) + kPage);
   }
-  void scalar(std::string_view, std::int64_t&) override { bytes_.push_back(0); }
-  void scalar(std::string_view, double&) override { bytes_.push_back(0); }
+  void scalar(std::string_view, std::int64_t&, Absent) override { bytes_.push_back(0); }
+  void scalar(std::string_view, double&, Absent) override { bytes_.push_back(0); }
 
  private:
   std::vector<std::size_t>& bytes_;

@@ -26,14 +26,14 @@ class StructurePass final : public StateVisitor {
   explicit StructurePass(h5::Writer& writer) : writer_(writer) {}
   bool loading() const override { return false; }
   void tensor(const StateTensor& t) override { writer_.reserve(t.name, t.dtype, held_shape(t)); }
-  void scalar(std::string_view name, std::int64_t& value) override { writer_.attribute(name, value); }
-  void scalar(std::string_view name, double& value) override { writer_.attribute(name, value); }
+  void scalar(std::string_view name, std::int64_t& value, Absent) override { writer_.attribute(name, value); }
+  void scalar(std::string_view name, double& value, Absent) override { writer_.attribute(name, value); }
 
  private:
   h5::Writer& writer_;
 };
 
-// Writes the values to their places in the file.
+// Writes the values to their offsets in the file.
 class ValuesPass final : public StateVisitor {
  public:
   ValuesPass(const h5::Writer& writer, const std::string& path, const std::vector<h5::DatasetPlace>& places)
@@ -46,8 +46,8 @@ class ValuesPass final : public StateVisitor {
   }
   ValuesPass(const ValuesPass&) = delete;
   bool loading() const override { return false; }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
   void tensor(const StateTensor& t) override {
     const std::size_t bytes = static_cast<std::size_t>(t.shape.elems()) * size_of(t.dtype);
     if (bytes == 0) return;

@@ -66,6 +66,9 @@ Run declare_sweep_batch(CLI::App& app) {
 Run declare_info(CLI::App& app) {
   auto o = held<InfoOptions>();
   app.add_flag("--measure", o->measure, "measure the rate of f32 matrix products on one thread");
+  app.add_flag("--strategies", o->strategies,
+               "print only the forms of all strategies that tests run, one JSON object a line: name, strategy, family "
+               "(folder in src/exchange/), sets, by_timing, equals_one");
   return [o] { return run_info(*o); };
 }
 

@@ -49,9 +49,9 @@ void read_and_write(Values& values, Values& residual) {
   const std::size_t n = values.size();
 #pragma omp simd
   for (std::size_t i = 0; i < n; ++i) {
-    const float wanted = encoded[i] + left[i];
-    encoded[i] = 0.75f * wanted;
-    left[i] = wanted - encoded[i];
+    const float corrected = encoded[i] + left[i];
+    encoded[i] = 0.75f * corrected;
+    left[i] = corrected - encoded[i];
   }
 }
 

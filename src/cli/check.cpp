@@ -25,6 +25,7 @@
 #include "exchange/entry.hpp"
 #include "model/build.hpp"
 #include "parallel/choose.hpp"
+#include "parallel/memory_limit.hpp"
 #include "run/banner.hpp"
 #include "run/replay.hpp"
 #include "run/resolve_split.hpp"

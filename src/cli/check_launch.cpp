@@ -17,11 +17,11 @@ void place_ranks(Check& check, const CheckOptions& options) {
         "--replicas and --ranks exclude each other: --ranks counts all processes of a launch, servers and the ranks of "
         "split models included");
   const char* option = options.ranks != 0 ? "--ranks" : "--replicas";
-  const int wanted = options.ranks != 0 ? options.ranks : options.replicas;
+  const int requested = options.ranks != 0 ? options.ranks : options.replicas;
   const int group = ranks_of_replica(check.config.parallel);
-  if (wanted < 0 || wanted > kMostRanks || (options.ranks == 0 && wanted > kMostRanks / group))
+  if (requested < 0 || requested > kMostRanks || (options.ranks == 0 && requested > kMostRanks / group))
     throw ConfigError(
-        fmt::format("{} {}: must be 1 to {}", option, wanted, options.ranks != 0 ? kMostRanks : kMostRanks / group));
+        fmt::format("{} {}: must be 1 to {}", option, requested, options.ranks != 0 ? kMostRanks : kMostRanks / group));
   check.ranks = options.ranks != 0
                     ? options.ranks
                     : std::max(1, options.replicas) * group + static_cast<int>(check.config.exchange.server.ranks);

@@ -41,8 +41,8 @@ void set_tolerance(const std::string& text, CompareSettings& settings) {
 CompareSettings settings_of(const CompareOptions& options) {
   CompareSettings settings;
   for (const std::string& text : options.tolerances) set_tolerance(text, settings);
-  if (!options.only.empty()) settings.wanted.fill(false);
-  for (const std::string& name : options.only) settings.wanted[group_of(name, "--only")] = true;
+  if (!options.only.empty()) settings.included.fill(false);
+  for (const std::string& name : options.only) settings.included[group_of(name, "--only")] = true;
   if (!(options.significance > 0 && options.significance < 0.5))
     throw ConfigError(
         fmt::format("--significance {}: must be a probability above 0 and below 0.5", options.significance));

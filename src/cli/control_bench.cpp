@@ -77,7 +77,7 @@ ControlCost of_calls(int ranks, int rounds) {
   };
   step();  // in the first two steps a rank does not know yet how long its steps are
   step();
-  ControlCost cost = world.measure("reports of steps, where replicas meet on call", "step", rounds, step);
+  ControlCost cost = world.measure("reports of steps, asynchronous replicas", "step", rounds, step);
   pass_time(world, kRound_s, {});
   cost.links = world.links_of([&] {
     const int asks = deepest(ranks);
@@ -89,7 +89,7 @@ ControlCost of_calls(int ranks, int rounds) {
 
 ControlCost of_news(int ranks, int rounds) {
   MachineWorld world(ranks, [&](int rank) { return std::make_unique<StepNews>(rank, ranks, kTag, kRound_s); });
-  ControlCost cost = world.measure("news of steps, where replicas meet on call", "run.hang_timeout_s / 8", rounds, [&] {
+  ControlCost cost = world.measure("news of steps, asynchronous replicas", "run.hang_timeout_s / 8", rounds, [&] {
     pass_time(world, kRound_s, [](MachineRank& rank, int) { rank.post(StepNews::kStepped); });
   });
   pass_time(world, kRound_s, {});

@@ -27,11 +27,11 @@ class MachineRank final : public VirtualActor, private ProtocolHost {
   }
   void post(Token token) { actor_->post(token); }
   void at(double time_s, std::function<void()> what) { actor_->at(time_s, std::move(what)); }
-  void await(int notices) { wanted_ = notices_ + notices; }
+  void await(int notices) { expected_ = notices_ + notices; }
   void await_time(double until_s) { until_s_ = until_s; }
 
   bool pass() override;
-  bool done() const override { return notices_ >= wanted_ && actor_->now_s() >= until_s_; }
+  bool done() const override { return notices_ >= expected_ && actor_->now_s() >= until_s_; }
   double wakes_at_s() const override;
   const Meter& meter() const { return meter_; }
   WireCounters counters() const { return transport_->counters(); }
@@ -44,7 +44,7 @@ class MachineRank final : public VirtualActor, private ProtocolHost {
   Transport* transport_ = nullptr;  // owned by the actor
   std::unique_ptr<Machine> machine_;
   std::optional<ProtocolActor> actor_;
-  std::int64_t notices_ = 0, wanted_ = 0;
+  std::int64_t notices_ = 0, expected_ = 0;
   double until_s_ = 0;
 };
 

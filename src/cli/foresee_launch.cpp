@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "cli/check_launch.hpp"
-#include "cli/memory_text.hpp"
 #include "cli/mesh_text.hpp"
 #include "config/parse.hpp"
+#include "parallel/memory_limit.hpp"
 
 namespace echelon::cli {
 

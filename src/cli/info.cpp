@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 #include "base/cores.hpp"
 #include "base/error.hpp"
@@ -12,14 +13,14 @@
 #include "base/processor.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
-#include "cli/memory_text.hpp"
 #include "cli/options.hpp"
 #include "comm/mpi/world.hpp"
 #include "device/device.hpp"
 #include "device/peak_rate.hpp"
-#include "exchange/strategy.hpp"
+#include "exchange/entry.hpp"
 #include "h5/file.hpp"
 #include "job/launch.hpp"
+#include "parallel/memory_limit.hpp"
 
 namespace echelon::cli {
 namespace {
@@ -47,9 +48,20 @@ std::string products_text() {
                      peak_flops(*device, DType::f32, DType::f32) / 1e9);
 }
 
+int print_strategies() {
+  for (const StrategyCase& one : strategy_cases()) {
+    const nlohmann::ordered_json line = {{"name", one.name},           {"strategy", one.strategy},
+                                         {"family", one.family},       {"sets", one.sets},
+                                         {"by_timing", one.by_timing}, {"equals_one", one.equals_one}};
+    std::puts(line.dump().c_str());
+  }
+  return kExitOk;
+}
+
 }  // namespace
 
 int run_info(const InfoOptions& options) {
+  if (options.strategies) return print_strategies();
   Table table({"what", "value"});
   table.row({"version", fmt::format("echelon {} ({})", kVersion, commit())});
   table.row({"host", host_name()});

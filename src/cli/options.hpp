@@ -279,8 +279,9 @@ struct VerifyOptions {  // echelon verify [--quick] [--dir DIR] [--junit FILE] [
 };
 int run_verify(const VerifyOptions& options);
 
-struct InfoOptions {  // echelon info [--measure]: version, devices, libraries, threads, MPI
+struct InfoOptions {  // echelon info [--measure] [--strategies]: version, devices, libraries, threads, MPI
   bool measure = false;
+  bool strategies = false;  // prints only strategy_cases(), one JSON object a line
 };
 int run_info(const InfoOptions& options);
 

@@ -78,7 +78,7 @@ class Planner {
     report.cost = config_.cost;
     report.cost.node_hour = options_.node_hour.value_or(config_.cost.node_hour);
     for (const Config& config : variants()) report.variants.push_back(of(config, replicas_, false));
-    if (wanted("meshes")) add_meshes(report);
+    if (requested("meshes")) add_meshes(report);
     add_points(report);
     if (work_.sparse_tables) report.notes.emplace_back("sparse embeddings are counted as if they were sent whole");
     if (!step_.variation.varies())
@@ -153,7 +153,7 @@ class Planner {
     return bytes.total() + bytes.host;
   }
 
-  bool wanted(const char* what) const {
+  bool requested(const char* what) const {
     return std::find(options_.compare.begin(), options_.compare.end(), what) != options_.compare.end();
   }
 
@@ -161,14 +161,14 @@ class Planner {
   std::vector<Config> variants() const {
     std::vector<Config> all;
     const ExchangeConfig& own = config_.exchange;
-    if (wanted("algorithms") && strategy_traits(own.strategy).all_reduces() && own.codec == "none")
+    if (requested("algorithms") && strategy_traits(own.strategy).all_reduces() && own.codec == "none")
       for (const AlgorithmTraits& algorithm : kAlgorithms)
         if (algorithm.name != own.algorithm && !algorithm.measured && !algorithm.library && !algorithm.in_memory)
           all.emplace_back(config_).exchange.algorithm = algorithm.name;
-    if (wanted("codecs") && strategy_traits(own.strategy).carries_codes)
+    if (requested("codecs") && strategy_traits(own.strategy).carries_codes)
       for (const CodecTraits& codec : kCodecs)
         if (codec.name != own.codec) all.emplace_back(config_).exchange.codec = codec.name;
-    if (wanted("strategies"))
+    if (requested("strategies"))
       for (const StrategyTraits& strategy : kStrategies) {
         if (strategy.name == own.strategy) continue;
         ExchangeConfig& exchange = all.emplace_back(config_).exchange;

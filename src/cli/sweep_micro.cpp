@@ -11,10 +11,10 @@
 #include "base/quantities.hpp"
 #include "base/text.hpp"
 #include "cli/foresee_launch.hpp"
-#include "cli/memory_text.hpp"
 #include "cli/options.hpp"
 #include "config/parse.hpp"
 #include "device/device.hpp"
+#include "parallel/memory_limit.hpp"
 
 namespace echelon::cli {
 namespace {

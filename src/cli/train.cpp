@@ -82,8 +82,10 @@ int run_train(const TrainOptions& options) {
   MpiWorld world;
   const SignalWatch signals;
   const std::unique_ptr<FaultInjector> faults = make_fault_injector(config, world.rank(), world.size());
-  const AttemptOptions attempt_options{
-      .load_config = load, .end_world = &MpiWorld::abort, .faults = faults.get(), .launch_watched = true};
+  const AttemptOptions attempt_options{.load_config = load,
+                                       .end_world = &MpiWorld::abort,
+                                       .faults = faults.get(),
+                                       .launch_limit_s = config.run.hang_timeout_s};
   if (config.run.on_lost_worker == OnLostWorker::go_on) {
     const std::shared_ptr<Transport> launch = wrapped(world.transport(), config, faults.get());
     bool lost = false;

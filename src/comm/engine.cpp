@@ -87,6 +87,14 @@ void Engine::restart_card_rates() { wire_->transport->restart_card_rates(); }
 std::vector<PeerTime> Engine::peer_times() const { return body_->peer_times.read(); }
 WireCounters Engine::counters() const { return wire_->transport->counters(); }
 
+std::size_t Engine::scratch_bytes() const {
+  const std::lock_guard drives(body_->driving);
+  std::size_t bytes = 0;
+  for (const Wire& wire : body_->wires)
+    for (const Wire::Channel& channel : wire.channels) bytes += channel.scratch.bytes();
+  return bytes;
+}
+
 Ticket Engine::enqueue(Job job) {
   ECHELON_CHECK(job.plan != nullptr);
   ECHELON_CHECK_GE(job.channel, 0);

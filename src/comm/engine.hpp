@@ -38,7 +38,8 @@
 // (protocol/machine.hpp). The thread that drives carries out its actions under the same budget of sends, after those of
 // the plans, and `waits()` includes its waits.
 //
-// Cost. After a plan of some size has been run once, submitting another allocates O(1) host memory; scratch is pooled.
+// Cost. After a plan of some size has been run once on a channel, submitting another there allocates O(1) host memory.
+// Each channel keeps scratch for its largest plan (scratch_bytes).
 //
 // All times are of the transport's clock.
 #pragma once
@@ -207,6 +208,8 @@ class Engine {
   // `look` must not call this engine.
   std::uint64_t note_watch(std::function<std::optional<WaitView>()> look);
   WireCounters counters() const;
+  // Host memory that this engine and all its groups keep for slots and coded messages of plans. Any thread.
+  std::size_t scratch_bytes() const;
   void restart_card_rates();
   // When messages were sent and received, by rank of the world, over all groups, since the engine was made. Any thread.
   std::vector<PeerTime> peer_times() const;

@@ -26,8 +26,7 @@ Engine::Body::Body(std::unique_ptr<Transport> transport, const EngineOptions& wi
     : options(with), clock(transport->clock()), peer_times(transport->size()), shaped(transport->shape() != nullptr) {
   std::vector<int> world(static_cast<std::size_t>(transport->size()));
   std::iota(world.begin(), world.end(), 0);
-  wires.push_back(
-      {.transport = std::move(transport), .world = std::move(world), .channel_taken = {}, .channel_seen = {}});
+  wires.push_back({.transport = std::move(transport), .world = std::move(world), .channels = {}});
   limit(options.sends, options.helpers);
 }
 
@@ -130,13 +129,8 @@ bool Engine::Body::take_news() {
 }
 
 bool Engine::Body::may_start(const Queued& queued, bool library_ahead) {
-  const auto channel = static_cast<std::size_t>(queued.job.channel);
-  Wire& wire = *queued.wire;
-  if (wire.channel_taken.size() <= channel) {
-    wire.channel_taken.resize(channel + 1);
-    wire.channel_seen.resize(channel + 1);
-  }
-  if (wire.channel_taken[channel] || wire.channel_seen[channel]) return false;
+  const Wire::Channel& channel = queued.wire->channel_of(queued.job);
+  if (channel.taken || channel.seen) return false;
   if (library_ahead && queued.job.plan->uses_library()) return false;
   return !queued.job.after || queued.job.after->ready();
 }
@@ -149,15 +143,15 @@ bool Engine::Body::admit() {
     return true;
   }
   bool moved = false, library_ahead = false;
-  for (Wire& wire : wires) std::fill(wire.channel_seen.begin(), wire.channel_seen.end(), char{0});
+  for (Wire& wire : wires)
+    for (Wire::Channel& channel : wire.channels) channel.seen = false;
   for (Queued& queued : pending) {
-    const auto channel = static_cast<std::size_t>(queued.job.channel);
     if (may_start(queued, library_ahead)) {
-      queued.wire->channel_taken[channel] = 1;
+      queued.wire->channel_of(queued.job).taken = true;
       start(std::exchange(queued, {}));
       moved = true;
     } else {
-      queued.wire->channel_seen[channel] = 1;
+      queued.wire->channel_of(queued.job).seen = true;
       library_ahead |= queued.job.plan->uses_library();
     }
   }
@@ -166,25 +160,18 @@ bool Engine::Body::admit() {
 }
 
 void Engine::Body::start(Queued queued) {
-  const Plan& plan = *queued.job.plan;
-  const std::size_t scratch = PlanMemory::bytes_for(plan, queued.job.dtype, queued.job.form.get());
-  const auto better = [&](const auto& a, const auto& b) {  // the smallest that is large enough, else the largest
-    const bool a_fits = a->scratch_bytes() >= scratch, b_fits = b->scratch_bytes() >= scratch;
-    if (a_fits != b_fits) return a_fits;
-    return a_fits ? a->scratch_bytes() < b->scratch_bytes() : a->scratch_bytes() > b->scratch_bytes();
-  };
   std::unique_ptr<Executor> executor;
-  const auto best = std::min_element(idle_executors.begin(), idle_executors.end(), better);
-  if (best == idle_executors.end()) {
+  if (idle_executors.empty()) {
     executor = std::make_unique<Executor>(options.window);
   } else {
-    executor = std::move(*best);
-    idle_executors.erase(best);
+    executor = std::move(idle_executors.back());
+    idle_executors.pop_back();
   }
   const Job& job = queued.job;
   queued.ticket->started_s.store(pass_begun_s.load(std::memory_order_relaxed), std::memory_order_relaxed);
   try {
-    executor->start(job.plan, job.data, job.dtype, job.channel, job.form.get(), {helpers.get(), options.helped_bytes});
+    executor->start(job.plan, job.data, job.dtype, job.channel, job.form.get(), {helpers.get(), options.helped_bytes},
+                    &queued.wire->channel_of(job).scratch);
   } catch (...) {
     queued.ticket->finish(std::current_exception(), now());
     throw;
@@ -196,7 +183,7 @@ void Engine::Body::start(Queued queued) {
 }
 
 void Engine::Body::retire(Live& done) {
-  done.queued.wire->channel_taken[static_cast<std::size_t>(done.queued.job.channel)] = 0;
+  done.queued.wire->channel_of(done.queued.job).taken = false;
   done.queued.ticket->wire = done.executor->wire();
   idle_executors.push_back(std::move(done.executor));
   retired_s = now();
@@ -315,7 +302,7 @@ void Engine::Body::fail_all(const std::exception_ptr& error, bool with_protocols
   for (Live& plan : live) {
     Wire& wire = *plan.queued.wire;
     plan.executor->cancel(*wire.transport, budget);
-    wire.channel_taken[static_cast<std::size_t>(plan.queued.job.channel)] = 0;
+    wire.channel_of(plan.queued.job).taken = false;
     plan.queued.ticket->finish(error, now());
   }
   live.clear();

@@ -24,13 +24,24 @@
 
 namespace echelon::inline comm {
 
-// The transport of a group of ranks, and the channels that its live plans use.
+// The transport of a group of ranks, and the channels of its plans. Each channel has scratch of its own, so that the
+// scratch of an engine is the sum over channels of what the largest plan of a channel needs, in whatever order the
+// plans of several channels start.
 struct Engine::Wire {
+  struct Channel {
+    bool taken = false;  // a live plan uses the channel
+    bool seen = false;   // work space while `pending` is traversed
+    Scratch scratch;
+  };
   std::unique_ptr<Transport> transport;
-  std::vector<int> world;           // the rank in the world of each rank of the group
-  std::vector<char> channel_taken;  // whether a live plan uses the channel
-  std::vector<char> channel_seen;   // work space while `pending` is traversed
+  std::vector<int> world;  // the rank in the world of each rank of the group
+  std::vector<Channel> channels;
 
+  Channel& channel_of(const Job& job) {
+    const auto index = static_cast<std::size_t>(job.channel);
+    if (channels.size() <= index) channels.resize(index + 1);
+    return channels[index];
+  }
   int rank_in_world(int rank) const { return rank < 0 ? rank : world[static_cast<std::size_t>(rank)]; }
 };
 

@@ -65,8 +65,8 @@ std::vector<std::string> Group::gather(const std::string& text) {
   return texts;
 }
 
-void Group::gather_to_first(void* data, const std::vector<ElemRange>& places) {
-  run(engine_, channel_, make_gather_to_first(rank(), places), data, DType::u8);
+void Group::gather_to_first(void* data, const std::vector<ElemRange>& ranges) {
+  run(engine_, channel_, make_gather_to_first(rank(), ranges), data, DType::u8);
 }
 
 std::string Group::of_first(std::string text) {

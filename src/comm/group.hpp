@@ -42,10 +42,10 @@ class Group {
   std::vector<double> gather(std::span<const double> values);
   // The texts of all ranks, of any length: two all-gathers, the second of k times the longest text.
   std::vector<std::string> gather(const std::string& text);
-  // Sends the bytes of all ranks directly to rank 0. There those of rank r arrive in places[r] of `data`; on other
-  // ranks they are at the front of `data`. All ranks give the same places, which do not overlap; rank 0 has filled in
+  // Sends the bytes of all ranks directly to rank 0. There those of rank r arrive in ranges[r] of `data`; on other
+  // ranks they are at the front of `data`. All ranks give the same ranges, which do not overlap; rank 0 has filled in
   // its own.
-  void gather_to_first(void* data, const std::vector<ElemRange>& places);
+  void gather_to_first(void* data, const std::vector<ElemRange>& ranges);
   // Returns the text of rank 0 on every rank; two broadcasts.
   std::string of_first(std::string text);
   void barrier();  // returns after all ranks have called it

@@ -39,9 +39,4 @@ void check_reproducible(const Config& config);
 // two and at most train.micro_shards.
 std::int64_t micro_shards_of_each(const Config& config, std::int64_t replicas);
 
-// Checks everything that needs neither the data nor the number of ranks: missing model or data, numbers that exclude
-// each other, keys without effect (unfit.hpp), choices that exclude each other (combinations.hpp). Throws ConfigError
-// for the first problem, with file:line:column and the nearest valid value. load_config calls it.
-void check_combinations(const Config& config);
-
 }  // namespace echelon::inline config

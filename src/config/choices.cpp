@@ -62,23 +62,32 @@ Properties common_of_readers(std::string_view strategy) {
   return common;
 }
 
+// Adds the keys of [exchange.<strategy>] that exclude other choices.
+template <class Keys>
+struct KeyChoices {
+  const char* strategy;
+  Keys ExchangeConfig::*keys;
+  ChoiceAxis& axis;
+
+  void choice(const char* name, const char* value, Properties is, bool (*chosen)(const Keys&)) {
+    axis.choices.push_back(key(fmt::format("exchange.{}.{}", strategy, name), value, common_of_readers(strategy) | is,
+                               [=, at = keys](const Config& config) { return chosen(config.exchange.*at); }));
+  }
+};
+
+template <class Keys>
+void add_choices(KeyChoices<Keys> table) {
+  if constexpr (requires { Keys::choices(table); }) Keys::choices(table);
+}
+
 ChoiceAxis strategies() {
   ChoiceAxis axis{.name = "strategy", .choices = {}};
   for (const StrategyTraits& strategy : kStrategies)
     axis.choices.push_back(text_word("exchange.strategy", strategy.name, properties_of(strategy), &Config::exchange,
                                      &ExchangeConfig::strategy));
-  axis.choices.push_back(
-      key("exchange.asynchronous.states", "\"server\"",
-          common_of_readers("asynchronous").add(P::parts_of_updates).add(P::unmeasured_parts).add(P::needs_all_workers),
-          [](const Config& config) { return config.exchange.asynchronous.states == AsyncStates::server; }));
-  axis.choices.push_back(key("exchange.averaging.synchronous_epochs", "1",
-                             properties_of(strategy_traits("averaging")).add(P::sums_at_first),
-                             [](const Config& config) { return config.exchange.averaging.synchronous_epochs > 0; }));
-  axis.choices.push_back(key("exchange.server.ranks", "1", common_of_readers("server").add(P::whole_model_ranks),
-                             [](const Config& config) { return config.exchange.server.ranks > 0; }));
-  axis.choices.push_back(
-      key("exchange.strom.rounds", "\"asynchronous\"", properties_of(strategy_traits("strom")).add(P::own_pace),
-          [](const Config& config) { return config.exchange.strom.rounds == StromRounds::asynchronous; }));
+#define X(name, Keys, ...) add_choices<Keys>({#name, &ExchangeConfig::name, axis});
+  ECHELON_STRATEGIES(X)
+#undef X
   return axis;
 }
 

@@ -10,7 +10,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
-#include "config/batch_plan.hpp"
+#include "config/check_combinations.hpp"
 #include "config/keys.hpp"
 #include "config/unfit.hpp"
 

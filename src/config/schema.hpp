@@ -132,16 +132,17 @@ struct TrainConfig {
 struct OptimiserConfig {     // [optimizer]
   std::string rule = "sgd";  // sgd | adam | adamw | rmsprop | lars | lamb
   double learning_rate = 0.01;
-  double momentum = 0.9;              // sgd, rmsprop, lars
-  double weight_decay = 0.0;          // not applied to biases and batch norm
-  bool nesterov = false;              // sgd
-  double beta1 = 0.9;                 // adam, adamw, lamb: decay of the first moment
-  double beta2 = 0.999;               // adam, adamw, lamb: decay of the second moment
-  double alpha = 0.99;                // rmsprop: decay of the mean square
-  double epsilon = 1e-8;              // adam, adamw, lamb, rmsprop: added to the root of the second moment
-  double trust_coefficient = 0.001;   // lars: eta of a layer's rate eta*|w| / (|g| + decay*|w|)
-  bool lazy = false;                  // sparse embeddings: only touched rows are updated, also by momentum and decay
-  double clip_norm = 0;               // largest norm of the gradient over all weights; 0: off
+  double momentum = 0.9;                // sgd, rmsprop, lars
+  bool momentum_before_coding = false;  // sgd with exchange.codec: replicas apply it to their own gradients
+  double weight_decay = 0.0;            // not applied to biases and batch norm
+  bool nesterov = false;                // sgd
+  double beta1 = 0.9;                   // adam, adamw, lamb: decay of the first moment
+  double beta2 = 0.999;                 // adam, adamw, lamb: decay of the second moment
+  double alpha = 0.99;                  // rmsprop: decay of the mean square
+  double epsilon = 1e-8;                // adam, adamw, lamb, rmsprop: added to the root of the second moment
+  double trust_coefficient = 0.001;     // lars: eta of a layer's rate eta*|w| / (|g| + decay*|w|)
+  bool lazy = false;                    // sparse embeddings: only touched rows are updated, also by momentum and decay
+  double clip_norm = 0;                 // largest norm of the gradient over all weights; 0: off
   std::string scaling = "none";       // none | linear | sqrt: learning_rate is for base_batch, grows with batch.global
   std::int64_t base_batch = 0;        // scaling: samples per step that learning_rate is for
   std::string schedule = "constant";  // constant | step | cosine | polynomial
@@ -179,6 +180,7 @@ struct ExchangeConfig {
   double tau = 0;                        // threshold: values of at least this magnitude are sent as +-tau; 0: adaptive
   std::string index_coding = "golomb";   // topk, threshold: raw | golomb | gamma
   bool error_feedback = true;            // lossy codecs: a message's error is added to the next one; else dropped
+  bool code_sums = false;                // onebit: the owners of parts sum them and code the sums once more
   std::int64_t codec_warmup_steps = 0;   // steps at the start of the run that send uncoded gradients
   double bucket_mb = 4;                  // size of the gradients sent together, 0.001 to 4096
   double sparse_density = 0;  // above this mean share of touched rows, 0 to 1, a step sends a sparse table whole; 0:

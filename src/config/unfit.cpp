@@ -63,6 +63,11 @@ std::vector<std::string> readers_of_table(const std::string& owner) {
   return names;
 }
 
+std::string summing_strategies() {
+  const auto sums = [](const StrategyTraits& strategy) { return strategy.sums_gradients(); };
+  return fmt::format("exchange.strategy = \"{}\"", joined(names_where(kStrategies, sums), "\" or \""));
+}
+
 class Finder {
  public:
   explicit Finder(const Config& config) : config_(config) {}
@@ -83,7 +88,8 @@ class Finder {
     used("evaluate.train_fraction", !config_.data.test.empty() && config_.evaluate.by != EvaluateBy::aside,
          "evaluations by replicas, which need data.test");
     used("monitor.noise_scale", sums_whole_gradients(),
-         "exchange.strategy = \"synchronous\" with gradients of whole models, summed on the host");
+         fmt::format("{} with gradients of whole models, summed on the host, without optimizer.momentum_before_coding",
+                     summing_strategies()));
     used("data.stage_limit_gb", !config_.data.stage.empty(), "data.stage, which names a folder");
     used("fault.seed", !config_.fault.inject.empty(), "fault.inject");
     used("run.resume_weights_only", !config_.run.resume_from.empty(), "run.resume_from, which names a checkpoint");
@@ -104,8 +110,8 @@ class Finder {
     const bool whole =
         parallel.split != "auto" && parallel.pipeline == 1 && parallel.tensor == 1 && parallel.space == 1;
     const ExchangeConfig& exchange = config_.exchange;
-    return whole && exchange.strategy == "synchronous" && exchange.reduction == Reduction::sum &&
-           !algorithm_traits(exchange.algorithm).on_devices;
+    return whole && strategy_traits(exchange.strategy).sums_gradients() && !config_.optimiser.momentum_before_coding &&
+           exchange.reduction == Reduction::sum && !algorithm_traits(exchange.algorithm).on_devices;
   }
 
   bool is_among_kinds(std::string_view kind) const {
@@ -178,11 +184,16 @@ class Finder {
     used("exchange.helpers", strategy_traits(exchange.strategy).all_reduces(), "strategies whose replicas all-reduce");
     used("exchange.asynchronous.compensation_decay", exchange.asynchronous.delay_compensation > 0,
          "exchange.asynchronous.delay_compensation > 0");
-    used("exchange.density", exchange.tau == 0 || strategy_traits(exchange.strategy).reads_table("server"),
+    used("exchange.density", exchange.tau == 0 || strategy_traits(exchange.strategy).has_servers(),
          "tau = 0, which adapts to it");
     used("exchange.strom.density", exchange.strom.tau == 0, "tau = 0, which adapts to it");
     const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
     used("exchange.error_feedback", codec && codec->lossy, "lossy codecs");
+    used("optimizer.momentum_before_coding",
+         strategy_traits(exchange.strategy).sums_gradients() && exchange.codec != kNoCodec.name,
+         summing_strategies() + " with exchange.codec");
+    used("exchange.code_sums", strategy_traits(exchange.strategy).all_reduces(),
+         "strategies whose replicas all-reduce");
     used("exchange.codec_warmup_steps", exchange.codec != kNoCodec.name, "a codec");
     find_in_shared_memory();
     for (const char* path : {"exchange.warmup_steps", "exchange.warmup_epochs", "exchange.warmup_each_epoch"})

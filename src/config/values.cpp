@@ -59,21 +59,21 @@ bool reads_as_number(const std::string& text, bool whole) {
   return std::from_chars(text.data(), end, real).ptr == end;
 }
 
-[[noreturn]] void refuse_type(const TomlNode& node, std::string_view wanted, const Place& place) {
+[[noreturn]] void refuse_type(const TomlNode& node, std::string_view expected, const Place& place) {
   std::string hint;
-  const bool number = wanted.starts_with("a whole") || wanted.starts_with("a number");
-  if (node.kind == TomlKind::text && number && reads_as_number(node.text, wanted.starts_with("a whole")))
+  const bool number = expected.starts_with("a whole") || expected.starts_with("a number");
+  if (node.kind == TomlKind::text && number && reads_as_number(node.text, expected.starts_with("a whole")))
     hint = fmt::format("; write {} = {} without quotes", place.key, node.text);
-  if (node.kind == TomlKind::text && wanted.starts_with("true") && (node.text == "true" || node.text == "false"))
+  if (node.kind == TomlKind::text && expected.starts_with("true") && (node.text == "true" || node.text == "false"))
     hint = fmt::format("; write {} = {} without quotes", place.key, node.text);
-  if (node.kind == TomlKind::real && wanted.starts_with("a whole") && std::fabs(node.real) < 1e15)
+  if (node.kind == TomlKind::real && expected.starts_with("a whole") && std::fabs(node.real) < 1e15)
     hint = node.real == std::floor(node.real)
                ? fmt::format("; write {} without a decimal point or exponent", number_text(node.real))
                : fmt::format("; nearest valid: {}", number_text(std::round(node.real)));
-  if (node.kind != TomlKind::table && node.kind != TomlKind::array && wanted.starts_with("text"))
+  if (node.kind != TomlKind::table && node.kind != TomlKind::array && expected.starts_with("text"))
     hint = fmt::format("; write {} = \"{}\"", place.key, node.kind == TomlKind::text ? node.text : written(node));
   const std::string allowed = range_text(place.limits);
-  place.refuse(node, fmt::format("{} = {}: expected {}{}{}", place.key, written(node), wanted,
+  place.refuse(node, fmt::format("{} = {}: expected {}{}{}", place.key, written(node), expected,
                                  allowed.empty() ? "" : ", " + allowed, hint));
 }
 

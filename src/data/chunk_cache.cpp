@@ -44,7 +44,7 @@ const h5::Reader& ChunkCache::reader_of(std::size_t file) {
 Chunk& ChunkCache::fetch(std::int64_t id) {
   const auto& shards = dataset_.shards;
   const auto after = std::upper_bound(shards.begin(), shards.end(), id,
-                                      [](std::int64_t wanted, const Shard& shard) { return wanted < shard.first; });
+                                      [](std::int64_t sample, const Shard& shard) { return sample < shard.first; });
   const Shard& shard = *(after - 1);
   const std::int64_t begin = shard.first + (id - shard.first) / shard.chunk_rows * shard.chunk_rows;
   if (const auto found = by_first_id_.find(begin); found != by_first_id_.end()) {

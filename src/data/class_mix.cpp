@@ -180,18 +180,18 @@ std::vector<std::string> mix_warnings(const ClassMix& mix, const SamplePlan& pla
   std::int64_t rows = 1;
   for (const Shard& shard : dataset.shards) rows = std::max(rows, shard.chunk_rows);
   const std::int64_t chunks = (plan.samples() + rows - 1) / rows;
-  const std::int64_t wanted = std::min(chunks, window_for(mix.chunks, rows, config.window_chunks));
+  const std::int64_t needed = std::min(chunks, window_for(mix.chunks, rows, config.window_chunks));
   constexpr const char* kImport = "import them again, which mixes them (echelon data import)";
   if (mix.chunks > 0 && !config.shuffle)
     warnings.push_back(fmt::format("{}: chunks are {} sorted by class, and data.shuffle = false keeps that order: {}",
                                    config.train, percent(mix.chunks), kImport));
-  else if (mix.chunks > 0 && plan.window_chunks() * kTooFew < wanted)
+  else if (mix.chunks > 0 && plan.window_chunks() * kTooFew < needed)
     warnings.push_back(fmt::format(
         "{}: chunks are {} sorted by class, and a shuffle of {} mixes too little; {}, or set data.buffer_mb = {:.0f} "
         "for {}",
         config.train, percent(mix.chunks), counted(plan.window_chunks(), "chunk"), kImport,
-        std::ceil(static_cast<double>(wanted * rows) * static_cast<double>(dataset.record_bytes()) / (1 << 20)),
-        counted(wanted, "chunk")));
+        std::ceil(static_cast<double>(needed * rows) * static_cast<double>(dataset.record_bytes()) / (1 << 20)),
+        counted(needed, "chunk")));
   if (mix.replicas > 0)
     warnings.push_back(fmt::format(
         "{}: the samples of replicas are {} sorted by class, so that each replica trains different classes; set "

@@ -86,19 +86,19 @@ void cut_into_windows(Dataset& dataset, std::int64_t steps) {
   }
 }
 
-void choose_length(Dataset& dataset, std::int64_t wanted) {
-  if (dataset.kind == DataKind::text) return cut_into_windows(dataset, wanted > 0 ? wanted : kUsualWindow);
+void choose_length(Dataset& dataset, std::int64_t requested) {
+  if (dataset.kind == DataKind::text) return cut_into_windows(dataset, requested > 0 ? requested : kUsualWindow);
   if (!dataset.has_sequences()) {
-    if (wanted > 0)
+    if (requested > 0)
       throw ConfigError(fmt::format("{}: holds samples of one shape: data.sequence_length is for text and sequences",
                                     dataset.shards[0].path));
     return;
   }
   const std::int64_t most = longest(dataset.starts);
-  set_length(dataset, wanted > 0 ? std::min(wanted, most) : most);
+  set_length(dataset, requested > 0 ? std::min(requested, most) : most);
   if (dataset.kind != DataKind::pairs) return;
   const std::int64_t fed = longest(dataset.target_starts) + 1;
-  dataset.target_length = wanted > 0 ? std::min(wanted, fed) : fed;
+  dataset.target_length = requested > 0 ? std::min(requested, fed) : fed;
 }
 
 std::int64_t stored_length(const Starts& starts, std::int64_t id) {

@@ -62,19 +62,19 @@ Draw DrawPlan::at(std::int64_t number) const {
     draw.epoch = part.epoch;
     draw.batch = number - part.first;
   }
-  const std::int64_t open = open_samples(draw.epoch), place = draw.batch * batch();
+  const std::int64_t open = open_samples(draw.epoch), first = draw.batch * batch();
   const std::int64_t last = plan_.steps_per_epoch() - 1;
   const bool ends_epoch = draw.batch + 1 == batches_of(open);
-  draw.step_in_epoch = ends_epoch ? last : std::min(last, (samples() - open + place) / global_batch());
+  draw.step_in_epoch = ends_epoch ? last : std::min(last, (samples() - open + first) / global_batch());
   return draw;
 }
 
-std::vector<OpenSamples> DrawPlan::places(std::int64_t epoch, std::int64_t from, std::int64_t to) const {
+std::vector<OpenSamples> DrawPlan::runs_of(std::int64_t epoch, std::int64_t from, std::int64_t to) const {
   if (epoch >= whole_epoch_) return {{.epoch = epoch, .first = from, .end = to}};
   std::vector<OpenSamples> runs;
   const Part* part = part_of(epoch);
   ECHELON_CHECK(part != nullptr, "nothing of epoch {} is open", epoch);
-  std::int64_t begin = 0;  // place of the range's first sample
+  std::int64_t begin = 0;  // index of the range's first sample
   for (const OpenSamples& range : part->open) {
     const std::int64_t low = std::max(from, begin), high = std::min(to, begin + range.count());
     if (low < high)
@@ -87,7 +87,7 @@ std::vector<OpenSamples> DrawPlan::places(std::int64_t epoch, std::int64_t from,
 std::vector<SampleSlot> DrawPlan::ids(const Draw& draw) const {
   const std::int64_t open = open_samples(draw.epoch), from = draw.batch * batch(), to = from + batch();
   std::vector<std::int64_t> positions;
-  for (const OpenSamples& run : places(draw.epoch, from, std::min(to, open)))
+  for (const OpenSamples& run : runs_of(draw.epoch, from, std::min(to, open)))
     for (std::int64_t position = run.first; position < run.end; ++position) positions.push_back(position);
   // Fills up with the first samples of the epoch, even if they are not open: a resumed run repeats the same ones.
   for (std::int64_t filled = 0; std::ssize(positions) < batch(); ++filled) positions.push_back(filled % samples());
@@ -127,11 +127,11 @@ std::vector<OpenSamples> DrawPlan::open_after(std::int64_t next, const std::vect
     ECHELON_CHECK_LT(number, next, "held, but not drawn");
     const Draw draw = at(number);
     const std::int64_t from = draw.batch * batch();
-    for (const OpenSamples& run : places(draw.epoch, from, std::min(from + batch(), open_samples(draw.epoch))))
+    for (const OpenSamples& run : runs_of(draw.epoch, from, std::min(from + batch(), open_samples(draw.epoch))))
       add(run);
   }
   const Draw draw = at(next);
-  for (const OpenSamples& run : places(draw.epoch, draw.batch * batch(), open_samples(draw.epoch))) add(run);
+  for (const OpenSamples& run : runs_of(draw.epoch, draw.batch * batch(), open_samples(draw.epoch))) add(run);
   for (const Part& part : parts_)  // epochs that earlier attempts trained in part
     for (const OpenSamples& range : part.open)
       if (part.epoch > draw.epoch) add(range);

@@ -69,8 +69,8 @@ class DrawPlan {
   std::int64_t batches_of(std::int64_t samples) const;
   const Part* part_of(std::int64_t epoch) const;
   std::int64_t open_samples(std::int64_t epoch) const;
-  // Returns the runs of positions that places [from, to) of an epoch's open samples stand for.
-  std::vector<OpenSamples> places(std::int64_t epoch, std::int64_t from, std::int64_t to) const;
+  // Returns the runs of positions that indices [from, to) of an epoch's open samples stand for.
+  std::vector<OpenSamples> runs_of(std::int64_t epoch, std::int64_t from, std::int64_t to) const;
 
   SamplePlan plan_;
   std::vector<Part> parts_;

@@ -55,7 +55,7 @@ struct Loader::Body {
   std::condition_variable changed;
   std::deque<BatchMemory*> free, ready;  // the mutex guards this and all below
   BatchMemory* handed_out = nullptr;
-  Position wanted;  // batches before it will not be requested
+  Position needed;  // batches before it will not be requested
   bool stopping = false, finished = false;
   std::exception_ptr error;
 
@@ -138,7 +138,7 @@ bool Loader::Body::fill_next(Position& next) {
   if (slot == nullptr) return false;
   {
     const std::lock_guard lock(mutex);
-    next = std::max(next, wanted);
+    next = std::max(next, needed);
   }
   fill(*slot, next.epoch, next.step,
        options.all_replicas ? plan.all_ids(next.epoch, next.step) : plan.ids(next.epoch, next.step, options.replica));
@@ -199,7 +199,7 @@ const Batch* Loader::Body::take(std::unique_lock<std::mutex>& lock) {
 
 // Frees the batches that were read ahead but are skipped.
 void Loader::Body::leave_out() {
-  while (!ready.empty() && Position{ready.front()->batch.epoch, ready.front()->batch.step} < wanted) {
+  while (!ready.empty() && Position{ready.front()->batch.epoch, ready.front()->batch.step} < needed) {
     free.push_back(ready.front());
     ready.pop_front();
     changed.notify_all();
@@ -217,7 +217,7 @@ const Batch& Loader::next() {
 const Batch& Loader::at(std::int64_t epoch, std::int64_t step) {
   const ScopedTimer timer(body_->wait_s);
   std::unique_lock lock(body_->mutex);
-  body_->wanted = {epoch, step};
+  body_->needed = {epoch, step};
   const Batch* batch = body_->take(lock);
   ECHELON_CHECK(batch != nullptr, "no batch beyond epoch {}", body_->options.end_epoch);
   ECHELON_CHECK(batch->epoch == epoch && batch->step == step,

@@ -119,10 +119,10 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
 
 // Reads classes (N) of integers, which need the attribute 'classes', or numbers (N) or (N, K) of floats, which must not
 // have it. If labels are optional and absent, the attribute may exist or not.
-h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int64_t samples, Labels wanted) {
+h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int64_t samples, Labels expected) {
   const std::string& path = reader.path();
   if (!reader.has(format::kLabels)) {
-    if (wanted == Labels::needed) fail(path, "dataset 'labels' is missing; only `echelon predict` works without it");
+    if (expected == Labels::needed) fail(path, "dataset 'labels' is missing; only `echelon predict` works without it");
     dataset.labelled = false;
     if (reader.has_attribute(format::kClasses)) read_classes(reader, dataset);
     return {};
@@ -145,7 +145,7 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
   return labels;
 }
 
-void read_samples(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
+void read_samples(const h5::Reader& reader, Dataset& dataset, Labels expected) {
   const std::string& path = reader.path();
   const h5::DatasetInfo samples = reader.info(format::kSamples);
   if (samples.shape.rank() != 4)
@@ -153,7 +153,7 @@ void read_samples(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
   if (samples.dtype != DType::u8 && !is_real(samples.dtype))
     fail(path, fmt::format("dataset 'samples' is {}, must be 8-bit unsigned integers or floats: write x.astype(\"f4\")",
                            samples.stored_as.empty() ? "a 32-bit signed integer" : samples.stored_as));
-  const h5::DatasetInfo labels = read_labels(reader, dataset, samples.shape[0], wanted);
+  const h5::DatasetInfo labels = read_labels(reader, dataset, samples.shape[0], expected);
   if (samples.shape.elems() == 0) fail(path, fmt::format("holds no sample: shape {}", samples.shape.text()));
   reader.require_written(format::kSamples);
   dataset.sample_shape = samples.shape.without_front();
@@ -227,7 +227,7 @@ void read_text(const h5::Reader& reader, Dataset& dataset) {
   dataset.shards[0].tokens = tokens.shape[0];
 }
 
-void read_sequences(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
+void read_sequences(const h5::Reader& reader, Dataset& dataset, Labels expected) {
   const bool of_tokens = reader.has(format::kTokens);
   h5::DatasetInfo rows;
   if (of_tokens) {
@@ -244,7 +244,7 @@ void read_sequences(const h5::Reader& reader, Dataset& dataset, Labels wanted) {
   }
   dataset.starts = read_starts(reader, format::kLengths, rows.shape[0], 1);
   const auto samples = static_cast<std::int64_t>(dataset.starts->size()) - 1;
-  read_labels(reader, dataset, samples, wanted);
+  read_labels(reader, dataset, samples, expected);
   add_shard(reader, dataset, rows, samples);
   if (!of_tokens) read_normalisation(reader, dataset, rows.shape[1]);
 }

@@ -107,14 +107,14 @@ void Arenas::initialise(std::uint64_t seed) {
   for (const Parameter& p : parameters_.with_frozen()) {
     const HashRng rng(seed, p.name);
     with_float(dtype_, [&]<class T>(T) {
-      void* place = p.frozen ? frozen_at(p.begin) : weights_at(p.begin);
+      void* data = p.frozen ? frozen_at(p.begin) : weights_at(p.begin);
       const auto count = static_cast<std::size_t>(p.elems());
       std::vector<T> staged(device_.on_host() ? 0 : count);
-      const std::span<T> values(device_.on_host() ? static_cast<T*>(place) : staged.data(), count);
+      const std::span<T> values(device_.on_host() ? static_cast<T*>(data) : staged.data(), count);
       for_each_run(p, [&](std::int64_t local, std::uint64_t global, std::int64_t elems) {
         draw(p.init, rng, global, values.subspan(static_cast<std::size_t>(local), static_cast<std::size_t>(elems)));
       });
-      if (!device_.on_host()) device_.to_device(place, staged.data(), count * sizeof(T));
+      if (!device_.on_host()) device_.to_device(data, staged.data(), count * sizeof(T));
     });
   }
   device_.zero(gradients_.data(), gradients_.bytes());

@@ -28,6 +28,6 @@ struct ArgInfo {
 };
 
 // Index of the argument of this name; -1 if there is none. O(number of arguments).
-int place_of(const std::vector<ArgInfo>& args, std::string_view name);
+int argument_index(const std::vector<ArgInfo>& args, std::string_view name);
 
 }  // namespace echelon::inline device

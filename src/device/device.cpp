@@ -39,10 +39,10 @@ std::vector<std::string> device_kinds() {
 }
 
 std::unique_ptr<Device> open_device(std::string_view kind, const DeviceOptions& options) {
-  const std::string_view wanted = kind != "auto" ? kind : auto_device_kind();
+  const std::string_view requested = kind != "auto" ? kind : auto_device_kind();
   for (const DeviceKind& known : kDeviceKinds)
-    if (wanted == known.name) return known.open(options);
-  throw ConfigError(unknown_name("device", wanted, device_kinds()));
+    if (requested == known.name) return known.open(options);
+  throw ConfigError(unknown_name("device", requested, device_kinds()));
 }
 
 bool means_gpu(std::string_view kind) { return kind == "cuda" || (kind == "auto" && visible_gpus() > 0); }

@@ -67,7 +67,7 @@ double OpDescription::traffic_bytes() const {
   return bytes;
 }
 
-int place_of(const std::vector<ArgInfo>& args, std::string_view name) {
+int argument_index(const std::vector<ArgInfo>& args, std::string_view name) {
   const auto found = std::find_if(args.begin(), args.end(), [&](const ArgInfo& arg) { return arg.name == name; });
   return found == args.end() ? -1 : static_cast<int>(found - args.begin());
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -33,6 +34,15 @@ AllreduceRequest allreduce_request(const ExchangeConfig& config, const std::vect
   request.dedicated_servers = config.server.ranks > 0;
   if (request.dedicated_servers) request.servers = static_cast<int>(config.server.ranks);
   return request;
+}
+
+CodecOptions codec_options(const ExchangeConfig& config, DType dtype, std::vector<CodedRun> rows, int ranks) {
+  return {.dtype = dtype,
+          .ranks = ranks,
+          .density = config.density,
+          .tau = config.tau,
+          .index_coding = config.index_coding,
+          .rows = std::move(rows)};
 }
 
 bool sums_in_memory(const ExchangeConfig& config) {

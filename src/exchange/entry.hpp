@@ -12,6 +12,7 @@
 
 #include "comm/collective/algorithms.hpp"
 #include "comm/exchange_arenas.hpp"
+#include "config/traits/codecs.hpp"
 #include "device/parameter.hpp"
 #include "exchange/strategy.hpp"
 
@@ -33,7 +34,17 @@ struct StepExchange {
   }
 };
 
+// A form in which tests/tools/kills.py and tests/tools/faults.py run a strategy for a few dozen steps. `verify` trains
+// the first form of each strategy and compares all that equal one replica.
+struct StrategyForm {
+  std::string what = {};               // what distinguishes it: "asynchronous"; "" for the first form of a strategy
+  std::vector<std::string> sets = {};  // further settings, as for --set: periods are so short that replicas meet often
+  bool by_timing = false;              // the weights depend on the order in which messages arrive
+  bool equals_one = false;             // the weights are those of one replica that takes all samples
+};
+
 struct StrategyEntry {
+  std::string_view family;  // its folder in exchange/
   std::unique_ptr<Strategy> (*make)(const ExchangeConfig& config, const StrategyContext& context);
   // Counts all but the residual of a lossy codec in checkpoints, which exchange_arenas adds.
   CountArenas arenas;
@@ -42,6 +53,7 @@ struct StrategyEntry {
   // The text that follows the strategy's name in a title: " every 10, ring".
   std::string (*title)(const ExchangeConfig& config) = [](const ExchangeConfig&) { return std::string(); };
   bool always_codes = false;  // messages are coded even without exchange.codec
+  std::vector<StrategyForm> forms = {{}};
 };
 
 #define X(name, ...)                                                                                   \
@@ -52,6 +64,15 @@ ECHELON_STRATEGIES(X)
 
 // Throws ConfigError with the nearest name for an unknown strategy.
 const StrategyEntry& strategy_entry(std::string_view name);
+
+// The forms of all strategies: `echelon info --strategies`.
+struct StrategyCase {
+  std::string name;  // "strom", "strom, asynchronous"
+  std::string_view strategy, family;
+  std::vector<std::string> sets;  // with exchange.strategy
+  bool by_timing = false, equals_one = false;
+};
+std::vector<StrategyCase> strategy_cases();
 
 ExchangeArenas exchange_arenas(const Config& config, const ParameterSet& parameters, int replicas);
 // One line: "synchronous, ring all-reduce in 3 buckets of 4.00 MiB: 21.3 MiB a step over all ranks, ..". Throws as
@@ -64,6 +85,8 @@ std::string strategy_title(const ExchangeConfig& config);
 bool is_coded(const ExchangeConfig& config);
 bool is_lossy(const ExchangeConfig& config);
 double coded_share(const ExchangeConfig& config, const ParameterSet& parameters);
+// The route of messages that an all-reduce sums: that of the codec, or `direct` with exchange.code_sums.
+CodecRoute route_of(const ExchangeConfig& config);
 // Number of arenas of the optimiser's states.
 int state_arenas(const Config& config);
 // "<strategy>, <way> in 3 buckets: 21.3 MiB every 10 steps over all ranks", with the options of exchange.codec. `bytes`

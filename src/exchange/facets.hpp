@@ -23,10 +23,10 @@ const Facet* facet_of(const Strategy& strategy) {
   return dynamic_cast<const Facet*>(&strategy);
 }
 
-// The strategy's replicas meet on call.
-class MeetsOnCall {
+// The replicas of the strategy update asynchronously and meet only when rank 0 calls a meeting.
+class AsynchronousReplicas {
  public:
-  virtual ~MeetsOnCall() = default;
+  virtual ~AsynchronousReplicas() = default;
   // Called once per meeting: this rank has come and does no step until the meeting is over, so that others need not
   // wait for it. May wait for answers to its messages, and for the meeting before, which all ranks have reached.
   virtual void come_to_meeting() = 0;
@@ -76,7 +76,7 @@ class SumsOnDevices {
 };
 
 inline void join_meeting(Strategy& strategy) {
-  if (auto* meets = facet_of<MeetsOnCall>(strategy)) meets->come_to_meeting();
+  if (auto* meets = facet_of<AsynchronousReplicas>(strategy)) meets->come_to_meeting();
 }
 inline std::vector<LedgerBytes> take_ledgers(Strategy& strategy) {
   auto* serves = facet_of<ServesUpdates>(strategy);

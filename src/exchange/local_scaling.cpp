@@ -16,12 +16,12 @@ class ScalarRow final : public StateVisitor {
 
   bool loading() const override { return loading_; }
   void tensor(const StateTensor&) override {}
-  void scalar(std::string_view, std::int64_t& value) override {
+  void scalar(std::string_view, std::int64_t& value, Absent) override {
     auto real = static_cast<double>(value);
     pass(real);
     value = static_cast<std::int64_t>(real);
   }
-  void scalar(std::string_view, double& value) override { pass(value); }
+  void scalar(std::string_view, double& value, Absent) override { pass(value); }
   std::vector<double>& values() { return values_; }
 
  private:
@@ -39,12 +39,12 @@ class ScalarRow final : public StateVisitor {
 
 }  // namespace
 
-void visit_local_scaling(StateVisitor& visitor, LossScale& scale, ReplicaPosition place, const std::string& part) {
-  if (!scale.active() || place.ranks == 1) return;
+void visit_local_scaling(StateVisitor& visitor, LossScale& scale, ReplicaPosition position, const std::string& part) {
+  if (!scale.active() || position.ranks == 1) return;
   ScalarRow row;
   scale.visit_state(row);
-  visit_by_replica(visitor, "strategy/loss_scale" + part, row.values(), place, OtherK::keep);
-  if (!visitor.loading() || place.rank >= place.ranks) return;
+  visit_by_replica(visitor, "strategy/loss_scale" + part, row.values(), position, OtherK::keep);
+  if (!visitor.loading() || position.rank >= position.ranks) return;
   ScalarRow loaded(std::move(row.values()));
   scale.visit_state(loaded);
 }

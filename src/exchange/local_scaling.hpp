@@ -14,6 +14,7 @@ namespace echelon::inline exchange {
 // Visits "strategy/loss_scale" + part, shape (replicas, scalars of LossScale); nothing with one replica or without
 // scaling. If the number of replicas has changed, all continue with the first replica's scale, which the optimiser
 // saves (LossScale::visit_state).
-void visit_local_scaling(StateVisitor& visitor, LossScale& scale, ReplicaPosition place, const std::string& part = {});
+void visit_local_scaling(StateVisitor& visitor, LossScale& scale, ReplicaPosition position,
+                         const std::string& part = {});
 
 }  // namespace echelon::inline exchange

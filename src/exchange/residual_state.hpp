@@ -19,17 +19,18 @@ struct ReplicaPosition {
 // Describes values of a parameter that differ between replicas as one row of a tensor with a row per replica. With
 // another number of replicas each reads the sum of the rows divided by the new number (OtherK::sum_and_divide).
 StateTensor replica_tensor(std::string_view name, void* data, DType dtype, const Parameter& parameter,
-                           ReplicaPosition place);
+                           ReplicaPosition position);
 
 // Visits an arena that is equal on all replicas, as "<prefix>/<parameter>", with slices for sliced parameters.
 void visit_whole(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, float* arena);
 // Visits a few numbers that differ between replicas. They become zeros if the checkpoint lacks the name; `other_k` says
 // what another number of replicas reads.
-void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values, ReplicaPosition place,
-                      OtherK other_k = OtherK::sum_and_divide);
+void visit_by_replica(StateVisitor& visitor, std::string_view name, std::vector<double>& values,
+                      ReplicaPosition position, OtherK other_k = OtherK::sum_and_divide);
 
 // Visits the thresholds that codecs remember (Codec::tau) as `visit_by_replica` does. With another number of ranks they
 // start anew. A null codec stands for one that only other ranks have.
-void visit_taus(StateVisitor& visitor, std::string_view name, const std::vector<Codec*>& codecs, ReplicaPosition place);
+void visit_taus(StateVisitor& visitor, std::string_view name, const std::vector<Codec*>& codecs,
+                ReplicaPosition position);
 
 }  // namespace echelon::inline exchange

@@ -127,7 +127,7 @@ class Writer {
   void attribute(std::string_view name, const std::vector<double>& values);
   void attribute(std::string_view name, const std::vector<std::string>& texts);
 
-  // Flushes and closes the file, which then has its final size. Returns the places of the reserved datasets that have
+  // Flushes and closes the file, which then has its final size. Returns the offsets of the reserved datasets that have
   // values, in the order of their creation. Afterwards only the two functions below may be called.
   std::vector<DatasetPlace> lay_out();
   const std::string& temporary() const;  // path of the file until it is published

@@ -39,15 +39,16 @@ std::string source_name(hid_t creation, std::size_t mapping) {
 // Searches as the library does: HDF5_VDS_PREFIX, the folder of the virtual dataset's file, the working directory.
 std::string source_file(const std::string& where, const std::string& path, const std::string& name) {
   if (name == ".") return path;
-  std::vector<fs::path> places;
-  if (const char* prefix = std::getenv("HDF5_VDS_PREFIX"); prefix != nullptr) places.push_back(fs::path(prefix) / name);
+  std::vector<fs::path> candidates;
+  if (const char* prefix = std::getenv("HDF5_VDS_PREFIX"); prefix != nullptr)
+    candidates.push_back(fs::path(prefix) / name);
   if (fs::path(name).is_absolute())
-    places.insert(places.end(), {fs::path(name), fs::path(path).parent_path() / fs::path(name).filename()});
+    candidates.insert(candidates.end(), {fs::path(name), fs::path(path).parent_path() / fs::path(name).filename()});
   else
-    places.insert(places.end(), {fs::path(path).parent_path() / name, fs::path(name)});
+    candidates.insert(candidates.end(), {fs::path(path).parent_path() / name, fs::path(name)});
   std::error_code ignored;
-  for (const fs::path& place : places)
-    if (fs::exists(place, ignored)) return place.string();
+  for (const fs::path& candidate : candidates)
+    if (fs::exists(candidate, ignored)) return candidate.string();
   fail(where, fmt::format("is virtual and its source file {} is missing", name));
 }
 

@@ -220,15 +220,15 @@ void Writer::create_virtual(std::string_view dataset, DType dtype, const std::ve
 std::vector<DatasetPlace> Writer::lay_out() {
   body_->alive();
   quiet_thread();
-  std::vector<DatasetPlace> places;
+  std::vector<DatasetPlace> reserved;
   for (const std::string& name : body_->reserved) {
     const hid_t dataset = body_->find(name).handle.id();
     const haddr_t offset = H5Dget_offset(dataset);
-    if (offset == HADDR_UNDEF) body_->fail(fmt::format("dataset '{}' has no place", name), reason());
-    places.push_back({name, offset, H5Dget_storage_size(dataset)});
+    if (offset == HADDR_UNDEF) body_->fail(fmt::format("dataset '{}' has no offset in the file", name), reason());
+    reserved.push_back({name, offset, H5Dget_storage_size(dataset)});
   }
   body_->close();
-  return places;
+  return reserved;
 }
 
 const std::string& Writer::temporary() const {

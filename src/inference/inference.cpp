@@ -20,7 +20,7 @@ namespace {
 
 // Whether the outputs of the model, the first input of the loss, are class logits.
 bool gives_classes(const Graph& graph) {
-  return graph.nodes()[static_cast<std::size_t>(graph.loss())].layer->kind() == "softmax_loss";
+  return graph.nodes()[static_cast<std::size_t>(graph.loss())].layer->reads_logits();
 }
 
 const Value& outputs_of(const Graph& graph) {

@@ -30,7 +30,7 @@ std::vector<std::int32_t> drawn_among(std::span<const double> logits, std::int64
 
 }  // namespace
 
-std::int32_t next_token(std::span<const double> logits, const SamplerOptions& options, std::int64_t place) {
+std::int32_t next_token(std::span<const double> logits, const SamplerOptions& options, std::int64_t position) {
   for (const double logit : logits)
     if (!std::isfinite(logit)) throw NumericError("the logits of the model are not finite, so no token can be chosen");
   const auto likeliest = std::max_element(logits.begin(), logits.end());
@@ -43,7 +43,7 @@ std::int32_t next_token(std::span<const double> logits, const SamplerOptions& op
     weights.push_back(weight);
     sum += weight;
   }
-  double left = HashRng(options.seed, "generated text").uniform(static_cast<std::uint64_t>(place)) * sum;
+  double left = HashRng(options.seed, "generated text").uniform(static_cast<std::uint64_t>(position)) * sum;
   std::size_t at = 0;
   for (; at + 1 < weights.size() && left >= weights[at]; ++at) left -= weights[at];
   while (at > 0 && weights[at] == 0) --at;  // rounding
@@ -60,7 +60,8 @@ void continue_text(TextModel& model, std::span<const std::int32_t> prompt, std::
   };
   for (const std::int32_t token : prompt.first(prompt.size() - 1)) read(token);
   std::int32_t newest = prompt.back();
-  for (std::int64_t place = 0; place < count; ++place) take(newest = next_token(read(newest), options, place));
+  for (std::int64_t position = 0; position < count; ++position)
+    take(newest = next_token(read(newest), options, position));
 }
 
 }  // namespace echelon::inline inference

@@ -16,9 +16,9 @@ struct SamplerOptions {
   std::uint64_t seed = 1;
 };
 
-// Returns the token at `place` of a text. It depends only on the arguments: a uniform draw is the hash of (seed,
-// place), and sums are in double. Throws NumericError for logits that are not finite.
-std::int32_t next_token(std::span<const double> logits, const SamplerOptions& options, std::int64_t place);
+// Returns the token at `position` of a text. It depends only on the arguments: a uniform draw is the hash of (seed,
+// position), and sums are in double. Throws NumericError for logits that are not finite.
+std::int32_t next_token(std::span<const double> logits, const SamplerOptions& options, std::int64_t position);
 
 // Reads the prompt, at least one token, then calls take(token) for each of `count` new ones. Uses only the first row of
 // the model.

@@ -3,7 +3,7 @@
 // token of the text that is written. The step reads one token and the recurrent states after the tokens before it, and
 // gives the logits of the next one. So n tokens cost n steps, and no window is read again.
 //
-//   language models   samples (T) -> the next token at each place: the step is the whole model
+//   language models   samples (T) -> the next token at each position: the step is the whole model
 //   translation       samples (T) and target (U) -> the next token of the target: everything that does not depend on
 //                     the target is the encoder; its values are inputs of the step
 #pragma once

@@ -96,6 +96,11 @@ const char* rank_in_environment() {
   return nullptr;
 }
 
+std::string rank_text() {
+  const char* rank = rank_in_environment();
+  return rank != nullptr ? fmt::format("rank {}", rank) : "this process";
+}
+
 HostSlot host_slot_of(const Transport& transport) {
   const std::vector<int>& hosts = transport.hosts();
   HostSlot slot;

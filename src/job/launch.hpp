@@ -21,6 +21,8 @@ void prepare_process();
 bool under_launcher();
 // The rank of this process in the launcher's environment (base/process.hpp), before MPI starts; null if it has none.
 const char* rank_in_environment();
+// "rank 3", or "this process" if the environment tells no rank.
+std::string rank_text();
 // The position of a rank on its host.
 struct HostSlot {
   int rank = 0;

@@ -17,6 +17,7 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/stretch.hpp"
+#include "job/closing.hpp"
 #include "job/launch.hpp"
 #include "job/signals.hpp"
 
@@ -25,12 +26,6 @@ namespace {
 
 // The limit of MPI_Init after a TERM, which srun --kill-on-bad-exit sends if another rank has failed in it.
 constexpr double kAfterTerm_s = 5;
-
-// "rank 3" by the launcher's environment, because MPI may not have started.
-std::string rank_text() {
-  const char* rank = rank_in_environment();
-  return rank != nullptr ? fmt::format("rank {}", rank) : "this process";
-}
 
 }  // namespace
 
@@ -60,7 +55,7 @@ struct LaunchWatch::Body {
       stretch = now;
       const bool closing = current_stretch().run_has_ended.load(std::memory_order_relaxed);
       const bool ended_start = name != nullptr && std::string_view(name) == kStartOfMpi && since_term_s() > 0;
-      const double limit_s = closing       ? std::min(options_.limit_s / 2, options_.closing_s)
+      const double limit_s = closing       ? closing_limit_s(options_.limit_s)
                              : ended_start ? std::min(kAfterTerm_s, options_.limit_s)
                                            : options_.limit_s;
       if (name == nullptr || passed_s < limit_s) continue;
@@ -75,9 +70,9 @@ struct LaunchWatch::Body {
         passed_s = 0;
         continue;
       }
-      log_error("{}", text);
+      log_error("{}{}", text, closing_note());
       flush_log();
-      options_.end(kExitLostRank);
+      options_.end(give_up_closing(text));
       return;
     }
   }

@@ -6,8 +6,8 @@
 // suspended does not count. Above the limit it logs the stretch and the stopped processes of this launch on this host,
 // and ends the process by _exit(7); the launcher ends the others. In MPI_Init the limit is 5 s after this rank has
 // received TERM, by which a launcher ends the other ranks if one has failed. Once the run has ended and its status is
-// written, only MPI has to be closed: then the stopped processes are continued first, so that the launcher's exit code
-// agrees with the status.
+// written, only MPI has to be closed (job/closing.hpp): the limit is shorter, the stopped processes are continued
+// first, and the exit code agrees with the status.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,7 @@
 namespace echelon::inline job {
 
 struct LaunchWatchOptions {
-  double limit_s = 300;   // limit of one stretch: run.hang_timeout_s
-  double closing_s = 30;  // limit once the run has ended; at most half of limit_s, by which other ranks may still wait
+  double limit_s = 300;  // limit of one stretch: run.hang_timeout_s
   double look_every_s = 0.2;
   std::function<void(int exit_code)> end;  // replaced in tests; default: _exit
 };

@@ -181,8 +181,9 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
   if (form.target > 0) graph.input("target", Shape{form.target}, ValueType::index);
   const ValueId lengths = form.lengths ? graph.input("lengths", Shape{}, ValueType::index) : -1;
   const std::vector<Named> named = made(layers, form);
-  const bool wanted = std::any_of(named.begin(), named.end(), [](const Named& one) { return one.layer->wants_ids(); });
-  const ValueId ids = wanted ? graph.input("ids", Shape{}, ValueType::index) : -1;
+  const bool needs_ids =
+      std::any_of(named.begin(), named.end(), [](const Named& one) { return one.layer->wants_ids(); });
+  const ValueId ids = needs_ids ? graph.input("ids", Shape{}, ValueType::index) : -1;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     std::vector<ValueId> inputs = inputs_of(graph, layers[i], named[i].name, last);
     if (lengths >= 0 && counts_lengths(graph, *named[i].layer, inputs)) inputs.push_back(lengths);

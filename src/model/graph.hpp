@@ -31,7 +31,8 @@ struct Value {
   ValueType type = ValueType::real;
   int producer = -1;            // node, or -1 for an input of the graph
   bool wants_gradient = false;  // a layer upstream has parameters
-  bool along_samples = false;   // (T, ..): place t belongs to place t of "samples", so that "lengths" counts its places
+  bool along_samples =
+      false;  // (T, ..): position t belongs to position t of "samples", so that "lengths" counts its positions
 };
 
 struct Node {

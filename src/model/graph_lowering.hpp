@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lowering of a graph, node by node: the tensors of each layer, the accumulate bits of ops, and the places of
-// reorders. Used once: construct, `run`.
+// The lowering of a graph, node by node: the tensors of each layer, the accumulate bits of ops, and where reorders
+// are inserted. Used once: construct, `run`.
 #pragma once
 
 #include <map>

@@ -49,17 +49,19 @@ class Layer {
   virtual int arity() const { return 1; }
   // Whether the graph's input "ids" (), the sample's number in the data set, is added as the last input.
   virtual bool wants_ids() const { return false; }
-  // Whether the graph's input "lengths" (), the number of used places of a padded sequence, is added as an input
+  // Whether the graph's input "lengths" (), the number of used positions of a padded sequence, is added as an input
   // (before "ids") if the data has sequences of different lengths.
   virtual bool wants_lengths() const { return false; }
-  // The input whose places "lengths" counts. "lengths" is not added if that input does not run along the places of
-  // "samples", as is the case for sequences that come from "target".
+  // The input whose positions "lengths" counts. "lengths" is not added if that input does not run along the positions
+  // of "samples", as is the case for sequences that come from "target".
   virtual int lengths_of() const { return 0; }
   // Whether this input holds indices (tokens, labels) and no real numbers.
   virtual bool reads_indices(int input) const {
     (void)input;
     return false;
   }
+  // A loss: whether its first input holds the logits of classes.
+  virtual bool reads_logits() const { return false; }
   // Whether the outputs hold indices.
   virtual bool gives_indices() const { return false; }
   // Whether the gradients of the outputs are computed even if neither this layer nor one before it has parameters (for

@@ -56,19 +56,19 @@ void GraphLowering::choose_layouts(OpSpec& spec, const std::vector<ArgInfo>& inf
   const LayoutWish wish = device_.layouts(spec);
 
   for (std::size_t a = 0; a < args.size(); ++a) {
-    const Layout wanted = infos[a].movable ? wish.layouts[a] : Layout::plain;
+    const Layout needed = infos[a].movable ? wish.layouts[a] : Layout::plain;
     if (infos[a].role == ArgRole::input) {
-      if (!backward_) note_used(args[a], wanted);
-      args[a] = in_form(args[a], wanted, infos[a].dtype);
-      spec.layouts[a] = wanted;
+      if (!backward_) note_used(args[a], needed);
+      args[a] = in_form(args[a], needed, infos[a].dtype);
+      spec.layouts[a] = needed;
       continue;
     }
-    spec.layouts[a] = wanted;
+    spec.layouts[a] = needed;
     const bool own = table_.at(args[a]).storage == args[a];
     const bool free = own && table_.storage(args[a]).first < 0 && !fixed_plain_.contains(args[a]);
-    if (free && table_.at(args[a]).layout != wanted) table_.set_layout(args[a], wanted);
-    if (table_.at(args[a]).layout != wanted || table_.at(args[a]).dtype != infos[a].dtype)
-      args[a] = detour(args[a], wanted, infos[a].dtype);
+    if (free && table_.at(args[a]).layout != needed) table_.set_layout(args[a], needed);
+    if (table_.at(args[a]).layout != needed || table_.at(args[a]).dtype != infos[a].dtype)
+      args[a] = detour(args[a], needed, infos[a].dtype);
   }
 }
 

@@ -28,9 +28,9 @@ bool LossScale::update(bool finite) {
 
 void LossScale::visit_state(StateVisitor& visitor) {
   if (!active()) return;
-  visitor.scalar("loss_scale", value_);
-  visitor.scalar("loss_scale_good_steps", good_steps_);
-  visitor.scalar("skipped_steps", skipped_);
+  visitor.scalar("loss_scale", value_, Absent::kept_in_other_run);
+  visitor.scalar("loss_scale_good_steps", good_steps_, Absent::kept_in_other_run);
+  visitor.scalar("skipped_steps", skipped_, Absent::kept_in_other_run);
 }
 
 }  // namespace echelon::inline optim

@@ -247,7 +247,7 @@ void Optimiser::run_rule(const Segment& segment, ArenaRange part, const RuleScal
   for (std::size_t s = 0; s < states_.size(); ++s)
     states[s] = states_[s].bytes_at(static_cast<std::size_t>(part.begin) * size_of(arenas_.dtype()));
   RuleScalars scalars = with;
-  scalars.weight_decay = segment.decays ? config_.weight_decay : 0.0;
+  scalars.weight_decay = segment.decays && !strategy_has_momentum(config_) ? config_.weight_decay : 0.0;
   if (segment.table >= 0 && part == segment.range && arenas_.tracks_rows()) {
     rule_->apply_rows(w, g, {states.data(), states_.size()}, arenas_.row_marks(segment.table), scalars);
     return;
@@ -282,7 +282,7 @@ std::size_t Optimiser::state_bytes() const {
 
 void Optimiser::visit_state(StateVisitor& visitor) {
   loss_scale_.visit_state(visitor);
-  if (info_.unbiases) visitor.scalar("moments_begin", moments_begin_);
+  if (info_.unbiases) visitor.scalar("moments_begin", moments_begin_, Absent::kept);
   for (std::size_t s = 0; s < info_.states.size(); ++s)
     visit_arena(visitor, fmt::format("optimiser/{}", info_.states[s]), arenas_.device(), arenas_.parameters().all(),
                 arenas_.dtype(), states_[s].data());

@@ -16,7 +16,11 @@ const RuleInfo& find_rule(std::string_view name) {
 const RuleInfo& rule_of(const OptimiserConfig& config) {
   static constexpr RuleInfo kPlain = {.name = "plain_sgd"};
   const RuleInfo& named = find_rule(config.rule);
-  return named.name == "sgd" && config.momentum == 0 ? kPlain : named;
+  return named.name == "sgd" && (config.momentum == 0 || config.momentum_before_coding) ? kPlain : named;
+}
+
+bool strategy_has_momentum(const OptimiserConfig& config) {
+  return config.momentum_before_coding && find_rule(config.rule).reads.contains("momentum_before_coding");
 }
 
 bool shares_states(const RuleInfo& a, const RuleInfo& b) { return a.name == b.name || (a.unbiases && b.unbiases); }

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/batch_plan.hpp"
+#include "config/check_combinations.hpp"
 #include "parallel/footprint.hpp"
 #include "parallel/split.hpp"
 

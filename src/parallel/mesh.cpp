@@ -31,9 +31,9 @@ int ranks_of_replica(const ParallelConfig& parallel) {
   return static_cast<int>(parallel.pipeline * parallel.tensor * parallel.space);
 }
 
-Mesh::Mesh(int ranks) : rank_(static_cast<std::size_t>(ranks)), place_(rank_.size()), hosts_(rank_.size(), 0) {
+Mesh::Mesh(int ranks) : rank_(static_cast<std::size_t>(ranks)), index_(rank_.size()), hosts_(rank_.size(), 0) {
   std::iota(rank_.begin(), rank_.end(), 0);
-  std::iota(place_.begin(), place_.end(), 0);
+  std::iota(index_.begin(), index_.end(), 0);
 }
 
 Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const std::vector<std::string>& host_names)
@@ -52,8 +52,8 @@ Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const 
   std::stable_sort(rank_.begin(), rank_.end(), [&](int a, int b) {
     return hosts[static_cast<std::size_t>(a)] < hosts[static_cast<std::size_t>(b)];
   });
-  for (std::size_t place = 0; place < rank_.size(); ++place)
-    place_[static_cast<std::size_t>(rank_[place])] = static_cast<int>(place);
+  for (std::size_t index = 0; index < rank_.size(); ++index)
+    index_[static_cast<std::size_t>(rank_[index])] = static_cast<int>(index);
   if (parallel.allow_across_nodes) return;
   for (std::size_t host = 0; host < host_names.size(); ++host)
     if (const auto here = std::count(hosts.begin(), hosts.end(), static_cast<int>(host)); here % group_size() != 0)
@@ -66,8 +66,8 @@ Mesh::Mesh(const ParallelConfig& parallel, const std::vector<int>& hosts, const 
 
 MeshCoord Mesh::coord(int rank) const {
   ECHELON_CHECK(rank >= 0 && rank < ranks(), "rank {} is not one of {} ranks", rank, ranks());
-  const int place = place_[static_cast<std::size_t>(rank)], index = place % group_size();
-  return {.replica = place / group_size(),
+  const int in_mesh = index_[static_cast<std::size_t>(rank)], index = in_mesh % group_size();
+  return {.replica = in_mesh / group_size(),
           .stage = index / space_ / tensor_,
           .shard = index / space_ % tensor_,
           .spatial_shard = index % space_};

@@ -60,8 +60,8 @@ class Mesh {
 
  private:
   int pipeline_ = 1, tensor_ = 1, space_ = 1;
-  std::vector<int> rank_;   // by place in the mesh: replica, then index in the group
-  std::vector<int> place_;  // by rank
+  std::vector<int> rank_;   // by index in the mesh: replica, then index in the group
+  std::vector<int> index_;  // by rank
   std::vector<int> hosts_;  // by rank
 };
 

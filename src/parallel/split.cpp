@@ -83,7 +83,7 @@ Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshCoord
   return part;
 }
 
-void Part::leave_to_others(ArenaRange ready, Arenas& arenas) const {
+void Part::zero_counted_elsewhere(ArenaRange ready, Arenas& arenas) const {
   for (const ArenaRange& range : counted_elsewhere)
     if (range.begin >= ready.begin && range.end <= ready.end)
       arenas.device().zero(arenas.gradients_at(range.begin),

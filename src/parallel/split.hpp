@@ -34,7 +34,7 @@ struct Part {
 
   // Zeroes the gradients of `ready` that are counted_elsewhere, before gradients are summed over the holders of the
   // part.
-  void leave_to_others(ArenaRange ready, Arenas& arenas) const;
+  void zero_counted_elsewhere(ArenaRange ready, Arenas& arenas) const;
 };
 
 // Returns the part at these coordinates. `costs` (by node of the whole graph, any unit) determine the stages. A pure

@@ -104,7 +104,7 @@ ForecastRow forecast_row(const ForecastRequest& request, int replicas) {
   Case one(request, replicas);
   ForecastRow row{.replicas = replicas, .ranks = replicas * one.group()};
   const ExchangeConfig& exchange = request.config.exchange;
-  if (strategy_traits(exchange.strategy).reads_table("server")) row.ranks += static_cast<int>(exchange.server.ranks);
+  if (strategy_traits(exchange.strategy).has_servers()) row.ranks += static_cast<int>(exchange.server.ranks);
   row.hosts = (row.ranks + request.network.ranks_per_host - 1) / request.network.ranks_per_host;
   row.step_s = one.step_s({});
   row.simulated = one.simulated();

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "comm/protocol/driver.hpp"
+#include "exchange/asynchronous/rules.hpp"
 #include "planner/pace.hpp"
 #include "planner/strategy_models.hpp"
 #include "planner/virtual_served.hpp"
@@ -16,7 +17,6 @@ namespace {
 
 // The differences between strategies with servers.
 struct ServedModel {
-  std::string_view name;
   double (*formula_s)(const StrategySetting& setting, int replicas);
   double (*simulated_s)(const StrategySetting& setting, int replicas);
   bool cuts_parts = false;  // sends parts as messages of segment_kb; otherwise the driver cuts them into frames
@@ -216,25 +216,21 @@ double backup_formula_s(const StrategySetting& setting, int replicas) {
   return seconds(setting.step.variation.in_place(needed, replicas));
 }
 
-double free_formula_s(const StrategySetting& setting, int replicas) {
-  return setting.over_slowest(1, [&](double factor) { return own_pace_s(setting, replicas, factor); });
+double own_pace_formula_s(const StrategySetting& setting, int replicas) {
+  const double free_s = setting.over_slowest(1, [&](double factor) { return own_pace_s(setting, replicas, factor); });
+  const std::optional<std::int64_t> bound = async_bound(setting.exchange());
+  return bound ? free_s * bounded_pace(setting.step.variation, replicas, *bound) : free_s;
 }
 
-double bounded_formula_s(const StrategySetting& setting, int replicas) {
-  return free_formula_s(setting, replicas) *
-         bounded_pace(setting.step.variation, replicas, setting.exchange().stale_synchronous.bound);
-}
-
-constexpr ServedModel kServed[] = {
-    {.name = "server", .formula_s = synchronous_served_s, .simulated_s = simulated_server_s, .cuts_parts = true},
-    {.name = "backup", .formula_s = backup_formula_s, .simulated_s = simulated_backup_s, .drops = true},
-    {.name = "asynchronous", .formula_s = free_formula_s, .simulated_s = simulated_async_s},
-    {.name = "stale_synchronous", .formula_s = bounded_formula_s, .simulated_s = simulated_async_s}};
+constexpr ServedModel kStepTogether{
+    .formula_s = synchronous_served_s, .simulated_s = simulated_server_s, .cuts_parts = true};
+constexpr ServedModel kLeaveLateOut{.formula_s = backup_formula_s, .simulated_s = simulated_backup_s, .drops = true};
+constexpr ServedModel kOwnPace{.formula_s = own_pace_formula_s, .simulated_s = simulated_async_s};
 
 const ServedModel& model_of(const StrategySetting& setting) {
-  const ServedModel* model = find_traits(kServed, setting.exchange().strategy);
-  ECHELON_CHECK(model, "strategy {} has no servers", setting.exchange().strategy);
-  return *model;
+  const StrategyTraits strategy = strategy_traits(setting.exchange().strategy);
+  ECHELON_CHECK(strategy.has_servers(), "strategy {} has no servers", strategy.name);
+  return strategy.own_pace ? kOwnPace : strategy.skips_steps ? kLeaveLateOut : kStepTogether;
 }
 
 }  // namespace

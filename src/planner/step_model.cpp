@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/traits/codecs.hpp"
+#include "exchange/entry.hpp"
 #include "planner/description.hpp"
 #include "report/figures_json.hpp"
 
@@ -104,7 +105,8 @@ std::optional<CodecSpeed> measured_codec(const RunRecord& run) {
     return {};
   // A rank decodes each value that it encodes once; if all ranks receive all messages, once per replica.
   const CodecTraits* traits = find_traits(kCodecs, run.codec);
-  const bool gathers = traits && traits->route == CodecRoute::gather;
+  const CodecRoute route = run.config ? route_of(run.config->exchange) : traits ? traits->route : CodecRoute::any;
+  const bool gathers = route == CodecRoute::gather;
   const double rate = run.coded->bytes_before * (gathers ? 1 + run.mesh.data : 2) / run.coded->seconds;
   return CodecSpeed{.encode_bytes_per_s = rate, .decode_bytes_per_s = rate};
 }

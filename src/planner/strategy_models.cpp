@@ -6,6 +6,18 @@
 #include "base/error.hpp"
 
 namespace echelon::inline planner {
+namespace {
+
+struct StrategyModel {
+  std::string_view name;
+  double (*step_s)(const StrategySetting& setting, int replicas);
+};
+
+#define X(strategy, ...) {.name = #strategy, .step_s = strategy##_step_s},
+constexpr StrategyModel kModels[] = {ECHELON_STRATEGIES(X)};
+#undef X
+
+}  // namespace
 
 StepShape StrategySetting::shape(double factor) const {
   return {.before_s = factor * (step.data_s + step.other_s),
@@ -16,12 +28,10 @@ StepShape StrategySetting::shape(double factor) const {
 
 double strategy_step_s(const StrategySetting& setting, int replicas) {
   if (replicas == 1) return setting.step.total_s();
-  const std::string& name = setting.exchange().strategy;
-#define X(strategy, ...) \
-  if (name == #strategy) return strategy##_step_s(setting, replicas);
-  ECHELON_STRATEGIES(X)
-#undef X
-  throw ConfigError(fmt::format("exchange.strategy \"{}\" has no model", name));
+  const StrategyModel* model = find_traits(kModels, setting.exchange().strategy);
+  if (model == nullptr)
+    throw ConfigError(fmt::format("exchange.strategy \"{}\" has no model", setting.exchange().strategy));
+  return model->step_s(setting, replicas);
 }
 
 }  // namespace echelon::inline planner

@@ -51,8 +51,7 @@ ECHELON_STRATEGIES(X)
 // Finds the model by exchange.strategy. A single replica has no exchange.
 double strategy_step_s(const StrategySetting& setting, int replicas);
 
-// Bytes on the wire per value of a bucket: for each codec as its page says, for topk and threshold by density, for
-// onebit by the rows of the tensors.
+// Expected bytes on the wire for each value of a bucket (comm/codec/codec.hpp).
 double wire_bytes_of_value(const StrategySetting& setting, const GradientBucket& bucket);
 
 // The all-reduce that sums the gradients of a bucket, by the config and its codec; `auto` is the cheapest.

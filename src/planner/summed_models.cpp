@@ -6,18 +6,17 @@
 
 #include "comm/collective/algorithms.hpp"
 #include "config/traits/codecs.hpp"
+#include "exchange/allreduce_request.hpp"
+#include "exchange/entry.hpp"
 #include "optim/rules.hpp"
 #include "planner/strategy_models.hpp"
 
 namespace echelon::inline planner {
 namespace {
 
-double coded_index_bytes(double density) { return density * (std::log2(1 / density) + 2.5) / 8; }
-
-CodecRoute route_of(const std::string& codec) {
-  const CodecTraits* traits = find_traits(kCodecs, codec);
-  return traits ? traits->route : CodecRoute::any;
-}
+// A rank's part of a bucket begins within a row, which two messages then hold: one more pair of means, and of the bits
+// half a word on average.
+constexpr double kCutRow_bytes = 8 + 2;
 
 int hops_of(const Collective& sum, int replicas) {
   if (algorithm_traits(sum.algorithm).library) return 0;  // the library's algorithm is not known
@@ -41,16 +40,12 @@ double busy_s(const std::vector<CardTransfer>& transfers) {
 }  // namespace
 
 double wire_bytes_of_value(const StrategySetting& setting, const GradientBucket& bucket) {
-  const ExchangeConfig& exchange = setting.exchange();
-  const std::string& codec = exchange.codec;
-  if (codec == "fp16" || codec == "bf16") return 2;
-  if (codec == "int8") return 1 + 4.0 / 512;
-  if (codec == "onebit")
-    return bucket.onebit_bytes > 0 ? bucket.onebit_bytes / static_cast<double>(bucket.elems) : 1.0 / 8 + 8.0 / 2048;
-  if (codec == "topk") return exchange.density * (exchange.index_coding == "raw" ? 8 : 5.2);
-  if (codec == "threshold") return coded_index_bytes(exchange.density);
-  if (codec == "lossless") return 0.88 * setting.work.elem_bytes;
-  return setting.work.elem_bytes;
+  std::int64_t elems = 0;
+  for (const CodedRun& run : bucket.rows) elems += run.elems;
+  const DType dtype = setting.work.elem_bytes == size_of(DType::f64) ? DType::f64 : DType::f32;
+  return coded_size(setting.exchange().codec, codec_options(setting.exchange(), dtype, bucket.rows),
+                    elems > 0 ? elems : bucket.elems)
+      .typical;
 }
 
 Collective gradient_collective(const StrategySetting& setting, int replicas, const GradientBucket& bucket) {
@@ -61,8 +56,11 @@ Collective gradient_collective(const StrategySetting& setting, int replicas, con
       std::max<std::int64_t>(1, static_cast<std::int64_t>(exchange.segment_kb * 1024 / setting.work.elem_bytes));
   sum.servers = static_cast<int>(std::min<std::int64_t>(exchange.servers, replicas));
   sum.inner = exchange.inner, sum.outer = exchange.outer;
-  if (route_of(exchange.codec) == CodecRoute::direct) sum.algorithm = "direct";
-  if (route_of(exchange.codec) == CodecRoute::gather) sum.algorithm = "naive";
+  const CodecRoute route = route_of(exchange);
+  if (route == CodecRoute::direct) sum.algorithm = "direct";
+  if (route == CodecRoute::gather) sum.algorithm = "naive";
+  if (route == CodecRoute::direct && !bucket.rows.empty() && exchange.codec == "onebit")
+    sum.elem_bytes += kCutRow_bytes * (replicas - 1) / static_cast<double>(bucket.elems);
   if (!algorithm_traits(sum.algorithm).measured) return sum;
   double best_s = std::numeric_limits<double>::infinity();
   Collective best = sum;
@@ -76,7 +74,7 @@ Collective gradient_collective(const StrategySetting& setting, int replicas, con
 
 std::vector<OverlapBucket> gradient_stages(const StrategySetting& setting, int replicas) {
   const ExchangeConfig& exchange = setting.exchange();
-  const CodecRoute route = route_of(exchange.codec);
+  const CodecRoute route = route_of(exchange);
   const CodecSpeed& speed = setting.step.codec_speed(exchange.codec);
   std::vector<OverlapBucket> buckets;
   for (const GradientBucket& gradient : setting.work.buckets) {

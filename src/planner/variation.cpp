@@ -94,7 +94,7 @@ double Variation::largest_of(std::int64_t k, double steps) const {
 }
 
 double Variation::in_place(std::int64_t j, std::int64_t k) const {
-  ECHELON_CHECK(j >= 1 && j <= k, "place {} of {}", j, k);
+  ECHELON_CHECK(j >= 1 && j <= k, "position {} is not in 1 to {}", j, k);
   return k == 1 ? 1 : quantile((static_cast<double>(j) - 0.3) / (static_cast<double>(k) + 0.4));
 }
 

@@ -38,7 +38,7 @@ class BackupRank final : public BackupMemory, public ProtocolHost {
     }
     worker.emplace(setting, 0.0, traffic.factors(setting, rank),
                    VirtualWorker::Calls{.give = [this](int b) { post(Word::push, b); },
-                                        .ended = [this] { last_step_ = true, look_if_met(); },
+                                        .ended = [this] { last_step_ = true, check_if_met(); },
                                         .stepped = [this] { complete(); }});
     worker->begin(*actor);
   }
@@ -53,7 +53,7 @@ class BackupRank final : public BackupMemory, public ProtocolHost {
   void on_notified(Token token, double) override {
     switch (BackupProtocol::word_of(token)) {
       case Word::verdict: return worker->go_on(protocol_->verdict().next_step);
-      case Word::pulled: worker->settled(BackupProtocol::bucket_of(token)); return look_if_met();
+      case Word::pulled: worker->settled(BackupProtocol::bucket_of(token)); return check_if_met();
       default: ended_ = true, post(Word::end);  // all are quiet: they have met before
     }
   }
@@ -76,7 +76,7 @@ class BackupRank final : public BackupMemory, public ProtocolHost {
     post(Word::complete);
   }
   // A worker waits for the weights of its last step.
-  void look_if_met() {
+  void check_if_met() {
     if (!last_step_ || !worker->all_there()) return;
     ++traffic_.met;
     wait_for_all();

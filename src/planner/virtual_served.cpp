@@ -97,7 +97,7 @@ class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
     if (rank >= traffic.workers) return;
     worker.emplace(setting, 1.0, traffic.factors(setting, rank),
                    VirtualWorker::Calls{.give = [this](int b) { post(AsyncProtocol::Word::push, b); },
-                                        .ended = [this] { last_step_ = true, look_if_done(); }});
+                                        .ended = [this] { last_step_ = true, check_if_done(); }});
     worker->begin(*actor);
   }
 
@@ -116,7 +116,7 @@ class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
     if (AsyncProtocol::word_of(token) == AsyncProtocol::Word::ended) ended_ = true;
     if (AsyncProtocol::word_of(token) != AsyncProtocol::Word::settled) return;
     worker->settled(AsyncProtocol::bucket_of(token));
-    look_if_done();
+    check_if_done();
   }
   void failed(std::exception_ptr error) override { std::rethrow_exception(error); }
 
@@ -138,7 +138,7 @@ class AsyncServedRank final : public AsyncMemory, public ProtocolHost {
     return {.data = own.data, .bytes = own.bytes};
   }
   void post(AsyncProtocol::Word word, int b = 0) { actor->post(AsyncProtocol::token(word, b)); }
-  void look_if_done() {
+  void check_if_done() {
     if (!last_step_ || done_ || !worker->all_there()) return;
     done_ = true;
     post(AsyncProtocol::Word::done);

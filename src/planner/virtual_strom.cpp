@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/codec/indices.hpp"
 #include "exchange/strom/protocol.hpp"
 #include "planner/virtual_traffic.hpp"
 
@@ -112,7 +113,10 @@ class StromActor final : public ProtocolHost {
 
 double strom_message_bytes(const StromKeys& keys, double elems) {
   const double entries = keys.density * elems;
-  return keys.indices == StromIndices::raw ? 4 + 4 * entries : 5 + entries * (std::log2(1 / keys.density) + 2.5) / 8;
+  if (keys.indices == StromIndices::raw) return 4 + 4 * entries;
+  const IndexFormat format = format_for(IndexCoding::golomb, true, static_cast<std::size_t>(std::ceil(entries)),
+                                        static_cast<std::int64_t>(std::ceil(elems)));
+  return 5 + entries * expected_bits(format, keys.density) / 8;
 }
 
 double strom_codec_s(const StrategySetting& setting, int replicas) {

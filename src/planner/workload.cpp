@@ -28,11 +28,10 @@ Workload workload_of(const Config& config, const Graph& graph) {
       if (graph.parameters()[p].begin >= range.begin && graph.parameters()[p].end() <= range.end)
         first = std::min(first, before[static_cast<std::size_t>(p)]);
     const double share = work.flops > 0 ? first / work.flops : 0;
-    work.buckets.push_back(
-        {.elems = std::max<std::int64_t>(1, range.elems() / parts),
-         .ready = 1 - share,
-         .needed = share,
-         .onebit_bytes = static_cast<double>(onebit_bytes(graph.parameters(), range)) / static_cast<double>(parts)});
+    work.buckets.push_back({.elems = std::max<std::int64_t>(1, range.elems() / parts),
+                            .ready = 1 - share,
+                            .needed = share,
+                            .rows = coded_rows(graph.parameters(), range)});
     work.elems += work.buckets.back().elems;
   }
   for (const Parameter& parameter : graph.parameters().all()) work.sparse_tables |= parameter.sparse;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/codec/codec.hpp"
 #include "config/schema.hpp"
 #include "model/graph.hpp"
 
@@ -14,9 +15,9 @@ namespace echelon::inline planner {
 
 struct GradientBucket {
   std::int64_t elems = 0;
-  double ready = 1;         // fraction of back-propagation after which the gradient is finished
-  double needed = 0;        // fraction of the forward pass after which the weights are read
-  double onebit_bytes = 0;  // of a onebit message, by the rows of the tensors; 0: not known
+  double ready = 1;                 // fraction of back-propagation after which the gradient is finished
+  double needed = 0;                // fraction of the forward pass after which the weights are read
+  std::vector<CodedRun> rows = {};  // rows of the tensors, for onebit; empty: not known
 };
 
 struct Workload {

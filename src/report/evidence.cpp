@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "config/traits/strategies.hpp"
 #include "report/baseline.hpp"
 
 namespace echelon::inline report {
@@ -146,7 +147,7 @@ void watch_machine(Evidence& evidence, Setting& setting) {
 
 int Setting::parts_beyond_plain() const {
   return (row.servers > 0 ? 1 : 0) + (row.mesh.parts() > 1 ? 1 : 0) + (row.codec != "none" ? 1 : 0) +
-         (row.strategy.empty() || row.strategy == "synchronous" ? 0 : 1);
+         (row.strategy.empty() || strategy_traits(row.strategy).sums_gradients() ? 0 : 1);
 }
 
 std::string Setting::outcome_text(bool has_goal) const {
@@ -162,7 +163,7 @@ Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& g
                        const StudyRules& rules, const std::vector<ControlRate>& controls) {
   Evidence evidence{.goal = goal, .cost = cost, .rules = rules, .settings = {}, .controls = controls};
   std::vector<std::string> labels, environments;
-  const auto place_of = [](std::vector<std::string>& names, const std::string& name) {
+  const auto index_in = [](std::vector<std::string>& names, const std::string& name) {
     const auto at = std::find(names.begin(), names.end(), name) - names.begin();
     if (at == std::ssize(names)) names.push_back(name);
     return static_cast<std::size_t>(at);
@@ -171,7 +172,7 @@ Evidence make_evidence(const std::vector<LabelledRun>& runs, const GoalConfig& g
   for (const LabelledRun& cell : runs) {
     if (outcome_of(cell.outcome) == Outcome::finished && !why_uncounted(cell.run).empty()) continue;
     const int ranks = cell.ranks > 0 ? cell.ranks : cell.run.ranks + cell.run.servers;
-    settings[{place_of(environments, cell.environment), ranks, place_of(labels, cell.label)}].push_back(&cell);
+    settings[{index_in(environments, cell.environment), ranks, index_in(labels, cell.label)}].push_back(&cell);
   }
   for (const auto& [key, cells] : settings) {
     evidence.settings.push_back(setting_of(cells, goal));

@@ -63,10 +63,10 @@ Quartiles quartiles_of(std::vector<double> values) {
   if (values.empty()) return {0, 0, 0};
   std::sort(values.begin(), values.end());
   const auto quantile = [&](double q) {
-    const double place = q * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
+    const double position = q * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(position);
     const std::size_t above = std::min(below + 1, values.size() - 1);
-    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+    return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
   };
   return {quantile(0.5), quantile(0.25), quantile(0.75)};
 }

@@ -41,7 +41,8 @@ void take_summary(const json& summary, const std::string& path, RunRecord& run) 
   if (run.ranks < 1) throw DataError(fmt::format("{}: ranks = {}, but a run has at least 1", path, run.ranks));
 }
 
-std::string codec_text(const ExchangeConfig& exchange) {
+std::string codec_text(const Config& config) {
+  const ExchangeConfig& exchange = config.exchange;
   std::string more;
   const auto add = [&](const std::string& words) { more += (more.empty() ? " (" : ", ") + words; };
   const CodecTraits* codec = find_traits(kCodecs, exchange.codec);
@@ -49,7 +50,9 @@ std::string codec_text(const ExchangeConfig& exchange) {
     add(fmt::format("tau {}", exchange.tau));
   else if (codec && codec->reads.contains("density"))
     add(fmt::format("density {}", exchange.density));
+  if (exchange.code_sums) add("sums coded once more");
   if (!exchange.error_feedback) add("no error feedback");
+  if (config.optimiser.momentum_before_coding) add("momentum before coding");
   if (exchange.codec_warmup_steps > 0) add(fmt::format("after {}", counted(exchange.codec_warmup_steps, "step")));
   return exchange.codec + (more.empty() ? "" : more + ")");
 }
@@ -77,7 +80,7 @@ void take_config(const std::string& path, RunRecord& run) {
   Config config = parse_config(read_file_whole(path), path);
   run.config = std::make_shared<const Config>(config);
   run.codec = config.exchange.codec;
-  run.codec_text = codec_text(config.exchange);
+  run.codec_text = codec_text(config);
   run.mesh_text = mesh_text(run.mesh, config.parallel);
   config.seed = 0;
   config.batch.global = 1;

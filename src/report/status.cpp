@@ -128,6 +128,17 @@ bool conclude_dead(const std::string& attempt, const Status& status) {
   return true;
 }
 
+void change_verdict(const std::string& attempt, int exit_code, const std::string& why) {
+  if (!is_concluded(attempt)) return;
+  std::optional<Status> status = read_status(attempt);
+  if (status && status->exit_code != exit_code) {
+    status->exit_code = exit_code;
+    status->reason += (status->reason.empty() ? "" : "; ") + why;
+    write_file_whole(verdict_path(attempt), text_of(*status));
+  }
+  settle_status(attempt);
+}
+
 bool status_is_verdict(const std::string& attempt) {
   const std::string verdict = verdict_text(attempt);
   return verdict.empty() || text_in(status_path(attempt)) == verdict;

@@ -4,7 +4,8 @@
 //   status.json   while the attempt runs, rank 0 rewrites it every few seconds: "running", no exit code, updates done;
 //                 afterwards it holds the final status
 //   verdict.json  the final status. The first rank that reports it creates the file (O_EXCL), and nobody changes it:
-//                 neither a rank that resumes later nor a delayed "running" can replace it
+//                 neither a rank that resumes later nor a delayed "running" can replace it. One thing may be added: a
+//                 run was complete, but its launch did not end by itself (change_verdict)
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,9 @@ bool conclude(const std::string& attempt, const Status& status);
 // The same for a process that is the only one left to write there: it replaces a verdict.json that a killed process
 // left incomplete.
 bool conclude_dead(const std::string& attempt, const Status& status);
+// Gives a concluded attempt another exit code, and a reason for it in addition to its own; has no effect if it has this
+// code already or is not concluded. Throws EnvironmentError.
+void change_verdict(const std::string& attempt, int exit_code, const std::string& why);
 // status_is_verdict: whether status.json equals verdict.json, if there is one. settle_status makes them equal; throws
 // EnvironmentError if status.json cannot be written.
 bool status_is_verdict(const std::string& attempt);

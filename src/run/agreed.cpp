@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/version.hpp"
+#include "config/check_combinations.hpp"
 #include "config/parse.hpp"
 #include "config/refuse.hpp"
 #include "job/agree.hpp"

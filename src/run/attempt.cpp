@@ -10,10 +10,10 @@
 #include "base/failure.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
-#include "base/stretch.hpp"
 #include "base/text.hpp"
 #include "comm/checked.hpp"
 #include "job/agree.hpp"
+#include "job/closing.hpp"
 #include "job/job_end.hpp"
 #include "job/signals.hpp"
 #include "run/banner.hpp"
@@ -90,7 +90,11 @@ int Attempt::run_or_throw() {
   RunInputs inputs = read_inputs(context_, settings);
   placed_.emplace(place_rank(context_, settings.config));
   agreed_.emplace(agree(context_, *placed_, std::move(settings), std::move(inputs)));
-  if (agreed_->start.finished) return already_finished(context_, agreed_->start);
+  if (agreed_->start.finished) {
+    const int code = already_finished(context_, agreed_->start);
+    leave(code);
+    return code;
+  }
   opened_.emplace(open_run(context_, *placed_, *agreed_));
   all_or_none(context_.group, [&] { built_.emplace(context_, *placed_, *agreed_, *opened_); });
   const Phases phases{context_, *placed_, *agreed_, *opened_, *built_};
@@ -102,11 +106,14 @@ int Attempt::run_or_throw() {
     if (ready_->trace) trace_ = &*ready_->trace;
   });
   running_.emplace(*ready_);
-  return end_attempt(*ready_, *running_, run_loop(running_->loop), [this] {
-    if (!context_.options.launch_watched) return;
-    watchdog_.reset();
-    current_stretch().run_has_ended = true;
-  });
+  return end_attempt(*ready_, *running_, run_loop(running_->loop), [this](int code) { leave(code); });
+}
+
+// Only MPI has to be closed from here on.
+void Attempt::leave(int exit_code) {
+  if (context_.options.launch_limit_s == 0) return;
+  watchdog_.reset();
+  begin_closing(exit_code, context_.board.folder().attempt, context_.options.launch_limit_s);
 }
 
 int Attempt::run() {
@@ -160,6 +167,7 @@ int Attempt::fail(int exit_code, const std::string& text, bool common) {
   } else
     leave_trace(text, {}, 0, false);
   if (!common && slot.ranks > 1) context_.options.end_world(exit_code);
+  leave(exit_code);
   return exit_code;
 }
 

@@ -54,6 +54,7 @@ class Attempt {
 
   int run_and_report();
   int run_or_throw();
+  void leave(int exit_code);
   int fail(int exit_code, const std::string& text, bool common);
   WatchdogOptions watchdog_options(const Config& config);
   void start_watchdog(const Config& config);

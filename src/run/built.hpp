@@ -26,7 +26,7 @@ struct Built {
   BatchNormSum batch_norm_sum;
   RunState state;
 
-  bool meets_on_call() const { return strategy->progress().meets == Progress::Meets::on_call; }
+  bool asynchronous() const { return strategy->progress().meets == Progress::Meets::when_called; }
 };
 
 // The phases up to here, which later ones refer to.

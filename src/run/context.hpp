@@ -42,7 +42,7 @@ struct AttemptOptions {
   std::function<std::unique_ptr<Device>(std::string_view kind, const DeviceOptions& options)> open_device = {};
   std::optional<LocalPlace> local = {};  // the place among all ranks of attempts that run side by side on this host
   std::int64_t warmup_steps = 1;         // steps that rates leave out (StatisticsHook)
-  bool launch_watched = false;           // a LaunchWatch takes over once the run has ended
+  double launch_limit_s = 0;             // that of the LaunchWatch that takes over once the run has ended; 0: none does
 };
 
 struct AttemptContext {

@@ -26,7 +26,7 @@ std::string why_stopped(const Ready& r) {
 
 }  // namespace
 
-int end_attempt(Ready& r, Running& running, Ending ending, const std::function<void()>& has_ended) {
+int end_attempt(Ready& r, Running& running, Ending ending, const std::function<void(int exit_code)>& has_ended) {
   begin_to_leave();
   r.opened.activations->finish();
   if (r.draws) r.draws->close();
@@ -60,7 +60,7 @@ int end_attempt(Ready& r, Running& running, Ending ending, const std::function<v
                              finished ? met + (!met.empty() && r.monitor.ends_run() ? "; " : "") + by_monitor
                                       : fmt::format("{}; checkpoint of step {}", why, step),
                              step);
-    has_ended();
+    has_ended(code);
     log_info("{}", summary_text(summary, r, r.context.board.checkpoint()));
     if (const std::string late = pace_warning(summary, r.statistics.steps()); !late.empty()) log_warning("{}", late);
     for (const std::string& finding : summary.findings) log_warning("{}", finding);
@@ -68,7 +68,7 @@ int end_attempt(Ready& r, Running& running, Ending ending, const std::function<v
     if (!finished) log_info("stopped early, {}: the same command continues from step {}", why, step);
     flush_log();
   });
-  has_ended();
+  has_ended(code);
   world.barrier();
   return code;
 }

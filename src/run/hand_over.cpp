@@ -36,8 +36,10 @@ class WithoutLost final : public StateVisitor {
     shown.offset = tensor.offset.with_front(without_lost(tensor.offset[0]));
     inner_.tensor(shown);
   }
-  void scalar(std::string_view name, std::int64_t& value) override { inner_.scalar(name, value); }
-  void scalar(std::string_view name, double& value) override { inner_.scalar(name, value); }
+  void scalar(std::string_view name, std::int64_t& value, Absent absent) override {
+    inner_.scalar(name, value, absent);
+  }
+  void scalar(std::string_view name, double& value, Absent absent) override { inner_.scalar(name, value, absent); }
 
  private:
   std::int64_t without_lost(std::int64_t replicas) const {

@@ -84,8 +84,8 @@ class Filler final : public StateVisitor {
     file_.read(found->second, all.data(), t.dtype);
     copy_from_whole({t.shape, t.global_shape, t.offset}, size_of(t.dtype), all.data(), t.data);
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
 
  private:
   const WeightsFile& file_;

@@ -63,13 +63,13 @@ LinkWaits LinkWaitsOfRun::collect(double steps) {
   for (std::size_t to = 0; to < ranks; ++to)
     for (std::size_t from = 0; from < ranks; ++from) {
       const PeerTime receives = at(to, from), sends = at(from, to);
-      const std::size_t place = to * ranks + from;
+      const std::size_t index = to * ranks + from;
       if (!(receives.received > 0) || receives.received != sends.sent) continue;
       const double came_s = receives.received_at_s / receives.received, left_s = sends.sent_at_s / sends.sent;
       const double transit_s = (came_s - offset_s(to, came_s)) - (left_s - offset_s(from, left_s));
-      waits.waited_s[place] = receives.waited_s / steps;
-      waits.transit_s[place] = std::max(0.0, transit_s) * receives.received / steps;
-      waits.bytes[place] = receives.received_bytes / steps;
+      waits.waited_s[index] = receives.waited_s / steps;
+      waits.transit_s[index] = std::max(0.0, transit_s) * receives.received / steps;
+      waits.bytes[index] = receives.received_bytes / steps;
     }
   return waits;
 }

@@ -13,14 +13,14 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 // Returns the index in the whole tensor of element `index` of the slice.
-std::int64_t whole_place(const Parameter& parameter, std::int64_t index) {
-  std::int64_t place = 0, stride = 1;
+std::int64_t whole_index(const Parameter& parameter, std::int64_t index) {
+  std::int64_t whole = 0, stride = 1;
   for (int axis = parameter.shape.rank() - 1; axis >= 0; --axis) {
-    place += (parameter.offset[axis] + index % parameter.shape[axis]) * stride;
+    whole += (parameter.offset[axis] + index % parameter.shape[axis]) * stride;
     index /= parameter.shape[axis];
     stride *= parameter.global_shape[axis];
   }
-  return place;
+  return whole;
 }
 
 std::uint64_t sum_of(const Parameter& parameter, const std::byte* bytes, std::size_t elem) {
@@ -28,11 +28,11 @@ std::uint64_t sum_of(const Parameter& parameter, const std::byte* bytes, std::si
   const std::uint64_t key = hash_name(parameter.name);
   std::uint64_t sum = 0;
   for (std::int64_t begin = 0; begin < parameter.elems(); begin += row) {
-    const std::int64_t place = whole_place(parameter, begin);
+    const std::int64_t index = whole_index(parameter, begin);
     for (std::int64_t i = 0; i < row; ++i) {
       std::uint64_t bits = 0;
       std::memcpy(&bits, bytes + at(begin + i) * elem, elem);
-      sum += hash_combine(hash_combine(key, static_cast<std::uint64_t>(place + i)), bits);
+      sum += hash_combine(hash_combine(key, static_cast<std::uint64_t>(index + i)), bits);
     }
   }
   return sum;

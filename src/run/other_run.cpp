@@ -72,6 +72,7 @@ std::vector<std::string> kept_states(const h5::Reader& reader) {
   static const std::vector<std::pair<std::string_view, std::string_view>> words = {
       {"residual/", "residuals"},
       {"owed_sums/", "residuals"},
+      {"local_momentum/", "momentum of single replicas"},
       {"codec_tau", "thresholds"},
       {"master/", "exact weights of the servers"},
       {"strategy_tau", "thresholds"},
@@ -182,6 +183,8 @@ class UnusedState {
     const std::vector<std::string> kept = kept_states(reader_);
     const bool same_strategy = source_ && source_->exchange.strategy == config_.exchange.strategy;
     taken.residuals = !kept.empty() && same_strategy && source_->exchange.codec == config_.exchange.codec &&
+                      source_->exchange.code_sums == config_.exchange.code_sums &&
+                      source_->optimiser.momentum_before_coding == config_.optimiser.momentum_before_coding &&
                       source_->exchange.asynchronous.states == config_.exchange.asynchronous.states;
     if (source_ && !same_strategy)
       return add(fmt::format("resumed from `{}`; {}", source_->exchange.strategy, dropped_text(kept)));

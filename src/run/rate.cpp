@@ -18,9 +18,9 @@ double applied_share(const std::vector<StalenessTally>& staleness, int worker) {
 
 // Returns the time for which evaluations or checkpoints held training up. Replicas that step together all wait for the
 // one that is busy longest. Others train on until all have come: nobody trains while the last to come is busy.
-double held_up_s(const std::vector<double>& by_rank, bool on_call) {
+double held_up_s(const std::vector<double>& by_rank, bool asynchronous) {
   const auto [least, most] = std::minmax_element(by_rank.begin(), by_rank.end());
-  return on_call ? *least : *most;
+  return asynchronous ? *least : *most;
 }
 
 }  // namespace
@@ -45,9 +45,9 @@ void take_rate(const Ready& ready, Group& workers, const std::vector<StalenessTa
   workers.sum(sums);
   run.rate_samples = sums[0];
   run.samples_trained = sums[2];
-  const bool on_call = progress.meets == Progress::Meets::on_call;
-  run.evaluation_s = held_up_s(workers.gather(own.evaluation_s), on_call);
-  run.checkpoint_s = held_up_s(workers.gather(own.checkpoint_s), on_call);
+  const bool asynchronous = progress.meets == Progress::Meets::when_called;
+  run.evaluation_s = held_up_s(workers.gather(own.evaluation_s), asynchronous);
+  run.checkpoint_s = held_up_s(workers.gather(own.checkpoint_s), asynchronous);
   run.rate_s = to_s - from_s - run.evaluation_s - run.checkpoint_s;
   if (!(run.rate_s > 0)) run.rate_s = std::max(0.0, to_s - from_s);  // a few steps, beside which others evaluated
   const auto rate = [&](double amount) { return run.rate_s > 0 ? amount / run.rate_s : 0; };

@@ -69,7 +69,7 @@ TraceSetting trace_setting(const Ready& r, const TraceSteps& steps) {
           .host = r.context.slot.host,
           .hosts = r.opened.provenance.hosts,
           .channel = kControlChannel,
-          .own_pace = r.built.meets_on_call()};
+          .own_pace = r.built.asynchronous()};
 }
 
 EvaluateHook::Tell tell_evaluation(Ready& r) {
@@ -164,13 +164,13 @@ Ready::Ready(const Phases& before, std::unique_ptr<BatchDraws> batches)
   FaultInjector* const faults = context.options.faults;
   if (faults && faults->has(FaultKind::flip_weight)) weight_faults.emplace(*faults, built.arenas, *built.strategy);
   if (const std::optional<TraceSteps> steps = trace_steps(config)) {
-    recording.emplace(context.engine, *steps, built.meets_on_call() && !placed.groups.trains());
+    recording.emplace(context.engine, *steps, built.asynchronous() && !placed.groups.trains());
     trace.emplace(trace_setting(*this, *steps), recording->recorder(), context.engine);
   }
   if (config.data.balance == Balance::speed && placed.groups.mesh().replicas() > 1)
     balance.emplace(agreed.plan, *stepper, context.group, built.state);
   if (context.is_first())
-    progress.emplace(config.run, agreed.plan.total_steps, config.train.epochs, built.meets_on_call());
+    progress.emplace(config.run, agreed.plan.total_steps, config.train.epochs, built.asynchronous());
   for (Hook* const hook : std::initializer_list<Hook*>{hook_of(weight_faults), hook_of(trace), &agreement, &evaluation,
                                                        &goal, &monitor, &divergence, hook_of(metrics), &checkpoints,
                                                        hook_of(balance), &statistics, &status, hook_of(progress)})

@@ -11,8 +11,8 @@ namespace echelon::inline run {
 namespace {
 
 // Collective.
-std::unique_ptr<ArrivalsHook> record_arrivals(Ready& r) {
-  if (!r.built.meets_on_call() || r.context.slot.ranks == 1) return nullptr;
+std::unique_ptr<UpdateOrderHook> record_update_order(Ready& r) {
+  if (!r.built.asynchronous() || r.context.slot.ranks == 1) return nullptr;
   const auto* serves = facet_of<ServesUpdates>(*r.built.strategy);
   const std::int64_t own_pieces = serves ? serves->pieces_served() : 0;
   LedgerHeader header;
@@ -30,13 +30,13 @@ std::unique_ptr<ArrivalsHook> record_arrivals(Ready& r) {
   header.data = trained_data_of(plan.train).fingerprint;
   header.weights = hex64(r.built.arenas.checksum());
   header.device = r.opened.device->describe();
-  std::unique_ptr<ArrivalsHook> hook;
+  std::unique_ptr<UpdateOrderHook> hook;
   all_or_none(r.context.group, [&] {
     // No run can repeat the orders of a split model: its hook records nothing, but settles what servers told before
     // meetings.
     const bool records = own_pieces > 0 && !r.placed.groups.mesh().splits();
     const std::string path = records ? arrivals_path(r.agreed.start.folder.attempt, r.context.slot.rank) : "";
-    hook = std::make_unique<ArrivalsHook>(*r.built.strategy, path, header);
+    hook = std::make_unique<UpdateOrderHook>(*r.built.strategy, path, header);
   });
   return hook;
 }
@@ -44,7 +44,7 @@ std::unique_ptr<ArrivalsHook> record_arrivals(Ready& r) {
 }  // namespace
 
 Running::Running(Ready& r)
-    : arrivals(record_arrivals(r)),
+    : update_order(record_update_order(r)),
       control(r.context.engine, kControlWordsChannel, r.built.strategy->progress(), r.agreed.replay.script,
               NewsHearer{.phase = &r.context.phase, .hang_timeout_s = r.agreed.config.run.hang_timeout_s},
               r.placed.replica_or_null()),
@@ -52,7 +52,7 @@ Running::Running(Ready& r)
       waits(r.context.engine, r.context.group),
       loop{r.agreed.config, r.agreed.plan, r.placed.groups.replica(), *r.stepper, r.context.group,
            control,         r.built.state, r.context.phase,           r.hooks} {
-  if (arrivals) loop.hooks.insert(loop.hooks.begin(), arrivals.get());  // before hooks that may end the run
+  if (update_order) loop.hooks.insert(loop.hooks.begin(), update_order.get());  // before hooks that may end the run
 }
 
 }  // namespace echelon::inline run

@@ -8,7 +8,7 @@
 #include "run/link_waits.hpp"
 #include "run/ready.hpp"
 #include "run/wire_matrix.hpp"
-#include "train/hooks/arrivals.hpp"
+#include "train/hooks/update_order.hpp"
 #include "train/loop.hpp"
 
 namespace echelon::inline run {
@@ -18,7 +18,7 @@ struct Running {
   explicit Running(Ready& ready);
   Running(const Running&) = delete;
 
-  std::unique_ptr<ArrivalsHook> arrivals;  // if replicas meet on call and some rank serves; called before other hooks
+  std::unique_ptr<UpdateOrderHook> update_order;  // asynchronous replicas with a server; called before other hooks
   Control control;
   WireMatrix wire;
   LinkWaitsOfRun waits;
@@ -29,6 +29,6 @@ struct Running {
 // concludes the status and logs the last lines. Returns the exit code. Calls `has_ended` on every rank once a rank that
 // does not come any more changes nothing about the end; on rank 0 twice. Throws EnvironmentError on all ranks if a file
 // cannot be written.
-int end_attempt(Ready& ready, Running& running, Ending ending, const std::function<void()>& has_ended);
+int end_attempt(Ready& ready, Running& running, Ending ending, const std::function<void(int exit_code)>& has_ended);
 
 }  // namespace echelon::inline run

@@ -22,9 +22,9 @@ bool means_nothing_alone(const Key<Config>& key, const Config& config) {
   if (key.section == "parallel" || key.section == "network") return true;
   if (key.path() == "batch.scale_with_replicas") return true;
   if (!key.section.starts_with("exchange") || key.path() == "exchange.strategy") return false;
-  const std::string& strategy = config.exchange.strategy;
-  if (strategy == "synchronous") return true;
-  return key.section == "exchange" && strategy_traits(strategy).all_reduces() && kAllreduceKeys.contains(key.name);
+  const StrategyTraits strategy = strategy_traits(config.exchange.strategy);
+  if (strategy.sums_gradients()) return true;
+  return key.section == "exchange" && strategy.all_reduces() && kAllreduceKeys.contains(key.name);
 }
 
 bool concerns_split(const std::string& text) { return text.starts_with("parallel."); }

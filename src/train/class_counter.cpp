@@ -18,7 +18,7 @@ const Node& loss_of(const Graph& graph) { return graph.nodes()[static_cast<std::
 const Value& outputs_of(const Graph& graph) {
   return graph.values()[static_cast<std::size_t>(loss_of(graph).inputs.front())];
 }
-bool is_softmax(const Graph& graph) { return loss_of(graph).layer->kind() == "softmax_loss"; }
+bool is_softmax(const Graph& graph) { return loss_of(graph).layer->reads_logits(); }
 std::int64_t last_extent(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[shape.rank() - 1]; }
 
 template <class T>
@@ -26,13 +26,13 @@ std::int64_t first_largest(const T* row, std::int64_t count) {
   return std::max_element(row, row + count) - row;
 }
 
-// Counts the outputs before `wanted` in descending order. It stands at `own`; if it is an output of another shard,
+// Counts the outputs before `output` in descending order. It stands at `own`; if it is an output of another shard,
 // before or behind all of them.
 template <class T>
-std::int64_t place_of(T wanted, std::int64_t own, const T* row, std::int64_t count) {
+std::int64_t position_of(T output, std::int64_t own, const T* row, std::int64_t count) {
   std::int64_t above = 0, equal = 0;
-  for (std::int64_t k = 0; k < count; ++k) above += row[k] > wanted ? 1 : 0;
-  for (std::int64_t k = 0; k < std::clamp<std::int64_t>(own, 0, count); ++k) equal += row[k] == wanted ? 1 : 0;
+  for (std::int64_t k = 0; k < count; ++k) above += row[k] > output ? 1 : 0;
+  for (std::int64_t k = 0; k < std::clamp<std::int64_t>(own, 0, count); ++k) equal += row[k] == output ? 1 : 0;
   return above + equal;
 }
 
@@ -144,8 +144,8 @@ void ClassCounter::count_whole(const T* outputs, const Rows& rows, ClassCounts& 
       continue;
     }
     const T* const own = outputs + row * classes_;
-    const std::int64_t place = place_of(own[label], label, own, classes_);
-    counts.add(label, place == 0 ? label : first_largest(own, classes_), place);
+    const std::int64_t position = position_of(own[label], label, own, classes_);
+    counts.add(label, position == 0 ? label : first_largest(own, classes_), position);
   }
 }
 
@@ -166,12 +166,12 @@ void ClassCounter::count_spread(const T* outputs, const Rows& rows, ClassCounts&
     values_[n + (row * shards + shard) * 2 + 1] = static_cast<double>(first + most);
   }
   place_.replica->sum(values_);
-  std::vector<double> places(n);
+  std::vector<double> positions(n);
   for (std::size_t row = 0; outputs != nullptr && row < n; ++row)
-    places[row] =
-        static_cast<double>(place_of(static_cast<T>(values_[row]), rows.label(static_cast<std::int64_t>(row)) - first,
-                                     outputs + static_cast<std::int64_t>(row) * held, held));
-  place_.replica->sum(places);
+    positions[row] = static_cast<double>(position_of(static_cast<T>(values_[row]),
+                                                     rows.label(static_cast<std::int64_t>(row)) - first,
+                                                     outputs + static_cast<std::int64_t>(row) * held, held));
+  place_.replica->sum(positions);
   for (std::size_t row = 0; place_.counts && row < n; ++row) {
     if (!rows.counts(static_cast<std::int64_t>(row))) continue;
     std::size_t best = 0;
@@ -180,7 +180,7 @@ void ClassCounter::count_spread(const T* outputs, const Rows& rows, ClassCounts&
       if (largest(s) > largest(best)) best = s;
     counts.add(rows.label(static_cast<std::int64_t>(row)),
                static_cast<std::int64_t>(values_[n + (row * shards + best) * 2 + 1]),
-               static_cast<std::int64_t>(places[row]));
+               static_cast<std::int64_t>(positions[row]));
   }
 }
 

@@ -3,7 +3,7 @@
 //
 // A softmax loss has the classes of the data; binary cross-entropy has two for all outputs together, "no" (output <= 0)
 // and "yes". If each shard of a model (parallel.tensor) holds some of the classes, two sums over the replica's ranks
-// give the place of each of n labels: the first of 2 n values per shard, the second of n values.
+// give the position of each of n labels: the first of 2 n values per shard, the second of n values.
 #pragma once
 
 #include <cstdint>

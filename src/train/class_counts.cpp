@@ -31,9 +31,9 @@ std::size_t ClassCounts::at(PerClass what, std::int64_t of) const {
   return kTotals + static_cast<std::size_t>(what * classes_ + of);
 }
 
-void ClassCounts::add(std::int64_t label, std::int64_t chosen, std::int64_t place) {
+void ClassCounts::add(std::int64_t label, std::int64_t chosen, std::int64_t position) {
   ++values_[kAllLabels];
-  values_[kInTop5] += place < kTop ? 1 : 0;
+  values_[kInTop5] += position < kTop ? 1 : 0;
   ++values_[at(kLabels, label)];
   ++values_[at(kChosen, chosen)];
   if (label == chosen) ++values_[at(kRight, label)];
@@ -76,13 +76,13 @@ std::string ClassCounts::csv(const std::vector<std::string>& names) const {
 }
 
 ClassFigures chosen_figures(ClassFigures all, const std::vector<std::string>& metrics) {
-  const auto wanted = [&](const char* name) {
+  const auto requested = [&](const char* name) {
     return std::find(metrics.begin(), metrics.end(), name) != metrics.end();
   };
-  if (!wanted("top5_accuracy")) all.top5_accuracy = kUnknown;
-  if (!wanted("macro_f1")) all.macro_f1 = kUnknown;
-  if (!wanted("class_recall")) all.recall.clear();
-  if (!wanted("class_precision")) all.precision.clear();
+  if (!requested("top5_accuracy")) all.top5_accuracy = kUnknown;
+  if (!requested("macro_f1")) all.macro_f1 = kUnknown;
+  if (!requested("class_recall")) all.recall.clear();
+  if (!requested("class_precision")) all.precision.clear();
   return all;
 }
 

@@ -2,10 +2,10 @@
 // Counts over the labels of an evaluation, and the figures of classes that follow from them.
 //
 // Each label that counts contributes its class, the class of the largest output (the first of equal ones), and its
-// place: the number of outputs before its own in descending order (the first of equal ones comes first). Counts are
+// position: the number of outputs before its own in descending order (the first of equal ones comes first). Counts are
 // whole numbers, which doubles hold exactly, so that any number of ranks finds the same figures.
 //
-//   top-5 accuracy   labels at a place below 5, over all labels; unknown with at most 5 classes
+//   top-5 accuracy   labels at a position below 5, over all labels; unknown with at most 5 classes
 //   recall           of a class: right predictions over its labels; unknown without labels
 //   precision        of a class: right predictions over its predictions; unknown without predictions
 //   macro F1         mean of 2 right / (labels + predictions) over the classes that have labels or predictions
@@ -36,7 +36,7 @@ class ClassCounts {
 
   bool any() const { return classes_ > 0; }
   std::int64_t classes() const { return classes_; }
-  void add(std::int64_t label, std::int64_t chosen, std::int64_t place);
+  void add(std::int64_t label, std::int64_t chosen, std::int64_t position);
   // All counts, to be summed over ranks.
   std::span<double> values() { return values_; }
 
@@ -53,7 +53,7 @@ class ClassCounts {
 
   std::int64_t classes_ = 0;
   bool confusion_ = false;
-  std::vector<double> values_;  // labels, labels below place 5; by class; matrix (label, chosen)
+  std::vector<double> values_;  // labels, labels below position 5; by class; matrix (label, chosen)
 };
 
 // Keeps the figures that evaluate.metrics names.

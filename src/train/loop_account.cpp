@@ -12,7 +12,7 @@
 namespace echelon::inline train {
 
 Ending run_loop(const LoopParts& parts) {
-  return parts.control.progress().meets == Progress::Meets::on_call ? run_on_call(parts) : run_together(parts);
+  return parts.control.progress().meets == Progress::Meets::when_called ? run_asynchronous(parts) : run_together(parts);
 }
 
 void LoopAccount::begin() {
@@ -127,7 +127,8 @@ bool LoopAccount::advance(std::int64_t next_step) {
 
 Ending LoopAccount::close(StepRecord& record, const ControlSum& sum, const Closing& closing) {
   bool last = closing.last;
-  record.step = record.meets ? state_.step : state_.at.step;
+  record.own_step = state_.at.step;
+  record.step = record.meets ? state_.step : record.own_step;
   if (record.meets) {
     record.loss = sum.weight > 0 ? sum.loss / sum.weight : std::nan("");
     record.arrival_skew_s = sum.arrival_skew_s();
@@ -138,7 +139,7 @@ Ending LoopAccount::close(StepRecord& record, const ControlSum& sum, const Closi
         if (rank.compute_s >= 0) record.ranks.push_back(rank);
     state_.epoch_loss += sum.loss;
     state_.epoch_weight += sum.weight;
-    record.checkpoint_wanted = sum.checkpoint();
+    record.checkpoint_requested = sum.checkpoint();
     record.stopping = !last && (sum.requeue() || sum.interrupt());
   }
 

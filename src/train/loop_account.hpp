@@ -77,8 +77,9 @@ class LoopAccount {
   double last_clock_checkpoint_s_ = 0;
 };
 
-// The two loops, by how the strategy's replicas meet.
-Ending run_together(const LoopParts& parts);  // after every step or by period: all ranks count the same steps
-Ending run_on_call(const LoopParts& parts);   // when rank 0 calls: each replica counts steps of its own
+// The two loops. Together: replicas meet after every step or by period, and all ranks count the same steps.
+// Asynchronous: each replica counts its own steps, and meets the others when rank 0 calls.
+Ending run_together(const LoopParts& parts);
+Ending run_asynchronous(const LoopParts& parts);
 
 }  // namespace echelon::inline train

@@ -61,8 +61,8 @@ std::vector<OpenSamples> open_samples(const SamplePlan& were, const std::vector<
     first = at.size() == 1 ? at[0].epoch : std::min(first, at.back().epoch);
     last = std::max(last, at.back().epoch);
   }
-  std::vector<std::int64_t> places(static_cast<std::size_t>(records.samples()));
-  std::iota(places.begin(), places.end(), 0);
+  std::vector<std::int64_t> all(static_cast<std::size_t>(records.samples()));
+  std::iota(all.begin(), all.end(), 0);
   std::vector<OpenSamples> open;
   for (std::int64_t epoch = first; epoch <= last; ++epoch) {
     std::vector<bool> trained(static_cast<std::size_t>(records.ids_end()));
@@ -74,14 +74,14 @@ std::vector<OpenSamples> open_samples(const SamplePlan& were, const std::vector<
         for (const SampleSlot& slot : were.ids(epoch, step, static_cast<int>(r)))
           if (slot.counts) trained[static_cast<std::size_t>(slot.id)] = true;
     }
-    const std::vector<std::int64_t> ids = records.ids_at(epoch, places);
+    const std::vector<std::int64_t> ids = records.ids_at(epoch, all);
     const std::size_t before = open.size();
-    for (std::int64_t place = 0; place < std::ssize(ids); ++place) {
-      if (trained[static_cast<std::size_t>(ids[static_cast<std::size_t>(place)])]) continue;
-      if (open.size() > before && open.back().end == place)
+    for (std::int64_t position = 0; position < std::ssize(ids); ++position) {
+      if (trained[static_cast<std::size_t>(ids[static_cast<std::size_t>(position)])]) continue;
+      if (open.size() > before && open.back().end == position)
         ++open.back().end;
       else
-        open.push_back({.epoch = epoch, .first = place, .end = place + 1});
+        open.push_back({.epoch = epoch, .first = position, .end = position + 1});
     }
   }
   // The whole epoch of the furthest one is trained: nothing is left before the next epoch.

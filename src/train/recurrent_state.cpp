@@ -38,15 +38,15 @@ class Mover final : public StateVisitor {
     for (const RecurrentStateRows& rows : rows_) {
       if (rows.program != program_) continue;
       auto* slot = static_cast<std::byte*>(t.data) + static_cast<std::size_t>(rows.slot) * slot_bytes;
-      std::byte* place = whole.bytes.data() + static_cast<std::size_t>(rows.row) * row_bytes;
+      std::byte* row = whole.bytes.data() + static_cast<std::size_t>(rows.row) * row_bytes;
       if (into_program_)
-        std::memcpy(slot, place, slot_bytes);
+        std::memcpy(slot, row, slot_bytes);
       else
-        std::memcpy(place, slot, slot_bytes);
+        std::memcpy(row, slot, slot_bytes);
     }
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
 
  private:
   const std::vector<RecurrentStateRows>& rows_;

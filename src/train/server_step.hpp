@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step on a rank that only serves (exchange.server.ranks): it has no data and no programs, only the strategy's
-// server. If ranks meet on call, the loop calls no step of such a rank: its strategy serves beside the loop, which
-// attends meetings. The rank has whole arenas, of which it uses the parts that it serves, and is idle while workers
-// evaluate. Workers have a separate group for batch norm and times.
+// server. If replicas are asynchronous, the loop calls no step of such a rank: its strategy serves beside the loop,
+// which attends meetings. The rank has whole arenas, of which it uses the parts that it serves, and is idle while
+// workers evaluate. Workers have a separate group for batch norm and times.
 #pragma once
 
 #include "exchange/facets.hpp"

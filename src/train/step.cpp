@@ -223,7 +223,7 @@ void StepRunner::backward(Step& step, int micro) {
   const WatchedSpan span(SpanKind::backward);
   const auto ready = [this](ArenaRange range) {
     if (tree_) tree_->complete_gradients(range);
-    p_.plan.part.leave_to_others(range, p_.arenas);
+    p_.plan.part.zero_counted_elsewhere(range, p_.arenas);
     if (damage_) damage_(range);
     p_.strategy.gradient_ready(range);
   };

@@ -46,7 +46,7 @@ class Stepper {
     std::int64_t step = 0;
   };
   virtual std::optional<Drawn> draw() { return {}; }
-  // MeetsOnCall::come_to_meeting.
+  // AsynchronousReplicas::come_to_meeting.
   virtual void come_to_meeting() {}
   // True if it computes gradients; a server does not.
   virtual bool trains() const { return true; }

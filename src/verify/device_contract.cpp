@@ -91,9 +91,10 @@ class Bench {
     const Shape flat{static_cast<std::int64_t>(content.size() / size_of(args_[a].dtype))};
     const Bytes anew = to_stored(plain, args_[a].dtype, args_[a].shape, spec_.layouts[a]);
     const auto is = from_stored(content, args_[a].dtype, flat, Layout::plain);
-    const auto wanted = from_stored(anew, args_[a].dtype, flat, Layout::plain);
+    const auto expected = from_stored(anew, args_[a].dtype, flat, Layout::plain);
     for (std::size_t i = 0; i < is.size(); ++i)
-      if (wanted[i] == 0 && is[i] != 0) throw Broken(fmt::format("padded channels of {} are not zero", args_[a].name));
+      if (expected[i] == 0 && is[i] != 0)
+        throw Broken(fmt::format("padded channels of {} are not zero", args_[a].name));
   }
 
   Device& device_;
@@ -115,7 +116,8 @@ OpSpec twin_of(const OpSpec& spec) {
   twin.layouts = {};
   const std::vector<ArgInfo> own = signature(spec), args = signature(twin);
   for (std::size_t a = 0; a < args.size(); ++a) {
-    const int same = place_of(own, args[a].name), gradient = place_of(own, fmt::format("d{}", args[a].name));
+    const int same = argument_index(own, args[a].name),
+              gradient = argument_index(own, fmt::format("d{}", args[a].name));
     if (same >= 0 || gradient >= 0) twin.layouts[a] = spec.layouts[static_cast<std::size_t>(std::max(same, gradient))];
   }
   return twin;
@@ -197,13 +199,13 @@ double usual_size(DType operands, const std::vector<ArgInfo>& args, const ArgInf
   return (is_half(operands) ? 1 : 0.05) * std::sqrt(terms);
 }
 
-// Returns max|is - wanted| relative to the larger of max|wanted| and `size`; infinite if a value is not finite.
-double distance_to(const std::vector<double>& is, const std::vector<double>& wanted, double size) {
+// Returns max|is - expected| relative to the larger of max|expected| and `size`; infinite if a value is not finite.
+double distance_to(const std::vector<double>& is, const std::vector<double>& expected, double size) {
   double distance = 0;
   for (std::size_t i = 0; i < is.size(); ++i) {
     if (!std::isfinite(is[i])) return std::numeric_limits<double>::infinity();
-    distance = std::max(distance, std::fabs(is[i] - wanted[i]));
-    size = std::max(size, std::fabs(wanted[i]));
+    distance = std::max(distance, std::fabs(is[i] - expected[i]));
+    size = std::max(size, std::fabs(expected[i]));
   }
   return distance / size;
 }
@@ -214,22 +216,22 @@ std::optional<std::size_t> first_not_finite(const std::vector<double>& values) {
   return static_cast<std::size_t>(found - values.begin());
 }
 
-void compare(const OpSpec& spec, DType operands, const Values& is, const Values& wanted, double tolerance,
+void compare(const OpSpec& spec, DType operands, const Values& is, const Values& expected, double tolerance,
              OpCheck& check) {
   const auto args = signature(spec);
   for (std::size_t a = 0; a < args.size(); ++a) {
     if (args[a].role != ArgRole::output) continue;
-    const double distance = distance_to(is[a], wanted[a], usual_size(operands, args, args[a]));
+    const double distance = distance_to(is[a], expected[a], usual_size(operands, args, args[a]));
     check.worst = std::max(check.worst, distance);
     if (distance <= tolerance) continue;
     if (const auto lost = first_not_finite(is[a]))
       throw Broken(fmt::format("{} is not finite at element {} of {}: {} not {}", args[a].name, *lost, is[a].size(),
-                               is[a][*lost], wanted[a][*lost]));
+                               is[a][*lost], expected[a][*lost]));
     std::size_t at = 0;
     for (std::size_t i = 0; i < is[a].size(); ++i)
-      if (std::fabs(is[a][i] - wanted[a][i]) > std::fabs(is[a][at] - wanted[a][at])) at = i;
+      if (std::fabs(is[a][i] - expected[a][i]) > std::fabs(is[a][at] - expected[a][at])) at = i;
     throw Broken(fmt::format("{} is off by {:.2e} of its largest value (limit {:.0e}); worst at element {}: {} not {}",
-                             args[a].name, distance, tolerance, at, is[a][at], wanted[a][at]));
+                             args[a].name, distance, tolerance, at, is[a][at], expected[a][at]));
   }
 }
 

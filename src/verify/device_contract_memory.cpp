@@ -128,24 +128,24 @@ void check_rows_of_rule(Device& device, DType dtype, double tolerance, std::int6
     expect(failures, distance_of(device_states[s].values(), states[s]) <= tolerance, name + ": a state differs");
 }
 
-// Compares dst after `run` with the values of `wanted`, element by element.
-template <class Run, class Wanted>
+// Compares dst after `run` with the values of `formula`, element by element.
+template <class Run, class Formula>
 void check_map(Device& device, DType dtype, double tolerance, std::size_t n, const std::string& name, Run&& run,
-               Wanted&& wanted, Failures& failures) {
+               Formula&& formula, Failures& failures) {
   const auto a = rounded(random_values(n, name + " dst"), dtype), b = rounded(random_values(n, name + " src"), dtype);
   const Span dst(device, dtype, a), src(device, dtype, b);
   run(device.vector_ops(), dst.data(), src.data());
   device.synchronize();
   std::vector<double> expected(n);
-  for (std::size_t i = 0; i < n; ++i) expected[i] = wanted(a[i], b[i]);
+  for (std::size_t i = 0; i < n; ++i) expected[i] = formula(a[i], b[i]);
   const std::string where = fmt::format("vector {} {} n {}", name, name_of(dtype), n);
   expect(failures, distance_of(dst.values(), expected) <= tolerance, where + ": wrong values");
   expect(failures, src.values() == b && dst.guards_hold(), where + ": something else was written");
 }
 
 void check_maps(Device& device, DType dtype, double tolerance, std::size_t n, Failures& failures) {
-  const auto map = [&](const char* name, auto run, auto wanted) {
-    check_map(device, dtype, tolerance, n, name, run, wanted, failures);
+  const auto map = [&](const char* name, auto run, auto formula) {
+    check_map(device, dtype, tolerance, n, name, run, formula, failures);
   };
   map(
       "fill", [&](VectorOps& ops, void* dst, const void*) { ops.fill(dtype, dst, 0.75, n); },

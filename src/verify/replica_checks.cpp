@@ -10,6 +10,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "comm/group.hpp"
 #include "config/traits/strategies.hpp"
+#include "exchange/entry.hpp"
 #include "verify/check.hpp"
 #include "verify/replicas.hpp"
 
@@ -42,13 +43,12 @@ std::string equals_one(VerifyContext& context, const ReplicaRun& run) {
 
 // All replicas train on one batch repeatedly, with the steps and messages of the strategy. The loss must fall on at
 // least one of them, because `backup` may leave out the same replica each time.
-std::string trains(VerifyContext& context, const std::string& strategy) {
+std::string trains(VerifyContext& context, const StrategyCase& strategy) {
   needs(context.ranks > 1, "needs 2 ranks");
   ReplicaRun run = run_on(context, small_digits_cnn());
-  run.strategy = strategy;
+  run.sets = strategy.sets;
   run.one_batch = true;
   run.steps = 20;
-  run.averaging.period = run.elastic.period = 4;
   const ReplicaResult result = train_replica(context.transport(), run);
   Engine engine(context.transport());
   const double own = result.loss / static_cast<double>(run.shares[static_cast<std::size_t>(context.rank)]);
@@ -68,26 +68,28 @@ std::string trains(VerifyContext& context, const std::string& strategy) {
 
 std::vector<VerifyCheck> replica_checks() {
   std::vector<VerifyCheck> checks;
-  for (const std::string& name : allreduce_names())
-    checks.push_back({"k replicas equal one", "synchronous, " + name,
-                      [name](VerifyContext& context) {
-                        needs(!algorithm_traits(name).in_memory || context.one_host(), "ranks are on several hosts");
-                        ReplicaRun run = run_on(context, context.quick ? small_digits_cnn() : small_cnn());
-                        run.algorithm = name;
-                        return equals_one(context, run);
-                      },
-                      120});
-  checks.push_back({"k replicas equal one", "server",
-                    [](VerifyContext& context) {
-                      ReplicaRun run = run_on(context, small_digits_cnn());
-                      run.strategy = "server";
-                      return equals_one(context, run);
-                    },
-                    120});
-  for (const StrategyTraits& strategy : kStrategies)
-    checks.push_back({"strategy trains", std::string(strategy.name),
-                      [name = std::string(strategy.name)](VerifyContext& context) { return trains(context, name); },
-                      120});
+  const auto add = [&](const char* group, const std::string& name, const auto& body) {
+    checks.push_back({.group = group, .name = name, .body = body, .limit_s = 120});
+  };
+  const std::vector<StrategyCase> strategies = strategy_cases();
+  for (const StrategyCase& strategy : strategies)
+    if (strategy.equals_one && strategy_traits(strategy.strategy).all_reduces())
+      for (const std::string& name : allreduce_names())
+        add("k replicas equal one", strategy.name + ", " + name, [strategy, name](VerifyContext& context) {
+          needs(!algorithm_traits(name).in_memory || context.one_host(), "ranks are on several hosts");
+          ReplicaRun run = run_on(context, context.quick ? small_digits_cnn() : small_cnn());
+          run.sets = strategy.sets, run.algorithm = name;
+          return equals_one(context, run);
+        });
+    else if (strategy.equals_one)
+      add("k replicas equal one", strategy.name, [strategy](VerifyContext& context) {
+        ReplicaRun run = run_on(context, small_digits_cnn());
+        run.sets = strategy.sets;
+        return equals_one(context, run);
+      });
+  for (const StrategyCase& strategy : strategies)
+    if (strategy.name == strategy.strategy)  // further forms may need more steps than a check takes
+      add("strategy trains", strategy.name, [strategy](VerifyContext& context) { return trains(context, strategy); });
   return checks;
 }
 

@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "base/hash_rng.hpp"
 #include "comm/group.hpp"
+#include "config/keys.hpp"
 #include "exchange/facets.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
@@ -73,6 +74,7 @@ ExchangeConfig exchange_of(const ReplicaRun& run) {
   config.density = run.density;
   config.tau = run.tau;
   config.error_feedback = run.error_feedback;
+  config.code_sums = run.code_sums;
   config.codec_warmup_steps = run.codec_warmup;
   config.bucket_mb = run.bucket_kb / 1024;
   config.segment_kb = 0.25;
@@ -88,6 +90,8 @@ OptimiserConfig optimiser_of(const ReplicaRun& run) {
   config.learning_rate = run.learning_rate;
   config.momentum = run.momentum;
   config.weight_decay = run.weight_decay;
+  config.nesterov = run.nesterov;
+  config.momentum_before_coding = run.momentum_before_coding;
   config.lazy = run.lazy;
   return config;
 }
@@ -103,6 +107,7 @@ Config config_of(const ReplicaRun& run) {
   config.batch.accumulation = run.accumulation;
   config.train.reproducible = run.micro_shards > 0;
   if (run.micro_shards > 0) config.train.micro_shards = run.micro_shards;
+  apply_sets(config, run.sets);
   return config;
 }
 

@@ -40,7 +40,7 @@ struct ReplicaRun {
   ServerPartition partition = ServerPartition::ranges;  // strategies with servers: how the model is divided
   std::string codec = "none";
   double density = 0.05, tau = 0;
-  bool error_feedback = true;
+  bool error_feedback = true, code_sums = false;
   std::int64_t codec_warmup = 0;     // steps before the codec takes effect
   std::string device = "reference";  // as in the config, or a name of open_other_device
   std::string card = {};             // device far: one for every replica; empty: each its own
@@ -53,6 +53,7 @@ struct ReplicaRun {
   bool one_batch = false;     // every step uses the samples of the first step
   bool holes = false;         // every seventh sample has weight 0
   double learning_rate = 0.05, momentum = 0.9, weight_decay = 1e-3;
+  bool nesterov = false, momentum_before_coding = false;
   std::string rule = "sgd";
   double clip_norm = 0;
   LossScaling scaling = {};
@@ -62,6 +63,7 @@ struct ReplicaRun {
   int resume_at = -1;                       // before this step everything is rebuilt from the content of checkpoints
   double pause_s = 0;                       // longest pause of a replica before a step; each pause is random
   double slow_s = 0;                        // additional pause of replica 0 before each step
+  std::vector<std::string> sets = {};       // further settings, as for --set; they come last
   std::vector<ServedOrders> recorded = {};  // [rank] orders that asynchronous servers repeat; empty: as messages arrive
 
   int replicas() const { return static_cast<int>(shares.size()); }

@@ -22,8 +22,8 @@ class StateImage final : public StateVisitor {
   void tensor(const StateTensor& t) override {
     both(t.name, t.data, static_cast<std::size_t>(t.shape.elems()) * size_of(t.dtype));
   }
-  void scalar(std::string_view name, std::int64_t& value) override { scalar_of(name, &value, sizeof value); }
-  void scalar(std::string_view name, double& value) override { scalar_of(name, &value, sizeof value); }
+  void scalar(std::string_view name, std::int64_t& value, Absent) override { scalar_of(name, &value, sizeof value); }
+  void scalar(std::string_view name, double& value, Absent) override { scalar_of(name, &value, sizeof value); }
   // Visits all scalars. A checkpoint file has those of rank 0.
   template <class Act>
   void each_scalar(const Act& act) {

@@ -193,27 +193,27 @@ bool sums_in_one_memory(const Engine& engine) {
   return engine.transport().shares_channels() && engine.transport().host_names().size() == 1;
 }
 
-// Places are in descending order of ranks, with a gap after each; every third rank has none.
+// Ranges are in descending order of ranks, with a gap after each; every third rank has none.
 void check_gather_to_first(Group& group) {
-  std::vector<ElemRange> places(static_cast<std::size_t>(group.size()));
+  std::vector<ElemRange> ranges(static_cast<std::size_t>(group.size()));
   std::int64_t end = 0;
   for (int r = group.size() - 1; r >= 0; --r) {
     const std::int64_t bytes = r % 3 == 2 ? 0 : 1000 * r + 1;
-    places[static_cast<std::size_t>(r)] = {end, end + bytes};
+    ranges[static_cast<std::size_t>(r)] = {end, end + bytes};
     end += bytes + 5;
   }
-  const ElemRange own = places[static_cast<std::size_t>(group.rank())];
+  const ElemRange own = ranges[static_cast<std::size_t>(group.rank())];
   std::string data(static_cast<std::size_t>(group.rank() == 0 ? end : own.elems()), '.');
   const auto begin = group.rank() == 0 ? own.begin : 0;
   std::fill_n(data.begin() + begin, own.elems(), static_cast<char>('A' + group.rank() % 26));
-  group.gather_to_first(data.data(), places);
+  group.gather_to_first(data.data(), ranges);
   if (group.rank() > 0) return;
-  std::string wanted(data.size(), '.');
+  std::string expected(data.size(), '.');
   for (int r = 0; r < group.size(); ++r) {
-    const ElemRange place = places[static_cast<std::size_t>(r)];
-    std::fill_n(wanted.begin() + place.begin, place.elems(), static_cast<char>('A' + r % 26));
+    const ElemRange range = ranges[static_cast<std::size_t>(r)];
+    std::fill_n(expected.begin() + range.begin, range.elems(), static_cast<char>('A' + r % 26));
   }
-  ECHELON_CHECK(data == wanted, "bytes of {} ranks on rank 0", group.size());
+  ECHELON_CHECK(data == expected, "bytes of {} ranks on rank 0", group.size());
 }
 
 }  // namespace

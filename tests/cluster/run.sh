@@ -130,7 +130,7 @@ verdict "${names[1]}" 'slow: h3 is slow to 3 of 3 others 1' \
   "$work/network.log"
 
 # All runs at once, with ranks that sleep most of the time. A host that comes back must find none of its ranks.
-strategies=$("$work/echelon" check digits.toml --set exchange.strategy=? 2>&1 | sed -n 's/.*known: //p' | tr -d ,)
+strategies=$("$work/echelon" info --strategies | sed -n 's/.*"strategy":"\([a-z_]*\)".*/\1/p' | uniq)
 has_rows() { compgen -G "$work/$1/*/run-*/01/metrics.jsonl" > /dev/null; }
 runs=()
 # mpirun sometimes cannot reach its own daemons where nine start at once, and blames a firewall: no rank ran then, and

@@ -195,7 +195,7 @@ TEST_CASE("bytes on the wire are those of the formula where it has one", "[contr
       for (const WireCounters& rank : world.counters()) sent += static_cast<double>(rank.bytes_sent);
       const AllreduceRequest request{.rank = 0, .ranks = k, .elems = n, .segment_elems = 50, .hosts = {}};
       const Codec& of_all = world.bucket(0).codec();
-      const double formula = coded_bytes(of_all, algorithm, request);
+      const double formula = world.bucket(0).codecs().bytes(algorithm, request);
       if (of_all.exact_size()) CHECK(sent == formula);
       CHECK(of_all.exact_size() == std::isfinite(formula));
       if (codec_info(codec).lossy) CHECK(world.bucket(0).bytes_after() < world.bucket(0).bytes_before());

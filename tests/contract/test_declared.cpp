@@ -70,23 +70,53 @@ std::set<std::string> splits_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-TEST_CASE("messages of a codec are as long as declared", "[contract][declared]") {
-  constexpr std::int64_t n = 20000;
-  const CodecOptions options{.density = 0.03, .index_coding = "raw"};
-  for (const CodecTraits& declared : kCodecs) {
-    CAPTURE(declared.name);
-    const auto codec = make_codec(declared.name, options);
-    std::vector<std::byte> wire(codec->most_bytes(n));
-    std::size_t bytes = 0;
-    for (int step = 0; step < 20; ++step) {  // a threshold needs steps to adapt
-      std::vector<float> values = drawn(n, "values");
-      bytes = codec->encode({.values = values.data(), .elems = n, .key = 7}, wire.data());
+// Values are uniform in [-1, 1], so that a share `density` of them reaches tau = 1 - density. The mean length of kDrawn
+// messages must be the expected one up to four standard deviations. From message to message, the number of values that
+// reach tau deviates by 1 / sqrt(density n) of itself; topk sends a fixed number, and each takes 32 bits and the bits
+// of its gap, which deviate by up to 2.5 of 48. Whole words and bytes add up to 4 bytes, the last block of `lossless`
+// up to 64.
+TEST_CASE("messages have the lengths by which memory and step times are predicted", "[contract][declared]") {
+  constexpr int kDrawn = 40;
+  const auto check = [&](std::string_view name, const CodecOptions& options, std::int64_t n) {
+    CAPTURE(name, options.density, options.index_coding, n);
+    const CodedSize size = coded_size(name, options, n);
+    const auto codec = make_codec(name, options);
+    const auto most = static_cast<std::size_t>(std::llround(size.most * static_cast<double>(n)));
+    REQUIRE(most == codec->most_bytes(n));
+    std::vector<std::byte> wire(most);
+    double bytes = 0;
+    for (int message = 0; message < kDrawn; ++message) {
+      std::vector<float> values = drawn(static_cast<std::size_t>(n), std::to_string(message).c_str());
+      const std::size_t written = codec->encode({.values = values.data(), .elems = n, .key = 7}, wire.data());
+      CHECK(written <= most);
+      if (codec->exact_size()) CHECK(written == most);
+      bytes += static_cast<double>(written) / kDrawn;
     }
-    const double part = declared.coded > 0 ? declared.coded : 2 * options.density;
-    const double found = static_cast<double>(bytes) / (4.0 * n);
-    CHECK(found < 1.02 * part);
-    CHECK(found > 0.48 * part);
-  }
+    const double expected = size.typical * static_cast<double>(n), sent = options.density * static_cast<double>(n);
+    CHECK(size.typical <= size.most);
+    if (codec->exact_size())
+      CHECK(expected == Approx(bytes));
+    else if (name == "lossless")
+      CHECK(std::fabs(bytes - expected) < 0.01 * expected + 64);
+    else {
+      const double deviation = (name == "topk" ? 2.5 / 48 : 1) / std::sqrt(kDrawn * std::max(1.0, sent));
+      CHECK(std::fabs(bytes - expected) < 4 * deviation * expected + 4);
+    }
+  };
+  for (const CodecTraits& declared : kCodecs)
+    for (const std::int64_t n : {1, 7, 255, 513, 1003, 2049, 20'001}) {
+      if (!declared.reads.contains("density")) {
+        check(declared.name, {}, n);
+        continue;
+      }
+      for (const double density : {0.002, 0.01, 0.1, 0.4})
+        for (const char* coding : {"raw", "golomb", "gamma"})
+          check(declared.name, {.density = density, .tau = 1 - density, .index_coding = coding}, n);
+    }
+  const CodecOptions rows{.rows = {{600, 200}, {13, 0}, {5000, 2500}}};  // whole words of bits and two means for a row
+  CHECK(coded_size("onebit", rows, 5613).most * 5613 == Approx(3 * (28 + 8) + 13 * 4 + 2 * (4 * 79 + 2 * 8)));
+  CHECK(coded_size("none", {.dtype = DType::f64}, 3).most == 8);
+  CHECK_THROWS_WITH(coded_size("fp61", {}, 3), Catch::Contains("fp16"));
 }
 
 TEST_CASE("codecs that are declared lossless give back any bits, the others do not", "[contract][declared]") {

@@ -45,8 +45,8 @@ struct Shown final : StateVisitor {
     const auto* begin = static_cast<const double*>(tensor.data);
     values.insert(values.end(), begin, begin + tensor.shape.elems());
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
   std::string_view prefix;
   Flat values;
 };

@@ -62,19 +62,19 @@ TEST_CASE("recurrent layers: the backward is the derivative", "[device][gradient
         INFO(backward.text());
         Values inputs = random_inputs(forward), gradients;
         const std::vector<ArgInfo> args = signature(forward), out = signature(backward);
-        if (lengths) inputs[static_cast<std::size_t>(place_of(args, "lengths"))] = {2, 4, 0};
+        if (lengths) inputs[static_cast<std::size_t>(argument_index(args, "lengths"))] = {2, 4, 0};
         for (const ArgInfo& arg : args)
           if (arg.role == ArgRole::output) gradients.push_back(random_for(arg, " gradient"));
         for (int draw = 1; cell == Cell::relu && draw < 20 && !is_smooth_at(forward, inputs, gradients); ++draw) {
           inputs = random_inputs(forward, " draw " + std::to_string(draw));
-          if (lengths) inputs[static_cast<std::size_t>(place_of(args, "lengths"))] = {2, 4, 0};
+          if (lengths) inputs[static_cast<std::size_t>(argument_index(args, "lengths"))] = {2, 4, 0};
         }
         Values given = inputs;
         given.push_back(oracle_outputs(forward, inputs)[0]);
         given.insert(given.end(), gradients.begin(), gradients.end());
         const Values found = oracle_outputs(backward, given);
         for (std::size_t which = 0; which < inputs.size(); ++which) {
-          const int place = place_of(out, "d" + std::string(args[which].name));
+          const int place = argument_index(out, "d" + std::string(args[which].name));
           if (args[which].name == "lengths") continue;
           INFO("gradient of " << args[which].name);
           REQUIRE(place >= 0);

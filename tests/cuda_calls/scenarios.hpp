@@ -74,17 +74,18 @@ inline void copy_about() {
 inline void encode_all() {
   const auto device = open_gpu();
   for (const char* name : {"fp16", "int8", "onebit", "topk", "threshold"}) {
-    const DeviceCodecSpec spec{.name = name,
-                               .ranks = 2,
-                               .chosen = 10,
-                               .parts = {{.begin = 0, .elems = 100, .at = 64, .bytes = 1200}},
-                               .blocks = {{.begin = 0, .elems = 100, .at = 0}}};
+    const DeviceCodecSpec spec{
+        .name = name,
+        .ranks = 2,
+        .chosen = 10,
+        .parts = {
+            {.begin = 0, .elems = 100, .at = 64, .bytes = 1200, .blocks = {{.begin = 0, .elems = 100, .at = 0}}}}};
     const Memory host = device->allocate_host(2000), values = device->allocate(400, "values");
     const Memory residual = device->allocate(400, "residual");
     const auto codec = device->make_codec(spec);
     auto* floats = static_cast<float*>(values.data());
     codec->encode({.values = floats, .residual = static_cast<float*>(residual.data())}, host.bytes_at(0));
-    codec->decode(host.bytes_at(64), 1200, floats, 100);
+    codec->decode(0, host.bytes_at(64), 1200, floats);
     device->synchronize();
   }
 }

@@ -211,9 +211,8 @@ TEST_CASE("codecs on the device keep the runtime's rules", "[cuda_calls]") {
           const CodecOptions options{.ranks = 3, .density = 0.3, .index_coding = "raw"};
           const auto on_host = make_codec(name, options);
           const std::size_t most = on_host->most_bytes(n);
-          DeviceCodecSpec spec{
-              .name = name, .ranks = 3, .chosen = on_host->chosen(n), .parts = {}, .blocks = on_host->blocks(n)};
-          spec.parts.push_back({.begin = 0, .elems = n, .at = 64, .bytes = most});
+          DeviceCodecSpec spec{.name = name, .ranks = 3, .chosen = on_host->chosen(n), .parts = {}};
+          spec.parts.push_back({.begin = 0, .elems = n, .at = 64, .bytes = most, .blocks = on_host->blocks(n)});
           const Memory host = device->allocate_host(64 + most);
           const Memory values = device->allocate(static_cast<std::size_t>(n) * 4, "values");
           const Memory residual = device->allocate(static_cast<std::size_t>(n) * 4, "residual");
@@ -223,8 +222,8 @@ TEST_CASE("codecs on the device keep the runtime's rules", "[cuda_calls]") {
           codec->encode({.values = floats, .residual = static_cast<float*>(residual.data()), .key = 7},
                         host.bytes_at(0));
           device->synchronize();
-          codec->decode(host.bytes_at(64), most, floats, n);
-          codec->decode_add(host.bytes_at(64), most, floats, n);
+          codec->decode(0, host.bytes_at(64), most, floats);
+          codec->decode_add(0, host.bytes_at(64), most, floats);
           device->synchronize();
         }
       }

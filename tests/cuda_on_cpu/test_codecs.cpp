@@ -23,5 +23,6 @@ TEST_CASE("codecs of cuda/ write, owe and read what the host's do", "[cuda_on_cp
       }
   }
   const std::vector<CodedRun> rows = {{3, 0}, {9 * 25, 25}, {40, 0}, {2 * 5000, 5000}, {300 * 16, 16}};
-  check_device_codec(*device, "onebit", 3 + 9 * 25 + 40 + 2 * 5000 + 300 * 16, {.ranks = 3, .rows = rows});
+  for (const int parts : {1, 3})
+    check_device_codec(*device, "onebit", 3 + 9 * 25 + 40 + 2 * 5000 + 300 * 16, {.ranks = 3, .rows = rows}, parts);
 }

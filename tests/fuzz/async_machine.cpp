@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "comm/codec/codec.hpp"
-#include "exchange/asynchronous/memory.hpp"
+#include "exchange/asynchronous/buffers.hpp"
 #include "tests/fuzz/machines.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "tests/support/async_setting.hpp"

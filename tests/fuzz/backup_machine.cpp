@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "exchange/backup/memory.hpp"
+#include "exchange/backup/buffers.hpp"
 #include "tests/fuzz/machines.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "tests/support/async_setting.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/batch_plan.hpp"
+#include "config/check_combinations.hpp"
 #include "config/parse.hpp"
 #include "study/study.hpp"
 #include "tests/fuzz/config_text.hpp"

@@ -23,7 +23,7 @@ using Word = ServerProtocol::Word;
 constexpr int kFirstTag = 20;
 constexpr std::int64_t kPiece = 100;  // elements of an uncoded message
 
-// Reads and writes messages as exchange/server/memory.cpp does, on plain vectors.
+// Reads and writes messages as exchange/server/buffers.cpp does, on plain vectors.
 class Memory final : public ServerMemory {
  public:
   Memory(const test::AsyncSetting& setting, bool coded) : coded_(coded) {

@@ -56,6 +56,21 @@ strategy_families() {
   sources | grep '^src/exchange/server/' | xargs grep -nE '#include "exchange/allreduce/' /dev/null
 }
 
+# Only a strategy's own folder compares with its name: elsewhere its traits or its entry answer. The key `asynchronous`
+# of a search (study/parse.cpp) is no strategy.
+strategy_names() {
+  local entry folder name
+  for entry in src/exchange/*/entry.cpp; do
+    folder=$(dirname "$entry")
+    grep -qF ".family = \"${folder##*/}\"" "$entry" || echo "$entry: declares another family than its folder"
+    for name in $(sed -nE 's/^const StrategyEntry ([a-z_]+)_entry\{.*/\1/p' "$entry"); do
+      sources | grep '^src/' | grep -vE "^$folder/" |
+        xargs grep -nE "[=!]= *\"$name\"|\"$name\" *[=!]=|strategy_(traits|entry)\(\"$name\"\)" /dev/null |
+        grep -vE 'key [=!]= "' | sed "s|\$|   (a property of strategy $name can answer)|"
+    done
+  done
+}
+
 # A library is included in one room only.
 one_room() { # pattern room-regex name
   sources | grep -vE "$2" | xargs grep -nE "#include [<\"]($1)" 2>/dev/null | sed "s|\$|   ($3 belongs elsewhere)|"
@@ -142,6 +157,7 @@ rule 'includes go down the ladder' ladder
 rule 'each room in its namespace' room_namespaces
 rule 'one name, one room' one_name_one_room
 rule 'families of strategies apart' strategy_families
+rule 'no strategy by name' strategy_names
 rule 'each library in its room' libraries
 rule 'intrinsics behind two headers' intrinsics
 rule 'files of at most 350 lines' long_files

@@ -23,8 +23,11 @@ test::TrainedRun train_on_other_ranks(const test::Trial& trial, const test::Sets
 }
 
 TEST_CASE("a run with a codec resumes to the same bits, residuals and thresholds included", "[run][slow]") {
-  const std::string codec = GENERATE(as<std::string>(), "bf16", "int8", "threshold");
-  check_resumed(2, {"exchange.codec=" + codec, "exchange.bucket_mb=0.01"});
+  const auto codec =
+      GENERATE(test::Sets{"exchange.codec=bf16"}, test::Sets{"exchange.codec=int8"},
+               test::Sets{"exchange.codec=threshold"}, test::Sets{"exchange.codec=onebit", "exchange.code_sums=true"},
+               test::Sets{"exchange.codec=topk", "optimizer.momentum_before_coding=true"});
+  check_resumed(2, test::with(codec, {"exchange.bucket_mb=0.01", "optimizer.momentum=0.9"}));
 }
 
 TEST_CASE("servers: a coded run resumes to the same bits", "[run][slow]") {
@@ -51,9 +54,11 @@ TEST_CASE("asynchronous servers: a coded run goes on with another number of rank
 }
 
 TEST_CASE("a run with a codec goes on with another number of ranks and still learns", "[run][slow]") {
-  const std::string codec = GENERATE(as<std::string>(), "onebit", "topk");
+  const auto codec = GENERATE(test::Sets{"exchange.codec=onebit"}, test::Sets{"exchange.codec=topk"},
+                              test::Sets{"exchange.codec=onebit", "exchange.code_sums=true", "optimizer.momentum=0.9",
+                                         "optimizer.momentum_before_coding=true"});
   const test::Trial trial;
-  CHECK(train_on_other_ranks(trial, {"exchange.codec=" + codec}).summary()["test_accuracy"].get<double>() > 0.85);
+  CHECK(train_on_other_ranks(trial, codec).summary()["test_accuracy"].get<double>() > 0.85);
 }
 
 TEST_CASE("records say what a codec did", "[run]") {

@@ -103,6 +103,41 @@ TEST_CASE("a follower of a run that removes checkpoints while they are read ends
   CHECK(rows.size() < 340);
 }
 
+// The manifest of the newest checkpoint becomes a pipe while the run is stopped, so that the follower, which has listed
+// the checkpoint, waits in reading it until the run has written the next checkpoint and removed this one.
+TEST_CASE("a checkpoint that the run removes between its listing and its opening is passed over", "[run][follow]") {
+  const Trial trial;
+  const Sets sets = {"evaluate.by=aside", "checkpoint.every_steps=2",      "checkpoint.every_epochs=0",
+                     "checkpoint.keep=1", "checkpoint.asynchronous=false", "train.epochs=5",
+                     "device.pace_ms=10"};
+  const Outcome both = trial.train_and(0, sets, R"sh(
+reached 4; kill -STOP $pid
+# The run must be stopped in training: then the folder holds one manifest, one file, and nothing that is being written.
+until [ "$(cd results/trial/run-*/checkpoints; echo step-* | sed 's/[0-9]//g')" = "step-.h step-.json" ]; do
+  kill -CONT $pid; sleep 0.01; kill -STOP $pid
+done
+manifest=$(ls $PWD/results/trial/run-*/checkpoints/step-*.json | tail -1)
+cp $manifest saved; rm $manifest; mkfifo $manifest
+"$ECHELON_BINARY" eval results/trial --follow --every 0.01 --patience 30 --threads 1 > follow.txt 2>&1 &
+follower=$!
+exec 3> $manifest # returns once the follower has opened it
+kill -CONT $pid
+for i in $(seq 3000); do [ -e $manifest ] || [ -e ${manifest%json}h5 ] || break; sleep 0.01; done
+echo removed $(basename ${manifest%.json}); cat saved >&3; exec 3>&-
+wait $follower; echo follower $?; wait $pid; echo run $?)sh",
+                                       60);
+  const std::string said = read_file_whole(trial / "follow.txt");
+  INFO(both.out << both.err << said);
+  CHECK_THAT(both.out, Contains("follower 0\n") && Contains("run 0\n"));
+  const std::size_t at = both.out.find("removed step-");
+  REQUIRE(at != std::string::npos);
+  const std::string step = both.out.substr(at + 8, 13);
+  CHECK_THAT(said, Contains(step + ".h5: removed by the run before it was read"));
+  const std::map<int, json> rows = rows_by_step(trial.run() + "/evaluation.jsonl");
+  CHECK(!rows.contains(std::stoi(step.substr(5))));
+  CHECK(rows.rbegin()->first == 85);
+}
+
 TEST_CASE("a follower waits for a run no longer than it is told, and data are needed without it", "[run][follow]") {
   const Trial trial;
   const Outcome none = trial.echelon({"eval", "results/none", "--follow", "--every", "0.05", "--patience", "0.3"});

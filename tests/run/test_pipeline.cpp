@@ -76,7 +76,8 @@ TEST_CASE("split models, alone and replicated, end with the weights of one rank,
   CHECK(trial.leftovers().empty());
 }
 
-TEST_CASE("split models with a codec resume to the same bits, and on other meshes with what is owed", "[run][slow]") {
+TEST_CASE("split models with a codec resume to the same bits, and with their residuals on other meshes",
+          "[run][slow]") {
   // tests/contract/test_split_codecs.cpp tests every codec with every split.
   const auto [codec, strategy, ranks, mesh] = GENERATE(table<std::string, std::string, int, test::Sets>(
       {{"onebit", "synchronous", 8, {"parallel.tensor=2", "parallel.pipeline=2"}},

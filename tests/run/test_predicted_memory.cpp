@@ -84,6 +84,7 @@ TEST_CASE("check predicts what rank 0 gathers for a checkpoint where replicas di
       {"gossip", {"exchange.strategy=gossip"}},
       {"strom", {"exchange.strategy=strom"}},
       {"residuals", {"exchange.codec=int8"}},
+      {"momentum", {"exchange.codec=int8", "optimizer.momentum_before_coding=true"}},
       {"workers", {"exchange.strategy=asynchronous"}},
       {"stale", {"exchange.strategy=stale_synchronous", "exchange.codec=int8"}},
       {"servers", {"exchange.strategy=asynchronous", "exchange.asynchronous.states=server"}},
@@ -97,7 +98,8 @@ TEST_CASE("check predicts what rank 0 gathers for a checkpoint where replicas di
     INFO(name << "\n" << plan.out << plan.err << run.out << run.err);
     REQUIRE((plan.code == 0 && run.code == 0));
     std::size_t values = 0;
-    for (const char* part : {"strategy/local_", "strategy/deviation", "strategy/residual", "residual"})
+    for (const char* part :
+         {"strategy/local_", "strategy/deviation", "strategy/residual", "residual", "local_momentum"})
       values += test::last_values(trial, part, name).size();
     const double gathered_mb = 4 * static_cast<double>(values) / 1048576;
     CHECK(std::max(0.0, amount_mb(plan.out, words)) == Approx(gathered_mb).epsilon(0.01));
@@ -134,6 +136,8 @@ TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
       {"fp16", {"exchange.codec=fp16"}},
       {"int8", {"exchange.codec=int8"}},
       {"onebit", {"exchange.codec=onebit"}},
+      {"coded-sums", {"exchange.codec=onebit", "exchange.code_sums=true"}},
+      {"momentum", {"exchange.codec=fp16", "optimizer.momentum_before_coding=true"}},
       {"topk", {"exchange.codec=topk"}},
       {"naive", {"exchange.algorithm=naive"}},
       {"coded-servers", {"exchange.strategy=server", "exchange.codec=fp16"}},
@@ -159,13 +163,11 @@ TEST_CASE("check predicts the messages of onebit by the rows of the tensors", "[
       "[batch]\nglobal = 3\n[train]\nepochs = 0\nsteps = 3\n[device]\nkind = \"onednn\"\nthreads = 1\n");
   trial.make_data(
       {"synth", "--samples", "60", "--shape", "1,3,3", "--classes", "2", "--shards", "1", "--out", "data/train"});
-  // Of several buckets two may take turns with the memory of the largest.
-  const std::string one_bucket = "exchange.bucket_mb=4096";
-  const auto [plain, plain_held] = predicted_and_held(trial, "plain", {one_bucket});
+  const auto [plain, plain_held] = predicted_and_held(trial, "plain", {});
   const double weights = amount_mb(trial.check({}).out, "weights");
   REQUIRE(weights == Approx(27.5).margin(0.5));
   if (!trial.summary("plain").contains("allocations_per_step")) return;  // a sanitised program keeps freed memory
-  const auto [predicted, held] = predicted_and_held(trial, "onebit", {"exchange.codec=onebit", one_bucket});
+  const auto [predicted, held] = predicted_and_held(trial, "onebit", {"exchange.codec=onebit"});
   INFO("predicted " << predicted - plain << ", held " << held - plain_held << ", weights " << weights);
   CHECK(predicted - plain == Approx(weights * (1 + 3 * 0.34)).epsilon(0.03));
   CHECK(std::abs((predicted - plain) - (held - plain_held)) < 0.3 * weights + 0.05 * predicted);

@@ -2,9 +2,12 @@
 // `echelon verify`: intact checks pass, checks broken on purpose are found and named, and its records can be read.
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "exchange/entry.hpp"
 #include "tests/support/process.hpp"
 #include "verify/runner.hpp"
 
@@ -27,6 +30,19 @@ TEST_CASE("two ranks verify this machine, and say what they skipped", "[run][ver
                              "passed   device onednn: operations in all layouts", "passed   files: locks exclude",
                              "passed   process: killed, and resumed by the same command: killed after step "})
     CHECK_THAT(outcome.out, Contains(passed));
+  // The first form of every strategy that the program lists is trained, and those that equal one replica are compared.
+  const Outcome listed = test::run_echelon({"info", "--strategies"});
+  CHECK(listed.code == kExitOk);
+  std::istringstream lines(listed.out);
+  std::size_t forms = 0;
+  for (std::string line; std::getline(lines, line); ++forms) {
+    const auto form = nlohmann::json::parse(line);
+    const std::string name = form.at("name"), strategy = form.at("strategy");
+    if (name == strategy) CHECK_THAT(outcome.out, Contains("passed   strategy trains: " + name + ": loss "));
+    if (form.at("equals_one")) CHECK_THAT(outcome.out, Contains("passed   k replicas equal one: " + name));
+    CHECK(form.at("sets").at(0) == "exchange.strategy=" + strategy);
+  }
+  CHECK(forms == strategy_cases().size());
   const std::string xml = read_file_whole(folder / "verify.xml");
   CHECK_THAT(xml, Contains("<testsuite name=\"echelon verify\"") && Contains("failures=\"0\"") &&
                       Contains("classname=\"codec\" name=\"fp16\""));

@@ -33,23 +33,35 @@ Floats gradients(std::int64_t n, const std::string& name, double scale) {
   return all;
 }
 
+// Returns the rows, or parts of rows, in [begin, end).
+std::vector<CodedRun> rows_in(const std::vector<CodedRun>& runs, std::int64_t begin, std::int64_t end) {
+  std::vector<CodedRun> inside;
+  std::int64_t at = 0;
+  for (const CodedRun& run : runs)
+    for (std::int64_t left = run.elems, row = run.row > 0 ? run.row : run.elems; left > 0; left -= row, at += row)
+      if (const std::int64_t n = std::min(end, at + row) - std::max(begin, at); n > 0)
+        inside.push_back({n, run.row > 0 ? n : 0});
+  return inside;
+}
+
 class Pair {
  public:
-  Pair(Device& device, const std::string& name, std::int64_t n, const CodecOptions& options)
+  Pair(Device& device, const std::string& name, std::int64_t n, const CodecOptions& options, int parts)
       : device_(device),
         name_(name),
         n_(n),
         options_(options),
         gradients_(memory("gradients")),
         residual_(memory("owed")) {
-    const auto codec = make_codec(name, options);
-    spec_ = {.name = name, .ranks = options.ranks, .chosen = codec->chosen(n), .parts = {}, .blocks = codec->blocks(n)};
-    const int parts = codec_info(name).route == CodecRoute::direct ? 3 : 1;
+    spec_ = {.name = name, .ranks = options.ranks, .chosen = make_codec(name, options)->chosen(n), .parts = {}};
+    if (parts == 0) parts = codec_info(name).route == CodecRoute::direct ? 3 : 1;
     for (int r = 0; r < parts; ++r) {
       const std::int64_t begin = n * r / parts, elems = n * (r + 1) / parts - begin;
       if (elems == 0) continue;
-      const std::size_t most = make_codec(name, options)->most_bytes(elems);
-      spec_.parts.push_back({.begin = begin, .elems = elems, .at = bytes_, .bytes = most});
+      const auto codec = codec_of(begin, elems);
+      const std::size_t most = codec->most_bytes(elems);
+      spec_.parts.push_back(
+          {.begin = begin, .elems = elems, .at = bytes_, .bytes = most, .blocks = codec->blocks(elems)});
       bytes_ += (most + 63) / 64 * 64;
     }
     host_ = device.allocate_host(bytes_);
@@ -74,7 +86,8 @@ class Pair {
     std::memcpy(&there, far.data(), sizeof there);
     CHECK(here.most == there.most);
     CHECK(here.squares == Approx(there.squares).epsilon(1e-12));
-    for (const DeviceCodecPart& part : spec_.parts) check_part(part, far.data() + part.at, there.most, exact);
+    for (std::size_t p = 0; p < spec_.parts.size(); ++p)
+      check_part(p, far.data() + spec_.parts[p].at, there.most, exact);
   }
 
  private:
@@ -86,10 +99,17 @@ class Pair {
     return values;
   }
 
-  void check_part(const DeviceCodecPart& part, const std::byte* far, double largest_residual, bool exact) {
+  std::unique_ptr<Codec> codec_of(std::int64_t begin, std::int64_t elems) const {
+    CodecOptions options = options_;
+    options.rows = rows_in(options.rows, begin, begin + elems);
+    return make_codec(name_, options);
+  }
+
+  void check_part(std::size_t p, const std::byte* far, double largest_residual, bool exact) {
+    const DeviceCodecPart& part = spec_.parts[p];
     std::vector<std::byte> mine(part.bytes), theirs(part.bytes);
     const auto wired = [&](const std::byte* raw, std::vector<std::byte>& wire) {
-      return make_codec(name_, options_)->to_wire(raw, part.elems, largest_residual, wire.data());
+      return codec_of(part.begin, part.elems)->to_wire(raw, part.elems, largest_residual, wire.data());
     };
     const std::size_t bytes = wired(host_.bytes_at(part.at), mine);
     REQUIRE(bytes == wired(far, theirs));
@@ -99,8 +119,8 @@ class Pair {
       Floats right(static_cast<std::size_t>(n_), 0.7F);
       device_.to_device(gradients_.data(), right.data(), gradients_.bytes());
       const auto decode = add ? &DeviceCodec::decode_add : &DeviceCodec::decode;
-      (codec_.get()->*decode)(host_.bytes_at(part.at), bytes, at(gradients_) + part.begin, part.elems);
-      (discrete_codec_.get()->*decode)(theirs.data(), bytes, right.data() + part.begin, part.elems);
+      (codec_.get()->*decode)(p, host_.bytes_at(part.at), bytes, at(gradients_) + part.begin);
+      (discrete_codec_.get()->*decode)(p, theirs.data(), bytes, right.data() + part.begin);
       CHECK(differing(fetch(gradients_), right) == 0);
     }
   }
@@ -118,9 +138,10 @@ class Pair {
 
 }  // namespace
 
-void check_device_codec(Device& device, const std::string& name, std::int64_t n, const CodecOptions& options) {
-  CAPTURE(name, n, options.tau, options.density);
-  Pair pair(device, name, n, options);
+void check_device_codec(Device& device, const std::string& name, std::int64_t n, const CodecOptions& options,
+                        int parts) {
+  CAPTURE(name, n, options.tau, options.density, parts);
+  Pair pair(device, name, n, options, parts);
   const auto tau = static_cast<float>(options.tau);
   std::uint64_t key = 0x123456789abcdefULL;
   for (const double scale : {1.0, 1e-3, 1e-39, 0.0}) pair.check(gradients(n, "values", scale), ++key, tau, true);

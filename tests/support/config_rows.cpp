@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "comm/host_groups.hpp"
-#include "config/batch_plan.hpp"
+#include "config/check_combinations.hpp"
 #include "config/choices.hpp"
 #include "config/parse.hpp"
 #include "config/traits/algorithms.hpp"
@@ -215,7 +215,8 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
     toml.set("evaluate", "every_epochs", 0);
     toml.set("evaluate", "train_fraction", 0.5);
   }
-  const bool sums_whole = row["strategy"] == "synchronous" && row["split"] == "none" && row["reduction"] == "sum";
+  const bool sums_whole =
+      strategy_traits(strategy_of(row)).sums_gradients() && row["split"] == "none" && row["reduction"] == "sum";
   if (sums_whole) toml.set("monitor", "noise_scale", "true");
   if (row["checkpoint"] == "steps") toml.set("checkpoint", "every_steps", 2);
   toml.text("run", "progress", "none");

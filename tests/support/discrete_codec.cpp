@@ -21,7 +21,7 @@ class DiscreteCodec final : public DeviceCodec {
       const auto n = static_cast<std::size_t>(part.elems);
       float* residual = bucket.residual + part.begin;
       std::vector<float> values(bucket.values + part.begin, bucket.values + part.begin + part.elems);
-      codec(part.elems, bucket.tau)
+      codec(part, bucket.tau)
           ->encode({.values = values.data(),
                     .elems = part.elems,
                     .residual = residual,
@@ -34,18 +34,18 @@ class DiscreteCodec final : public DeviceCodec {
     std::memcpy(messages_.data(), &residual_norms, sizeof residual_norms);
     late_(host, messages_.data(), messages_.size());
   }
-  void decode(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) override {
-    codec(elems, 0)->decode(message, bytes, values, elems);
+  void decode(std::size_t part, const std::byte* message, std::size_t bytes, float* values) override {
+    codec(spec_.parts[part], 0)->decode(message, bytes, values, spec_.parts[part].elems);
   }
-  void decode_add(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) override {
-    codec(elems, 0)->decode_add(message, bytes, values, elems);
+  void decode_add(std::size_t part, const std::byte* message, std::size_t bytes, float* values) override {
+    codec(spec_.parts[part], 0)->decode_add(message, bytes, values, spec_.parts[part].elems);
   }
 
  private:
-  std::unique_ptr<Codec> codec(std::int64_t elems, float tau) const {
-    const double density = (static_cast<double>(spec_.chosen) - 0.5) / static_cast<double>(elems);
+  std::unique_ptr<Codec> codec(const DeviceCodecPart& part, float tau) const {
+    const double density = (static_cast<double>(spec_.chosen) - 0.5) / static_cast<double>(part.elems);
     std::vector<CodedRun> rows;
-    for (const DeviceCodecBlock& block : spec_.blocks) rows.push_back({block.elems, block.coded ? block.elems : 0});
+    for (const DeviceCodecBlock& block : part.blocks) rows.push_back({block.elems, block.coded ? block.elems : 0});
     return make_codec(
         spec_.name,
         {.ranks = spec_.ranks, .density = density, .tau = tau, .index_coding = "raw", .rows = std::move(rows)});

@@ -49,11 +49,11 @@ class LateCodec final : public DeviceCodec {
   void encode(const DeviceEncoding& bucket, std::byte* host) override {
     streams_->put(kOpStream, [codec = codec_, bucket, host] { codec->encode(bucket, host); });
   }
-  void decode(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) override {
-    streams_->put(kOpStream, [=, codec = codec_] { codec->decode(message, bytes, values, elems); });
+  void decode(std::size_t part, const std::byte* message, std::size_t bytes, float* values) override {
+    streams_->put(kOpStream, [=, codec = codec_] { codec->decode(part, message, bytes, values); });
   }
-  void decode_add(const std::byte* message, std::size_t bytes, float* values, std::int64_t elems) override {
-    streams_->put(kOpStream, [=, codec = codec_] { codec->decode_add(message, bytes, values, elems); });
+  void decode_add(std::size_t part, const std::byte* message, std::size_t bytes, float* values) override {
+    streams_->put(kOpStream, [=, codec = codec_] { codec->decode_add(part, message, bytes, values); });
   }
 
  private:

@@ -10,7 +10,7 @@ SplitResult check_split(const SplitRun& run, bool groups) {
   const ParameterSet& parameters = run.replicas.graph.parameters();
   SplitResult split = train_split(run);
   const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, groups));
-  if (run.replicas.strategy == "synchronous")  // every rank has the sum
+  if (strategy_traits(run.replicas.strategy).sums_gradients())  // every rank has the sum
     CHECK(tensor_distance(parameters, split.gradients, whole.gradients) <= kDouble);
   CHECK(tensor_distance(parameters, split.weights, whole.weights) <= kDouble);
   CHECK(split.loss == Approx(whole.loss).epsilon(1e-9));

@@ -16,8 +16,8 @@ class StateSummer final : public StateVisitor {
   void tensor(const StateTensor& t) override {
     add(t.name, t.data, static_cast<std::size_t>(t.shape.elems()) * size_of(t.dtype));
   }
-  void scalar(std::string_view name, std::int64_t& value) override { add(name, &value, sizeof value); }
-  void scalar(std::string_view name, double& value) override { add(name, &value, sizeof value); }
+  void scalar(std::string_view name, std::int64_t& value, Absent) override { add(name, &value, sizeof value); }
+  void scalar(std::string_view name, double& value, Absent) override { add(name, &value, sizeof value); }
   std::uint64_t sum() const { return sum_; }
 
  private:

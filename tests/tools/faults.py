@@ -6,8 +6,7 @@
 
 Three ranks learn data/digits. Each cell is a run with one fault: its exit code (status.json, where the launcher has its
 own), what it prints, and the seconds from the fault to the end of the run must be as promised; the same command without
-the fault must then finish. Strategies are those that the program names; meshes of split models run as further lines.
-Exit status 1 where a promise was not kept.
+the fault must then finish. The columns are the lines of kills.py. The exit status is 1 where a promise was not kept.
 """
 import argparse
 import concurrent.futures
@@ -22,7 +21,7 @@ import tempfile
 import time
 from datetime import datetime, timezone
 
-from kills import SETS, WAYS, load, prepare_environment, strategies, tell
+from kills import load, prepare_environment, tell, ways
 
 RANKS, STEPS, LIMIT_S, HANG_S = 3, 48, 60, 6
 COMMON = ["device.threads=1", "device.pace_ms=4", "train.epochs=0", f"train.steps={STEPS}", "checkpoint.every_steps=8",
@@ -115,17 +114,12 @@ def main():
     args = options.parse_args()
     echelon = os.path.realpath(args.echelon)
     prepare_environment()
-    ways = {}
-    for strategy in strategies(echelon):
-        base = [f"exchange.strategy={strategy}"]
-        ways[strategy] = base + SETS.get(strategy, [])
-        for way, sets in WAYS.get(strategy, {}).items():
-            ways[way] = base + [one.format(ranks=RANKS) for one in sets]
-    ways = {name: sets for name, sets in ways.items() if not args.only or name in args.only.split(";")}
+    wanted, _ = ways(echelon, RANKS, args.only)
     faults = [name for name in FAULTS if not args.faults or name in args.faults.split(";")]
     kept, seconds, broken = {}, {}, 0
     with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
-        cells = {(way, fault): pool.submit(cell, echelon, sets, fault) for way, sets in ways.items() for fault in faults}
+        cells = {(way, fault): pool.submit(cell, echelon, sets, fault)
+                 for way, sets in wanted.items() for fault in faults}
         for (way, fault), future in cells.items():
             wrong, took = future.result()
             kept[way, fault] = not wrong
@@ -134,12 +128,12 @@ def main():
             if wrong:
                 broken += 1
                 print(f"{way}, {fault}: {wrong}", flush=True)
-    header = ["fault", *ways, "as promised", "seconds to the end"]
+    header = ["fault", *wanted, "as promised", "seconds to the end"]
     rows = []
     for fault in faults:
         took = sorted(seconds.get(fault, []))
-        good = sum(kept[way, fault] for way in ways)
-        rows.append([fault, *("yes" if kept[way, fault] else "NO" for way in ways), f"{good} of {len(ways)}",
+        good = sum(kept[way, fault] for way in wanted)
+        rows.append([fault, *("yes" if kept[way, fault] else "NO" for way in wanted), f"{good} of {len(wanted)}",
                      f"{statistics.median(took):.0f} ({took[0]:.0f} to {took[-1]:.0f})" if took else "-"])
     table = "\n".join("| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header), *rows])
     print(table)

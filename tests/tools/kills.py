@@ -14,8 +14,9 @@ What is checked:
   - finished runs end with 0, at their last step, with every epoch's record once, and no half-written file is left;
   - where the strategy's weights do not depend on timing, they are those of a run that nobody disturbed.
 
-Prints one line per strategy, for the synchronous one also lines for codecs and meshes; exit status 1 where something
-lost, whose folders are kept. Strategies are those that the program names. Seconds: median from the start of the launcher to the first step.
+Prints one line for each form of a strategy that `echelon info --strategies` lists, and for codecs and meshes. The exit
+status is 1 where something was lost; the folders of that run are kept. Seconds: median from the start of the launcher to
+the first step.
 """
 import argparse
 import concurrent.futures
@@ -37,21 +38,20 @@ LIMIT_S = 120  # limit of a wait
 COMMON = ["device.threads=1", "device.pace_ms=4", f"train.epochs={EPOCHS}", "checkpoint.every_steps=8",
           "checkpoint.every_epochs=1", "evaluate.every_epochs=6", "exchange.bucket_mb=0.05", "run.progress=none",
           "optimizer.momentum=0.5"]
-# Changes to the defaults, for strategies whose period is longer than a run; and other forms of one strategy.
-SETS = {"averaging": ["exchange.averaging.period=4"], "elastic": ["exchange.elastic.period=4"],
-        "gossip": ["exchange.gossip.consensus_every=8"], "backup": ["exchange.backup.period=8"]}
-WAYS = {"synchronous": {"int8": ["exchange.codec=int8"], "topk": ["exchange.codec=topk", "exchange.density=0.05"],
-                        "hierarchical": ["exchange.algorithm=hierarchical"], "pipeline": ["parallel.pipeline={ranks}"],
-                        "tensor": ["parallel.tensor={ranks}"]},
-        "strom": {"strom, asynchronous": ["exchange.strom.rounds=asynchronous"]},
-        "backup": {"backup, 0 replicas": ["exchange.backup.replicas=0", "exchange.backup.period=8"]}}
-BY_TIMING = {"asynchronous", "stale_synchronous", "backup", "strom, asynchronous"}
+# Codecs, an algorithm and meshes, under the default strategy.
+OTHERS = {"int8": ["exchange.codec=int8"], "topk": ["exchange.codec=topk", "exchange.density=0.05"],
+          "hierarchical": ["exchange.algorithm=hierarchical"], "pipeline": ["parallel.pipeline={ranks}"],
+          "tensor": ["parallel.tensor={ranks}"]}
 
 
-def strategies(echelon):
-    text = subprocess.run([echelon, "check", "configs/smoke/digits.toml", "--set", "exchange.strategy=?"],
-                          capture_output=True, text=True).stderr
-    return re.search(r"known: (.*)", text).group(1).strip().split(", ")
+def ways(echelon, ranks, only=""):
+    """Returns the settings of each line by its name, and the names of those whose weights depend on timing."""
+    text = subprocess.run([echelon, "info", "--strategies"], capture_output=True, text=True, check=True).stdout
+    forms = [json.loads(line) for line in text.splitlines()]
+    sets = {form["name"]: form["sets"] for form in forms}
+    sets |= {name: [one.format(ranks=ranks) for one in more] for name, more in OTHERS.items()}
+    return ({name: more for name, more in sets.items() if not only or name in only.split(";")},
+            {form["name"] for form in forms if form["by_timing"]})
 
 
 def load(path):
@@ -177,7 +177,7 @@ def kill_ranks(process, draws):
     return True
 
 
-def soak(echelon, name, sets, args, draws, work):
+def soak(echelon, name, sets, by_timing, args, draws, work):
     """Returns kills, checkpoints that were resumed from, steps repeated, runs, and seconds of starts."""
     wanted, ranks = args.kills, args.ranks
     kills = resumed = repeated = runs = 0
@@ -209,7 +209,7 @@ def soak(echelon, name, sets, args, draws, work):
             saved = max(saved, run.saved())
             reached = max([row["step"] for row in run.rows() if row["type"] == "step"], default=0)
         runs += 1
-        if name in BY_TIMING:
+        if by_timing:
             continue
         if seed[0] not in undisturbed:
             whole = Run(echelon, ranks, f"{work}/whole-{name.replace(', ', '-').replace(' ', '-')}-{seed[0]}", sets + seed)
@@ -220,16 +220,16 @@ def soak(echelon, name, sets, args, draws, work):
     return kills, resumed, repeated, runs, starts_s
 
 
-def line_of(echelon, name, sets, args):
+def line_of(echelon, name, sets, by_timing, args):
     """Returns the line of a strategy, and whether nothing was lost; keeps the folders of runs where something was."""
     work = tempfile.mkdtemp(prefix="echelon-kills-")
     try:
         draws = random.Random(f"{args.seed} {name}")
-        kills, resumed, repeated, runs, starts_s = soak(echelon, name, sets, args, draws, work)
+        kills, resumed, repeated, runs, starts_s = soak(echelon, name, sets, by_timing, args, draws, work)
     except (Lost, subprocess.TimeoutExpired) as error:
         return f"{name:22}  LOST (kept in {work}): {error}", False
     shutil.rmtree(work)
-    weights = "nothing" if name in BY_TIMING else "nothing; the same weights"
+    weights = "nothing" if by_timing else "nothing; the same weights"
     return f"{name:22}{kills:7}{resumed:9}{repeated:16}{runs:6}{statistics.median(starts_s or [0]):9.2f}  {weights}", True
 
 
@@ -262,18 +262,14 @@ def main():
     args = options.parse_args()
     echelon = os.path.realpath(args.echelon)
     prepare_environment()
-    all_ways = {}
-    for strategy in strategies(echelon):
-        base = [f"exchange.strategy={strategy}", *args.set]
-        all_ways[strategy] = base + SETS.get(strategy, [])
-        for way, sets in WAYS.get(strategy, {}).items():
-            all_ways[way] = base + [one.format(ranks=args.ranks) for one in sets]
-    wanted = {name: sets for name, sets in all_ways.items() if not args.only or name in args.only.split(";")}
+    wanted, by_timing = ways(echelon, args.ranks, args.only)
     print(f"seed {args.seed}")
     print(f"{'strategy':22}{'kills':>7}{'resumed':>9}{'steps repeated':>16}{'runs':>6}{'s':>9}  lost", flush=True)
     passed = 0
     with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
-        for line, good in pool.map(lambda way: line_of(echelon, *way, args), wanted.items()):
+        lines = [pool.submit(line_of, echelon, name, sets + args.set, name in by_timing, args)
+                 for name, sets in wanted.items()]
+        for line, good in (one.result() for one in lines):
             print(line, flush=True)
             passed += good
     return tell("kills", passed, len(wanted))

@@ -17,9 +17,9 @@ std::vector<std::int64_t> extents_of(const Shape& shape) { return {shape.extents
 
 }  // namespace
 
-std::string Builder::name(const std::string& wanted) {
-  std::string given = wanted;
-  for (int number = 2; !names_.insert(given).second; ++number) given = fmt::format("{}_{}", wanted, number);
+std::string Builder::name(const std::string& requested) {
+  std::string given = requested;
+  for (int number = 2; !names_.insert(given).second; ++number) given = fmt::format("{}_{}", requested, number);
   return given;
 }
 
@@ -49,7 +49,7 @@ std::string Builder::integer(std::int64_t value) {
   return kept(fmt::format("integer/{}", value), Element::i64, {}, bytes_of(std::vector{value}));
 }
 
-std::string Builder::places(std::int64_t first, std::int64_t count) {
+std::string Builder::indices(std::int64_t first, std::int64_t count) {
   std::vector<std::int32_t> all(static_cast<std::size_t>(count));
   std::iota(all.begin(), all.end(), static_cast<std::int32_t>(first));
   return kept(fmt::format("places/{}/{}", first, count), Element::i32, {count}, bytes_of(all));

@@ -16,8 +16,8 @@ namespace echelon::inline checkpoint::onnx {
 
 class Builder {
  public:
-  // Returns an unused name: `wanted`, or `wanted` with a number.
-  std::string name(const std::string& wanted);
+  // Returns an unused name: `requested`, or `requested` with a number.
+  std::string name(const std::string& requested);
   // Sets the layer after which the following operations are named if they name no output.
   void set_part(std::string name) { part_ = std::move(name); }
 
@@ -29,7 +29,7 @@ class Builder {
 
   std::string integers(const std::vector<std::int64_t>& values);              // (n), i64
   std::string integer(std::int64_t value);                                    // (), i64
-  std::string places(std::int64_t first, std::int64_t count);                 // (count), i32: first, first + 1, ..
+  std::string indices(std::int64_t first, std::int64_t count);                // (count), i32: first, first + 1, ..
   std::string number(float value);                                            // (), f32
   std::string numbers(const Shape& shape, const std::vector<float>& values);  // f32
   void constant(std::string name, Element type, const Shape& shape, std::string content);

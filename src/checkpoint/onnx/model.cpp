@@ -168,7 +168,7 @@ std::string OnnxLowering::normalised(const std::string& samples, const Value& va
   const std::string scaled = to_.add("Mul", {samples, to_.numbers(Shape(each), factor)});
   const std::string moved = to_.add("Add", {scaled, to_.numbers(Shape(each), offset)});
   if (!sequence || graph_.find("lengths") < 0) return moved;
-  const std::string used = places_in_use(to_, "lengths", value.shape[0]);
+  const std::string used = positions_in_use(to_, "lengths", value.shape[0]);
   return to_.add("Where", {to_.add("Unsqueeze", {used, to_.integers({2})}), moved, to_.number(0)});
 }
 
@@ -176,7 +176,7 @@ std::string OnnxLowering::normalised(const std::string& samples, const Value& va
 void OnnxLowering::add_outputs() {
   const Value& last = value_of(input_value(0));
   const std::string& value = at(tensor_of(input_value(0))).value;
-  if (node().layer->kind() == "softmax_loss")
+  if (node().layer->reads_logits())
     to_.write("Softmax", {value}, {"outputs"}, {{"axis", std::int64_t{-1}}});
   else
     to_.write("Identity", {value}, {"outputs"});

@@ -2,9 +2,9 @@
 // Builds an ONNX graph of a model that computes the same as `predict --outputs`.
 //
 //   inputs   "samples" (N, ..) f32, or tokens (N, T) i32; where layers read them "lengths" (N) i32 and "target" (N, U)
-//            i32; "<layer>.h" and "<layer>.c" (N, H) of layers with `carry`: the states before the first place
+//            i32; "<layer>.h" and "<layer>.c" (N, H) of layers with `carry`: the states before the first position
 //   outputs  "outputs" (N, ..) f32: probabilities of classes, or the values; "<layer>.h_next", "<layer>.c_next": the
-//            states behind the last place, for the next batch
+//            states behind the last position, for the next batch
 //
 // Constants have the names, shapes and layout of the checkpoint. The graph is that of evaluation, with running
 // statistics and no dropout.
@@ -33,7 +33,7 @@ struct Options {
 using ReadParameter = std::function<std::vector<float>(const Parameter&)>;
 
 // `graph`: a whole model with its loss, as build_model returns it. The first operations normalise samples, (value -
-// mean) / std, and set padded places of sequences to 0. Throws ConfigError with the layer's file:line if ONNX cannot
+// mean) / std, and set padded positions of sequences to 0. Throws ConfigError with the layer's file:line if ONNX cannot
 // express it.
 File make_file(const Graph& graph, const ReadParameter& read, const Options& options = {});
 

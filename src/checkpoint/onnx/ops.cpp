@@ -33,7 +33,7 @@ void write_form(Builder& to, const PoolDims& d, const Arguments& args) {
   to.write(d.mode == PoolMode::max ? "MaxPool" : "AveragePool", {args["x"]}, {args["y"]}, attributes);
 }
 
-// A sequence (N, T, F) is multiplied at each place, because Gemm takes no third axis.
+// A sequence (N, T, F) is multiplied at each position, because Gemm takes no third axis.
 void write_form(Builder& to, const DenseDims& d, const Arguments& args) {
   if (args.rank("x") == 2)
     return to.write("Gemm", {args["x"], args["w"], args["b"]}, {args["y"]}, {{"transB", std::int64_t{1}}});
@@ -111,13 +111,13 @@ concept HasForm = requires(Builder& to, const FamilyDims& dims, Arguments& args)
 }  // namespace
 
 Operand& Arguments::find(std::string_view name) const {
-  const int place = place_of(infos_, name);
-  ECHELON_CHECK_GE(place, 0, "no argument '{}'", name);
-  return *operands_[static_cast<std::size_t>(place)];
+  const int index = argument_index(infos_, name);
+  ECHELON_CHECK_GE(index, 0, "no argument '{}'", name);
+  return *operands_[static_cast<std::size_t>(index)];
 }
 
 std::string Arguments::operator[](std::string_view name) const {
-  return place_of(infos_, name) < 0 ? std::string() : find(name).value;
+  return argument_index(infos_, name) < 0 ? std::string() : find(name).value;
 }
 
 void write_op(Builder& to, const OpSpec& spec, Arguments args) {

@@ -47,7 +47,7 @@ void write_form(Builder& to, const RnnDims& dims, const Arguments& args);
 void write_form(Builder& to, const AttentionDims& dims, const Arguments& args);
 void write_form(Builder& to, const SequencePoolDims& dims, const Arguments& args);
 
-// Returns booleans (N, T): whether place t is below the sample's length; `lengths` is (N), i32.
-std::string places_in_use(Builder& to, const std::string& lengths, std::int64_t places);
+// Returns booleans (N, T): whether position t is below the sample's length; `lengths` is (N), i32.
+std::string positions_in_use(Builder& to, const std::string& lengths, std::int64_t positions);
 
 }  // namespace echelon::inline checkpoint::onnx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops on sequences: recurrent layers, attention, pooling over places.
+// Ops on sequences: recurrent layers, attention, pooling over positions.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -48,31 +48,31 @@ std::string transposed(Builder& to, const std::string& value, const Integers& ax
 std::string minus_infinity(Builder& to) { return to.number(-std::numeric_limits<float>::infinity()); }
 
 // Splits a sequence (N, T, D) into (N, heads, T, features of a head); `axes`: order of the axes.
-std::string in_heads(Builder& to, const AttentionDims& d, const std::string& value, std::int64_t places,
+std::string in_heads(Builder& to, const AttentionDims& d, const std::string& value, std::int64_t positions,
                      const Integers& axes) {
-  return transposed(to, to.add("Reshape", {value, to.integers({0, places, d.heads, d.head()})}), axes);
+  return transposed(to, to.add("Reshape", {value, to.integers({0, positions, d.heads, d.head()})}), axes);
 }
 
 // A (T, T) mask: 0, or -infinity if the key comes after the query.
-std::string causal_mask(Builder& to, std::int64_t places) {
-  return to.once(fmt::format("causal/{}", places), [&] {
-    std::vector<float> mask(static_cast<std::size_t>(places * places));
-    for (std::int64_t query = 0; query < places; ++query)
-      for (std::int64_t key = query + 1; key < places; ++key)
-        mask[static_cast<std::size_t>(query * places + key)] = -std::numeric_limits<float>::infinity();
-    return to.numbers({places, places}, mask);
+std::string causal_mask(Builder& to, std::int64_t positions) {
+  return to.once(fmt::format("causal/{}", positions), [&] {
+    std::vector<float> mask(static_cast<std::size_t>(positions * positions));
+    for (std::int64_t query = 0; query < positions; ++query)
+      for (std::int64_t key = query + 1; key < positions; ++key)
+        mask[static_cast<std::size_t>(query * positions + key)] = -std::numeric_limits<float>::infinity();
+    return to.numbers({positions, positions}, mask);
   });
 }
 
 }  // namespace
 
-std::string places_in_use(Builder& to, const std::string& lengths, std::int64_t places) {
-  return to.once(fmt::format("in use/{}/{}", lengths, places), [&] {
-    return to.add("Less", {to.places(0, places), with_axis(to, lengths, 1)});
+std::string positions_in_use(Builder& to, const std::string& lengths, std::int64_t positions) {
+  return to.once(fmt::format("in use/{}/{}", lengths, positions), [&] {
+    return to.add("Less", {to.indices(0, positions), with_axis(to, lengths, 1)});
   });
 }
 
-// ONNX takes (T, N, F), and returns the places as (T, directions, N, H) and states as (directions, N, H).
+// ONNX takes (T, N, F), and returns the positions as (T, directions, N, H) and states as (directions, N, H).
 void write_form(Builder& to, const RnnDims& d, const Arguments& args) {
   ECHELON_CHECK_EQ(d.first, 0, "a time chunk");
   const auto state = [&](const char* name) { return d.initial ? with_axis(to, args[name], 0) : std::string(); };
@@ -92,8 +92,8 @@ void write_form(Builder& to, const RnnDims& d, const Arguments& args) {
   for (const char* name : {"all", "h", "c"})
     if (d.has_c() || name != std::string("c")) outputs.push_back(to.name(args["y"] + "/" + name));
   to.write(type_of(d.cell), inputs, outputs, attributes);
-  const std::string places = to.add("Squeeze", {outputs[0], to.integers({1})});
-  to.write("Transpose", {places}, {args["y"]}, {{"perm", Integers{1, 0, 2}}});
+  const std::string positions = to.add("Squeeze", {outputs[0], to.integers({1})});
+  to.write("Transpose", {positions}, {args["y"]}, {{"perm", Integers{1, 0, 2}}});
   to.write("Squeeze", {outputs[1], to.integers({0})}, {args["hn"]});
   if (d.has_c()) to.write("Squeeze", {outputs[2], to.integers({0})}, {args["cn"]});
 }
@@ -106,7 +106,7 @@ void write_form(Builder& to, const AttentionDims& d, const Arguments& args) {
   std::string scores = to.add("Mul", {to.add("MatMul", {q, k}), to.number(scale)});  // (N, heads, T, S)
   if (d.causal) scores = to.add("Add", {scores, causal_mask(to, d.T)});
   if (d.lengths) {
-    const std::string keys = places_in_use(to, args["lengths"], d.S);
+    const std::string keys = positions_in_use(to, args["lengths"], d.S);
     const std::string mask = to.add("Unsqueeze", {keys, to.integers({1, 2})});
     scores = to.add("Where", {mask, scores, minus_infinity(to)});
   }
@@ -121,9 +121,9 @@ void write_form(Builder& to, const SequencePoolDims& d, const Arguments& args) {
     return to.write("Gather", {x, to.integer(d.T - 1)}, {args["y"]}, {{"axis", std::int64_t{1}}});
   std::string counted = x;
   if (d.lengths) {
-    std::string places = places_in_use(to, lengths, d.T);
-    if (d.mode == SequencePool::last) places = to.add("Equal", {to.places(1, d.T), with_axis(to, lengths, 1)});
-    counted = to.add("Where", {with_axis(to, places, 2), x, to.number(0)});
+    std::string positions = positions_in_use(to, lengths, d.T);
+    if (d.mode == SequencePool::last) positions = to.add("Equal", {to.indices(1, d.T), with_axis(to, lengths, 1)});
+    counted = to.add("Where", {with_axis(to, positions, 2), x, to.number(0)});
   }
   const std::vector<Attribute> removes = {{"keepdims", std::int64_t{0}}};
   if (d.mode != SequencePool::mean) return to.write("ReduceSum", {counted, to.integers({1})}, {args["y"]}, removes);

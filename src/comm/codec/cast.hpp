@@ -63,12 +63,12 @@ class CastCodec final : public Codec {
   __m128i round_lanes(float* values, float* residual, std::int64_t n) {
     fetch_ahead(values, kAhead);
     if (residual) fetch_ahead(residual, kAhead);
-    __m256 wanted = load_lanes(values, n);
-    if (residual) wanted = _mm256_add_ps(wanted, load_lanes(residual, n));
-    const __m128i halves = half_.pack(wanted);
+    __m256 corrected = load_lanes(values, n);
+    if (residual) corrected = _mm256_add_ps(corrected, load_lanes(residual, n));
+    const __m128i halves = half_.pack(corrected);
     const __m256 encoded = half_.unpack(halves);
     store_lanes(values, encoded, n);
-    if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(wanted, encoded)), n);
+    if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(corrected, encoded)), n);
     return halves;
   }
 

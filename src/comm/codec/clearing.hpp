@@ -13,9 +13,9 @@ class Clearing {
  public:
   Clearing(float* values, std::int64_t elems) : values_(values), elems_(elems) {}
 
-  // Afterwards all values up to and including `place` are either zero or were written.
-  void reach(std::uint32_t place) {
-    while (cleared_ <= place) next();
+  // Afterwards all values up to and including `index` are either zero or were written.
+  void reach(std::uint32_t index) {
+    while (cleared_ <= index) next();
   }
   // Sets the rest to zero.
   void finish() {

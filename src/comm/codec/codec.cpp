@@ -30,6 +30,16 @@ std::unique_ptr<Codec> make_codec(std::string_view name, const CodecOptions& opt
   return nullptr;
 }
 
+CodedSize coded_size(std::string_view codec, const CodecOptions& options, std::int64_t elems) {
+  const auto plain = static_cast<double>(size_of(options.dtype));
+  if (codec == kNoCodec.name) return {.typical = plain, .most = plain};
+  CodecOptions own = options;
+  if (codec_info(codec).lossy) own.dtype = DType::f32;
+  const auto made = make_codec(codec, own);
+  const auto n = static_cast<double>(elems);
+  return {.typical = made->typical_bytes(elems) / n, .most = static_cast<double>(made->most_bytes(elems)) / n};
+}
+
 std::size_t Codec::to_wire(const std::byte* raw, std::int64_t elems, double, std::byte* wire) {
   std::memcpy(wire, raw, most_bytes(elems));
   return most_bytes(elems);

@@ -63,6 +63,8 @@ class Codec {
   // Upper bound of the bytes that `wire` needs for `elems` values; O(1).
   virtual std::size_t most_bytes(std::int64_t elems) const = 0;
   virtual bool exact_size() const { return true; }  // every message of n values has most_bytes(n) bytes
+  // Expected bytes of a message of `elems` values, if a codec by density sends its fraction of them; O(1).
+  virtual double typical_bytes(std::int64_t elems) const { return static_cast<double>(most_bytes(elems)); }
   // Returns the number of bytes written, at most most_bytes(range.elems). Makes one or two passes over the values.
   // Equal values, residual, key and state give equal bits.
   virtual std::size_t encode(const Encoding& range, std::byte* wire) = 0;
@@ -106,6 +108,14 @@ std::vector<std::string> codec_names();
 const CodecInfo& codec_info(std::string_view name);
 // Throws ConfigError for an unknown name. A check fails for a lossy codec of a dtype other than f32.
 std::unique_ptr<Codec> make_codec(std::string_view name, const CodecOptions& options);
+
+// Bytes on the wire for each value of messages of `elems` >= 1 values: expected, and the bound that buffers are made
+// for. "none": the bytes of the values. If options.rows is given, `elems` is the number of values in the rows. A lossy
+// codec takes f32, whatever options.dtype is. Throws ConfigError for an unknown name.
+struct CodedSize {
+  double typical = 0, most = 0;
+};
+CodedSize coded_size(std::string_view codec, const CodecOptions& options, std::int64_t elems);
 
 // The maker of each codec, defined in its file.
 #define X(name, ...) std::unique_ptr<Codec> make_##name##_codec(const CodecOptions& options);

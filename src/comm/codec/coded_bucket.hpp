@@ -19,8 +19,7 @@
 
 #include "base/clock.hpp"
 #include "base/hash_rng.hpp"
-#include "comm/codec/codec.hpp"
-#include "comm/collective/algorithms.hpp"
+#include "comm/codec/part_codecs.hpp"
 #include "comm/collective/wire_form.hpp"
 
 namespace echelon::inline comm {
@@ -29,12 +28,13 @@ class CodedBucket : public WireForm {
  public:
   // `residual` covers the bucket, or is empty. `sum_residual` covers the part of the bucket that this rank owns, which
   // begins at `owned`; it is empty where sums are not encoded.
-  CodedBucket(std::unique_ptr<Codec> codec, std::int64_t elems, std::span<float> residual,
-              std::span<float> sum_residual, std::int64_t owned)
-      : codec_(std::move(codec)), elems_(elems), residual_(residual), sum_residual_(sum_residual), owned_(owned) {}
+  CodedBucket(PartCodecs codecs, std::int64_t elems, std::span<float> residual, std::span<float> sum_residual,
+              std::int64_t owned)
+      : codecs_(std::move(codecs)), elems_(elems), residual_(residual), sum_residual_(sum_residual), owned_(owned) {}
 
-  Codec& codec() { return *codec_; }
-  const Codec& codec() const { return *codec_; }
+  const PartCodecs& codecs() const { return codecs_; }
+  Codec& codec() { return codecs_.front(); }  // the only one that has a state
+  const Codec& codec() const { return codecs_.front(); }
   // `key` seeds the random draws; it is unique for each (rank, bucket, step), so that ranks round independently. Resets
   // the byte counts and seconds(). No plan may be in flight.
   void begin_step(std::uint64_t key);
@@ -45,11 +45,11 @@ class CodedBucket : public WireForm {
   // Time spent in encoding and decoding on the host since begin_step. Valid once the plan is done.
   double seconds() const { return seconds_; }
 
-  std::string_view name() const override { return codec_->info().name; }
+  std::string_view name() const override { return codec().info().name; }
   std::int64_t elems() const override { return elems_; }
-  std::size_t most_bytes(std::int64_t n) const override { return codec_->most_bytes(n); }
-  bool exact_size() const override { return codec_->exact_size(); }
-  bool in_place() const override { return codec_->info().route == CodecRoute::any; }
+  std::size_t most_bytes(std::int64_t n) const override { return codecs_.most_bytes(n); }
+  bool exact_size() const override { return codecs_.exact_size(); }
+  bool in_place() const override { return codecs_.route() == CodecRoute::any; }
   bool helped() const override { return !in_place(); }  // else the thread that drives also codes messages
 
   void begin(void* buffer) override;
@@ -57,11 +57,11 @@ class CodedBucket : public WireForm {
   std::size_t encode(void* values, ElemRange range, bool sum, std::byte* wire) override;
   void decode(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) override {
     const ScopedTimer timer(seconds_);
-    codec_->decode(wire, bytes, values, range.elems());
+    codecs_.of(range).decode(wire, bytes, values, range.elems());
   }
   void decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) override {
     const ScopedTimer timer(seconds_);
-    codec_->decode_add(wire, bytes, values, range.elems());
+    codecs_.of(range).decode_add(wire, bytes, values, range.elems());
   }
 
  protected:
@@ -70,19 +70,12 @@ class CodedBucket : public WireForm {
   std::size_t count(std::int64_t elems, std::size_t bytes);
 
  private:
-  std::unique_ptr<Codec> codec_;
+  PartCodecs codecs_;
   std::int64_t elems_;
   std::span<float> residual_, sum_residual_;
   std::int64_t owned_;
   std::uint64_t key_ = 0;
   double bytes_before_ = 0, bytes_after_ = 0, seconds_ = 0;
 };
-
-// The bytes that all k ranks together send for one all-reduce of a bucket; B(n) = codec.most_bytes(n):
-//   route any      B(payload of price_allreduce)     the only route on which algorithm, segments and hosts matter
-//   route direct   2 (k-1) sum over ranks of B(elems of the rank's even_part)
-//   route gather   k (k-1) B(elems)
-// 0 for one rank or no elements; NaN where the codec has no exact_size.
-double coded_bytes(const Codec& codec, std::string_view algorithm, const AllreduceRequest& request);
 
 }  // namespace echelon::inline comm

@@ -14,7 +14,7 @@ namespace echelon::inline comm {
 inline constexpr std::int64_t kLeastCodedTensor = 4096, kLeastCodedPart = 16, kLeastCodedRow = 8;
 
 // The coded rows of a range of the arenas. A row is what one index of a parameter's first axis holds: the weights of
-// one unit, the vector of one word. A range may begin and end within rows. Running statistics, in whose places a codec
+// one unit, the vector of one word. A range may begin and end within rows. Running statistics, at whose indices a codec
 // finds zeros, are rows, which take less room.
 std::vector<CodedRun> coded_rows(const ParameterSet& parameters, ArenaRange range);
 

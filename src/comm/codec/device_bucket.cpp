@@ -11,14 +11,19 @@ namespace {
 std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Returns the bucket, or on route direct each rank's part of it.
-std::vector<DeviceCodecPart> parts_of(const Codec& codec, const AllreduceRequest& request) {
+std::vector<DeviceCodecPart> parts_of(const PartCodecs& codecs, const AllreduceRequest& request) {
   std::vector<DeviceCodecPart> parts;
-  const int count = codec.info().route == CodecRoute::direct ? request.ranks : 1;
+  const int count = codecs.route() == CodecRoute::direct ? request.ranks : 1;
   std::size_t at = whole_lines(sizeof(ResidualNorms));
   for (int r = 0; r < count; ++r) {
     const ElemRange range = even_part(request.elems, count, r);
     if (range.empty()) continue;
-    parts.push_back({.begin = range.begin, .elems = range.elems(), .at = at, .bytes = codec.most_bytes(range.elems())});
+    const Codec& codec = codecs.of(range);
+    parts.push_back({.begin = range.begin,
+                     .elems = range.elems(),
+                     .at = at,
+                     .bytes = codec.most_bytes(range.elems()),
+                     .blocks = codec.blocks(range.elems())});
     at += whole_lines(parts.back().bytes);
   }
   return parts;
@@ -30,24 +35,22 @@ std::size_t bytes_of(const std::vector<DeviceCodecPart>& parts) {
 
 }  // namespace
 
-std::shared_ptr<DeviceBucket> DeviceBucket::make(Device& device, std::unique_ptr<Codec> codec,
-                                                 const AllreduceRequest& request, float* residual,
-                                                 std::span<float> sum_residual) {
-  const std::vector<DeviceCodecPart> parts = parts_of(*codec, request);
-  auto on_device = device.make_codec({.name = std::string(codec->info().name),
+std::shared_ptr<DeviceBucket> DeviceBucket::make(Device& device, PartCodecs codecs, const AllreduceRequest& request,
+                                                 float* residual, std::span<float> sum_residual) {
+  const std::vector<DeviceCodecPart> parts = parts_of(codecs, request);
+  auto on_device = device.make_codec({.name = std::string(codecs.front().info().name),
                                       .ranks = request.ranks,
-                                      .chosen = codec->chosen(request.elems),
-                                      .parts = parts,
-                                      .blocks = codec->blocks(request.elems)});
+                                      .chosen = codecs.front().chosen(request.elems),
+                                      .parts = parts});
   if (!on_device) return nullptr;
-  return std::make_shared<DeviceBucket>(device, std::move(on_device), parts, std::move(codec), request, residual,
+  return std::make_shared<DeviceBucket>(device, std::move(on_device), parts, std::move(codecs), request, residual,
                                         sum_residual);
 }
 
 DeviceBucket::DeviceBucket(Device& device, std::unique_ptr<DeviceCodec> on_device, std::vector<DeviceCodecPart> parts,
-                           std::unique_ptr<Codec> of_bucket, const AllreduceRequest& request, float* residual,
+                           PartCodecs codecs, const AllreduceRequest& request, float* residual,
                            std::span<float> sum_residual)
-    : CodedBucket(std::move(of_bucket), request.elems, {}, sum_residual,
+    : CodedBucket(std::move(codecs), request.elems, {}, sum_residual,
                   even_part(request.elems, request.ranks, request.rank).begin),
       device_(device),
       on_device_(std::move(on_device)),
@@ -55,9 +58,9 @@ DeviceBucket::DeviceBucket(Device& device, std::unique_ptr<DeviceCodec> on_devic
       own_(even_part(request.elems, request.ranks, request.rank)),
       residual_(residual),
       encoded_(device.allocate_host(bytes_of(parts_))) {
-  const std::size_t one = whole_lines(codec().most_bytes(request.elems));
   const auto ranks = static_cast<std::size_t>(request.ranks);
-  received_ = device.allocate_host(route() == CodecRoute::gather ? ranks * one : bytes_of(parts_));
+  received_ = device.allocate_host(
+      route() == CodecRoute::gather ? ranks * whole_lines(codec().most_bytes(request.elems)) : bytes_of(parts_));
   received_bytes_.reserve(ranks);
 }
 
@@ -70,16 +73,16 @@ std::unique_ptr<Event> DeviceBucket::encode_gradients(const float* gradients) {
 
 void DeviceBucket::decode_gradients(float* gradients) {
   if (route() != CodecRoute::gather) {
-    for (const DeviceCodecPart& part : parts_)
-      on_device_->decode(received_.bytes_at(part.at), part.bytes, gradients + part.begin, part.elems);
+    for (std::size_t p = 0; p < parts_.size(); ++p)
+      on_device_->decode(p, received_.bytes_at(parts_[p].at), parts_[p].bytes, gradients + parts_[p].begin);
     return;
   }
   const std::size_t one = whole_lines(codec().most_bytes(elems()));
   for (std::size_t i = 0; i < received_bytes_.size(); ++i)
     if (i == 0)
-      on_device_->decode(received_.bytes_at(0), received_bytes_[0], gradients, elems());
+      on_device_->decode(0, received_.bytes_at(0), received_bytes_[0], gradients);
     else
-      on_device_->decode_add(received_.bytes_at(i * one), received_bytes_[i], gradients, elems());
+      on_device_->decode_add(0, received_.bytes_at(i * one), received_bytes_[i], gradients);
 }
 
 void DeviceBucket::begin(void* buffer) {
@@ -101,7 +104,8 @@ std::size_t DeviceBucket::encode(void* values, ElemRange range, bool sum, std::b
   if (in_place()) return CodedBucket::encode(values, range, sum, wire);
   const DeviceCodecPart& part = part_of(range);
   if (!sum)
-    return count(range.elems(), codec().to_wire(encoded_.bytes_at(part.at), part.elems, residual_norms().most, wire));
+    return count(range.elems(),
+                 codecs().of(range).to_wire(encoded_.bytes_at(part.at), part.elems, residual_norms().most, wire));
   const std::size_t bytes = CodedBucket::encode(values, range, sum, wire);
   std::memcpy(received_.bytes_at(part.at), wire, bytes);
   return bytes;

@@ -22,12 +22,10 @@ class DeviceBucket final : public CodedBucket {
  public:
   // Returns null where the device does not implement this codec; the caller then uses a CodedBucket on host memory.
   // `residual` is device memory for the bucket; `sum_residual` is host memory as for CodedBucket. Throws MemoryError.
-  static std::shared_ptr<DeviceBucket> make(Device& device, std::unique_ptr<Codec> codec,
-                                            const AllreduceRequest& request, float* residual,
-                                            std::span<float> sum_residual);
+  static std::shared_ptr<DeviceBucket> make(Device& device, PartCodecs codecs, const AllreduceRequest& request,
+                                            float* residual, std::span<float> sum_residual);
   DeviceBucket(Device& device, std::unique_ptr<DeviceCodec> on_device, std::vector<DeviceCodecPart> parts,
-               std::unique_ptr<Codec> codec, const AllreduceRequest& request, float* residual,
-               std::span<float> sum_residual);
+               PartCodecs codecs, const AllreduceRequest& request, float* residual, std::span<float> sum_residual);
 
   // The compute thread calls both; `gradients` is device memory, (elems) f32. Both only enqueue work on the device and
   // return. The event passes once the message is in host memory. decode_gradients is called after the plan is done.
@@ -44,7 +42,7 @@ class DeviceBucket final : public CodedBucket {
   void decode_add(const std::byte* wire, std::size_t bytes, void* values, ElemRange range) override;
 
  private:
-  CodecRoute route() const { return codec().info().route; }
+  CodecRoute route() const { return codecs().route(); }
   const DeviceCodecPart& part_of(ElemRange range) const;
   void keep(const std::byte* wire, std::size_t bytes);
 

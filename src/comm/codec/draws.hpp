@@ -3,7 +3,7 @@
 // hash gives two. There is no state: the draw of an index does not depend on how the range is divided among calls or
 // devices (cuda/ has the same code).
 //
-// Values 16 g .. 16 g + 15 of a range that begins at place `first` use the hashes of first + 8 g .. first + 8 g + 7:
+// Values 16 g .. 16 g + 15 of a range that begins at index `first` use the hashes of first + 8 g .. first + 8 g + 7:
 // the first eight use the low halves, the others the high halves. The hash is Wellons' 32-bit lowbias32 (vector units
 // have no 64-bit integer multiplication); one half of the key is xored in before it and the other in its middle.
 #pragma once
@@ -27,9 +27,9 @@ class Draws {
   // The draws of values i .. i + 15 of the range; i is a multiple of 16.
   Sixteen sixteen(std::int64_t i) const {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i place =
+    const __m256i index =
         _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(first_ + static_cast<std::uint32_t>(i / 2))), lanes);
-    const __m256i bits = hash(place);
+    const __m256i bits = hash(index);
     return {_mm256_and_si256(bits, _mm256_set1_epi32(0xffff)), _mm256_srli_epi32(bits, 16)};
   }
 

@@ -121,7 +121,7 @@ std::size_t pack_whole(const float* values, std::byte* to) {
   return sizeof head + kFloatBlock * sizeof(float);
 }
 
-// Moves the lanes of `packed` back to the places of the mask, with 0 elsewhere.
+// Moves the lanes of `packed` back to the positions of the mask, with 0 elsewhere.
 __m256i spread(const std::uint32_t* packed, unsigned mask) {
   const __m256i lane = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
   const __m256i set = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(mask)), lane), lane);

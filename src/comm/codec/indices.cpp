@@ -66,10 +66,23 @@ IndexFormat format_for(IndexCoding coding, bool extra, std::size_t count, std::i
   return format;
 }
 
+// A gap exceeds g with probability (1 - density)^g.
+double expected_bits(const IndexFormat& format, double density) {
+  const double extra = format.extra ? 1 : 0;
+  if (format.coding == IndexCoding::raw) return 32;
+  if (format.coding == IndexCoding::golomb) {
+    const double again = std::pow(1 - density, std::exp2(format.rice_bits));  // for each further bit of the quotient
+    return again / (1 - again) + 1 + format.rice_bits + extra;
+  }
+  double bits = 1 + extra;
+  for (int after = 1; after < 31; ++after) bits += 2 * std::pow(1 - density, std::exp2(after) - 1);
+  return bits;
+}
+
 std::size_t bytes_of_indices(const IndexFormat& format, std::span<const std::uint32_t> entries) {
   if (format.coding == IndexCoding::raw) return 4 * entries.size();
   std::uint64_t bits = 0;
-  std::uint32_t next = 0;  // the first place that the gap could lead to
+  std::uint32_t next = 0;  // the first index that the gap could lead to
   for (const std::uint32_t entry : entries) {
     bits += bits_of_gap(format, (entry >> 1) - next + 1);
     next = (entry >> 1) + 1;
@@ -104,7 +117,7 @@ std::size_t write_indices(const IndexFormat& format, std::span<const std::uint32
 
 IndexReader::IndexReader(const IndexFormat& format, const std::byte* wire, std::size_t bytes)
     : format_(format), at_(wire), end_(wire + bytes) {
-  ECHELON_CHECK_LT(int{format.rice_bits}, 32, "a message of places is damaged");
+  ECHELON_CHECK_LT(int{format.rice_bits}, 32, "a sparse message is damaged");
 }
 
 void IndexReader::fill() {
@@ -114,7 +127,7 @@ void IndexReader::fill() {
 
 std::uint32_t IndexReader::bits(int count) {
   if (held_bits_ < count) fill();
-  ECHELON_CHECK(held_bits_ >= count, "a message of places ends too early");
+  ECHELON_CHECK(held_bits_ >= count, "a sparse message ends too early");
   const auto value = static_cast<std::uint32_t>(held_ & ((std::uint64_t{1} << count) - 1));
   held_ >>= count;
   held_bits_ -= count;
@@ -126,7 +139,7 @@ std::uint32_t IndexReader::zeros() {
   std::uint32_t count = 0;
   for (;;) {
     fill();
-    ECHELON_CHECK(held_bits_ > 0, "a message of places ends too early");
+    ECHELON_CHECK(held_bits_ > 0, "a sparse message ends too early");
     const int run = held_ == 0 ? held_bits_ : std::countr_zero(held_);
     if (run < held_bits_) {
       held_ >>= run;
@@ -144,15 +157,15 @@ std::uint32_t IndexReader::next() {
   std::uint32_t gap = 0;
   if (format_.coding == IndexCoding::gamma) {
     const std::uint32_t after = zeros();
-    ECHELON_CHECK(after < 32, "a message of places is damaged");
+    ECHELON_CHECK(after < 32, "a sparse message is damaged");
     gap = (1u << after) | bits(static_cast<int>(after));
   } else {
     const std::uint32_t quotient = zeros();
     gap = ((quotient << format_.rice_bits) | bits(format_.rice_bits)) + 1;
   }
-  place_ += gap;
+  index_ += gap;
   const std::uint32_t extra = format_.extra ? bits(1) : 0;
-  return static_cast<std::uint32_t>(place_) << 1 | extra;
+  return static_cast<std::uint32_t>(index_) << 1 | extra;
 }
 
 }  // namespace echelon::inline comm

@@ -28,6 +28,8 @@ struct IndexFormat {
 // The format for `count` indices among n values. golomb: b = round(log2(ln 2 * n / count)), which is optimal for
 // geometrically distributed gaps, about log2(n / count) + 1.5 bits per index.
 IndexFormat format_for(IndexCoding coding, bool extra, std::size_t count, std::int64_t n);
+// Expected bits of an entry if each place is taken with probability `density`, in (0, 1], independently of the others.
+double expected_bits(const IndexFormat& format, double density);
 // The bytes that write_indices would write for these entries.
 std::size_t bytes_of_indices(const IndexFormat& format, std::span<const std::uint32_t> entries);
 // Each entry is index << 1 | extra bit; entries are ascending. Returns the bytes written.
@@ -56,7 +58,7 @@ class IndexReader {
   const std::byte* end_;
   std::uint64_t held_ = 0;
   int held_bits_ = 0;
-  std::int64_t place_ = -1;
+  std::int64_t index_ = -1;
 };
 
 }  // namespace echelon::inline comm

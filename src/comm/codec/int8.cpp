@@ -3,7 +3,7 @@
 // so that the mean over many draws is the value.
 //
 //   block   f32 scale = max|c| / 127, then one signed byte q per value: c is encoded as q * scale
-//   q = floor((round(2^16 c / scale) + u) / 2^16), at most 127; u in 0 .. 2^16 - 1 is drawn by (key, place)
+//   q = floor((round(2^16 c / scale) + u) / 2^16), at most 127; u in 0 .. 2^16 - 1 is drawn by (key, index)
 //
 // A value that is inf or NaN makes its whole block NaN. A block whose scale is below 2^-110 is encoded as 0 and stays
 // in the residual.
@@ -36,10 +36,10 @@ constexpr float kLeastScale = 0x1p-110f;  // so that 2^16 / scale is finite
 float largest(float* values, const float* residual) {
   __m256i most = _mm256_setzero_si256();
   for (std::int64_t i = 0; i < kBlock; i += kLanes) {
-    __m256 wanted = _mm256_loadu_ps(values + i);
-    if (residual) wanted = _mm256_add_ps(wanted, _mm256_loadu_ps(residual + i));
-    _mm256_storeu_ps(values + i, wanted);
-    most = _mm256_max_epi32(most, _mm256_castps_si256(magnitude(wanted)));  // as integers: NaN above inf above all
+    __m256 corrected = _mm256_loadu_ps(values + i);
+    if (residual) corrected = _mm256_add_ps(corrected, _mm256_loadu_ps(residual + i));
+    _mm256_storeu_ps(values + i, corrected);
+    most = _mm256_max_epi32(most, _mm256_castps_si256(magnitude(corrected)));  // as integers: NaN above inf above all
   }
   return std::bit_cast<float>(largest_lane(most));
 }
@@ -76,15 +76,15 @@ class Int8 final : public BlockCodec<Int8Block> {
       const __m256i drawn[4] = {first.low, first.high, second.low, second.high};
       __m256i q[4];
       for (std::int64_t v = 0; v < 4; ++v) {
-        const std::int64_t place = i + v * kLanes;
-        fetch_ahead(values + place, kBlock);
-        if (residual) fetch_ahead(residual + place, kBlock);
-        const __m256 wanted = _mm256_loadu_ps(values + place);
-        const __m256i fine = _mm256_cvtps_epi32(_mm256_mul_ps(wanted, down));
+        const std::int64_t index = i + v * kLanes;
+        fetch_ahead(values + index, kBlock);
+        if (residual) fetch_ahead(residual + index, kBlock);
+        const __m256 corrected = _mm256_loadu_ps(values + index);
+        const __m256i fine = _mm256_cvtps_epi32(_mm256_mul_ps(corrected, down));
         q[v] = _mm256_min_epi32(_mm256_srai_epi32(_mm256_add_epi32(fine, drawn[v]), 16), most);
         const __m256 encoded = _mm256_mul_ps(_mm256_cvtepi32_ps(q[v]), up);
-        _mm256_storeu_ps(values + place, encoded);
-        if (residual) _mm256_storeu_ps(residual + place, finite_or_zero(_mm256_sub_ps(wanted, encoded)));
+        _mm256_storeu_ps(values + index, encoded);
+        if (residual) _mm256_storeu_ps(residual + index, finite_or_zero(_mm256_sub_ps(corrected, encoded)));
       }
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire + i), bytes_of(q));
     }

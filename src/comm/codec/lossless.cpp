@@ -18,6 +18,7 @@ namespace echelon::inline comm {
 namespace {
 
 constexpr std::int64_t kBlock = kFloatBlock;
+constexpr double kTypical = 0.88;  // of drawn f32 values without zeros, 28 bits each (configs/strategies/CODECS.md)
 
 // Blocks of one type: most_bytes of a block, slack behind it, and pack and unpack as in float_block.hpp.
 struct FloatBlocks {
@@ -103,6 +104,7 @@ class Lossless final : public Codec {
   std::size_t value_bytes() const override { return width_; }
   std::size_t most_bytes(std::int64_t elems) const override { return width_ * static_cast<std::size_t>(elems); }
   bool exact_size() const override { return false; }
+  double typical_bytes(std::int64_t elems) const override { return kTypical * static_cast<double>(most_bytes(elems)); }
 
   std::size_t encode(const Encoding& range, std::byte* wire) override {
     const std::size_t bytes = dtype_ == DType::f32

@@ -107,25 +107,25 @@ class OneBit final : public Codec {
     each_lanes(elems, [&](std::int64_t i, std::int64_t n) {
       fetch_ahead(values + i, kBlock);
       if (residual) fetch_ahead(residual + i, kBlock);
-      const __m256 wanted = load_lanes(values + i, n), encoded = lanes(means, wire + kMeans, i);
+      const __m256 corrected = load_lanes(values + i, n), encoded = lanes(means, wire + kMeans, i);
       store_lanes(values + i, encoded, n);
-      if (residual) store_lanes(residual + i, finite_or_zero(_mm256_sub_ps(wanted, encoded)), n);
+      if (residual) store_lanes(residual + i, finite_or_zero(_mm256_sub_ps(corrected, encoded)), n);
     });
   }
 
-  // Adds the residual and writes the bits. Sums are kept in eight lanes, place i in lane i mod 8, and the lanes are
+  // Adds the residual and writes the bits. Sums are kept in eight lanes, index i in lane i mod 8, and the lanes are
   // added in a fixed tree.
   static Means split(float* values, const float* residual, std::int64_t elems, std::byte* bits) {
     __m256 upper = _mm256_setzero_ps(), lower = _mm256_setzero_ps();
     int uppers = 0;
     std::memset(bits + elems / 8, 0, static_cast<std::size_t>(block_bytes(elems) - kMeans - elems / 8));
     each_lanes(elems, [&](std::int64_t i, std::int64_t n) {
-      __m256 wanted = load_lanes(values + i, n);
-      if (residual) wanted = _mm256_add_ps(wanted, load_lanes(residual + i, n));
-      store_lanes(values + i, wanted, n);
-      const __m256 positive = _mm256_cmp_ps(wanted, _mm256_setzero_ps(), _CMP_GE_OQ);
-      upper = _mm256_add_ps(upper, _mm256_and_ps(positive, wanted));
-      lower = _mm256_add_ps(lower, _mm256_andnot_ps(positive, wanted));  // lanes past the end hold 0
+      __m256 corrected = load_lanes(values + i, n);
+      if (residual) corrected = _mm256_add_ps(corrected, load_lanes(residual + i, n));
+      store_lanes(values + i, corrected, n);
+      const __m256 positive = _mm256_cmp_ps(corrected, _mm256_setzero_ps(), _CMP_GE_OQ);
+      upper = _mm256_add_ps(upper, _mm256_and_ps(positive, corrected));
+      lower = _mm256_add_ps(lower, _mm256_andnot_ps(positive, corrected));  // lanes past the end hold 0
       const int mask = _mm256_movemask_ps(positive) & ((1 << n) - 1);
       bits[i / 8] = static_cast<std::byte>(mask);
       uppers += std::popcount(static_cast<unsigned>(mask));

@@ -52,17 +52,17 @@ std::uint32_t nth_magnitude(const float* values, std::int64_t n, std::int64_t m)
 }
 
 void indices_from(const float* values, std::int64_t n, std::uint32_t least, std::int64_t ties,
-                  std::vector<std::uint32_t>& places) {
-  places.clear();
+                  std::vector<std::uint32_t>& indices) {
+  indices.clear();
   std::uint32_t floor = least + (ties == 0 ? 1 : 0);
   each_lanes(n, [&](std::int64_t i, std::int64_t lanes) {
     for (unsigned mask = at_least(values + i, lanes, floor); mask != 0; mask &= mask - 1) {
-      const std::int64_t place = i + std::countr_zero(mask);
-      if (magnitude_bits(values[place]) == least) {
+      const std::int64_t index = i + std::countr_zero(mask);
+      if (magnitude_bits(values[index]) == least) {
         if (ties == 0) continue;
         if (--ties == 0) floor = least + 1;
       }
-      places.push_back(static_cast<std::uint32_t>(place));
+      indices.push_back(static_cast<std::uint32_t>(index));
     }
   });
 }

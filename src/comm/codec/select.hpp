@@ -20,10 +20,10 @@ inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
 // mantissa), then runs nth_element in one bin. Two passes, O(n); allocates memory for the values of that bin.
 std::uint32_t nth_magnitude(const float* values, std::int64_t n, std::int64_t m);
 
-// Replaces `places` by the rising indices of the values above the size `least`, and of the first `ties` values of
+// Replaces `indices` by the rising indices of the values above the size `least`, and of the first `ties` values of
 // exactly this size, so that the choice among equals is deterministic.
 void indices_from(const float* values, std::int64_t n, std::uint32_t least, std::int64_t ties,
-                  std::vector<std::uint32_t>& places);
+                  std::vector<std::uint32_t>& indices);
 
 // Returns the number of values above this size.
 std::int64_t count_above(const float* values, std::int64_t n, std::uint32_t size);

@@ -13,38 +13,38 @@ namespace {
 
 constexpr std::int64_t kBlock = 4096, kAhead = 512;
 
-void note_exception(__m256 wanted, std::int64_t place, float* values, Selected& into) {
-  const unsigned mask = mask_of(lanes_from(wanted, kInfinityBits));
+void note_exception(__m256 corrected, std::int64_t index, float* values, Selected& into) {
+  const unsigned mask = mask_of(lanes_from(corrected, kInfinityBits));
   if (mask == 0) return;
   const int lane = std::countr_zero(mask);
   alignas(32) float all[kLanes];
-  _mm256_store_ps(all, wanted);
-  into.exception = {.place = static_cast<std::uint32_t>(place + lane), .value = all[lane]};
+  _mm256_store_ps(all, corrected);
+  into.exception = {.index = static_cast<std::uint32_t>(index + lane), .value = all[lane]};
   values[lane] += all[lane];
 }
 
 // Lanes past the end hold 0.
-void select_lanes(float tau, float* values, float* residual, std::int64_t n, std::int64_t place, Selected& into) {
+void select_lanes(float tau, float* values, float* residual, std::int64_t n, std::int64_t first, Selected& into) {
   fetch_ahead(values, kAhead);
-  __m256 wanted = load_lanes(values, n);
+  __m256 corrected = load_lanes(values, n);
   if (residual) {
     fetch_ahead(residual, kAhead);
-    wanted = _mm256_add_ps(wanted, load_lanes(residual, n));
+    corrected = _mm256_add_ps(corrected, load_lanes(residual, n));
   }
-  const __m256i chosen = lanes_from(wanted, magnitude_bits(tau));
-  const __m256 sign = _mm256_and_ps(wanted, _mm256_set1_ps(-0.0f));
+  const __m256i chosen = lanes_from(corrected, magnitude_bits(tau));
+  const __m256 sign = _mm256_and_ps(corrected, _mm256_set1_ps(-0.0f));
   const __m256 encoded = _mm256_and_ps(_mm256_castsi256_ps(chosen), _mm256_or_ps(sign, _mm256_set1_ps(tau)));
   store_lanes(values, encoded, n);
-  if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(wanted, encoded)), n);
+  if (residual) store_lanes(residual, finite_or_zero(_mm256_sub_ps(corrected, encoded)), n);
   const unsigned mask = mask_of(chosen);
   if (mask == 0) return;
   const __m256i index =
-      _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(place)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-  const __m256i minus = _mm256_srli_epi32(_mm256_castps_si256(wanted), 31);
+      _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(first)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  const __m256i minus = _mm256_srli_epi32(_mm256_castps_si256(corrected), 31);
   const __m256i entry = _mm256_or_si256(_mm256_slli_epi32(index, 1), minus);
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(into.entries.data() + into.count), to_front(entry, mask));
   into.count += static_cast<std::size_t>(std::popcount(mask));
-  if (!into.exception) note_exception(wanted, place, values, into);
+  if (!into.exception) note_exception(corrected, first, values, into);
 }
 
 }  // namespace

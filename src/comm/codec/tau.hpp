@@ -13,7 +13,7 @@ namespace echelon::inline comm {
 // The selection from a range. Entries are those of indices.hpp; the extra bit is 1 for minus.
 struct Selected {
   struct Exception {
-    std::uint32_t place = 0;
+    std::uint32_t index = 0;
     float value = 0;
   };
   std::vector<std::uint32_t> entries;  // work space; the first `count` are selected
@@ -27,9 +27,9 @@ struct Selected {
   }
 };
 
-// Makes one pass over `elems` values. With wanted = values + residual (null: 0), `values` becomes +tau or -tau where
-// |wanted| >= tau, else 0, and `residual` becomes the rest. Where wanted is inf or NaN the residual becomes 0; the
-// first such place keeps its value. Entries are appended to `into`, with indices counted from `first`. tau > 0.
+// Makes one pass over `elems` values. With corrected = values + residual (null: 0), `values` becomes +tau or -tau where
+// |corrected| >= tau, else 0, and `residual` becomes the rest. Where corrected is inf or NaN the residual becomes 0;
+// the first such index keeps its value. Entries are appended to `into`, with indices counted from `first`. tau > 0.
 void select_beyond(float tau, float* values, float* residual, std::int64_t elems, std::int64_t first, Selected& into);
 
 // Returns the magnitude that `chosen` of the values reach; 0 where it is not finite, or where all values are zero.

@@ -2,10 +2,10 @@
 // Values whose magnitude is at least tau are sent as +-tau; the residual keeps the rest of them and all other values
 // (Strom: Scalable distributed DNN training using commodity GPU cloud computing, Interspeech 2015).
 //
-//   message   u32 number of places; f32 tau; u8 format (Rice parameter, 254 map, 255 raw); u8 1 if a value that is inf
-//             or NaN follows; u16 0; [u32 place, f32 value of the first such value]; the places, each with a bit for
+//   message   u32 number of indices; f32 tau; u8 format (Rice parameter, 254 map, 255 raw); u8 1 if a value that is inf
+//             or NaN follows; u16 0; [u32 index, f32 value of the first such value]; the indices, each with a bit for
 //             minus
-//   map       two bits per value instead of places, 1 plus, 2 minus: used if it is shorter
+//   map       two bits per value instead of indices, 1 plus, 2 minus: used if it is shorter
 //
 // tau = 0 adapts (tau.hpp). The first inf or NaN is encoded unchanged, the others as tau.
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 #include "base/check.hpp"
 #include "comm/codec/lanes.hpp"
-#include "comm/codec/place_codec.hpp"
 #include "comm/codec/select.hpp"
+#include "comm/codec/sparse_codec.hpp"
 #include "comm/codec/tau.hpp"
 #include "device/vector.hpp"
 
@@ -35,16 +35,20 @@ using Exception = Selected::Exception;
 
 std::size_t map_bytes(std::int64_t elems) { return static_cast<std::size_t>((elems + 3) / 4); }
 
-class Threshold final : public PlaceCodec<Threshold> {
-  friend PlaceCodec<Threshold>;
+class Threshold final : public SparseCodec<Threshold> {
+  friend SparseCodec<Threshold>;
 
  public:
   explicit Threshold(const CodecOptions& options)
-      : PlaceCodec(options), adapts_(options.tau == 0), tau_(static_cast<float>(options.tau)) {}
+      : SparseCodec(options), adapts_(options.tau == 0), tau_(static_cast<float>(options.tau)) {}
   const CodecInfo& info() const override { return codec_info("threshold"); }
   bool exact_size() const override { return false; }
   std::size_t most_bytes(std::int64_t elems) const override {
     return sizeof(Head) + sizeof(Exception) + map_bytes(elems);
+  }
+  double typical_bytes(std::int64_t elems) const override {
+    const auto map = static_cast<double>(sizeof(Head) + map_bytes(elems));
+    return std::min(places_bytes(sizeof(Head), true, 0, elems), map);
   }
   double tau() const override { return tau_; }
   void set_tau(double tau) override {
@@ -104,14 +108,14 @@ class Threshold final : public PlaceCodec<Threshold> {
     for (std::int64_t i = 0; i < range.elems && head_.exception == 0; ++i) {
       if (magnitude_bits(values[i]) < kInfinityBits) continue;
       head_.exception = 1;
-      exception_ = {.place = static_cast<std::uint32_t>(i), .value = values[i]};
+      exception_ = {.index = static_cast<std::uint32_t>(i), .value = values[i]};
     }
     if (range.residual)
       each_lanes(range.elems, [&](std::int64_t i, std::int64_t n) {
         store_lanes(range.residual + i, finite_or_zero(load_lanes(values + i, n)), n);
       });
     std::memset(values, 0, static_cast<std::size_t>(range.elems) * sizeof(float));
-    if (head_.exception) values[exception_.place] = exception_.value;
+    if (head_.exception) values[exception_.index] = exception_.value;
   }
 
   std::size_t write(IndexCoding coding, std::int64_t elems, std::byte* wire) {
@@ -135,19 +139,19 @@ class Threshold final : public PlaceCodec<Threshold> {
     return at + map_bytes(elems);
   }
 
-  // Reads the part before the places; returns where they begin.
+  // Reads the part before the indices; returns where they begin.
   static std::size_t read_head(const std::byte* wire, std::size_t bytes, std::int64_t elems, Head& head,
                                Exception& exception) {
     std::size_t at = sizeof head;
-    ECHELON_CHECK_LE(at, bytes, "a message of places is damaged");
+    ECHELON_CHECK_LE(at, bytes, "a sparse message is damaged");
     std::memcpy(&head, wire, at);
     if (head.exception) {
-      ECHELON_CHECK_LE(at + sizeof exception, bytes, "a message of places is damaged");
+      ECHELON_CHECK_LE(at + sizeof exception, bytes, "a sparse message is damaged");
       std::memcpy(&exception, wire + at, sizeof exception);
       at += sizeof exception;
-      ECHELON_CHECK_LT(exception.place, static_cast<std::uint64_t>(elems), "a message of places is damaged");
+      ECHELON_CHECK_LT(exception.index, static_cast<std::uint64_t>(elems), "a sparse message is damaged");
     }
-    if (head.format == kMap) ECHELON_CHECK_LE(at + map_bytes(elems), bytes, "a message of places is damaged");
+    if (head.format == kMap) ECHELON_CHECK_LE(at + map_bytes(elems), bytes, "a sparse message is damaged");
     return at;
   }
 
@@ -160,16 +164,16 @@ class Threshold final : public PlaceCodec<Threshold> {
       clearing.finish();
       read_map(wire + at, head.tau, values, elems);
     } else {
-      IndexReader places(format(head.format), wire + at, bytes - at);
+      IndexReader indices(format(head.format), wire + at, bytes - at);
       for (std::uint32_t i = 0; i < head.count; ++i) {
-        const std::uint32_t entry = places.next();
-        ECHELON_CHECK_LT(entry >> 1, static_cast<std::uint64_t>(elems), "a message of places is damaged");
+        const std::uint32_t entry = indices.next();
+        ECHELON_CHECK_LT(entry >> 1, static_cast<std::uint64_t>(elems), "a sparse message is damaged");
         clearing.reach(entry >> 1);
         values[entry >> 1] += (entry & 1) != 0 ? -head.tau : head.tau;
       }
       clearing.finish();
     }
-    if (head.exception) values[exception.place] += exception.value;
+    if (head.exception) values[exception.index] += exception.value;
   }
 
   static void read_map(const std::byte* map, float tau, float* values, std::int64_t elems) {
@@ -183,7 +187,7 @@ class Threshold final : public PlaceCodec<Threshold> {
   // Reads a message into head_, exception_ and entries_.
   void parse(const std::byte* wire, std::size_t bytes, std::int64_t elems) {
     const std::size_t at = read_head(wire, bytes, elems, head_, exception_);
-    ECHELON_CHECK_LE(head_.count, static_cast<std::uint64_t>(elems), "a message of places is damaged");
+    ECHELON_CHECK_LE(head_.count, static_cast<std::uint64_t>(elems), "a sparse message is damaged");
     selected_.clear();
     std::vector<std::uint32_t>& entries = selected_.entries;
     make_room(entries, static_cast<std::size_t>(elems));
@@ -193,10 +197,10 @@ class Threshold final : public PlaceCodec<Threshold> {
           entries[selected_.count++] = static_cast<std::uint32_t>(i) << 1 | (code == 2 ? 1u : 0u);
       return;
     }
-    IndexReader places(format(head_.format), wire + at, bytes - at);
+    IndexReader indices(format(head_.format), wire + at, bytes - at);
     while (selected_.count < head_.count) {
-      const std::uint32_t entry = entries[selected_.count++] = places.next();
-      ECHELON_CHECK_LT(entry >> 1, static_cast<std::uint64_t>(elems), "a message of places is damaged");
+      const std::uint32_t entry = entries[selected_.count++] = indices.next();
+      ECHELON_CHECK_LT(entry >> 1, static_cast<std::uint64_t>(elems), "a sparse message is damaged");
     }
   }
 

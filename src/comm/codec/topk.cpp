@@ -3,7 +3,8 @@
 // communication, EMNLP 2017). Of n values exactly m = ceil(density * n) are encoded; among equal values the first ones
 // are. inf and NaN rank above every number.
 //
-//   message   u32 bits of a Rice parameter, or 255 for raw places; the places; from the next multiple of 4 their values
+//   message   u32 bits of a Rice parameter, or 255 for raw indices; the indices; from the next multiple of 4 their
+//   values
 //
 // Indices are coded by index_coding, or raw if that is shorter.
 #include <cmath>
@@ -11,8 +12,8 @@
 
 #include "base/check.hpp"
 #include "comm/codec/lanes.hpp"
-#include "comm/codec/place_codec.hpp"
 #include "comm/codec/select.hpp"
+#include "comm/codec/sparse_codec.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -24,16 +25,17 @@ constexpr std::int64_t kLeastSample = 4096, kMostSample = 65536, kRun = 16;
 
 std::size_t whole_words(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
-class TopK final : public PlaceCodec<TopK> {
-  friend PlaceCodec<TopK>;
+class TopK final : public SparseCodec<TopK> {
+  friend SparseCodec<TopK>;
 
  public:
-  explicit TopK(const CodecOptions& options) : PlaceCodec(options) {}
+  explicit TopK(const CodecOptions& options) : SparseCodec(options) {}
   const CodecInfo& info() const override { return codec_info("topk"); }
   bool exact_size() const override { return coding_ == IndexCoding::raw; }
   std::size_t most_bytes(std::int64_t elems) const override {
     return kHead + 8 * static_cast<std::size_t>(chosen(elems));
   }
+  double typical_bytes(std::int64_t elems) const override { return places_bytes(kHead, false, 4, elems); }
   double tau() const override { return tau_; }
 
   std::size_t encode(const Encoding& range, std::byte* wire) override {
@@ -102,21 +104,21 @@ class TopK final : public PlaceCodec<TopK> {
     float* values = static_cast<float*>(range.values) + i;
     float* residual = range.residual ? range.residual + i : nullptr;
     fetch_ahead(values, kAhead);
-    __m256 wanted = load_lanes(values, n);
+    __m256 corrected = load_lanes(values, n);
     if (residual) {
       fetch_ahead(residual, kAhead);
-      wanted = _mm256_add_ps(wanted, load_lanes(residual, n));
+      corrected = _mm256_add_ps(corrected, load_lanes(residual, n));
     }
-    const __m256i candidates = floor > 0 ? lanes_from(wanted, floor) : _mm256_set1_epi32(-1);
-    const __m256 encoded = _mm256_and_ps(_mm256_castsi256_ps(candidates), wanted);
+    const __m256i candidates = floor > 0 ? lanes_from(corrected, floor) : _mm256_set1_epi32(-1);
+    const __m256 encoded = _mm256_and_ps(_mm256_castsi256_ps(candidates), corrected);
     store_lanes(values, encoded, n);
-    if (residual) store_lanes(residual, _mm256_andnot_ps(_mm256_castsi256_ps(candidates), wanted), n);
+    if (residual) store_lanes(residual, _mm256_andnot_ps(_mm256_castsi256_ps(candidates), corrected), n);
     const unsigned mask = mask_of(candidates) & ((1u << n) - 1);
     if (mask == 0) return;
-    const __m256i place =
+    const __m256i index =
         _mm256_add_epi32(_mm256_set1_epi32(static_cast<int>(i)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(indices_.data() + count_), to_front(place, mask));
-    _mm256_storeu_ps(encoded_.data() + count_, _mm256_castsi256_ps(to_front(_mm256_castps_si256(wanted), mask)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(indices_.data() + count_), to_front(index, mask));
+    _mm256_storeu_ps(encoded_.data() + count_, _mm256_castsi256_ps(to_front(_mm256_castps_si256(corrected), mask)));
     count_ += std::popcount(mask);
   }
 
@@ -126,36 +128,36 @@ class TopK final : public PlaceCodec<TopK> {
     auto* values = static_cast<float*>(range.values);
     std::size_t kept = 0;
     for (std::size_t c = 0; c < static_cast<std::size_t>(count_); ++c) {
-      const std::uint32_t place = indices_[c], size = magnitude_bits(encoded_[c]);
+      const std::uint32_t index = indices_[c], size = magnitude_bits(encoded_[c]);
       const bool tie = size == least && ties > 0;
       if (size > least || tie) {
         ties -= tie ? 1 : 0;
-        indices_[kept] = place << 1;
+        indices_[kept] = index << 1;
         encoded_[kept++] = encoded_[c];
         continue;
       }
-      values[place] = 0;
-      if (range.residual) range.residual[place] = size < kInfinityBits ? encoded_[c] : 0;
+      values[index] = 0;
+      if (range.residual) range.residual[index] = size < kInfinityBits ? encoded_[c] : 0;
     }
     count_ = static_cast<std::int64_t>(kept);
   }
 
   std::size_t write(IndexCoding coding, std::int64_t elems, std::byte* wire) const {
-    const std::span<const std::uint32_t> places(indices_.data(), static_cast<std::size_t>(count_));
-    IndexFormat as = format_for(coding, false, places.size(), elems);
-    if (bytes_of_indices(as, places) > 4 * places.size()) as = {};
+    const std::span<const std::uint32_t> indices(indices_.data(), static_cast<std::size_t>(count_));
+    IndexFormat as = format_for(coding, false, indices.size(), elems);
+    if (bytes_of_indices(as, indices) > 4 * indices.size()) as = {};
     const std::uint32_t head = as.coding == IndexCoding::raw ? kRaw : as.rice_bits;
     std::memcpy(wire, &head, kHead);
-    const std::size_t at = kHead + whole_words(write_indices(as, places, wire + kHead));
-    std::memcpy(wire + at, encoded_.data(), 4 * places.size());
-    return at + 4 * places.size();
+    const std::size_t at = kHead + whole_words(write_indices(as, indices, wire + kHead));
+    std::memcpy(wire + at, encoded_.data(), 4 * indices.size());
+    return at + 4 * indices.size();
   }
 
   template <class Clear>
   void read(const std::byte* wire, std::size_t bytes, float* values, std::int64_t elems, Clear clearing) const {
-    each_encoded(wire, bytes, elems, [&](std::uint32_t place, float value) {
-      clearing.reach(place);
-      values[place] += value;
+    each_encoded(wire, bytes, elems, [&](std::uint32_t index, float value) {
+      clearing.reach(index);
+      values[index] += value;
     });
     clearing.finish();
   }
@@ -169,9 +171,9 @@ class TopK final : public PlaceCodec<TopK> {
   void parse(const std::byte* wire, std::size_t bytes, std::int64_t elems) {
     count_ = 0;
     make_room_for(chosen(elems));
-    each_encoded(wire, bytes, elems, [&](std::uint32_t place, float value) {
+    each_encoded(wire, bytes, elems, [&](std::uint32_t index, float value) {
       const auto at = static_cast<std::size_t>(count_++);
-      indices_[at] = place << 1;
+      indices_[at] = index << 1;
       encoded_[at] = value;
     });
   }
@@ -185,13 +187,13 @@ class TopK final : public PlaceCodec<TopK> {
     std::memcpy(&head, wire, kHead);
     ECHELON_CHECK(head != kRaw || bytes == kHead + 8 * m, "a message of {} values has {} bytes", m, bytes);
     const std::byte* encoded = wire + bytes - 4 * m;
-    IndexReader places(format(head), wire + kHead, bytes - 4 * m - kHead);
+    IndexReader indices(format(head), wire + kHead, bytes - 4 * m - kHead);
     for (std::size_t i = 0; i < m; ++i) {
-      const std::uint32_t place = places.next() >> 1;
-      ECHELON_CHECK_LT(place, static_cast<std::uint64_t>(elems), "a message of places is damaged");
+      const std::uint32_t index = indices.next() >> 1;
+      ECHELON_CHECK_LT(index, static_cast<std::uint64_t>(elems), "a sparse message is damaged");
       float value = 0;
       std::memcpy(&value, encoded + 4 * i, sizeof value);
-      body(place, value);
+      body(index, value);
     }
   }
 

@@ -13,9 +13,9 @@ namespace echelon::inline comm {
 namespace {
 
 TreePosition position_in(int me, int ranks) {
-  TreePosition place{.parent = me == 0 ? -1 : me & (me - 1), .children = {}, .one_at_a_time = true};
-  for (int bit = 1; me + bit < ranks && (me & bit) == 0; bit <<= 1) place.children.push_back(me + bit);
-  return place;
+  TreePosition position{.parent = me == 0 ? -1 : me & (me - 1), .children = {}, .one_at_a_time = true};
+  for (int bit = 1; me + bit < ranks && (me & bit) == 0; bit <<= 1) position.children.push_back(me + bit);
+  return position;
 }
 
 int height(int ranks) { return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1))); }

@@ -57,7 +57,7 @@ std::int64_t PlanBuilder::add(const Aside& aside) {
 void PlanBuilder::next_part(const Team& team, std::int64_t phases, std::int64_t uses) {
   first_phase_ = shared_.phases, first_use_ = shared_.uses;
   std::vector<int> ranks;
-  for (int place = 0; place < team.size(); ++place) ranks.push_back(team[place]);
+  for (int index = 0; index < team.size(); ++index) ranks.push_back(team[index]);
   shared_ = {.ranks = std::move(ranks), .phases = first_phase_ + phases, .uses = first_use_ + uses};
 }
 
@@ -71,17 +71,17 @@ std::int64_t PlanBuilder::on_shared(Step step) {
 
 void PlanBuilder::embed(const Plan& plan, const Team& team, std::int64_t first) {
   ECHELON_CHECK(!plan.uses_library(), "plan {} is the library's and cannot be a part of another plan", plan.name());
-  std::vector<std::int64_t> place;
+  std::vector<std::int64_t> index;
   for (std::int64_t i = 0; i < plan.steps(); ++i) {
     Step step = plan.step(i);
     std::vector<std::int64_t> waits;
     for (const std::int64_t earlier : step.after)
-      if (earlier >= 0) waits.push_back(place[static_cast<std::size_t>(earlier)]);
+      if (earlier >= 0) waits.push_back(index[static_cast<std::size_t>(earlier)]);
     step.after = {-1, -1};
-    if (step.after_all > 0) step.after_all = place[static_cast<std::size_t>(step.after_all) - 1] + 1;
+    if (step.after_all > 0) step.after_all = index[static_cast<std::size_t>(step.after_all) - 1] + 1;
     step.range = {step.range.begin + first, step.range.end + first};
     if (step.peer >= 0) step.peer = team[step.peer];
-    place.push_back(append(step, std::move(waits)));
+    index.push_back(append(step, std::move(waits)));
   }
 }
 

@@ -18,14 +18,14 @@ namespace echelon::inline comm {
 
 inline constexpr std::int64_t kDefaultSegment = 64 * 1024;  // elements: 256 KiB of f32
 
-// The ranks that act together in a part of a plan, and the place of this rank in their order.
+// The ranks that act together in a part of a plan, and the index of this rank among them.
 struct Team {
-  std::vector<int> ranks;  // by place; empty: place i is rank i
+  std::vector<int> ranks;  // by index; empty: index i is rank i
   int me = 0;
-  int places = static_cast<int>(ranks.size());
+  int members = static_cast<int>(ranks.size());
 
-  int size() const { return places; }
-  int operator[](int place) const { return ranks.empty() ? place : ranks[static_cast<std::size_t>(place)]; }
+  int size() const { return members; }
+  int operator[](int index) const { return ranks.empty() ? index : ranks[static_cast<std::size_t>(index)]; }
 };
 
 class PlanBuilder {
@@ -60,7 +60,7 @@ class PlanBuilder {
   std::int64_t on_shared(Step step);
   void next_part(const Team& team, std::int64_t phases, std::int64_t uses);
 
-  // Appends the steps of another plan, whose ranks are places of `team` and whose buffer begins at element `first` of
+  // Appends the steps of another plan, whose ranks are indices in `team` and whose buffer begins at element `first` of
   // this one; slots are shared. A check fails for a plan that uses the library.
   void embed(const Plan& plan, const Team& team, std::int64_t first);
 

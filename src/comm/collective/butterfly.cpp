@@ -17,7 +17,7 @@ std::shared_ptr<const Plan> make_butterfly_allreduce(const AllreduceRequest& req
   folded.fold(plan, team, all);
   if (!folded.steps_aside(team.me))
     for (int bit = 1; bit < folded.p; bit <<= 1) {
-      const int peer = folded.place(folded.number(team.me) ^ bit);
+      const int peer = folded.index(folded.number(team.me) ^ bit);
       plan.exchange(peer, all, peer, all, PlanBuilder::Arrival::adds);
     }
   folded.unfold(plan, team, all);

@@ -27,14 +27,14 @@ Executor::Executor(int window)
 }
 
 void Executor::start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, WireForm* form,
-                     const Help& help) {
+                     const Help& help, Scratch* scratch) {
   ECHELON_CHECK(done(), "one plan at a time");
   plan_ = std::move(plan);
   dtype_ = dtype;
   tag_ = tag;
   form_ = form;
   help_ = form && !form->helped() ? Help{} : help;
-  memory_.start(*plan_, data, dtype, form);
+  memory_.start(*plan_, data, dtype, form, scratch ? *scratch : own_scratch_);
   shared_.start(*plan_, data, dtype, tag);
   steps_ = plan_->steps();
   base_ = loaded_ = 0;

@@ -4,8 +4,7 @@
 //
 // Sends to one peer start in the plan's order, and so do receives from one peer and
 // steps on shared memory; every other step starts as soon as the steps that it names are
-// done. After `start` nothing is allocated: scratch only grows and is kept for the next
-// plan.
+// done. After `start` nothing is allocated.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +43,11 @@ class Executor {
   explicit Executor(int window);
 
   // `data`, plan and form (null: values are sent unencoded) must stay valid until done() or cancel(), and so must
-  // `help`. All messages have this `tag`: no other plan in flight between these ranks may use it. Throws MemoryError if
-  // scratch cannot be allocated. A check fails while another plan runs.
+  // `help`. All messages have this `tag`: no other plan in flight between these ranks may use it. `scratch` grows as
+  // the plan needs; null: the executor uses its own. Throws MemoryError if scratch cannot be allocated. A check fails
+  // while another plan runs.
   void start(std::shared_ptr<const Plan> plan, void* data, DType dtype, int tag, WireForm* form = nullptr,
-             const Help& help = {});
+             const Help& help = {}, Scratch* scratch = nullptr);
   // Makes one pass over the window; returns true when any step started or ended. Time and memory are O(window),
   // whatever the number of ranks. Throws what the transport throws, and EnvironmentError for a message of an unexpected
   // length (ranks that run different configurations).
@@ -58,7 +58,6 @@ class Executor {
   void cancel(Transport& transport, SendBudget& budget);
 
   std::optional<StepWait> wait() const;
-  std::size_t scratch_bytes() const { return memory_.scratch_bytes(); }
   const WireCounters& wire() const { return wire_; }  // messages that this rank has sent for the plan
 
  private:
@@ -91,11 +90,12 @@ class Executor {
   StepTask& task(const Entry& entry) { return tasks_[static_cast<std::size_t>(&entry - window_.data())]; }
 
   std::vector<Entry> window_;
-  std::vector<StepTask> tasks_;  // by place in the window
+  std::vector<StepTask> tasks_;  // by index in the window
   Help help_;
   int helped_ = 0;  // steps that helper threads run now
   std::shared_ptr<const Plan> plan_;
   PlanMemory memory_;
+  Scratch own_scratch_;
   WireForm* form_ = nullptr;
   SharedSteps shared_;
   DType dtype_ = DType::f32;

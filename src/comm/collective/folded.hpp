@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reduces any number of ranks k = p + r to p, the largest power of two; used by `butterfly` and `halving_doubling`.
 //
-// Among the first 2r places each odd one sends its buffer to its left neighbour, which represents both, and receives
+// Among the first 2r ranks each odd one sends its buffer to its left neighbour, which represents both, and receives
 // the sum at the end: 2 r messages of the buffer, 2 more steps. Each of the p others represents one rank or two
 // neighbours, in order, so that sums stay contiguous (Thakur, Rabenseifner, Gropp 2005).
 #pragma once
@@ -17,11 +17,11 @@ struct Folded {
 
   int p, r;
 
-  bool steps_aside(int place) const { return place < 2 * r && place % 2 == 1; }
-  bool represents_two(int place) const { return place < 2 * r && place % 2 == 0; }
-  // Converts the place of a rank that takes part to its number among the p, and back.
-  int number(int place) const { return place < 2 * r ? place / 2 : place - r; }
-  int place(int number) const { return number < r ? 2 * number : number + r; }
+  bool steps_aside(int index) const { return index < 2 * r && index % 2 == 1; }
+  bool represents_two(int index) const { return index < 2 * r && index % 2 == 0; }
+  // Converts the index of a rank that takes part to its number among the p, and back.
+  int number(int index) const { return index < 2 * r ? index / 2 : index - r; }
+  int index(int number) const { return number < r ? 2 * number : number + r; }
   // log2 p.
   int rounds() const { return static_cast<int>(std::bit_width(static_cast<unsigned>(p))) - 1; }
 

@@ -20,7 +20,7 @@ const Halves& halves_of(std::string_view name) {
   throw ConfigError(unknown_name("all-reduce in two halves", name, halves_names()));
 }
 
-Team everyone(const AllreduceRequest& request) { return {.ranks = {}, .me = request.rank, .places = request.ranks}; }
+Team everyone(const AllreduceRequest& request) { return {.ranks = {}, .me = request.rank, .members = request.ranks}; }
 
 std::int64_t segments_of(std::int64_t elems, std::int64_t segment) {
   const std::int64_t grain = segment > 0 ? segment : kDefaultSegment;

@@ -14,14 +14,14 @@
 
 namespace echelon::inline comm {
 
-// The parts of a buffer, by the place in a team that owns them; empty where a place owns nothing. They cover the
+// The parts of a buffer, by the index of the member of a team that owns them; empty if it owns none. They cover the
 // buffer.
 using Parts = std::vector<ElemRange>;
 
 struct Halves {
   // The largest number of owners in a team of `ranks`; a team may also use the value of any smaller team.
   int (*most_owners)(int ranks);
-  // Cuts the buffer into `owners` parts. The algorithm chooses the places that own them; the cuts depend on elems and
+  // Cuts the buffer into `owners` parts. The algorithm chooses the members that own them; the cuts depend on elems and
   // owners only, so that hosts with different numbers of ranks cut alike.
   Parts (*parts)(std::int64_t elems, int ranks, int owners);
   // Append this rank's steps. Before `gather` each owner may replace its part.
@@ -49,7 +49,7 @@ Team everyone(const AllreduceRequest& request);
 // The number of messages of a range: ceil(elems / segment); segment 0 means kDefaultSegment.
 std::int64_t segments_of(std::int64_t elems, std::int64_t segment);
 
-// Shared by several algorithms: even parts on the first `owners` places, and the number of messages of a half in which
+// Shared by several algorithms: even parts on the first `owners` members, and the number of messages of a half in which
 // each part is sent ranks-1 times.
 Parts even_parts(std::int64_t elems, int ranks, int owners);
 std::int64_t messages_to_all(const Parts& parts, std::int64_t segment);

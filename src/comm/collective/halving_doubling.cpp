@@ -27,7 +27,7 @@ Parts parts(std::int64_t elems, int ranks, int owners) {
   const Folded folded(ranks);
   Parts all(static_cast<std::size_t>(ranks));
   for (int number = 0; number < owners; ++number)
-    all[static_cast<std::size_t>(folded.place(number))] = part_of(elems, number, owners);
+    all[static_cast<std::size_t>(folded.index(number))] = part_of(elems, number, owners);
   return all;
 }
 
@@ -35,7 +35,7 @@ Parts parts(std::int64_t elems, int ranks, int owners) {
 ElemRange block(const Parts& parts, const Folded& folded, int number, int bit) {
   ElemRange whole;
   for (int other = number & (bit - 1); other < folded.p; other += bit) {
-    const ElemRange part = parts[static_cast<std::size_t>(folded.place(other))];
+    const ElemRange part = parts[static_cast<std::size_t>(folded.index(other))];
     if (part.empty()) continue;
     whole = whole.empty() ? part : ElemRange{std::min(whole.begin, part.begin), std::max(whole.end, part.end)};
   }
@@ -50,7 +50,7 @@ void add_reduce(PlanBuilder& plan, const Team& team, const Block& of) {
   if (folded.steps_aside(team.me)) return;
   const int me = folded.number(team.me);
   for (int bit = 1; bit < folded.p; bit <<= 1) {
-    const int peer = team[folded.place(me ^ bit)];
+    const int peer = team[folded.index(me ^ bit)];
     plan.exchange(peer, of(me ^ bit, 2 * bit), peer, of(me, 2 * bit), PlanBuilder::Arrival::adds);
   }
 }
@@ -61,7 +61,7 @@ void add_gather(PlanBuilder& plan, const Team& team, const Block& of) {
   const int me = folded.number(team.me);
   if (!folded.steps_aside(team.me))
     for (int bit = folded.p / 2; bit > 0; bit >>= 1) {
-      const int peer = team[folded.place(me ^ bit)];
+      const int peer = team[folded.index(me ^ bit)];
       plan.exchange(peer, of(me, 2 * bit), peer, of(me ^ bit, 2 * bit), PlanBuilder::Arrival::replaces);
     }
   folded.unfold(plan, team, of(0, 1));

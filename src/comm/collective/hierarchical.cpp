@@ -13,7 +13,7 @@ namespace {
 
 struct Node {
   std::vector<int> ranks;
-  Parts parts;  // by place in `ranks`
+  Parts parts;  // by index in `ranks`
 };
 
 struct Layout {
@@ -38,7 +38,7 @@ Layout layout_of(const AllreduceRequest& request) {
   return layout;
 }
 
-int place_of(const std::vector<int>& ranks, int rank) {
+int index_among(const std::vector<int>& ranks, int rank) {
   const auto at = std::find(ranks.begin(), ranks.end(), rank);
   return at == ranks.end() ? -1 : static_cast<int>(at - ranks.begin());
 }
@@ -79,15 +79,15 @@ std::shared_ptr<const Plan> make_hierarchical_allreduce(const AllreduceRequest& 
   PlanBuilder plan(request.segment_elems);
   const Layout layout = layout_of(request);
   const Node& here = *std::find_if(layout.nodes.begin(), layout.nodes.end(),
-                                   [&](const Node& node) { return place_of(node.ranks, request.rank) >= 0; });
+                                   [&](const Node& node) { return index_among(node.ranks, request.rank) >= 0; });
   if (request.elems == 0) return plan.finish("hierarchical");
 
-  const Team inside{here.ranks, place_of(here.ranks, request.rank)};
+  const Team inside{here.ranks, index_among(here.ranks, request.rank)};
   layout.inner.reduce(plan, inside, here.parts);
   const ElemRange mine = here.parts[static_cast<std::size_t>(inside.me)];
   if (!mine.empty()) {
     const std::vector<int> owners = owners_of(layout, mine);
-    const Team between{owners, place_of(owners, request.rank)};
+    const Team between{owners, index_among(owners, request.rank)};
     AllreduceRequest outer = across(request, layout, mine);
     outer.rank = between.me;
     plan.embed(*make_allreduce(request.outer, outer), between, mine.begin);

@@ -20,13 +20,13 @@ std::shared_ptr<const Plan> make_receive_from(int peer, std::int64_t elems) {
   return one_step("message", StepKind::recv, peer, elems);
 }
 
-std::shared_ptr<const Plan> make_gather_to_first(int rank, const std::vector<ElemRange>& places) {
+std::shared_ptr<const Plan> make_gather_to_first(int rank, const std::vector<ElemRange>& ranges) {
   if (rank > 0)
-    return one_step("gather to the first", StepKind::send, 0, places[static_cast<std::size_t>(rank)].elems());
+    return one_step("gather to the first", StepKind::send, 0, ranges[static_cast<std::size_t>(rank)].elems());
   std::vector<Step> steps;
-  for (std::size_t from = 1; from < places.size(); ++from)
-    if (!places[from].empty())
-      steps.push_back({.kind = StepKind::recv, .peer = static_cast<int>(from), .range = places[from]});
+  for (std::size_t from = 1; from < ranges.size(); ++from)
+    if (!ranges[from].empty())
+      steps.push_back({.kind = StepKind::recv, .peer = static_cast<int>(from), .range = ranges[from]});
   return std::make_shared<ListedPlan>("gather to the first", std::move(steps));
 }
 

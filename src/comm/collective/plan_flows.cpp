@@ -20,23 +20,23 @@ std::map<std::pair<int, int>, PlanFlow> flows_of(const RankPlans& plans) {
 int longest_chain(const RankPlans& plans) {
   std::vector<std::vector<int>> finish;
   for (const auto& plan : plans) finish.emplace_back(static_cast<std::size_t>(plan->steps()), 0);
-  const auto at = [&](PlanPlace place) -> int& { return finish[place.rank][static_cast<std::size_t>(place.index)]; };
+  const auto at = [&](StepIndex where) -> int& { return finish[where.rank][static_cast<std::size_t>(where.index)]; };
   // Messages before this step can start. A receive that waits for its slot waits for memory, not for a message.
-  const auto start = [&](PlanPlace place) {
-    const Step step = step_at(plans, place);
+  const auto start = [&](StepIndex where) {
+    const Step step = step_at(plans, where);
     int links = 0;
     for (const std::int64_t earlier : step.after) {
       if (earlier < 0) continue;
-      const Step before = plans[place.rank]->step(earlier);
+      const Step before = plans[where.rank]->step(earlier);
       const bool slot =
           step.kind == StepKind::recv && step.slot >= 0 && before.kind == StepKind::reduce && before.slot == step.slot;
-      if (!slot) links = std::max(links, at({place.rank, earlier}));
+      if (!slot) links = std::max(links, at({where.rank, earlier}));
     }
     for (std::int64_t earlier = 0; earlier < step.after_all; ++earlier)
-      links = std::max(links, at({place.rank, earlier}));
+      links = std::max(links, at({where.rank, earlier}));
     return links;
   };
-  std::map<std::pair<std::size_t, std::int64_t>, PlanPlace> other_end;
+  std::map<std::pair<std::size_t, std::int64_t>, StepIndex> other_end;
   for (const auto& [pair, flow] : flows_of(plans))
     for (std::size_t i = 0; i < flow.sends.size(); ++i) {
       other_end[{flow.receives[i].rank, flow.receives[i].index}] = flow.sends[i];

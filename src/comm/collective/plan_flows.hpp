@@ -16,18 +16,18 @@ namespace echelon::inline comm {
 
 using RankPlans = std::vector<std::shared_ptr<const Plan>>;
 
-struct PlanPlace {
+struct StepIndex {
   std::size_t rank = 0;
   std::int64_t index = 0;  // index of a step
 };
 
 // The messages from one rank to another: sends and receives, each in the plan's order.
 struct PlanFlow {
-  std::vector<PlanPlace> sends, receives;
+  std::vector<StepIndex> sends, receives;
 };
 std::map<std::pair<int, int>, PlanFlow> flows_of(const RankPlans& plans);
 
-inline Step step_at(const RankPlans& plans, PlanPlace at) { return plans[at.rank]->step(at.index); }
+inline Step step_at(const RankPlans& plans, StepIndex at) { return plans[at.rank]->step(at.index); }
 
 // Returns the number of messages in the longest chain of messages that wait for each other, over all ranks: a message
 // waits for those that either of its ends waits for, except for room in a slot. Makes repeated passes over all steps,

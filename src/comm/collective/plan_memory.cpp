@@ -26,27 +26,26 @@ std::size_t bytes_of_slots(const Plan& plan, DType dtype, const WireForm* form) 
 
 }  // namespace
 
-std::size_t PlanMemory::bytes_for(const Plan& plan, DType dtype, const WireForm* form) {
-  const std::size_t image = form && form->in_place() ? form->most_bytes(form->elems()) : 0;
-  return bytes_of_slots(plan, dtype, form) + image;
+std::byte* Scratch::reserve(std::size_t bytes, std::string_view plan) {
+  if (bytes <= bytes_) return memory_.get();
+  memory_.reset();
+  bytes_ = whole_lines(bytes);
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kLine, bytes_)));
+  if (memory_) return memory_.get();
+  bytes_ = 0;
+  throw MemoryError(fmt::format("all-reduce '{}': {} bytes of scratch cannot be allocated", plan, bytes));
 }
 
-void PlanMemory::start(const Plan& plan, void* data, DType dtype, WireForm* form) {
+void PlanMemory::start(const Plan& plan, void* data, DType dtype, WireForm* form, Scratch& scratch) {
   data_ = static_cast<std::byte*>(data);
   dtype_ = dtype;
   form_ = form;
   slot_bytes_ = bytes_of_slot(plan, dtype, form);
-  const std::size_t needed = bytes_for(plan, dtype, form);
-  if (needed > scratch_bytes_) {
-    scratch_.reset();
-    scratch_bytes_ = whole_lines(needed);
-    scratch_.reset(static_cast<std::byte*>(std::aligned_alloc(kLine, scratch_bytes_)));
-    if (!scratch_)
-      throw MemoryError(fmt::format("all-reduce '{}': {} bytes of scratch cannot be allocated", plan.name(), needed));
-  }
+  const std::size_t of_slots = bytes_of_slots(plan, dtype, form);
+  slots_ = scratch.reserve(of_slots + (form && form->in_place() ? form->most_bytes(form->elems()) : 0), plan.name());
   if (!form_ || plan.steps() == 0) return;
   filled_.assign(static_cast<std::size_t>(plan.slots()), 0);
-  image_ = form_->in_place() ? scratch_.get() + bytes_of_slots(plan, dtype, form) : nullptr;
+  image_ = form_->in_place() ? slots_ + of_slots : nullptr;
   form_->begin(data_);
 }
 

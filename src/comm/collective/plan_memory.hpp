@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -15,6 +16,22 @@
 
 namespace echelon::inline comm {
 
+// Memory that grows if it is too small and never shrinks, for one plan after another.
+class Scratch {
+ public:
+  // Returns at least `bytes` bytes at a multiple of 64; growing loses the content. Throws MemoryError, which names
+  // `plan`.
+  std::byte* reserve(std::size_t bytes, std::string_view plan);
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  std::size_t bytes_ = 0;
+};
+
 class PlanMemory {
  public:
   struct Block {
@@ -22,14 +39,11 @@ class PlanMemory {
     std::size_t bytes = 0;
   };
 
-  // The scratch bytes that `start` needs: slots * slot_elems values, or their most_bytes with a form; a form that is
-  // in_place also needs the most_bytes of the whole buffer.
-  static std::size_t bytes_for(const Plan& plan, DType dtype, const WireForm* form);
-
-  // `form` null: values are sent unencoded. Scratch memory grows if it is too small and never shrinks. All arguments
-  // outlive the run of the plan. Throws MemoryError. Calls form->begin if the plan has steps; `finish` calls
-  // form->finish.
-  void start(const Plan& plan, void* data, DType dtype, WireForm* form);
+  // `form` null: values are sent unencoded. Reserves in `scratch`, which no other plan in flight may use, slots *
+  // slot_elems values, or their most_bytes with a form; a form that is in_place also needs the most_bytes of the whole
+  // buffer. All arguments outlive the run of the plan. Throws MemoryError. Calls form->begin if the plan has steps;
+  // `finish` calls form->finish.
+  void start(const Plan& plan, void* data, DType dtype, WireForm* form, Scratch& scratch);
   void finish();
 
   // Returns the message of a send. If `same_bytes` is above 0, exactly this range is already in flight in a message of
@@ -46,14 +60,8 @@ class PlanMemory {
   void copy(const Step& step);
   void* buffer(const Step& step) const { return data_ + static_cast<std::size_t>(step.range.begin) * size_of(dtype_); }
 
-  std::size_t scratch_bytes() const { return scratch_bytes_; }
-
  private:
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-
-  std::byte* slot(const Step& step) const { return scratch_.get() + static_cast<std::size_t>(step.slot) * slot_bytes_; }
+  std::byte* slot(const Step& step) const { return slots_ + static_cast<std::size_t>(step.slot) * slot_bytes_; }
   std::byte* image(const Step& step) const { return image_ + form_->most_bytes(step.range.begin); }
   std::size_t plain_bytes(const Step& step) const {
     return static_cast<std::size_t>(step.range.elems()) * size_of(dtype_);
@@ -65,9 +73,8 @@ class PlanMemory {
   WireForm* form_ = nullptr;
   std::size_t slot_bytes_ = 0;
   std::vector<std::size_t> filled_;  // length of the message in each slot
-  std::byte* image_ = nullptr;       // memory for the messages of the buffer's ranges
-  std::unique_ptr<std::byte, Free> scratch_;
-  std::size_t scratch_bytes_ = 0;
+  std::byte* slots_ = nullptr;
+  std::byte* image_ = nullptr;  // memory for the messages of the buffer's ranges
 };
 
 }  // namespace echelon::inline comm

@@ -86,14 +86,14 @@ class RingPlan final : public Plan {
 // The same as a listed plan for any parts: used if some are empty, and for the halves of another plan.
 void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
   const int k = team.size(), left = team[(team.me + k - 1) % k], right = team[(team.me + 1) % k];
-  const auto part = [&](int place) { return parts[static_cast<std::size_t>((place + 2 * k) % k)]; };
+  const auto part = [&](int index) { return parts[static_cast<std::size_t>((index + 2 * k) % k)]; };
   for (int s = 0; s < k - 1; ++s)
     plan.exchange(right, part(team.me - s - 1), left, part(team.me - s - 2), PlanBuilder::Arrival::adds);
 }
 
 void gather(PlanBuilder& plan, const Team& team, const Parts& parts) {
   const int k = team.size(), left = team[(team.me + k - 1) % k], right = team[(team.me + 1) % k];
-  const auto part = [&](int place) { return parts[static_cast<std::size_t>((place + 2 * k) % k)]; };
+  const auto part = [&](int index) { return parts[static_cast<std::size_t>((index + 2 * k) % k)]; };
   for (int s = 0; s < k - 1; ++s)
     plan.exchange(right, part(team.me - s), left, part(team.me - s - 1), PlanBuilder::Arrival::replaces);
 }

@@ -9,7 +9,7 @@
 
 namespace echelon::inline comm {
 
-// The position of a rank in a tree, in places of its team. The root is place 0.
+// The position of a rank in a tree, by indices in its team. The root has index 0.
 struct TreePosition {
   int parent = -1;
   std::vector<int> children;   // in the order in which their sums are added; they receive the total in reverse order
@@ -19,12 +19,12 @@ struct TreePosition {
 // Append this rank's steps for one segment. Up: adds the sums of the children, in order, to this rank's values and
 // sends the sum to the parent. Down: receives the total from the parent and sends it to the children, the last one
 // first.
-void add_up(PlanBuilder& plan, const Team& team, const TreePosition& place, ElemRange segment);
-void add_down(PlanBuilder& plan, const Team& team, const TreePosition& place, ElemRange segment);
+void add_up(PlanBuilder& plan, const Team& team, const TreePosition& position, ElemRange segment);
+void add_down(PlanBuilder& plan, const Team& team, const TreePosition& position, ElemRange segment);
 
 // The whole all-reduce over all ranks of the request. Segments are pipelined: segment j goes down while segment j +
 // height goes up, where height is the number of levels below the root.
 std::shared_ptr<const Plan> make_rooted(std::string_view name, const AllreduceRequest& request,
-                                        const TreePosition& place, int height);
+                                        const TreePosition& position, int height);
 
 }  // namespace echelon::inline comm

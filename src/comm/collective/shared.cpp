@@ -49,14 +49,14 @@ class Pieces {
   }
 
  private:
-  void add(PlanBuilder& plan, StepKind kind, SharedPart at, int place, std::int64_t c) const {
-    const ElemRange part = parts_[static_cast<std::size_t>(place)];
+  void add(PlanBuilder& plan, StepKind kind, SharedPart at, int index, std::int64_t c) const {
+    const ElemRange part = parts_[static_cast<std::size_t>(index)];
     const ElemRange cut = even_part(part.elems(), static_cast<int>(count_), static_cast<int>(c));
     if (cut.empty()) return;
     at.use = c;
-    at.offset = place * stride_;
+    at.offset = index * stride_;
     plan.on_shared(
-        {.kind = kind, .peer = team_[place], .range = {part.begin + cut.begin, part.begin + cut.end}, .shared = at});
+        {.kind = kind, .peer = team_[index], .range = {part.begin + cut.begin, part.begin + cut.end}, .shared = at});
   }
 
   const Team& team_;

@@ -10,10 +10,10 @@ namespace echelon::inline comm {
 namespace {
 
 TreePosition position_in(int me, int ranks) {
-  TreePosition place{.parent = me == 0 ? -1 : (me - 1) / 2, .children = {}};
+  TreePosition position{.parent = me == 0 ? -1 : (me - 1) / 2, .children = {}};
   for (const int child : {2 * me + 1, 2 * me + 2})
-    if (child < ranks) place.children.push_back(child);
-  return place;
+    if (child < ranks) position.children.push_back(child);
+  return position;
 }
 
 int height(int ranks) { return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1; }

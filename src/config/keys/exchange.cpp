@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // [exchange], and [exchange.<strategy>] of each strategy that has keys of its own (config/strategies/).
+#include <fmt/format.h>
+
 #include "config/keys/section.hpp"
 #include "config/traits/algorithms.hpp"
 #include "config/traits/codecs.hpp"
@@ -15,21 +17,20 @@ void add_strategy(Table& all, const std::string& name, Keys ExchangeConfig::*key
   Keys::describe(section);
 }
 
+std::string strategies_text() {
+  std::string text;
+  for (const StrategyTraits& strategy : kStrategies)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", strategy.name, strategy.help);
+  return text;
+}
+
 }  // namespace
 
 void add_exchange(Table& all) {
   std::vector<std::string> codecs = names_in(kCodecs);
   codecs.emplace(codecs.begin(), kNoCodec.name);
   auto exchange = part(all, "exchange", &Config::exchange);
-  exchange.key(
-      "strategy", &ExchangeConfig::strategy, words(names_in(kStrategies)),
-      "synchronous: all-reduce of gradients; server: parameter servers update the weights; averaging: local steps, "
-      "weights averaged every H steps; elastic: local steps pulled towards a common centre (EASGD); gossip: "
-      "local steps, mixed with the weights of a few neighbours after each (D-PSGD, stochastic gradient push); "
-      "asynchronous: parameter servers at which no worker waits for another; stale_synchronous: the same, but a worker "
-      "waits if it is too far ahead of the slowest (SSP); backup: parameter servers that take the first gradients of "
-      "each step and drop those of late replicas; strom: no server, each replica sends every other the few entries of "
-      "its accumulated update that exceed a threshold");
+  exchange.key("strategy", &ExchangeConfig::strategy, words(names_in(kStrategies)), strategies_text().c_str());
   exchange.key("algorithm", &ExchangeConfig::algorithm, words(names_in(kAlgorithms)),
                "all-reduce algorithm; nccl: between GPUs; auto: algorithm, segment size, bucket size, messages in "
                "flight and helpers are measured and chosen when the run starts");
@@ -56,6 +57,10 @@ void add_exchange(Table& all) {
       "error_feedback", &ExchangeConfig::error_feedback, {},
       "lossy codecs: the encoding error of a message of gradients is added to the next one; false: it is dropped, "
       "for comparison");
+  exchange.key(
+      "code_sums", &ExchangeConfig::code_sums, {},
+      "codec onebit: every replica sums a part of the gradients and sends the sums coded once more, which takes "
+      "2(k-1) messages of the whole instead of k(k-1); false: sums are not coded again");
   exchange.key("codec_warmup_steps", &ExchangeConfig::codec_warmup_steps, range(0, 1e12),
                "number of steps at the start of the run that send uncoded gradients");
   exchange.key("bucket_mb", &ExchangeConfig::bucket_mb, range(0.001, 4096),

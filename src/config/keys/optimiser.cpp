@@ -10,6 +10,9 @@ void add_optimiser(Table& all) {
   optimizer.key("rule", &OptimiserConfig::rule, words(names_in(kRules)), "");
   optimizer.key("learning_rate", &OptimiserConfig::learning_rate, range(0, 1000), "");
   optimizer.key("momentum", &OptimiserConfig::momentum, range(0, 0.9999), "rules sgd, rmsprop and lars");
+  optimizer.key("momentum_before_coding", &OptimiserConfig::momentum_before_coding, {},
+                "rule sgd with strategy synchronous and a codec: each replica applies momentum and decay to its own "
+                "gradients, and the results are coded and summed; false: momentum is that of the sums");
   optimizer.key("weight_decay", &OptimiserConfig::weight_decay, range(0, 1), "not applied to biases and batch norm");
   optimizer.key("nesterov", &OptimiserConfig::nesterov, {}, "rule sgd: look ahead along the momentum");
   optimizer.key("beta1", &OptimiserConfig::beta1, range(0, 0.999999),

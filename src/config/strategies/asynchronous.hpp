@@ -52,6 +52,12 @@ struct AsynchronousKeys {
                 "adaptive DC-ASGD: lambda is divided by the root of a running mean of g^2 with this decay (0.95); "
                 "0: lambda is constant");
   }
+  template <class Table>
+  static void choices(Table& table) {
+    using P = Property;
+    table.choice("states", "\"server\"", {P::parts_of_updates, P::unmeasured_parts, P::needs_all_workers},
+                 [](const AsynchronousKeys& keys) { return keys.states == AsyncStates::server; });
+  }
 };
 
 }  // namespace echelon::inline config

@@ -34,6 +34,11 @@ struct AveragingKeys {
     section.key("outer_rate", &AveragingKeys::outer_rate, section.range(0, 1e6),
                 "block momentum, SlowMo: factor on the averaged change of the weights");
   }
+  template <class Table>
+  static void choices(Table& table) {
+    table.choice("synchronous_epochs", "1", {Property::sums_at_first},
+                 [](const AveragingKeys& keys) { return keys.synchronous_epochs > 0; });
+  }
 };
 
 }  // namespace echelon::inline config

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "config/strategies/keys.hpp"
 
@@ -25,8 +26,8 @@ struct GossipKeys {
   template <class Section>
   static void describe(Section& section) {
     section.key("topology", &GossipKeys::topology, section.words({"ring", "exponential", "complete", "random"}),
-                "whom a replica sends its weights to in each step: ring: its neighbours; exponential: one replica, 1, "
-                "2, 4, .. places on in turn; complete: all replicas; random: one replica drawn in each step");
+                "whom a replica sends its weights to in each step: ring: its neighbours; exponential: in turn the "
+                "replicas 1, 2, 4, .. ranks further; complete: all replicas; random: one replica drawn in each step");
     section.key("push_sum", &GossipKeys::push_sum, {},
                 "true: stochastic gradient push over links that go one way (SGP); false: symmetric mixing (D-PSGD), "
                 "topologies ring and complete");
@@ -36,6 +37,13 @@ struct GossipKeys {
     section.key("consensus_every", &GossipKeys::consensus_every, section.range(1, 1e9),
                 "number of steps between two meetings at which the mean of all replicas is formed by "
                 "exchange.algorithm, to be tested, compared and saved; the end of an epoch is one too");
+  }
+  std::optional<Misfit> misfit() const {
+    if (push_sum || !one_way()) return {};
+    const std::string used = topology == GossipTopology::random ? "random" : "exponential";
+    return Misfit{"push_sum", "exchange.gossip.push_sum = false mixes symmetrically, and links of topology \"" + used +
+                                  "\" go only one way; nearest valid: push_sum = true, or topology = \"ring\" or "
+                                  "\"complete\""};
   }
 };
 

@@ -25,6 +25,10 @@ struct ServerKeys {
                 "ranges: each server holds an even part of every bucket; variables: each holds whole parameters, the "
                 "largest distributed first");
   }
+  template <class Table>
+  static void choices(Table& table) {
+    table.choice("ranks", "1", {Property::whole_model_ranks}, [](const ServerKeys& keys) { return keys.ranks > 0; });
+  }
 };
 
 }  // namespace echelon::inline config

@@ -39,6 +39,11 @@ struct StromKeys {
     section.key("warmup_steps", &StromKeys::warmup_steps, section.range(0, 1e12),
                 "number of steps at the start of the run in which whole updates are sent");
   }
+  template <class Table>
+  static void choices(Table& table) {
+    table.choice("rounds", "\"asynchronous\"", {Property::own_pace, Property::momentum_by_delay},
+                 [](const StromKeys& keys) { return keys.rounds == StromRounds::asynchronous; });
+  }
 };
 
 }  // namespace echelon::inline config

@@ -23,8 +23,7 @@ struct CodecTraits {
   std::string_view name;
   CodecRoute route = CodecRoute::any;
   bool lossy = true;     // decoded values may differ from the encoded ones; takes only f32 and keeps residuals
-  double coded = 0.5;    // largest message size over that of its values; 0: 2 exchange.density
-  bool by_rows = false;  // `coded` is that of one long row: other tensors take more (comm/codec/coded_rows.hpp)
+  bool by_rows = false;  // codes each row of a tensor by itself (comm/codec/coded_rows.hpp)
   Words reads = {};      // keys of [exchange] that this codec reads and some others do not
 };
 
@@ -32,12 +31,12 @@ struct CodecTraits {
 #define ECHELON_CODECS(X)                                                                          \
   X(fp16, .route = CodecRoute::any)                                                                \
   X(bf16, .route = CodecRoute::any)                                                                \
-  X(int8, .route = CodecRoute::direct, .coded = 0.26)                                              \
-  X(onebit, .route = CodecRoute::gather, .coded = 0.033, .by_rows = true)                           \
-  X(topk, .route = CodecRoute::gather, .coded = 0, .reads = {"density", "index_coding"})           \
-  X(threshold, .route = CodecRoute::gather, .coded = 0,                                            \
+  X(int8, .route = CodecRoute::direct)                                                             \
+  X(onebit, .route = CodecRoute::gather, .by_rows = true, .reads = {"code_sums"})                  \
+  X(topk, .route = CodecRoute::gather, .reads = {"density", "index_coding"})                       \
+  X(threshold, .route = CodecRoute::gather,                                                        \
     .reads = {"density", "tau", "index_coding"})                                                   \
-  X(lossless, .route = CodecRoute::any, .lossy = false, .coded = 1)
+  X(lossless, .route = CodecRoute::any, .lossy = false)
 // clang-format on
 
 #define X(codec, ...) CodecTraits{.name = #codec, __VA_ARGS__},

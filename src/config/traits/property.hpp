@@ -19,6 +19,7 @@ enum class Property : std::uint8_t {
   local_steps,        // replicas take their own optimiser steps
   sums_at_first,      // takes local steps, but sums gradients at first
   own_pace,           // replicas do not step together
+  momentum_by_delay,  // delayed updates act as additional momentum
   skips_steps,        // a late replica skips steps
   repeats_order,      // servers apply updates in a recorded order
   whole_model_ranks,  // ranks besides the replicas hold a whole model
@@ -96,6 +97,12 @@ class Properties {
     Properties both;
     both.bits_ = bits_ & other.bits_;
     return both;
+  }
+  // The properties that either has.
+  constexpr Properties operator|(Properties other) const {
+    Properties either;
+    either.bits_ = bits_ | other.bits_;
+    return either;
   }
   friend constexpr bool operator==(Properties, Properties) = default;
 

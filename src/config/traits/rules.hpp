@@ -32,7 +32,8 @@ struct RuleTraits {
 
 // clang-format off
 #define ECHELON_RULES(X)                                                                                            \
-  X(sgd, .states = {"momentum"}, .reads = {"momentum", "nesterov"})                                                 \
+  X(sgd, .states = {"momentum"},                                                                                    \
+    .reads = {"momentum", "nesterov", "momentum_before_coding"})                                                    \
   X(adam, .states = {"first_moment", "second_moment"}, .unbiases = true, .reads = {"beta1", "beta2", "epsilon"})    \
   X(adamw, .states = {"first_moment", "second_moment"}, .unbiases = true, .reads = {"beta1", "beta2", "epsilon"})   \
   X(rmsprop, .states = {"mean_square", "momentum"}, .reads = {"momentum", "alpha", "epsilon"})                      \

@@ -50,14 +50,14 @@ class Idx : public SampleSource {
   static std::vector<std::int64_t> header(ByteStream& stream, std::uint32_t least, std::uint32_t most) {
     const std::uint32_t magic = stream.read_be32("its magic number");
     const std::uint32_t type = magic >> 8, axes = magic & 0xff;
-    const bool labels_wanted = most == 1;
-    if (type == kUnsignedBytes && axes == (labels_wanted ? 3U : 1U))
+    const bool expects_labels = most == 1;
+    if (type == kUnsignedBytes && axes == (expects_labels ? 3U : 1U))
       throw DataError(fmt::format("{}: holds {}; give the images first, then the labels", stream.path(),
-                                  labels_wanted ? "images, expected labels" : "labels, expected images"));
+                                  expects_labels ? "images, expected labels" : "labels, expected images"));
     if (type != kUnsignedBytes || axes < least || axes > most)
       throw DataError(fmt::format("{}: begins with {:#010x}, expected {} for {} of unsigned bytes in IDX",
-                                  stream.path(), magic, labels_wanted ? "0x00000801" : "0x00000803 or 0x00000804",
-                                  labels_wanted ? "labels" : "images"));
+                                  stream.path(), magic, expects_labels ? "0x00000801" : "0x00000803 or 0x00000804",
+                                  expects_labels ? "labels" : "images"));
     std::vector<std::int64_t> extents;
     for (std::uint32_t axis = 0; axis < axes; ++axis) extents.push_back(stream.read_be32("its header"));
     return extents;

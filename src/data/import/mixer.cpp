@@ -81,14 +81,14 @@ void Mixer::each(const Body& body) {
     } else {
       all = std::move(piles_[pile].held);
     }
-    std::vector<std::size_t> places;
+    std::vector<std::size_t> offsets;
     Head head{};
     for (std::size_t at = 0; at < all.size(); at += sizeof head + head.bytes) {
       std::memcpy(&head, all.data() + at, sizeof head);
-      places.push_back(at);
+      offsets.push_back(at);
     }
-    permute(places, pile);
-    for (const std::size_t at : places) {
+    permute(offsets, pile);
+    for (const std::size_t at : offsets) {
       std::memcpy(&head, all.data() + at, sizeof head);
       body(head.number, std::string_view(all).substr(at + sizeof head, head.bytes));
     }

@@ -71,7 +71,7 @@ class Unpacking {
 
  private:
   std::string_view take(std::uint64_t bytes) {
-    ECHELON_CHECK(bytes <= left_.size(), "{} bytes are left of a packed text, {} are wanted", left_.size(), bytes);
+    ECHELON_CHECK(bytes <= left_.size(), "{} bytes are left of a packed text, but {} are needed", left_.size(), bytes);
     const std::string_view taken = left_.substr(0, bytes);
     left_.remove_prefix(bytes);
     return taken;

@@ -202,10 +202,10 @@ class SequenceShards {
   std::uint64_t bytes_ = 0;
 };
 
-// Returns the values at these places.
-std::vector<std::int64_t> in_order(const std::vector<std::int64_t>& values, std::vector<std::int64_t> places) {
-  for (std::int64_t& place : places) place = values[static_cast<std::size_t>(place)];
-  return places;
+// Returns the values at these indices.
+std::vector<std::int64_t> in_order(const std::vector<std::int64_t>& values, std::vector<std::int64_t> indices) {
+  for (std::int64_t& index : indices) index = values[static_cast<std::size_t>(index)];
+  return indices;
 }
 
 std::string packed(const SequenceRecord& record) {

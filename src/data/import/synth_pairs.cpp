@@ -38,9 +38,9 @@ class NumberPairs final : public SequenceSource {
     const std::uint64_t length = 1 + draws.below(0, kMostDigits);
     std::int64_t number = 0;
     record.tokens.clear();
-    for (std::uint64_t place = 1; place <= length; ++place) {
-      const bool leading = place == 1 && length > 1;
-      const auto digit = static_cast<std::int32_t>(leading ? 1 + draws.below(place, 9) : draws.below(place, 10));
+    for (std::uint64_t position = 1; position <= length; ++position) {
+      const bool leading = position == 1 && length > 1;
+      const auto digit = static_cast<std::int32_t>(leading ? 1 + draws.below(position, 9) : draws.below(position, 10));
       record.tokens.push_back(digit);
       number = 10 * number + digit;
     }

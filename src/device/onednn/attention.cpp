@@ -60,7 +60,7 @@ class Attention final : public Op {
              at(args, d_.lengths ? 4 : 3, q(n, h)), d_.D);
   }
 
-  // Softmax over the places that are seen; the others become 0.
+  // Softmax over the positions that are seen; the others become 0.
   void softmax(float* row, std::int64_t seen) const {
     const float most = *std::max_element(row, row + seen);
     double total = 0;

@@ -16,15 +16,15 @@ bool channels_last(const ConvProblem& problem, const Desc& y) { return y == Desc
 std::int64_t x_channels(const ConvProblem& problem) { return problem.x[1] / problem.groups; }
 bool odd_y_channels(const ConvProblem& problem) { return (problem.y[1] / problem.groups) % 2 != 0; }
 
-// Whether some cell of the kernel along `axis` (2: rows, 3: columns) is in padding at every output place.
+// Whether some cell of the kernel along `axis` (2: rows, 3: columns) is in padding at every output position.
 bool meets_padding_alone(const ConvProblem& problem, std::size_t axis) {
   const std::size_t at = axis - 2;
   const std::int64_t cells = problem.w[problem.w.size() - 2 + at], extent = problem.x[axis];
   for (std::int64_t cell = 0; cell < cells; ++cell) {
     bool inside = false;
     for (std::int64_t q = 0; q < problem.y[axis] && !inside; ++q) {
-      const std::int64_t place = q * problem.strides[at] - problem.pads[at] + cell * (problem.dilates[at] + 1);
-      inside = place >= 0 && place < extent;
+      const std::int64_t position = q * problem.strides[at] - problem.pads[at] + cell * (problem.dilates[at] + 1);
+      inside = position >= 0 && position < extent;
     }
     if (!inside) return true;
   }
@@ -40,8 +40,8 @@ bool errs(const ConvProblem& problem, const dnnl::convolution_forward::primitive
          problem.strides[1] > 1;
 }
 
-// An odd number of channels, channels last: the second of the last pair is read from the next place. Seen in blocks of
-// 30 places.
+// An odd number of channels, channels last: the second of the last pair is read from the next position. Seen in blocks
+// of 30 positions.
 bool errs(const ConvProblem& problem, const dnnl::convolution_backward_data::primitive_desc& made) {
   return odd_y_channels(problem) && is(made.impl_info_str(), "jit_bf16_1x1") &&
          channels_last(problem, made.diff_dst_desc());

@@ -35,8 +35,8 @@ void limit_library() {
 // On other processors than x86-64 the library names instructions that they do not have.
 bool library_uses(dnnl::cpu_isa isa) {
   if (!kX86) return false;
-  const auto wanted = static_cast<unsigned>(isa);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+  const auto needed = static_cast<unsigned>(isa);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & needed) == needed;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Like panel_kernel.cpp, with two places of the depth per instruction.
+// Like panel_kernel.cpp, with two elements of the depth per instruction.
 #include <array>
 #include <bit>
 #include <cstring>

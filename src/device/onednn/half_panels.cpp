@@ -15,7 +15,7 @@ constexpr std::int64_t kColumns = kPanels512.columns;
 // A panel's part of a row is one or two cache lines, which the hardware does not prefetch.
 constexpr std::int64_t kLine = 16, kAhead = 16;  // floats in a cache line; rows to prefetch ahead
 
-// Writes two places of the depth in one store.
+// Writes two elements of the depth in one store.
 void put_pair(float even, float odd, BHalf* to) {
   const std::uint32_t pair = rounded_bits(even) >> 16 | rounded_bits(odd);
   std::memcpy(to, &pair, sizeof pair);

@@ -2,7 +2,7 @@
 // The innermost loop of a product of few rows by many weights: some rows by one panel of columns, in registers.
 //
 // Weights of f32 are stored as (depth, columns), those of bf16 as (depth / 2, columns, 2), which vdpbf16ps reads: for
-// each column two adjacent places of the depth, which is even, are beside each other.
+// each column two adjacent elements of the depth, which is even, are beside each other.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ struct PanelBlock {
   std::int64_t columns = 0;  // number of columns of the panel that y has, at least 1
   bool add = false;
   const std::byte* ahead = nullptr;  // weights needed next, fetched into cache meanwhile,
-  std::int64_t ahead_step = 0;       // this many bytes per place of depth, or per two places of bf16
+  std::int64_t ahead_step = 0;       // this many bytes per element of depth, or per two elements of bf16
   bool avx512 = false;               // f32: kPanels512, else kPanels256; bf16: vdpbf16ps, else a plain loop
 };
 

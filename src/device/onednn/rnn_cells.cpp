@@ -16,7 +16,7 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// Prefetches what the next row will read at place j while this row is computed. A row is a page or less, and the
+// Prefetches what the next row will read at index j while this row is computed. A row is a page or less, and the
 // hardware prefetcher stops at the end of a page.
 void expect_row(const float* next, std::int64_t j) {
   constexpr std::int64_t kLine = 16;  // floats

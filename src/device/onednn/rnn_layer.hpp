@@ -73,35 +73,35 @@ class Rnn : public Op, public PacksWeights {
   }
   bool own_parts() const { return d_.cell == Cell::lstm || d_.cell == Cell::gru; }  // else they are the states
   static std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
-  static const float* in(const OpArgs& args, int place) {
-    return place < 0 ? nullptr : static_cast<const float*>(args.tensors[place]);
+  static const float* in(const OpArgs& args, int index) {
+    return index < 0 ? nullptr : static_cast<const float*>(args.tensors[index]);
   }
-  static float* out(const OpArgs& args, int place) { return static_cast<float*>(args.tensors[place]); }
-  static float beta(const OpArgs& args, int place) { return (args.accumulate >> place & 1U) != 0 ? 1.0f : 0.0f; }
+  static float* out(const OpArgs& args, int index) { return static_cast<float*>(args.tensors[index]); }
+  static float beta(const OpArgs& args, int index) { return (args.accumulate >> index & 1U) != 0 ? 1.0f : 0.0f; }
 
-  const float* single(const OpArgs& args, int place) const { return halves_ ? nullptr : in(args, place); }
-  const BHalf* half(const OpArgs& args, int place) const {
-    return place < 0 || !halves_ ? nullptr : static_cast<const BHalf*>(args.tensors[place]);
+  const float* single(const OpArgs& args, int index) const { return halves_ ? nullptr : in(args, index); }
+  const BHalf* half(const OpArgs& args, int index) const {
+    return index < 0 || !halves_ ? nullptr : static_cast<const BHalf*>(args.tensors[index]);
   }
   template <class T>
   static T* moved(T* from, std::int64_t elems) {
     return from ? from + elems : nullptr;
   }
   // Copies states (N, H) if they are given, else writes zeros.
-  void take_states(const OpArgs& args, int place, float* to) const {
-    if (place < 0)
+  void take_states(const OpArgs& args, int index, float* to) const {
+    if (index < 0)
       std::fill_n(to, d_.N * d_.H, 0.0f);
     else if (halves_)
-      widen(half(args, place), to, d_.N * d_.H, 1);
+      widen(half(args, index), to, d_.N * d_.H, 1);
     else
-      std::copy_n(in(args, place), d_.N * d_.H, to);
+      std::copy_n(in(args, index), d_.N * d_.H, to);
   }
   // out = state(i), or out += that.
   template <class State>
-  void give_states(const OpArgs& args, int place, const State& state) const {
-    const bool add = beta(args, place) != 0;
-    auto* rounds = static_cast<BHalf*>(args.tensors[place]);
-    float* to = out(args, place);
+  void give_states(const OpArgs& args, int index, const State& state) const {
+    const bool add = beta(args, index) != 0;
+    auto* rounds = static_cast<BHalf*>(args.tensors[index]);
+    float* to = out(args, index);
     for (std::int64_t i = 0; i < d_.N * d_.H; ++i)
       if (halves_)
         rounds[i] = rounded(state(i) + (add ? widened(rounds[i]) : 0.0f));

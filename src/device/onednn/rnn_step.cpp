@@ -32,11 +32,11 @@ class RnnStepOp : public Op, public PacksWeights {
 
  protected:
   static std::size_t floats(std::int64_t n) { return static_cast<std::size_t>(n) * sizeof(float); }
-  static const float* in(const OpArgs& args, int place) {
-    return place < 0 ? nullptr : static_cast<const float*>(args.tensors[place]);
+  static const float* in(const OpArgs& args, int index) {
+    return index < 0 ? nullptr : static_cast<const float*>(args.tensors[index]);
   }
-  static float* out(const OpArgs& args, int place) {
-    return place < 0 ? nullptr : static_cast<float*>(args.tensors[place]);
+  static float* out(const OpArgs& args, int index) {
+    return index < 0 ? nullptr : static_cast<float*>(args.tensors[index]);
   }
   float* scratch(const OpArgs& args, std::size_t at) const {
     return reinterpret_cast<float*>(ScratchPlan::align(args.scratch) + at);

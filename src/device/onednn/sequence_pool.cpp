@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum, the mean or the last of a sequence's places.
+// The sum, the mean or the last of a sequence's positions.
 #include <algorithm>
 
 #include "base/check.hpp"

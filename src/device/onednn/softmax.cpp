@@ -53,14 +53,14 @@ class SoftmaxForward final : public Op {
     const double total = exponentials(logits, top, probs);
     const auto factor = static_cast<float>(1.0 / total);
     for (std::int64_t k = 0; k < d_.K; ++k) probs[k] *= factor;
-    double wanted = (1 - d_.smoothing) * static_cast<double>(logits[label]);  // sum of target * logit
+    double target_logit = (1 - d_.smoothing) * static_cast<double>(logits[label]);  // sum of target * logit
     if (d_.smoothing > 0) {
       double sum = 0;
       for (std::int64_t k = 0; k < d_.K; ++k) sum += static_cast<double>(logits[k]);
-      wanted += d_.smoothing / static_cast<double>(d_.K) * sum;
+      target_logit += d_.smoothing / static_cast<double>(d_.K) * sum;
     }
     const bool first = logits[label] == top && std::find(logits, logits + label, top) == logits + label;
-    return {std::log(total) - (wanted - static_cast<double>(top)), first};
+    return {std::log(total) - (target_logit - static_cast<double>(top)), first};
   }
 
   // NaN if the first logit is.

@@ -42,12 +42,12 @@ class SoftmaxPart final : public Op {
       for (int i = 0; i < 8; ++i) sum += static_cast<double>(sums[i]), all += static_cast<double>(alls[i]);
     }
     const bool here = label >= 0 && label < d_.K;
-    const double wanted = (here ? (1 - d_.smoothing) * static_cast<double>(row[label]) : 0) +
-                          d_.smoothing / static_cast<double>(d_.classes) * (d_.smoothing > 0 ? all : 0);
+    const double target_logit = (here ? (1 - d_.smoothing) * static_cast<double>(row[label]) : 0) +
+                                d_.smoothing / static_cast<double>(d_.classes) * (d_.smoothing > 0 ? all : 0);
     partials[0] = top;
     partials[1] = here && row[label] == top && std::find(row, row + label, top) == row + label ? 1.0f : 0.0f;
     partials[2] = static_cast<float>(sum);
-    partials[3] = static_cast<float>(wanted);
+    partials[3] = static_cast<float>(target_logit);
   }
 
   SoftmaxPartDims d_;
@@ -69,14 +69,14 @@ class SoftmaxJoin final : public Op {
       const float* first = partials;  // partials of the part with the largest logit
       for (std::int64_t p = 1; p < d_.parts; ++p)
         if (partials[p * kPartials] > *first) first = partials + p * kPartials;
-      double sum = 0, wanted = 0;
+      double sum = 0, target_logit = 0;
       for (const float* part = partials; part < partials + d_.parts * kPartials; part += kPartials) {
         sum += static_cast<double>(part[2]) * std::exp(static_cast<double>(part[0]) - static_cast<double>(*first));
-        wanted += static_cast<double>(part[3]);
+        target_logit += static_cast<double>(part[3]);
       }
       const double norm = static_cast<double>(*first) + std::log(sum), weight = weights[n];
       norms[n] = static_cast<float>(norm);
-      sums[0] += weight * (norm - wanted);
+      sums[0] += weight * (norm - target_logit);
       sums[1] += weight * static_cast<double>(first[1]);
       sums[2] += weight;
     }

@@ -101,13 +101,13 @@ void StepProduct::run_panels(std::int64_t begin, std::int64_t end, const PanelBl
 
 template <class T>
 void StepProduct::run_panel(std::int64_t panel, std::int64_t next, const PanelBlock<T>& whole) const {
-  const std::int64_t places = sizeof(T) == sizeof(float) ? inputs_ : even(inputs_);
-  const std::int64_t depth = even(panel_parts(places, panel_parts(places, form_.depth))),
+  const std::int64_t inputs = sizeof(T) == sizeof(float) ? inputs_ : even(inputs_);
+  const std::int64_t depth = even(panel_parts(inputs, panel_parts(inputs, form_.depth))),
                      groups = panel_parts(rows_, group_rows_);
-  for (std::int64_t k = 0; k < places; k += depth) {
-    const std::int64_t here = std::min(depth, places - k);
+  for (std::int64_t k = 0; k < inputs; k += depth) {
+    const std::int64_t here = std::min(depth, inputs - k);
     const T* weights = whole.w + panel * panel_elems_ + k * form_.columns;
-    const T* ahead = k + depth < places ? weights + depth * form_.columns : whole.w + next * panel_elems_;
+    const T* ahead = k + depth < inputs ? weights + depth * form_.columns : whole.w + next * panel_elems_;
     for (std::int64_t g = 0; g < groups; ++g) {
       const std::int64_t row = g * group_rows_;
       PanelBlock<T> block = whole;

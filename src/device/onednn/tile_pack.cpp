@@ -69,7 +69,7 @@ ECHELON_AVX512 inline __m256i sixteen(const std::byte* line, bool halves, __mmas
   return (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, line));
 }
 
-// Loads 32 places of the depth of one row or column.
+// Loads 32 elements of the depth of one row or column.
 ECHELON_AVX512 inline __m512i run_of(const std::byte* line, bool halves, __mmask32 mask) {
   if (!line) return _mm512_setzero_si512();
   if (halves) return _mm512_maskz_loadu_epi16(mask, line);
@@ -77,7 +77,7 @@ ECHELON_AVX512 inline __m512i run_of(const std::byte* line, bool halves, __mmask
   return (__m512i)_mm512_cvtne2ps_pbh(upper, _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), line));
 }
 
-// Loads two places of the depth of 16 rows or columns.
+// Loads two elements of the depth of 16 rows or columns.
 ECHELON_AVX512 inline __m512i pairs_of(const std::byte* even, const std::byte* odd, bool halves, __mmask16 mask) {
   __m512i pairs = _mm512_setzero_si512();
   if (even) pairs = _mm512_cvtepu16_epi32(sixteen(even, halves, mask));
@@ -112,7 +112,7 @@ ECHELON_AVX512 inline void turn(__m512i (&r)[16]) {
   }
 }
 
-// The rows that are read are pairs of places of the depth, or rows or columns of the factor; kTurn transposes them.
+// The rows that are read are pairs of elements of the depth, or rows or columns of the factor; kTurn transposes them.
 template <bool kByDepth, bool kHalves, bool kTurn>
 ECHELON_AVX512 void pack_512(const TilePart& part, BHalf* to) {
   const auto mask = static_cast<__mmask32>((std::uint64_t{1} << part.count) - 1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bf16 by the matrix unit of a core (AMX): the format of tiles, and the innermost loop of a product.
 //
-// A tile holds 16 rows of 64 bytes. For the left factor these are 16 rows of 32 places of the depth; for the right
-// factor 16 pairs of places by 16 columns, with both places of a pair beside each other. A factor is kept in tiles as
+// A tile holds 16 rows of 64 bytes. For the left factor these are 16 rows of 32 elements of the depth; for the right
+// factor 16 pairs of elements by 16 columns, with both elements of a pair adjacent. A factor is kept in tiles as
 //
-//   (blocks of 32 rows or columns, steps of 32 places of the depth, 2 tiles, 16, 32)
+//   (blocks of 32 rows or columns, steps of 32 elements of the depth, 2 tiles, 16, 32)
 //
 // with zeros beyond its extents, so that a block of sums reads both factors from front to end. All eight tiles are
 // used: four of sums, two of rows and two of columns.
@@ -50,9 +50,9 @@ struct Lines {
 // A factor whose lines are its rows or its columns.
 struct TileSource {
   Lines lines;
-  std::int64_t extent = 0, depth = 0;  // rows of a left factor, or columns of a right one; places of the depth
+  std::int64_t extent = 0, depth = 0;  // rows of a left factor, or columns of a right one; elements of the depth
   bool left = true;
-  bool lines_by_depth = false;  // a line is a place of the depth; else a row of a left factor or a column of a right
+  bool lines_by_depth = false;  // a line is an element of the depth; else a row of a left factor or a column of a right
   friend bool operator==(const TileSource&, const TileSource&) = default;
 
   // Number of strips of lines, which are packed independently.

@@ -33,8 +33,8 @@ struct VectorMath {
 
   static Floats sigmoid(Floats x) { return 1.0f / (1.0f + exp(-x)); }
 
-  // A quotient of polynomials, as in Eigen (Guennebaud et al.); 1 or -1 beyond kEnd, the least place where the quotient
-  // is rounded to 1. The roundings of products that are not fused move that place.
+  // A quotient of polynomials, as in Eigen (Guennebaud et al.); 1 or -1 beyond kEnd, the smallest x at which the
+  // quotient is rounded to 1. The roundings of products that are not fused move that x.
   static Floats tanh(Floats x) {
     constexpr float kEnd = kFusedMultiplyAdd ? 7.99881172180175781f : 7.90531110763549805f;
     x = x > kEnd ? all(kEnd) : x;

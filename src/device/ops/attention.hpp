@@ -5,7 +5,7 @@
 //   attention_forward    q k v [lengths(N) i32]                      y (+ saved)
 //   attention_backward   q k v [lengths(N) i32] dy (+ saved)         dq (adds) dk (adds) dv (adds)
 //
-// q, y (N, T, D); k, v (N, S, D). Places s >= length are ignored, and so are places s > t if `causal` (T = S).
+// q, y (N, T, D); k, v (N, S, D). Positions s >= length are ignored, and so are positions s > t if `causal` (T = S).
 #pragma once
 
 #include <cstdint>

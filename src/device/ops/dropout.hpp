@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout: zeros at random places, drawn from (seed, node, step, sample, element), independent of the place in a batch.
+// Dropout: zeros at random indices, drawn from (seed, node, step, sample, element), independent of the position in a
+// batch.
 //
 // kind        inputs           outputs    scalars
 //   dropout   x ids(N) i32     y (adds)   key

@@ -17,22 +17,22 @@ struct RnnArgs {
 
  private:
   explicit RnnArgs(const std::vector<ArgInfo>& args)
-      : h0(place_of(args, "h0")),
-        c0(place_of(args, "c0")),
-        lengths(place_of(args, "lengths")),
-        y(place_of(args, "y")),
-        hn(place_of(args, "hn")),
-        cn(place_of(args, "cn")),
-        dy(place_of(args, "dy")),
-        dhn(place_of(args, "dhn")),
-        dcn(place_of(args, "dcn")),
-        dx(place_of(args, "dx")),
-        dweight_x(place_of(args, "dweight_x")),
-        dweight_h(place_of(args, "dweight_h")),
-        dbias_x(place_of(args, "dbias_x")),
-        dbias_h(place_of(args, "dbias_h")),
-        dh0(place_of(args, "dh0")),
-        dc0(place_of(args, "dc0")) {}
+      : h0(argument_index(args, "h0")),
+        c0(argument_index(args, "c0")),
+        lengths(argument_index(args, "lengths")),
+        y(argument_index(args, "y")),
+        hn(argument_index(args, "hn")),
+        cn(argument_index(args, "cn")),
+        dy(argument_index(args, "dy")),
+        dhn(argument_index(args, "dhn")),
+        dcn(argument_index(args, "dcn")),
+        dx(argument_index(args, "dx")),
+        dweight_x(argument_index(args, "dweight_x")),
+        dweight_h(argument_index(args, "dweight_h")),
+        dbias_x(argument_index(args, "dbias_x")),
+        dbias_h(argument_index(args, "dbias_h")),
+        dh0(argument_index(args, "dh0")),
+        dc0(argument_index(args, "dc0")) {}
 };
 
 struct RnnStepArgs {
@@ -45,23 +45,23 @@ struct RnnStepArgs {
 
  private:
   explicit RnnStepArgs(const std::vector<ArgInfo>& args)
-      : a(place_of(args, "a")),
-        weight_h(place_of(args, "weight_h")),
-        bias_h(place_of(args, "bias_h")),
-        h(place_of(args, "h")),
-        c(place_of(args, "c")),
-        lengths(place_of(args, "lengths")),
-        h_next(place_of(args, "h_next")),
-        c_next(place_of(args, "c_next")),
-        gates(place_of(args, "gates")),
-        hs(place_of(args, "hs")),
-        dc_next(place_of(args, "dc_next")),
-        dy(place_of(args, "dy")),
-        dh_next(place_of(args, "dh_next")),
-        da(place_of(args, "da")),
-        db(place_of(args, "db")),
-        dh(place_of(args, "dh")),
-        dc(place_of(args, "dc")) {}
+      : a(argument_index(args, "a")),
+        weight_h(argument_index(args, "weight_h")),
+        bias_h(argument_index(args, "bias_h")),
+        h(argument_index(args, "h")),
+        c(argument_index(args, "c")),
+        lengths(argument_index(args, "lengths")),
+        h_next(argument_index(args, "h_next")),
+        c_next(argument_index(args, "c_next")),
+        gates(argument_index(args, "gates")),
+        hs(argument_index(args, "hs")),
+        dc_next(argument_index(args, "dc_next")),
+        dy(argument_index(args, "dy")),
+        dh_next(argument_index(args, "dh_next")),
+        da(argument_index(args, "da")),
+        db(argument_index(args, "db")),
+        dh(argument_index(args, "dh")),
+        dc(argument_index(args, "dc")) {}
 };
 
 }  // namespace echelon::inline device

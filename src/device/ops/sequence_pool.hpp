@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduces a sequence to one row: the sum or mean over its places t < length, or the last one, x[length - 1].
+// Reduces a sequence to one row: the sum or mean over its positions t < length, or the last one, x[length - 1].
 //
 // kind                       inputs                outputs
 //   sequence_pool_forward    x [lengths(N) i32]    y
 //   sequence_pool_backward   dy [lengths(N) i32]   dx (adds)
 //
-// x (N, T, F), y (N, F). Without lengths every sequence has T places.
+// x (N, T, F), y (N, F). Without lengths every sequence has T positions.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 namespace echelon::inline device::reference {
 namespace {
 
-// One head of one sample: where its rows begin, and the number of places of k and v that row t attends to.
+// One head of one sample: where its rows begin, and the number of positions of k and v that row t attends to.
 struct Head {
   const AttentionDims& d;
   std::int64_t n, h, length;

@@ -72,8 +72,8 @@ class Rnn {
   static std::size_t size(std::int64_t rows, std::int64_t columns) { return index(rows * columns); }
   double& at(std::vector<double>& states, std::int64_t row, std::int64_t j) { return states[index(row * d_.H + j)]; }
 
-  static double optional(const OpArgs& args, int place, std::int64_t i) {
-    return place < 0 ? 0.0 : static_cast<double>(in<T>(args, place)[i]);
+  static double optional(const OpArgs& args, int index, std::int64_t i) {
+    return index < 0 ? 0.0 : static_cast<double>(in<T>(args, index)[i]);
   }
   static void put_all(const Output<T>& output, const std::vector<double>& values) {
     for (std::size_t i = 0; i < values.size(); ++i) output.put(static_cast<std::int64_t>(i), values[i]);
@@ -142,9 +142,9 @@ class Rnn {
       dh_[index(j)] += optional(args, at_.dy, (n * d_.T + t) * d_.H + j);
       step_gradient(s, j);
     }
-    const std::int64_t place = (n * d_.T + t) * d_.F;
-    pull(in<T>(args, at_.weight_x), in<T>(args, at_.x) + place, a_, d_.F, dw_x_, db_x_);
-    for (std::int64_t f = 0; f < d_.F; ++f) Output<T>(args, at_.dx).put(place + f, row_[index(f)]);
+    const std::int64_t first = (n * d_.T + t) * d_.F;
+    pull(in<T>(args, at_.weight_x), in<T>(args, at_.x) + first, a_, d_.F, dw_x_, db_x_);
+    for (std::int64_t f = 0; f < d_.F; ++f) Output<T>(args, at_.dx).put(first + f, row_[index(f)]);
     pull(in<T>(args, at_.weight_h), h_.data() + s * d_.H, b_, d_.H, dw_h_, db_h_);
     for (std::int64_t j = 0; j < d_.H; ++j) dh_[index(j)] += row_[index(j)];
   }

@@ -84,12 +84,12 @@ class RnnStep {
   double unit_back(const OpArgs& args, std::int64_t n, std::int64_t u, double* product) const {
     const Output<T> da(args, at_.da);
     const auto put = [&](std::int64_t g, double of_a, double of_b) {
-      const std::int64_t place = (sequence(n) * d_.G() + g) * d_.U + u;
-      da.put(place, of_a);
-      if (at_.db >= 0) Output<T>(args, at_.db).put(place, of_b);
+      const std::int64_t index = (sequence(n) * d_.G() + g) * d_.U + u;
+      da.put(index, of_a);
+      if (at_.db >= 0) Output<T>(args, at_.db).put(index, of_b);
       product[g * d_.U + u] = of_b;
     };
-    const auto own = [&](int place) { return static_cast<double>(in<T>(args, place)[n * d_.U + u]); };
+    const auto own = [&](int index) { return static_cast<double>(in<T>(args, index)[n * d_.U + u]); };
     const std::int64_t whole = d_.begin + u;
     double dh = static_cast<double>(in<T>(args, at_.dh_next)[n * d_.H + whole]);
     if (!active(args, n)) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sum, the mean or the last of a sequence's places.
+// The sum, the mean or the last of a sequence's positions.
 #include "device/reference/ops.hpp"
 
 namespace echelon::inline device::reference {
 namespace {
 
-// The weight of place t of a sequence.
+// The weight of position t of a sequence.
 double weight_of(const SequencePoolDims& d, std::int64_t t, std::int64_t length) {
   if (t >= length) return 0;
   switch (d.mode) {
@@ -26,11 +26,11 @@ void run(const SequencePoolDims& d, bool forward, const OpArgs& args) {
       double sum = 0;
       for (std::int64_t t = 0; t < d.T; ++t) {
         const double weight = weight_of(d, t, length);
-        const std::int64_t place = (n * d.T + t) * d.F + f;
+        const std::int64_t index = (n * d.T + t) * d.F + f;
         if (forward)
-          sum += weight * static_cast<double>(from[place]);
+          sum += weight * static_cast<double>(from[index]);
         else
-          to.put(place, weight * static_cast<double>(from[n * d.F + f]));
+          to.put(index, weight * static_cast<double>(from[n * d.F + f]));
       }
       if (forward) to.put(n * d.F + f, sum);
     }

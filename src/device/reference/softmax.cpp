@@ -22,11 +22,11 @@ void forward(const SoftmaxDims& d, const OpArgs& args) {
     for (std::int64_t k = 0; k < d.K; ++k)
       probs.put(n * d.K + k, std::exp(static_cast<double>(row[k]) - static_cast<double>(*most)) / sum);
     const auto w = static_cast<double>(weights[n]);
-    double wanted = (1 - d.smoothing) * static_cast<double>(row[labels[n]]);  // sum of target * logit
+    double target_logit = (1 - d.smoothing) * static_cast<double>(row[labels[n]]);  // sum of target * logit
     if (d.smoothing > 0)
       for (std::int64_t k = 0; k < d.K; ++k)
-        wanted += d.smoothing / static_cast<double>(d.K) * static_cast<double>(row[k]);
-    loss += w * (std::log(sum) + static_cast<double>(*most) - wanted);
+        target_logit += d.smoothing / static_cast<double>(d.K) * static_cast<double>(row[k]);
+    loss += w * (std::log(sum) + static_cast<double>(*most) - target_logit);
     correct += most - row == labels[n] ? w : 0;
     weight += w;
   }

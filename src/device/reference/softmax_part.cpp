@@ -19,15 +19,15 @@ void write_partials(const SoftmaxPartDims& d, const OpArgs& args) {
     const T* most = std::max_element(row, row + d.K);  // the first of equal ones
     const std::int64_t label = labels[n] - d.first;
     const bool here = label >= 0 && label < d.K;
-    double sum = 0, wanted = here ? (1 - d.smoothing) * static_cast<double>(row[label]) : 0;
+    double sum = 0, target_logit = here ? (1 - d.smoothing) * static_cast<double>(row[label]) : 0;
     for (std::int64_t k = 0; k < d.K; ++k) sum += std::exp(static_cast<double>(row[k]) - static_cast<double>(*most));
     if (d.smoothing > 0)
       for (std::int64_t k = 0; k < d.K; ++k)
-        wanted += d.smoothing / static_cast<double>(d.classes) * static_cast<double>(row[k]);
+        target_logit += d.smoothing / static_cast<double>(d.classes) * static_cast<double>(row[k]);
     partials.put(n * SoftmaxPartDims::kPartials, static_cast<double>(*most));
     partials.put(n * SoftmaxPartDims::kPartials + 1, most - row == label ? 1 : 0);
     partials.put(n * SoftmaxPartDims::kPartials + 2, sum);
-    partials.put(n * SoftmaxPartDims::kPartials + 3, wanted);
+    partials.put(n * SoftmaxPartDims::kPartials + 3, target_logit);
   }
 }
 
@@ -43,15 +43,15 @@ void join(const SoftmaxPartDims& d, const OpArgs& args) {
     std::int64_t first = 0;  // part with the largest logit
     for (std::int64_t p = 1; p < d.parts; ++p)
       if (at(p, 0) > at(first, 0)) first = p;
-    double sum = 0, wanted = 0;
+    double sum = 0, target_logit = 0;
     for (std::int64_t p = 0; p < d.parts; ++p) {
       sum += at(p, 2) * std::exp(at(p, 0) - at(first, 0));
-      wanted += at(p, 3);
+      target_logit += at(p, 3);
     }
     const double norm = at(first, 0) + std::log(sum);
     const auto w = static_cast<double>(weights[n]);
     norms.put(n, norm);
-    loss += w * (norm - wanted);
+    loss += w * (norm - target_logit);
     correct += w * at(first, 1);
     weight += w;
   }

@@ -5,10 +5,9 @@
 #include <cmath>
 
 #include "base/text.hpp"
-#include "comm/codec/coded_bucket.hpp"
-#include "comm/codec/coded_rows.hpp"
 #include "comm/collective/adasum.hpp"
 #include "device/device.hpp"
+#include "exchange/allreduce/gradient_codec.hpp"
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/entry.hpp"
@@ -16,22 +15,12 @@
 namespace echelon::inline exchange {
 namespace {
 
-CodecRoute route_of(const ExchangeConfig& config) {
-  return is_coded(config) ? codec_info(config.codec).route : CodecRoute::any;
-}
-
 std::string coded_sums_text(const StepExchange& exchange, const std::vector<SummedBucket>& buckets,
                             std::int64_t period) {
   const ExchangeConfig& config = exchange.exchange();
   double bytes = 0;
   for (const auto& [bucket, request] : buckets)
-    bytes += coded_bytes(*make_codec(config.codec, {.dtype = exchange.dtype(),
-                                                    .ranks = exchange.workers(),
-                                                    .density = config.density,
-                                                    .tau = config.tau,
-                                                    .index_coding = config.index_coding,
-                                                    .rows = coded_rows(exchange.parameters, bucket)}),
-                         config.algorithm, request);
+    bytes += codecs_of(config, exchange.parameters, exchange.dtype(), bucket, request).bytes(config.algorithm, request);
   const CodecRoute route = route_of(config);
   const char* way = route == CodecRoute::any      ? "all-reduce"
                     : route == CodecRoute::direct ? "reduce-scatter and all-gather"
@@ -93,9 +82,11 @@ std::string sums_text(const StepExchange& exchange, std::int64_t period) {
 
 std::string sums_title(const ExchangeConfig& config) { return ", " + config.algorithm; }
 
-const StrategyEntry synchronous_entry{.make = make_synchronous,
+const StrategyEntry synchronous_entry{.family = "allreduce",
+                                      .make = make_synchronous,
                                       .arenas = sums_arenas,
                                       .step_text = [](const StepExchange& exchange) { return sums_text(exchange, 1); },
-                                      .title = sums_title};
+                                      .title = sums_title,
+                                      .forms = {{.equals_one = true}}};
 
 }  // namespace echelon::inline exchange

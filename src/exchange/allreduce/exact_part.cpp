@@ -7,9 +7,9 @@
 namespace echelon::inline exchange {
 
 ExactPart::ExactPart(const StrategyContext& context, std::string_view algorithm, AllreduceRequest request, int channel,
-                     bool wanted)
+                     bool needed)
     : arenas_(context.arenas), engine_(context.engine), channel_(channel) {
-  if (!wanted) return;
+  if (!needed) return;
   for (const Parameter& parameter : arenas_.parameters().all()) {
     if (parameter.kind != ParameterKind::statistic) continue;
     pieces_.push_back({.range = {parameter.begin, parameter.end()}, .at = elems_});

@@ -17,9 +17,9 @@ namespace echelon::inline exchange {
 
 class ExactPart {
  public:
-  // Unless `wanted`, or without statistics, all calls do nothing.
+  // Unless `needed`, or without statistics, all calls do nothing.
   ExactPart(const StrategyContext& context, std::string_view algorithm, AllreduceRequest request, int channel,
-            bool wanted);
+            bool needed);
 
   void take(ArenaRange bucket);
   // Blocks until the sum has arrived. Writes it to `summed`, host memory of the bucket, or to the arena if that is

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "comm/codec/coded_rows.hpp"
 #include "exchange/allreduce_request.hpp"
+#include "exchange/entry.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -48,17 +49,26 @@ Device* encoder_of(const StrategyContext& context) {
 
 }  // namespace
 
+PartCodecs codecs_of(const ExchangeConfig& config, const ParameterSet& parameters, DType dtype, ArenaRange range,
+                     const AllreduceRequest& request) {
+  return {route_of(config), request, [&](ElemRange part) {
+            const ArenaRange coded{range.begin + part.begin, range.begin + part.end};
+            return make_codec(config.codec, codec_options(config, dtype, coded_rows(parameters, coded), request.ranks));
+          }};
+}
+
 GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext& context, AllreduceRequest request,
                              std::vector<ArenaRange> buckets, int channel)
     : name_(config.codec),
       algorithm_(config.algorithm),
+      route_(route_of(config)),
       context_(context),
       feedback_(config, context.arenas.parameters(), std::move(buckets), context.seed, encoder_of(context)),
       exact_(context, exact_algorithm(config, context.arenas.parameters()), request, channel,
              context.engine.size() > 1 && lossy()),
       formula_bytes_(exact_.formula_bytes()) {
   if (on()) check_together(config, context);
-  if (lossy() && codec_info(name_).route == CodecRoute::direct) sum_residual_ = Residual(context.arenas.elems());
+  if (lossy() && route_ == CodecRoute::direct) sum_residual_ = Residual(context.arenas.elems());
   tau_.resize(feedback_.buckets().size());
   for (const ArenaRange& range : feedback_.buckets()) {
     request.elems = range.elems();
@@ -74,30 +84,24 @@ GradientCodec::GradientCodec(const ExchangeConfig& config, const StrategyContext
 }
 
 std::shared_ptr<const Plan> GradientCodec::make_plan(const AllreduceRequest& request) const {
-  const CodecRoute route = on() ? codec_info(name_).route : CodecRoute::any;
-  if (route == CodecRoute::direct) return make_direct_allreduce(request);
-  return make_allreduce(route == CodecRoute::gather ? "naive" : algorithm_, request);
+  if (route_ == CodecRoute::direct) return make_direct_allreduce(request);
+  return make_allreduce(route_ == CodecRoute::gather ? "naive" : algorithm_, request);
 }
 
 void GradientCodec::add_form(const ExchangeConfig& config, ArenaRange range, const AllreduceRequest& request) {
-  auto codec = make_codec(name_, {.dtype = context_.arenas.dtype(),
-                                  .ranks = ranks(),
-                                  .density = config.density,
-                                  .tau = config.tau,
-                                  .index_coding = config.index_coding,
-                                  .rows = coded_rows(context_.arenas.parameters(), range)});
-  formula_bytes_ += coded_bytes(*codec, algorithm_, request);
+  PartCodecs codecs = codecs_of(config, context_.arenas.parameters(), context_.arenas.dtype(), range, request);
+  formula_bytes_ += codecs.bytes(algorithm_, request);
   const ElemRange own = even_part(range.elems(), request.ranks, request.rank);
   const std::span<float> sum_residual = sum_residual_.on_host({range.begin + own.begin, range.begin + own.end});
   if (feedback_.residual().on_device()) {
     auto* of_bucket = reinterpret_cast<float*>(feedback_.residual().at(range.begin));
     device_forms_.push_back(
-        DeviceBucket::make(context_.arenas.device(), std::move(codec), request, of_bucket, sum_residual));
+        DeviceBucket::make(context_.arenas.device(), std::move(codecs), request, of_bucket, sum_residual));
     ECHELON_CHECK(device_forms_.back(), "device {} does not encode as {}", context_.arenas.device().name(), name_);
     forms_.push_back(device_forms_.back());
     return;
   }
-  forms_.push_back(std::make_shared<CodedBucket>(std::move(codec), range.elems(), feedback_.residual().on_host(range),
+  forms_.push_back(std::make_shared<CodedBucket>(std::move(codecs), range.elems(), feedback_.residual().on_host(range),
                                                  sum_residual, own.begin));
 }
 
@@ -189,13 +193,13 @@ void GradientCodec::gather_state() {
 
 void GradientCodec::visit_state(StateVisitor& visitor) {
   if (!lossy()) return;
-  const ReplicaPosition place{context_.engine.rank(), ranks()};
-  feedback_.visit_state(visitor, place);
+  const ReplicaPosition position{context_.engine.rank(), ranks()};
+  feedback_.visit_state(visitor, position);
   const ParameterSet& parameters = context_.arenas.parameters();
   const ArenaRange all{0, parameters.elems()};
   if (!sum_residual_.empty()) visit_whole(visitor, "owed_sums", parameters, sum_residual_.on_host(all).data());
   for (std::size_t b = 0; b < forms_.size(); ++b) tau_[b] = forms_[b]->codec().tau();
-  visit_by_replica(visitor, "codec_tau" + context_.part, tau_, place);
+  visit_by_replica(visitor, "codec_tau" + context_.part, tau_, position);
   if (visitor.loading())
     for (std::size_t b = 0; b < forms_.size(); ++b) forms_[b]->codec().set_tau(tau_[b]);
   if (visitor.loading() && feedback_.drops()) sum_residual_.clear(all);
@@ -205,7 +209,7 @@ std::string GradientCodec::describe(std::string_view algorithm) const {
   const std::string plain = fmt::format("{} all-reduce", algorithm);
   if (!on()) return plain;
   std::string coded;
-  switch (codec_info(name_).route) {
+  switch (route_) {
     case CodecRoute::any: coded = fmt::format("{} coded as {}", plain, name_); break;
     case CodecRoute::direct:
       coded = "reduce-scatter and all-gather to and from the owners of parts, coded as " + name_;

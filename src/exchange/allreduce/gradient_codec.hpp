@@ -24,6 +24,10 @@
 
 namespace echelon::inline exchange {
 
+// The codecs that exchange.codec, which is not "none", needs for a bucket: request.elems values, `range` of the arenas.
+PartCodecs codecs_of(const ExchangeConfig& config, const ParameterSet& parameters, DType dtype, ArenaRange range,
+                     const AllreduceRequest& request);
+
 class GradientCodec {
  public:
   // `request` is the all-reduce of any bucket; its elems are set here. No one else may use `channel`. Throws
@@ -72,6 +76,7 @@ class GradientCodec {
   double residual_squares(std::size_t b);
 
   std::string name_, algorithm_;
+  CodecRoute route_;
   StrategyContext context_;
   ErrorFeedback feedback_;
   std::vector<std::shared_ptr<const Plan>> plans_, warmup_plans_;

@@ -9,9 +9,10 @@
 //             weights it is about to read, and applies it then. Buckets nearer to the model's input are sent first
 //             (exchange.priority).
 // If the gradient is clipped by its global norm or the loss is scaled, all buckets must arrive before the first is
-// applied. With one replica nothing is sent. Sparse parameters are exchanged separately, after back-propagation, by
-// touched rows. With exchange.reduction = "adasum" gradients are means over each replica's own samples and are combined
-// as in comm/collective/adasum.hpp; sparse parameters are then sent as whole tables.
+// applied. With one replica nothing is sent. With optimizer.momentum_before_coding each replica applies momentum to its
+// gradients before they are coded (kit/local_momentum.hpp). Sparse parameters are exchanged separately, after
+// back-propagation, by touched rows. With exchange.reduction = "adasum" gradients are means over each replica's own
+// samples and are combined as in comm/collective/adasum.hpp; sparse parameters are then sent as whole tables.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@
 #include "exchange/allreduce_request.hpp"
 #include "exchange/buckets.hpp"
 #include "exchange/entry.hpp"
+#include "exchange/kit/local_momentum.hpp"
 #include "exchange/step_account.hpp"
 
 namespace echelon::inline exchange {
@@ -51,6 +53,8 @@ class Synchronous final : public Strategy {
     order_.reserve(buckets_.size());
     AllreduceRequest request = allreduce_request(config, context.engine.transport().hosts(), context.arenas.dtype());
     request.rank = context.engine.rank();
+    if (context.optimiser.config().momentum_before_coding)
+      momentum_.emplace(context.optimiser.config(), context.arenas);
     rows_.emplace(
         RowRequest{config.algorithm, request, context.arenas.dtype(), context.optimiser.lazy(), config.sparse_density},
         context, sums_->staging(), context.first_channel + sums_->channels());
@@ -102,7 +106,10 @@ class Synchronous final : public Strategy {
   WireCounters wire() const override { return account_.wire(); }
   void gather_state() override { sums_->gather_state(); }
   // Requires drain: a bucket in flight is not part of the state.
-  void visit_state(StateVisitor& visitor) override { sums_->visit_state(visitor); }
+  void visit_state(StateVisitor& visitor) override {
+    sums_->visit_state(visitor);
+    if (momentum_) momentum_->visit_state(visitor, {context_.engine.rank(), replicas()});
+  }
   double formula_bytes_per_step() const override { return sums_->formula_bytes() + rows_->formula_bytes_per_step(); }
 
   std::string describe() const override {
@@ -115,7 +122,8 @@ class Synchronous final : public Strategy {
                                                        : "overlapped with back-propagation and the next forward pass";
     return fmt::format("synchronous, {} over {} replicas, {} in {} bucket{}, {}{}", sums_->describe(), replicas(),
                        bytes_text(bytes), buckets_.size(), buckets_.size() == 1 ? "" : "s", waits,
-                       rows_->empty() ? "" : "; " + rows_->describe());
+                       rows_->empty() ? "" : "; " + rows_->describe()) +
+           (momentum_ ? "; momentum is applied before coding" : "");
   }
 
  private:
@@ -193,13 +201,16 @@ class Synchronous final : public Strategy {
 
   void submit(std::size_t b) {
     const StepInfo& info = account_.info();
-    sums_->submit(b, info.step, info.weight > 0 ? info.local_weight / info.weight : 0);
+    const double share = info.weight > 0 ? info.local_weight / info.weight : 0;
+    if (momentum_) momentum_->apply(buckets_[b].range, share);
+    sums_->submit(b, info.step, share);
   }
 
   Overlap overlap_;
   bool adasum_;
   StrategyContext context_;
   std::optional<BucketSums> sums_;
+  std::optional<LocalMomentum> momentum_;
   std::optional<RowExchange> rows_;
   bool rows_in_flight_ = false;
   std::vector<Bucket> buckets_;     // from the end of the arena on

@@ -34,7 +34,7 @@ AsyncCodec::AsyncCodec(const ExchangeConfig& config, const ParameterSet& paramet
   }
 }
 
-ArenaRange AsyncCodec::place(int b, int server) const {
+ArenaRange AsyncCodec::range_at(int b, int server) const {
   const std::int64_t begin = layout_.buckets[index(b)].begin;
   return {begin + part(b, server).begin, begin + part(b, server).end};
 }
@@ -72,7 +72,7 @@ void AsyncCodec::settled(std::size_t b) {
 
 std::size_t AsyncCodec::push(int b, int server, void* values, std::byte* wire) {
   const Push& push = pushes_[index(b)];
-  const ArenaRange range = place(b, server);
+  const ArenaRange range = range_at(b, server);
   const std::span<float> residual = feedback_.residual().on_host(range);
   std::vector<float> before;
   if (!push.counts) before.assign(residual.begin(), residual.end());
@@ -86,7 +86,7 @@ std::size_t AsyncCodec::push(int b, int server, void* values, std::byte* wire) {
 
 void AsyncCodec::keep_to_itself(int b, void* values) {
   if (!pushes_[index(b)].counts || !feedback_.take_loaded(index(b))) return;
-  const ArenaRange range = place(b, layout_.rank);
+  const ArenaRange range = range_at(b, layout_.rank);
   const std::span<float> residual = feedback_.residual().on_host(range);
   host_vector_ops().add(DType::f32, values, residual.data(), residual.size());
   feedback_.residual().clear(range);
@@ -115,7 +115,7 @@ void AsyncCodec::take(int b, int server, Payload message, void* weights) {
   const ElemRange range = part(b, server);
   std::byte* change = scratch(range);
   pushes_[index(b)].form->decode(message.data(), message.size(), change, range);
-  follow(place(b, server), weights, change);
+  follow(range_at(b, server), weights, change);
 }
 
 void AsyncCodec::decode(int b, Payload message, void* values) {
@@ -124,7 +124,7 @@ void AsyncCodec::decode(int b, Payload message, void* values) {
 
 std::size_t AsyncCodec::answer(int b, int worker, std::int64_t step, const void* weights, void* copy, std::byte* wire) {
   const ElemRange own = part(b, layout_.rank);
-  const ArenaRange range = place(b, layout_.rank);
+  const ArenaRange range = range_at(b, layout_.rank);
   std::byte* values = scratch(own);
   std::memcpy(values, weights, index(own.elems()) * size_of(layout_.dtype));
   put_difference(range, values, static_cast<const std::byte*>(copy));

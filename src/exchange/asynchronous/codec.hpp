@@ -98,7 +98,7 @@ class AsyncCodec {
   ElemRange part(int b, int server) const {
     return layout_.parts[static_cast<std::size_t>(b)][static_cast<std::size_t>(server)];
   }
-  ArenaRange place(int b, int server) const;
+  ArenaRange range_at(int b, int server) const;
   // Replaces `values` by their difference from `copy`; `follow` adds such a difference to weights.
   void put_difference(ArenaRange range, std::byte* values, const std::byte* copy) const;
   void follow(ArenaRange range, void* weights, const std::byte* change) const;

@@ -8,8 +8,8 @@
 namespace echelon::inline exchange {
 namespace {
 
-// A rank is a worker (memory.hpp), a server with its part (served.hpp), or both. A codec (codec.hpp) adds messages on a
-// worker and, on servers, a copy of the weights that each worker has; a lossy codec adds the residual on all ranks.
+// A rank is a worker (buffers.hpp), a server with its part (served.hpp), or both. A codec (codec.hpp) adds messages on
+// a worker and, on servers, a copy of the weights that each worker has; a lossy codec adds the residual on all ranks.
 // Messages are on the host wherever the servers' weights are.
 ExchangeArenas async_arenas(const Config& config, const ParameterSet&, int workers) {
   const ExchangeConfig& exchange = config.exchange;
@@ -32,11 +32,17 @@ ExchangeArenas async_arenas(const Config& config, const ParameterSet&, int worke
 
 }  // namespace
 
-const StrategyEntry asynchronous_entry{.make = make_asynchronous, .arenas = async_arenas, .step_text = served_text};
+const StrategyEntry asynchronous_entry{.family = "asynchronous",
+                                       .make = make_asynchronous,
+                                       .arenas = async_arenas,
+                                       .step_text = served_text,
+                                       .forms = {{.by_timing = true}}};
 const StrategyEntry stale_synchronous_entry{
+    .family = "asynchronous",
     .make = make_stale_synchronous,
     .arenas = async_arenas,
     .step_text = served_text,
-    .title = [](const ExchangeConfig& config) { return fmt::format(" within {}", config.stale_synchronous.bound); }};
+    .title = [](const ExchangeConfig& config) { return fmt::format(" within {}", config.stale_synchronous.bound); },
+    .forms = {{.by_timing = true}}};
 
 }  // namespace echelon::inline exchange

@@ -133,7 +133,7 @@ void AsyncProtocol::on(const ProtocolEvent& event, ProtocolActions& actions) {
       --unsent_;
       if (key.use == Use::push) {
         --bucket(key.bucket).to_send;
-        look_if_settled(key.bucket);
+        check_if_settled(key.bucket);
         break;
       }
       --bucket(key.bucket).own->answers;
@@ -150,8 +150,8 @@ void AsyncProtocol::on(const ProtocolEvent& event, ProtocolActions& actions) {
       break;
     case ProtocolEvent::Kind::timer: break;
   }
-  look_if_met();
-  look_if_ended();
+  check_if_met();
+  check_if_ended();
 }
 
 // Sends this worker's message to every server of b.
@@ -165,7 +165,7 @@ void AsyncProtocol::begin(int b, AsyncKind kind) {
   }
   own.to_send += static_cast<std::int64_t>(own.links.size());
   for (std::size_t i = 0; i < own.links.size(); ++i) send_to_server(b, i, kind);
-  look_if_settled(b);
+  check_if_settled(b);
 }
 
 void AsyncProtocol::send_to_server(int b, std::size_t i, AsyncKind kind) {
@@ -243,10 +243,10 @@ void AsyncProtocol::answer_came(int b, std::size_t i, AsyncMemory::Payload messa
   memory_.take(b, link.server, header, payload_of(message));
   if (link.server != rank_) actions_->wait_over(pack({Use::answer, b, static_cast<int>(i)}));
   --own.to_take;
-  look_if_settled(b);
+  check_if_settled(b);
 }
 
-void AsyncProtocol::look_if_settled(int b) {
+void AsyncProtocol::check_if_settled(int b) {
   Bucket& own = bucket(b);
   if (!own.out || own.to_take > 0 || own.to_send > 0) return;
   own.out = false;
@@ -254,7 +254,7 @@ void AsyncProtocol::look_if_settled(int b) {
 }
 
 // On a worker, a meeting is over when all its buckets are settled; on a server, when a piece's answers are sent.
-void AsyncProtocol::look_if_met() {
+void AsyncProtocol::check_if_met() {
   if (!meeting_ && closings_ == 0) return;
   bool all = meeting_ || !works() || done_;
   for (Bucket& b : buckets_) {
@@ -273,7 +273,7 @@ void AsyncProtocol::look_if_met() {
   actions_->notify_host(token(Word::met));
 }
 
-void AsyncProtocol::look_if_ended() {
+void AsyncProtocol::check_if_ended() {
   if (unsent_ > 0 || open_pieces_ > 0 || (works() && !done_)) return;
   actions_->notify_host(token(Word::ended));
   actions_->finish();

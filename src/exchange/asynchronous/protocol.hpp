@@ -160,9 +160,9 @@ class AsyncProtocol final : public Machine {
   void post_room(int b, int worker);
   void send_answer(int b, int worker, const AsyncHeader& header, const AsyncMemory::Message& message);
   void answer_came(int b, std::size_t link, AsyncMemory::Payload message);
-  void look_if_settled(int b);
-  void look_if_met();
-  void look_if_ended();
+  void check_if_settled(int b);
+  void check_if_met();
+  void check_if_ended();
   void send(const Key& key, int to, int tag, AsyncMemory::Payload message);
 
   int rank_, workers_;

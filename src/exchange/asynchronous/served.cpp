@@ -29,12 +29,12 @@ ParameterSet parts_of(const ParameterSet& parameters, const std::vector<ArenaRan
 }
 
 std::vector<ArenaRange> one_after_another(const std::vector<ArenaRange>& own) {
-  std::vector<ArenaRange> places;
+  std::vector<ArenaRange> ranges;
   for (const ArenaRange range : own) {
-    const std::int64_t begin = places.empty() ? 0 : places.back().end;
-    places.push_back({begin, begin + range.elems()});
+    const std::int64_t begin = ranges.empty() ? 0 : ranges.back().end;
+    ranges.push_back({begin, begin + range.elems()});
   }
-  return places;
+  return ranges;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ std::vector<ArenaRange> one_after_another(const std::vector<ArenaRange>& own) {
 AsyncServed::AsyncServed(std::unique_ptr<Device> device, const ParameterSet& parameters, DType dtype,
                          const std::vector<ArenaRange>& own, const AsyncServing& serving)
     : own_(own),
-      places_(one_after_another(own)),
+      ranges_(one_after_another(own)),
       serving_(serving),
       device_(std::move(device)),
       served_(*device_, parts_of(parameters, own), dtype),
@@ -55,7 +55,7 @@ AsyncServed::AsyncServed(std::unique_ptr<Device> device, const ParameterSet& par
   const bool copies = serving.compensation.on() || serving.keeps_copies;
   for (int b = 0; b < static_cast<int>(own_.size()); ++b) {
     longest = std::max(longest, bytes_of_bucket(b));
-    for (int w = 0; copies && place(b).elems() > 0 && w < serving.workers; ++w)
+    for (int w = 0; copies && range_at(b).elems() > 0 && w < serving.workers; ++w)
       copies_[{b, w}] = device_->allocate(bytes_of_bucket(b), "what a worker has");
   }
   if (serving.adds_up && !device_->on_host()) received_ = device_->allocate(longest, "an update");
@@ -81,7 +81,7 @@ void AsyncServed::add(void* to, const void* from, double factor, std::int64_t el
 // Copies an update to device memory if the device is not the host. Returns its address.
 std::byte* AsyncServed::receive(int b, void* values) {
   if (device_->on_host()) return static_cast<std::byte*>(values);
-  void* const room = serving_.adds_up ? received_.data() : served_.gradients_at(place(b).begin);
+  void* const room = serving_.adds_up ? received_.data() : served_.gradients_at(range_at(b).begin);
   device_->to_device(room, values, bytes_of_bucket(b));
   return static_cast<std::byte*>(room);
 }
@@ -89,9 +89,9 @@ std::byte* AsyncServed::receive(int b, void* values) {
 void AsyncServed::compensate_update(int b, int worker, double rate, std::byte* values) {
   if (rate <= 0) return;  // the worker has no samples, or the rate is 0: the update changes nothing
   const Memory& pulled = copies_.at({b, worker});
-  runs_.each(place(b), [&](ArenaRange run, bool statistic) {
+  runs_.each(range_at(b), [&](ArenaRange run, bool statistic) {
     if (statistic) return;
-    const std::size_t in_bucket = bytes_of(run.begin - place(b).begin);
+    const std::size_t in_bucket = bytes_of(run.begin - range_at(b).begin);
     device_->vector_ops().compensate(
         served_.dtype(), serving_.compensation,
         {.out = values + in_bucket,
@@ -107,7 +107,7 @@ void AsyncServed::compensate_update(int b, int worker, double rate, std::byte* v
 void AsyncServed::apply(int b, int worker, const AsyncUpdate& update, double rate, void* values) {
   const std::lock_guard lock(mutex_);
   const SpanScope span(SpanKind::serve, nullptr, worker);
-  const ArenaRange own = place(b);
+  const ArenaRange own = range_at(b);
   std::byte* const received = receive(b, values);
   if (serving_.compensation.on()) compensate_update(b, worker, rate, received);
   if (!optimiser_) {
@@ -138,7 +138,7 @@ void AsyncServed::step(int b, double rate) {
   const std::int64_t version = versions_[static_cast<std::size_t>(b)]++;
   if (rate <= 0) return;
   optimiser_->begin_step(before_ + version, rate);
-  runs_.each(place(b), [&](ArenaRange run, bool statistic) {
+  runs_.each(range_at(b), [&](ArenaRange run, bool statistic) {
     if (!statistic) optimiser_->apply(run);
   });
 }
@@ -150,7 +150,7 @@ void AsyncServed::flush(int b) {
 }
 
 void AsyncServed::add_sum(int b) {
-  const ArenaRange own = place(b);
+  const ArenaRange own = range_at(b);
   const double rate = std::exchange(rates_[static_cast<std::size_t>(b)], 0);
   const auto add_to_weights = [&](ArenaRange run) {
     add(served_.weights_at(run.begin), served_.gradients_at(run.begin), 1, run.elems());

@@ -79,14 +79,14 @@ class AsyncServed {
  private:
   void read(int b, const void* from, void* to) const;
   void write(int b, void* to, const void* from);
-  void* weights(int b) const { return served_.weights_at(place(b).begin); }
+  void* weights(int b) const { return served_.weights_at(range_at(b).begin); }
   void* state(int b, int index) const { return at(optimiser_->state(index), b); }
   void* mean_square(int b) const { return at(mean_square_.data(), b); }
   std::size_t bytes_of(std::int64_t elems) const { return static_cast<std::size_t>(elems) * size_of(served_.dtype()); }
   // The range of b in served_, which holds only served parts.
-  ArenaRange place(int b) const { return places_[static_cast<std::size_t>(b)]; }
-  std::size_t bytes_of_bucket(int b) const { return bytes_of(place(b).elems()); }
-  std::byte* at(void* arena, int b) const { return static_cast<std::byte*>(arena) + bytes_of(place(b).begin); }
+  ArenaRange range_at(int b) const { return ranges_[static_cast<std::size_t>(b)]; }
+  std::size_t bytes_of_bucket(int b) const { return bytes_of(range_at(b).elems()); }
+  std::byte* at(void* arena, int b) const { return static_cast<std::byte*>(arena) + bytes_of(range_at(b).begin); }
   std::byte* receive(int b, void* values);
   void compensate_update(int b, int worker, double rate, std::byte* values);
   void add(void* to, const void* from, double factor, std::int64_t elems) const;
@@ -96,14 +96,14 @@ class AsyncServed {
 
   mutable std::mutex mutex_;        // protects weights, states and copies
   std::vector<ArenaRange> own_;     // in the arenas of all ranks
-  std::vector<ArenaRange> places_;  // the same ranges in served_
+  std::vector<ArenaRange> ranges_;  // the same ranges in served_
   AsyncServing serving_;
   std::unique_ptr<Device> device_;
   Arenas served_;  // weights, and in the gradients the sum of updates
   KindRuns runs_;
   std::optional<Optimiser> optimiser_;
   Memory mean_square_;
-  Memory received_;  // an update on the device, if its place in the gradients is used for the sum
+  Memory received_;  // an update on the device, if its range of the gradients is used for the sum
   std::map<std::pair<int, int>, Memory> copies_;  // by bucket and worker
   std::vector<std::byte> on_host_;                // weights and a copy, while an answer is encoded
   std::vector<double> rates_;                     // by bucket: sum of the rates that were added up

@@ -12,7 +12,7 @@ namespace echelon::inline exchange {
 void AsyncStrategy::gather_state() {
   if (alone() || !attachment_) return;
   const std::size_t elem = size_of(context_.arenas.dtype());
-  // Calls read(bucket, to) with the place of each bucket's own part in `arena`.
+  // Calls read(bucket, to) with the address of each bucket's own part in `arena`.
   const auto put_own = [&](void* arena, const auto& read) {
     for (int b = 0; served_ && b < static_cast<int>(buckets_.size()); ++b)
       read(b, static_cast<std::byte*>(arena) +
@@ -53,9 +53,9 @@ void AsyncStrategy::visit_state(StateVisitor& visitor) {
     visitor.tensor(tensor);
     if (visitor.loading()) updates_before_ = updates;
   } else {
-    const ReplicaPosition place{context_.engine.rank(), workers_};
-    pass_.visit_local_states(visitor, context_.optimiser, place);
-    visit_local_scaling(visitor, context_.optimiser.scaling(), place, context_.part);
+    const ReplicaPosition position{context_.engine.rank(), workers_};
+    pass_.visit_local_states(visitor, context_.optimiser, position);
+    visit_local_scaling(visitor, context_.optimiser.scaling(), position, context_.part);
   }
   if (mean_square_.empty()) return;
   for (const Parameter& parameter : context_.arenas.parameters().all()) {

@@ -18,8 +18,8 @@
 // weights. With bound = 0, rate = "share" and plain SGD this is synchronous training; with states = "server" and soft =
 // k it is so for any rule.
 //
-// At a meeting (Progress::Meets::on_call) all workers have the same weights, which are tested and saved; optimiser
-// states are saved per replica, or gathered from the servers. protocol.hpp decides what is sent and when, memory.hpp
+// At a meeting (Progress::Meets::when_called) all workers have the same weights, which are tested and saved; optimiser
+// states are saved per replica, or gathered from the servers. protocol.hpp decides what is sent and when, buffers.hpp
 // makes the messages, and codec.hpp codes them.
 #include "exchange/asynchronous/strategy.hpp"
 
@@ -242,7 +242,7 @@ bool AsyncStrategy::rescue(Group& living, const std::vector<int>& lost) {
   for (int rank = 0; rank < context_.engine.size(); ++rank) {
     const bool is_lost = std::find(lost.begin(), lost.end(), rank) != lost.end();
     for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
-      const ArenaRange part = memory_->place(b, rank);
+      const ArenaRange part = memory_->range_at(b, rank);
       if (part.elems() == 0) continue;
       if (is_lost) return false;
       if (rank == context_.engine.rank() && attachment_) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "exchange/asynchronous/memory.hpp"
+#include "exchange/asynchronous/buffers.hpp"
 #include "exchange/asynchronous/served.hpp"
 #include "exchange/averaging/arena_pass.hpp"
 #include "exchange/facets.hpp"
@@ -17,12 +17,16 @@
 
 namespace echelon::inline exchange {
 
-class AsyncStrategy : public Strategy, public MeetsOnCall, public Rescues, public ServesUpdates, private ProtocolHost {
+class AsyncStrategy : public Strategy,
+                      public AsynchronousReplicas,
+                      public Rescues,
+                      public ServesUpdates,
+                      private ProtocolHost {
  public:
   // Throws ConfigError if the servers have the optimiser's states and the rule needs whole parameters or gradients.
   AsyncStrategy(const ExchangeConfig& config, const StrategyContext& context, std::string_view name);
 
-  Progress progress() const override { return {.meets = Progress::Meets::on_call}; }
+  Progress progress() const override { return {.meets = Progress::Meets::when_called}; }
   double divisor(const StepInfo& info) const override { return info.local_weight > 0 ? info.local_weight : 1; }
   void come_to_meeting() override;
   void drain() override;

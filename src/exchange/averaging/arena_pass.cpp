@@ -74,20 +74,20 @@ void ArenaPass::visit_whole(StateVisitor& visitor, std::string_view prefix, cons
   visit_arena(visitor, prefix, arenas_.device(), arenas_.parameters().all(), arenas_.dtype(), arena.data());
 }
 
-void ArenaPass::visit_by_replica(StateVisitor& visitor, std::string_view prefix, void* arena, ReplicaPosition place,
+void ArenaPass::visit_by_replica(StateVisitor& visitor, std::string_view prefix, void* arena, ReplicaPosition position,
                                  OtherK other_k) const {
   visit_arena(visitor, prefix, arenas_.device(), arenas_.parameters().all(), arenas_.dtype(), arena,
               [&](std::string_view name, void* data, DType dtype, const Parameter& parameter) {
-                StateTensor tensor = replica_tensor(name, data, dtype, parameter, place);
+                StateTensor tensor = replica_tensor(name, data, dtype, parameter, position);
                 tensor.other_k = other_k;
                 return tensor;
               });
 }
 
-void ArenaPass::visit_local_states(StateVisitor& visitor, const Optimiser& optimiser, ReplicaPosition place) const {
-  if (place.ranks == 1) return;
+void ArenaPass::visit_local_states(StateVisitor& visitor, const Optimiser& optimiser, ReplicaPosition position) const {
+  if (position.ranks == 1) return;
   for (int s = 0; s < optimiser.states(); ++s)
-    visit_by_replica(visitor, fmt::format("strategy/local_{}", s), optimiser.state(s), place, OtherK::keep);
+    visit_by_replica(visitor, fmt::format("strategy/local_{}", s), optimiser.state(s), position, OtherK::keep);
 }
 
 void* ArenaPass::at(void* arena, std::int64_t elem) const {

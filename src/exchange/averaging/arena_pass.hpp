@@ -50,12 +50,12 @@ class ArenaPass {
   // Visits an arena that is equal on all replicas, as "<prefix>/<parameter>".
   void visit_whole(StateVisitor& visitor, std::string_view prefix, const Memory& arena) const;
   // Visits an arena that differs between replicas.
-  void visit_by_replica(StateVisitor& visitor, std::string_view prefix, void* arena, ReplicaPosition place,
+  void visit_by_replica(StateVisitor& visitor, std::string_view prefix, void* arena, ReplicaPosition position,
                         OtherK other_k) const;
   // Visits optimiser states that differ between replicas, as "strategy/local_<n>/<parameter>". If a checkpoint lacks
   // them or has another number of replicas, they stay those of its first replica, which the optimiser's own state
   // holds.
-  void visit_local_states(StateVisitor& visitor, const Optimiser& optimiser, ReplicaPosition place) const;
+  void visit_local_states(StateVisitor& visitor, const Optimiser& optimiser, ReplicaPosition position) const;
 
  private:
   void* buffer() const { return arenas_.gradients_at(0); }

@@ -89,7 +89,7 @@ class Averaging final : public LocalSteps, public Rescues {
     LocalSteps::visit_state(visitor);
     if (outer()) {
       pass().visit_whole(visitor, "strategy/outer_momentum", velocity_);
-      visitor.scalar("strategy_outer_learning_rate", outer_learning_rate_);
+      visitor.scalar("strategy_outer_learning_rate", outer_learning_rate_, Absent::kept_in_other_run);
     }
     if (keys_.states == AveragedStates::local) pass().visit_local_states(visitor, context().optimiser, position());
     if (visitor.loading()) anchored_ = false;

@@ -30,14 +30,18 @@ std::string title(std::int64_t period, const ExchangeConfig& config) {
 }  // namespace
 
 const StrategyEntry averaging_entry{
+    .family = "averaging",
     .make = make_averaging,
     .arenas = averaging_arenas,
     .step_text = [](const StepExchange& exchange) { return sums_text(exchange, exchange.exchange().averaging.period); },
-    .title = [](const ExchangeConfig& config) { return title(config.averaging.period, config); }};
+    .title = [](const ExchangeConfig& config) { return title(config.averaging.period, config); },
+    .forms = {{.sets = {"exchange.averaging.period=4"}}}};
 const StrategyEntry elastic_entry{
+    .family = "averaging",
     .make = make_elastic,
     .arenas = elastic_arenas,
     .step_text = [](const StepExchange& exchange) { return sums_text(exchange, exchange.exchange().elastic.period); },
-    .title = [](const ExchangeConfig& config) { return title(config.elastic.period, config); }};
+    .title = [](const ExchangeConfig& config) { return title(config.elastic.period, config); },
+    .forms = {{.sets = {"exchange.elastic.period=4"}}}};
 
 }  // namespace echelon::inline exchange

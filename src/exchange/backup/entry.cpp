@@ -5,7 +5,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-// The servers keep weights and sums of the whole model and the gradients that arrive (memory.hpp); for a GPU these are
+// The servers keep weights and sums of the whole model and the gradients that arrive (buffers.hpp); for a GPU these are
 // on the host, with the optimiser's states. Weights in flight count twice, for a late worker. If workers may be lost,
 // the weights of the step before are kept while new ones arrive.
 ExchangeArenas backup_arenas(const Config& config, const ParameterSet&, int workers) {
@@ -18,6 +18,13 @@ ExchangeArenas backup_arenas(const Config& config, const ParameterSet&, int work
 
 }  // namespace
 
-const StrategyEntry backup_entry{.make = make_backup, .arenas = backup_arenas, .step_text = served_text};
+const StrategyEntry backup_entry{.family = "backup",
+                                 .make = make_backup,
+                                 .arenas = backup_arenas,
+                                 .step_text = served_text,
+                                 .forms = {{.sets = {"exchange.backup.period=8"}, .by_timing = true},
+                                           {.what = "0 replicas",
+                                            .sets = {"exchange.backup.replicas=0", "exchange.backup.period=8"},
+                                            .equals_one = true}}};
 
 }  // namespace echelon::inline exchange

@@ -74,7 +74,7 @@ void BackupProtocol::on(const ProtocolEvent& event, ProtocolActions& actions) {
     case ProtocolEvent::Kind::received: received(unpack(event.token), event.bytes); break;
     case ProtocolEvent::Kind::timer: break;
   }
-  look_if_quiet();
+  check_if_quiet();
 }
 
 void BackupProtocol::start() {
@@ -103,7 +103,7 @@ void BackupProtocol::posted(Token token) {
 
 void BackupProtocol::sent(const Key& key) {
   switch (key.use) {
-    case Use::push: --pushes_unsent_; return look_if_completed();
+    case Use::push: --pushes_unsent_; return check_if_completed();
     case Use::weights: outbox_[static_cast<std::size_t>(key.peer)].pop_front(); return send_weights(key.peer);
     default: small_.erase(key.bucket);
   }
@@ -150,7 +150,7 @@ void BackupProtocol::push(int b) {
     const BackupMemory::Bytes gradient = memory_.push(b, server);
     send({Use::push, b, static_cast<int>(i)}, server, own.tag, gradient.data, gradient.bytes, own.priority);
   }
-  look_if_completed();
+  check_if_completed();
 }
 
 void BackupProtocol::begin_completing() {
@@ -169,10 +169,10 @@ void BackupProtocol::begin_completing() {
       actions_->receive(pack({Use::weights, b, static_cast<int>(i)}), link.server, own.tag + 1, room.data, room.bytes);
     }
   }
-  look_if_completed();
+  check_if_completed();
 }
 
-void BackupProtocol::look_if_completed() {
+void BackupProtocol::check_if_completed() {
   if (!completing_ || pushes_unsent_ > 0 || pushes_posted_ < static_cast<std::int64_t>(buckets_.size())) return;
   completing_ = judged_ = false;
   pushes_posted_ = 0;
@@ -297,7 +297,7 @@ void BackupProtocol::send_weights(int worker) {
 }
 
 // Notifies the host once everything that belongs to steps before `quiet_before_` is over.
-void BackupProtocol::look_if_quiet() {
+void BackupProtocol::check_if_quiet() {
   if (quiet_before_ < 0) return;
   const std::int64_t step = quiet_before_;
   for (const Bucket& b : buckets_)

@@ -165,7 +165,7 @@ class BackupProtocol final : public Machine, private BackupRounds::Owner {
 
   void push(int b);
   void begin_completing();
-  void look_if_completed();
+  void check_if_completed();
   void verdict_came();
   void take(int b, std::size_t link);
 
@@ -182,7 +182,7 @@ class BackupProtocol final : public Machine, private BackupRounds::Owner {
   std::vector<std::byte> encode(const BackupCommand& command) const;
   BackupCommand decode(const std::vector<std::byte>& message) const;
 
-  void look_if_quiet();
+  void check_if_quiet();
   void send(const Key& key, int to, int tag, const void* data, std::size_t bytes, int priority);
   void send_small(Use use, int to, int tag, std::int64_t step, std::vector<std::byte> message);
 

@@ -14,7 +14,7 @@
 // thread that drives the engine does their work, so that a server on a late replica is not late; a server on a stopped
 // replica is, one on its own rank is not. Replicas meet every `period` steps and at the end of an epoch: all are waited
 // for, no step goes past that point, and all hold the same weights. Rules that need whole parameters or gradients are
-// refused. protocol.hpp decides what is sent and when, rounds.hpp which gradients enter, memory.hpp has messages and
+// refused. protocol.hpp decides what is sent and when, rounds.hpp which gradients enter, buffers.hpp has messages and
 // host memory.
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@
 #include "base/text.hpp"
 #include "comm/collective/server.hpp"
 #include "exchange/allreduce_request.hpp"
-#include "exchange/backup/memory.hpp"
+#include "exchange/backup/buffers.hpp"
 #include "exchange/backup/traffic.hpp"
 #include "exchange/entry.hpp"
 #include "exchange/facets.hpp"

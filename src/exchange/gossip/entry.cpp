@@ -50,6 +50,10 @@ std::string gossip_text(const StepExchange& exchange) {
 
 }  // namespace
 
-const StrategyEntry gossip_entry{.make = make_gossip, .arenas = gossip_arenas, .step_text = gossip_text};
+const StrategyEntry gossip_entry{.family = "gossip",
+                                 .make = make_gossip,
+                                 .arenas = gossip_arenas,
+                                 .step_text = gossip_text,
+                                 .forms = {{.sets = {"exchange.gossip.consensus_every=8"}}}};
 
 }  // namespace echelon::inline exchange

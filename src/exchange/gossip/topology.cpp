@@ -44,10 +44,10 @@ int GossipGraph::draw(int replica, std::int64_t round) const {
 Neighbours GossipGraph::at(int replica, std::int64_t round) const {
   Neighbours all;
   if (replicas_ == 1) return all;
-  const auto on = [&](int places) { return ((replica + places) % replicas_ + replicas_) % replicas_; };
-  const auto add = [&](int places) {
-    all.send_to.push_back(on(places));
-    all.receive_from.push_back(on(-places));
+  const auto on = [&](int distance) { return ((replica + distance) % replicas_ + replicas_) % replicas_; };
+  const auto add = [&](int distance) {
+    all.send_to.push_back(on(distance));
+    all.receive_from.push_back(on(-distance));
   };
   switch (topology_) {
     case GossipTopology::ring:
@@ -56,7 +56,7 @@ Neighbours GossipGraph::at(int replica, std::int64_t round) const {
       break;
     case GossipTopology::exponential: add(1 << (round % rounds())); break;
     case GossipTopology::complete:
-      for (int places = 1; places < replicas_; ++places) add(places);
+      for (int distance = 1; distance < replicas_; ++distance) add(distance);
       break;
     case GossipTopology::random:
       all.send_to.push_back(draw(replica, round));

@@ -33,8 +33,8 @@ double ErrorFeedback::formula_bytes(double bytes) const {
   return warmup_steps_ > 0 ? std::numeric_limits<double>::quiet_NaN() : bytes;
 }
 
-void ErrorFeedback::visit_state(StateVisitor& visitor, ReplicaPosition place) {
-  residual_.visit(visitor, "residual", parameters_, place);
+void ErrorFeedback::visit_state(StateVisitor& visitor, ReplicaPosition position) {
+  residual_.visit(visitor, "residual", parameters_, position);
   if (!visitor.loading()) return;
   if (drops()) residual_.clear({0, parameters_.elems()});
   loaded_.assign(buckets_.size(), 1);

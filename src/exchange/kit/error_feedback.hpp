@@ -43,7 +43,7 @@ class ErrorFeedback {
   // True once after a checkpoint was loaded: bucket b's residual came from it.
   bool take_loaded(std::size_t b) { return std::exchange(loaded_[b], 0) != 0; }
   // Visits "residual/<parameter>", one row per replica. A loaded residual is dropped if drops().
-  void visit_state(StateVisitor& visitor, ReplicaPosition place);
+  void visit_state(StateVisitor& visitor, ReplicaPosition position);
 
   // The totals of the values that this rank encoded since the last record.
   CodecTally& tally() { return tally_; }

@@ -33,17 +33,16 @@ void Residual::release(Device& device, void* values, ArenaRange range) {
 }
 
 void Residual::visit(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters,
-                     ReplicaPosition place) {
-  std::vector<std::byte> fetched(memory_.bytes());
-  if (on_device()) device_->to_host(fetched.data(), memory_.data(), fetched.size());
-  std::byte* const arena = on_device() ? fetched.data() : values_.data();
-  for (const Parameter& parameter : parameters.all()) {
-    if (parameter.kind == ParameterKind::statistic) continue;
-    const std::string name = fmt::format("{}/{}", prefix, parameter.name);
-    std::byte* const values = arena + static_cast<std::size_t>(parameter.begin) * size_of(dtype_);
-    visitor.tensor(replica_tensor(name, values, dtype_, parameter, place));
-  }
-  if (on_device() && visitor.loading()) device_->to_device(memory_.data(), fetched.data(), fetched.size());
+                     ReplicaPosition position) {
+  std::vector<Parameter> kept;
+  for (const Parameter& parameter : parameters.all())
+    if (parameter.kind != ParameterKind::statistic) kept.push_back(parameter);
+  const auto describe = [&](std::string_view name, void* data, DType dtype, const Parameter& parameter) {
+    return replica_tensor(name, data, dtype, parameter, position);
+  };
+  if (on_device()) return visit_arena(visitor, prefix, *device_, kept, dtype_, memory_.data(), describe);
+  for (const Parameter& p : kept)
+    visitor.tensor(describe(fmt::format("{}/{}", prefix, p.name), at(p.begin), dtype_, p));
 }
 
 }  // namespace echelon::inline exchange

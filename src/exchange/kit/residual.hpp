@@ -21,8 +21,11 @@ class Residual {
   Residual() = default;  // empty: nothing is lost
   explicit Residual(std::int64_t elems, DType dtype = DType::f32)
       : dtype_(dtype), values_(static_cast<std::size_t>(elems) * size_of(dtype)) {}
-  Residual(Device& device, std::int64_t elems)
-      : device_(&device), memory_(device.allocate(static_cast<std::size_t>(elems) * sizeof(float), "codec residual")) {}
+  // In the device's memory, counted as `tag`.
+  Residual(Device& device, std::int64_t elems, DType dtype = DType::f32, std::string_view tag = "codec residual")
+      : dtype_(dtype),
+        device_(&device),
+        memory_(device.allocate(static_cast<std::size_t>(elems) * size_of(dtype), tag)) {}
 
   bool empty() const { return values_.empty() && !memory_.data(); }
   bool on_device() const { return memory_.data() != nullptr; }
@@ -44,7 +47,7 @@ class Residual {
   void release(Device& device, void* values, ArenaRange range);
   // Visits "<prefix>/<parameter>", one row per replica, without running statistics; another number of replicas reads
   // the sum of the rows, divided.
-  void visit(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, ReplicaPosition place);
+  void visit(StateVisitor& visitor, std::string_view prefix, const ParameterSet& parameters, ReplicaPosition position);
 
  private:
   DType dtype_ = DType::f32;

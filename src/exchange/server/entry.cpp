@@ -38,7 +38,7 @@ std::string served_text(const StepExchange& exchange) {
 
 namespace {
 
-// A codec (codec.hpp, memory.hpp) keeps the residual, master weights, changes and working weights, and the messages of
+// A codec (codec.hpp, buffers.hpp) keeps the residual, master weights, changes and working weights, and the messages of
 // a worker; a server also keeps those that come from all workers. Top-k sorts all values of a part.
 ExchangeArenas server_arenas(const Config& config, const ParameterSet& parameters, int workers) {
   const ExchangeConfig& exchange = config.exchange;
@@ -52,6 +52,10 @@ ExchangeArenas server_arenas(const Config& config, const ParameterSet& parameter
 
 }  // namespace
 
-const StrategyEntry server_entry{.make = make_server, .arenas = server_arenas, .step_text = served_text};
+const StrategyEntry server_entry{.family = "server",
+                                 .make = make_server,
+                                 .arenas = server_arenas,
+                                 .step_text = served_text,
+                                 .forms = {{.equals_one = true}}};
 
 }  // namespace echelon::inline exchange

@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "comm/codec/coded_rows.hpp"
 #include "comm/collective/server.hpp"
+#include "exchange/allreduce_request.hpp"
 
 namespace echelon::inline exchange {
 namespace {
@@ -72,14 +73,13 @@ std::unique_ptr<ServerForm> ServerForm::make(const ExchangeConfig& config, const
     throw ConfigError(fmt::format("exchange.codec '{}' takes f32, these values are {}; 'lossless' takes both",
                                   config.codec, name_of(dtype)));
   std::vector<Part> coded;
-  for (const ElemRange& part : parts)
-    if (!part.empty())
-      coded.push_back({part, make_codec(config.codec, {.dtype = dtype,
-                                                       .density = config.density,
-                                                       .tau = pull ? 0 : config.tau,
-                                                       .index_coding = config.index_coding,
-                                                       .rows = coded_rows(parameters, {bucket.begin + part.begin,
-                                                                                       bucket.begin + part.end})})});
+  for (const ElemRange& part : parts) {
+    if (part.empty()) continue;
+    const ArenaRange range{bucket.begin + part.begin, bucket.begin + part.end};
+    CodecOptions options = codec_options(config, dtype, coded_rows(parameters, range));
+    if (pull) options.tau = 0;
+    coded.push_back({part, make_codec(config.codec, options)});
+  }
   return std::make_unique<ServerForm>(bucket.elems(), std::move(coded),
                                       lossy ? statistics_in(parameters, bucket) : std::vector<ElemRange>(), residual);
 }

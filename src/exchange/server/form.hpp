@@ -3,7 +3,7 @@
 //
 //   [coded values of the part] [its running statistics, uncoded, f32 each]
 //
-// Running statistics of batch norm are in the arenas but are not gradients: a lossy codec gets zeros in their places.
+// Running statistics of batch norm are in the arenas but are not gradients: a lossy codec gets zeros in their place.
 // The residual keeps what the codec leaves out; it is added to the values of the next message.
 #pragma once
 

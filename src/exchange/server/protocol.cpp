@@ -57,7 +57,7 @@ void ServerProtocol::on(const ProtocolEvent& event, ProtocolActions& actions) {
     case ProtocolEvent::Kind::sent: {
       const Key key = unpack(event.token);
       --buckets_[static_cast<std::size_t>(key.bucket)].to_send;
-      key.use == Use::pushed ? look_if_summed(key.bucket, actions) : look_if_settled(key.bucket, actions);
+      key.use == Use::pushed ? notify_if_reduced(key.bucket, actions) : notify_if_settled(key.bucket, actions);
       break;
     }
     case ProtocolEvent::Kind::received: {
@@ -70,7 +70,7 @@ void ServerProtocol::on(const ProtocolEvent& event, ProtocolActions& actions) {
       memory_.take(key.bucket, key.peer, piece(bucket, key.peer, key.piece), event.bytes);
       if (key.piece + 1 == pieces(bucket, key.peer)) actions.wait_over(pack({Use::pull_came, key.bucket, key.peer, 0}));
       --bucket.to_take;
-      look_if_settled(key.bucket, actions);
+      notify_if_settled(key.bucket, actions);
       break;
     }
     case ProtocolEvent::Kind::started:
@@ -111,7 +111,7 @@ void ServerProtocol::begin_push(int b, double now_s, ProtocolActions& actions) {
       for (std::int64_t i = 0; i < pieces(bucket, to); ++i)
         send(b, Use::pushed, to, memory_.push(b, to, piece(bucket, to, i)), actions);
     }
-  look_if_summed(b, actions);
+  notify_if_reduced(b, actions);
 }
 
 // Posts receives for as many of a worker's next pieces as there are free slots.
@@ -151,10 +151,10 @@ void ServerProtocol::push_came(const Key& key, std::size_t bytes, ProtocolAction
       actions.wait_over(pack({Use::push_came, key.bucket, static_cast<int>(p), 0}));
     ask(key.bucket, p, actions);
   }
-  look_if_summed(key.bucket, actions);
+  notify_if_reduced(key.bucket, actions);
 }
 
-void ServerProtocol::look_if_summed(int b, ProtocolActions& actions) {
+void ServerProtocol::notify_if_reduced(int b, ProtocolActions& actions) {
   Bucket& bucket = buckets_[static_cast<std::size_t>(b)];
   if (!bucket.open || bucket.to_add > 0 || bucket.to_send > 0) return;
   bucket.open = false;
@@ -181,10 +181,10 @@ void ServerProtocol::begin_pull(int b, double now_s, ProtocolActions& actions) {
     for (int d = 1; d < ranks_; ++d)
       if (const int to = (rank_ + d) % ranks_; works(to)) send(b, Use::pulled, to, message, actions);
   }
-  look_if_settled(b, actions);
+  notify_if_settled(b, actions);
 }
 
-void ServerProtocol::look_if_settled(int b, ProtocolActions& actions) {
+void ServerProtocol::notify_if_settled(int b, ProtocolActions& actions) {
   Bucket& bucket = buckets_[static_cast<std::size_t>(b)];
   if (!bucket.pulling || bucket.to_take > 0 || bucket.to_send > 0) return;
   bucket.pulling = false;

@@ -113,8 +113,8 @@ class ServerProtocol final : public Machine {
   void begin_pull(int b, double now_s, ProtocolActions& actions);
   void ask(int b, std::size_t p, ProtocolActions& actions);
   void push_came(const Key& key, std::size_t bytes, ProtocolActions& actions);
-  void look_if_summed(int b, ProtocolActions& actions);
-  void look_if_settled(int b, ProtocolActions& actions);
+  void notify_if_reduced(int b, ProtocolActions& actions);
+  void notify_if_settled(int b, ProtocolActions& actions);
   void send(int b, Use use, int to, const ServerMemory::Bytes& message, ProtocolActions& actions);
 
   int rank_, ranks_, workers_;

@@ -9,7 +9,7 @@
 // Optimiser states are on the server of their part; `gather_state` gathers them, so that checkpoints hold whole states
 // and resume on any number of servers. A dedicated server holds whole arenas but uses only its parts: its step receives
 // all pushes, updates, and sends the pulls, which overlap the next forward. protocol.hpp decides what is sent and when,
-// memory.hpp makes the messages, and codec.hpp is exchange.codec in both directions.
+// buffers.hpp makes the messages, and codec.hpp is exchange.codec in both directions.
 //
 // Norms (clip_norm, LARS, LAMB) and the test of scaled gradients are sums over the parts of all servers: every rank
 // then waits for all gradients at the end of a step, all ranks exchange one message of 8 bytes per value, and only then

@@ -10,9 +10,9 @@
 
 #include "comm/group.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/server/buffers.hpp"
 #include "exchange/server/codec.hpp"
 #include "exchange/server/gather.hpp"
-#include "exchange/server/memory.hpp"
 #include "exchange/server/protocol.hpp"
 #include "exchange/staging.hpp"
 #include "exchange/step_account.hpp"

@@ -58,19 +58,19 @@ void StromCoder::each_block(const Body& body) const {
     for (std::int64_t i = range.begin; i < range.end; i += kBlock) body(i, std::min(kBlock, range.end - i));
 }
 
-// Sets the first tau so that the wanted fraction of residual + update reaches it.
+// Sets the first tau so that the chosen fraction of residual + update reaches it.
 template <class T>
 void StromCoder::begin(const Update& update) {
-  std::vector<float> wanted;
-  wanted.reserve(static_cast<std::size_t>(elems_));
+  std::vector<float> corrected;
+  corrected.reserve(static_cast<std::size_t>(elems_));
   each_block([&](std::int64_t begin, std::int64_t n) {
     const T *changed = at<T>(update.changed, begin), *weights = at<T>(update.weights, begin);
     const T* residual = at<T>(update.residual, begin);
     for (std::int64_t i = 0; i < n; ++i)
-      wanted.push_back(static_cast<float>(residual[i] + static_cast<T>(update.scale) * (changed[i] - weights[i])));
+      corrected.push_back(static_cast<float>(residual[i] + static_cast<T>(update.scale) * (changed[i] - weights[i])));
   });
   const auto chosen = static_cast<std::int64_t>(std::ceil(format_.density * static_cast<double>(elems_)));
-  tau_ = first_tau(wanted.data(), elems_, std::clamp<std::int64_t>(chosen, 1, elems_));
+  tau_ = first_tau(corrected.data(), elems_, std::clamp<std::int64_t>(chosen, 1, elems_));
 }
 
 template <class T>

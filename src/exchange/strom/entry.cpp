@@ -31,6 +31,11 @@ std::string strom_text(const StepExchange& exchange) {
 }  // namespace
 
 const StrategyEntry strom_entry{
-    .make = make_strom, .arenas = strom_arenas, .step_text = strom_text, .always_codes = true};
+    .family = "strom",
+    .make = make_strom,
+    .arenas = strom_arenas,
+    .step_text = strom_text,
+    .always_codes = true,
+    .forms = {{}, {.what = "asynchronous", .sets = {"exchange.strom.rounds=asynchronous"}, .by_timing = true}}};
 
 }  // namespace echelon::inline exchange

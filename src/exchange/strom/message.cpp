@@ -50,9 +50,9 @@ void add_entries(StromMessage entries, bool entropy, T tau, T* weights, std::int
   entries = entries.first(entries.size() - 1);
   if (rice_bits == kRaw) return add_raw(entries, tau, weights, elems);
   ECHELON_CHECK_LT(int{rice_bits}, 32, "a message of entries is damaged");
-  IndexReader places({.coding = IndexCoding::golomb, .rice_bits = rice_bits, .extra = true}, entries.data(),
-                     entries.size());
-  while (!places.over()) add_entry(places.next(), tau, weights, elems);
+  IndexReader indices({.coding = IndexCoding::golomb, .rice_bits = rice_bits, .extra = true}, entries.data(),
+                      entries.size());
+  while (!indices.over()) add_entry(indices.next(), tau, weights, elems);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ void StromProtocol::on(const ProtocolEvent& event, ProtocolActions& actions) {
       if (const Key key = unpack(event.token); key.use == Use::message) {
         --streams_[key.stream].sends[slot(key.number)];
         release(key.stream);
-        look_if_gathered(streams_[key.stream].bucket);
+        check_if_gathered(streams_[key.stream].bucket);
       } else {
         --acks_out_;
       }
@@ -83,8 +83,8 @@ void StromProtocol::on(const ProtocolEvent& event, ProtocolActions& actions) {
     case ProtocolEvent::Kind::received: received(event); break;
     case ProtocolEvent::Kind::timer: break;
   }
-  look_if_met();
-  look_if_ended();
+  check_if_met();
+  check_if_ended();
 }
 
 void StromProtocol::start() {
@@ -104,7 +104,7 @@ void StromProtocol::posted(Token token) {
       gathering_[static_cast<std::size_t>(b)] = !traffic_.asynchronous;
       make(i, drafted_bytes_[static_cast<std::size_t>(b) * static_cast<std::size_t>(slots_) + slot(streams_[i].ready)]);
       for (int origin = 0; origin < ranks_ && !traffic_.asynchronous; ++origin) wait_for_missing(index(b, origin));
-      look_if_gathered(b);
+      check_if_gathered(b);
       break;
     }
     case Word::taken: take(b, origin_of(token)); break;
@@ -187,7 +187,7 @@ void StromProtocol::received(const ProtocolEvent& event) {
   deliver(key.stream);
   if (!traffic_.asynchronous && s.ready >= streams_[index(s.bucket, rank_)].ready)
     wait_over({Use::message, key.stream, 0, 0});
-  look_if_gathered(s.bucket);
+  check_if_gathered(s.bucket);
 }
 
 // Sends the messages that have arrived to the next ranks, as far as they have room.
@@ -253,7 +253,7 @@ void StromProtocol::release(std::size_t i) {
   }
 }
 
-void StromProtocol::look_if_gathered(int b) {
+void StromProtocol::check_if_gathered(int b) {
   char& open = gathering_[static_cast<std::size_t>(b)];
   if (!open) return;
   const std::int64_t rounds = streams_[index(b, rank_)].ready;
@@ -265,7 +265,7 @@ void StromProtocol::look_if_gathered(int b) {
   actions_->notify_host(token(Word::gathered, b));
 }
 
-void StromProtocol::look_if_met() {
+void StromProtocol::check_if_met() {
   if (!meeting_ || acks_out_ > 0) return;
   for (const Stream& s : streams_)
     if (own(s) ? s.marker_due || s.released < s.ready : !s.marker || s.released < s.delivered) return;
@@ -277,7 +277,7 @@ void StromProtocol::look_if_met() {
   }
 }
 
-void StromProtocol::look_if_ended() {
+void StromProtocol::check_if_ended() {
   if (!done_ || acks_out_ > 0) return;
   for (const Stream& s : streams_)
     if (s.released < s.ready) return;

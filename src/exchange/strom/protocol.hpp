@@ -138,9 +138,9 @@ class StromProtocol final : public Machine {
   void wait_for_missing(std::size_t i);
   void wait_for(const Key& key, int peer, int tag, std::int64_t step);
   void wait_over(const Key& key);
-  void look_if_gathered(int b);
-  void look_if_met();
-  void look_if_ended();
+  void check_if_gathered(int b);
+  void check_if_met();
+  void check_if_ended();
   void send(const Key& key, int to, int tag, const void* data, std::size_t bytes);
 
   int rank_, ranks_;

@@ -49,7 +49,7 @@
 namespace echelon::inline exchange {
 namespace {
 
-class Strom final : public Strategy, public MeetsOnCall, public Rescues, public HoldsUpdates {
+class Strom final : public Strategy, public AsynchronousReplicas, public Rescues, public HoldsUpdates {
  public:
   Strom(const ExchangeConfig& config, const StrategyContext& context)
       : keys_(config.strom),
@@ -83,7 +83,7 @@ class Strom final : public Strategy, public MeetsOnCall, public Rescues, public 
   }
 
   Progress progress() const override {
-    return {.meets = asynchronous() ? Progress::Meets::on_call : Progress::Meets::every_step};
+    return {.meets = asynchronous() ? Progress::Meets::when_called : Progress::Meets::every_step};
   }
   double divisor(const StepInfo& info) const override { return info.local_weight > 0 ? info.local_weight : 1; }
 
@@ -138,12 +138,12 @@ class Strom final : public Strategy, public MeetsOnCall, public Rescues, public 
     return true;
   }
   void visit_state(StateVisitor& visitor) override {
-    const ReplicaPosition place{context_.engine.rank(), replicas()};
-    residual_.visit(visitor, "strategy/residual", context_.arenas.parameters(), place);
+    const ReplicaPosition position{context_.engine.rank(), replicas()};
+    residual_.visit(visitor, "strategy/residual", context_.arenas.parameters(), position);
     for (std::size_t b = 0; b < buckets_.size(); ++b) tau_[b] = buckets_[b].coder.tau();
-    visit_by_replica(visitor, "strategy_tau" + context_.part, tau_, place);
-    pass_.visit_local_states(visitor, context_.optimiser, place);
-    visit_local_scaling(visitor, context_.optimiser.scaling(), place, context_.part);
+    visit_by_replica(visitor, "strategy_tau" + context_.part, tau_, position);
+    pass_.visit_local_states(visitor, context_.optimiser, position);
+    visit_local_scaling(visitor, context_.optimiser.scaling(), position, context_.part);
     for (std::size_t b = 0; b < buckets_.size() && visitor.loading(); ++b) buckets_[b].coder.set_tau(tau_[b]);
     begun_ = begun_ && !visitor.loading();
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scaled dot-product attention (Vaswani et al. 2017) without its projections, which are dense layers: queries (T, D),
 // keys (S, D) and values (S, D) -> (T, D), softmax(q k^T / sqrt(D / heads)) v for each head. If the data has
-// sequences of different lengths, keys beyond a sample's length are masked; `causal` masks later places, and padding
+// sequences of different lengths, keys beyond a sample's length are masked; `causal` masks later positions, and padding
 // with them.
 #include <fmt/format.h>
 

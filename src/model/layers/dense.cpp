@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fully connected layer with optional bias: (F) -> (K), y = x w^T + b; for a sequence, (T, F) -> (T, K), at each place.
-// Images need a flatten layer before it.
-// Weights are (K, F), biases (K).
+// Fully connected layer with optional bias: (F) -> (K), y = x w^T + b; for a sequence, (T, F) -> (T, K), at each
+// position. Images need a flatten layer before it. Weights are (K, F), biases (K).
 #include <fmt/format.h>
 
 #include "base/error.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Learned position embedding (Gehring et al. 2017): y[t] = x[t] + w[t] for sequences (T, F), a weight for every place.
+// Learned position embedding (Gehring et al. 2017): y[t] = x[t] + w[t] for sequences (T, F), a weight for every
+// position.
 #include <fmt/format.h>
 
 #include "base/error.hpp"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers: rnn (tanh or relu), lstm, gru. A sequence (T, F) gives the states at every place (T, H), "name",
+// Recurrent layers: rnn (tanh or relu), lstm, gru. A sequence (T, F) gives the states at every position (T, H), "name",
 // the last state (H), "name.1", and for lstm its last cell (H), "name.2". device/ops/rnn.hpp has the formulas.
 //
 //   inputs = ["x"]            begins with states of 0
 //   inputs = ["x", "h", "c"]  begins with another layer's last states (h alone but for lstm)
-//   reverse = true            runs from the end of the sequence to its beginning; outputs stay in their places
+//   reverse = true            runs from the end of the sequence to its beginning; outputs stay in their positions
 //   carry = true              truncated back-propagation through time (Williams, Peng 1990): a batch begins with the
 //                             states that the last batch of this program ended with, without gradients of them
 //
-// If sequences have different lengths, a layer along the places of "samples" keeps its state behind the last place.
+// If sequences have different lengths, a layer along the positions of "samples" keeps its state behind the last
+// position.
 //
 // A time chunk of a longer sequence (on_steps) takes the final states of the chunk before it as inputs; with `carry`
 // the first chunk loads the states of the last batch and the last chunk stores them. Parts of the units (on_states):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling of a sequence: (T, F) -> (F), the sum or mean over its places, or the last place; places beyond a sample's
-// length are ignored.
+// Pooling of a sequence: (T, F) -> (F), the sum or mean over its positions, or the last position; positions beyond a
+// sample's length are ignored.
 #include <fmt/format.h>
 
 #include "base/error.hpp"

@@ -25,6 +25,7 @@ class SoftmaxLoss final : public SplittableLayer {
   int arity() const override { return 3; }
 
   bool reads_indices(int input) const override { return input == kLabels; }
+  bool reads_logits() const override { return true; }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape &logits = inputs[kLogits], &labels = inputs[kLabels];

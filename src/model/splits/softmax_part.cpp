@@ -19,6 +19,7 @@ class SoftmaxLossPart final : public Layer {
   std::string attributes() const override { return fmt::format("{} of {} classes", classes_.count(), classes_.all); }
   int arity() const override { return 3; }
   bool reads_indices(int input) const override { return input == kLabels; }
+  bool reads_logits() const override { return true; }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[kLogits]}; }
 
   void forward(Lowering& lowering) const override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Language models: an embedding, two recurrent layers, and at each place the next token. The labels of a text (T) are
-// the same text shifted by one token; if each row of a batch continues its text, recurrent states are carried over.
+// Language models: an embedding, two recurrent layers, and at each position the next token. The labels of a text (T)
+// are the same text shifted by one token; if each row of a batch continues its text, recurrent states are carried over.
 // charlstm is the model of char-rnn (Karpathy 2015), wordlstm the medium model of Zaremba et al. 2014.
 #include <fmt/format.h>
 

@@ -44,7 +44,7 @@ std::pair<std::string, std::string> parts_of(const std::string& selection) {
 
 Keys without(Keys keys, const std::vector<CellSelection>& selections) {
   for (const CellSelection& selection : selections)
-    for (const std::string& wanted : selection) keys.erase(parts_of(wanted).first);
+    for (const std::string& selected : selection) keys.erase(parts_of(selected).first);
   return keys;
 }
 
@@ -295,8 +295,8 @@ class Maker {
 }  // namespace
 
 bool matches(const ClaimCell& cell, const CellSelection& selection) {
-  return std::all_of(selection.begin(), selection.end(), [&](const std::string& wanted) {
-    const auto [key, value] = parts_of(wanted);
+  return std::all_of(selection.begin(), selection.end(), [&](const std::string& selected) {
+    const auto [key, value] = parts_of(selected);
     for (const Keys* keys : {&cell.keys, &cell.sets})
       if (const auto found = keys->find(key); found != keys->end()) return same_value(found->second, value);
     return false;

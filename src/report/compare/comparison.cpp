@@ -77,17 +77,17 @@ class Comparer {
     out.title = title_of_run(pair_.fresh.first());
     out.base_attempts = static_cast<int>(pair_.base.attempts.size());
     out.fresh_attempts = static_cast<int>(pair_.fresh.attempts.size());
-    out.single_starts = wanted(FigureGroup::throughput) && out.base_attempts == 1 && out.fresh_attempts == 1;
+    out.single_starts = includes(FigureGroup::throughput) && out.base_attempts == 1 && out.fresh_attempts == 1;
     out.allowed = pair_.allowed;
-    if (wanted(FigureGroup::throughput)) out.figures = throughput();
+    if (includes(FigureGroup::throughput)) out.figures = throughput();
     for (const Plain& plain : kPlain)
-      if (wanted(plain.group) && !meaningless(plain)) add_plain(plain, out.figures);
+      if (includes(plain.group) && !meaningless(plain)) add_plain(plain, out.figures);
     return out;
   }
 
  private:
   double tolerance(FigureGroup group) const { return settings_.tolerance[static_cast<std::size_t>(group)]; }
-  bool wanted(FigureGroup group) const { return settings_.wanted[static_cast<std::size_t>(group)]; }
+  bool includes(FigureGroup group) const { return settings_.included[static_cast<std::size_t>(group)]; }
 
   // Ops of paced runs compute nothing. A loss counts only if the figure before it in the list is unknown.
   bool meaningless(const Plain& plain) const {

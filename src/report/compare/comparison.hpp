@@ -32,7 +32,7 @@ inline constexpr std::array kFigureGroups = {"throughput", "accuracy", "loss", "
 struct CompareSettings {
   // One per group; absolute (0..1) for accuracy, relative for the others.
   std::array<double, kFigureGroups.size()> tolerance = {0.03, 0.005, 0.02, 0, 0.05};
-  std::array<bool, kFigureGroups.size()> wanted = {true, true, true, true, true};
+  std::array<bool, kFigureGroups.size()> included = {true, true, true, true, true};
   double significance = 0.01;
   std::vector<std::string> allowed;  // config keys or sections ("exchange") and facts that may differ
 };

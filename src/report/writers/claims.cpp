@@ -31,9 +31,9 @@ const std::string& instrument_of(const Claim& claim) {
 
 // The test that decides a claim: the first with the claim's word; if words differ, the first that is not confirmed.
 const TestVerdict* decisive(const ClaimVerdict& verdict) {
-  const auto first = [&](auto wanted) {
+  const auto first = [&](auto accepted) {
     const auto at = std::find_if(verdict.tests.begin(), verdict.tests.end(),
-                                 [&](const TestVerdict& t) { return !t.effects.empty() && wanted(t.word); });
+                                 [&](const TestVerdict& t) { return !t.effects.empty() && accepted(t.word); });
     return at == verdict.tests.end() ? nullptr : &*at;
   };
   const TestVerdict* open = first([](ClaimWord word) { return word != ClaimWord::confirmed; });
@@ -45,10 +45,27 @@ std::string effect_text(const ClaimEffect& effect) {
   return std::isnan(effect.expected) ? measured : fmt::format("{} of {}", measured, number_text(effect.expected));
 }
 
-// The interval of the effect, in percent for a ratio; +-0 % for an exact one.
+// "0.683 to 0.703"; one number if both ends are written alike, as for an exact effect.
+std::string range_text(double low, double high) {
+  const std::string from = fmt::format("{:.3g}", low), to = fmt::format("{:.3g}", high);
+  return from == to ? from : from + " to " + to;
+}
+
 std::string interval_text(const ClaimEffect& effect) {
   if (std::isinf(effect.low) || std::isinf(effect.high)) return "unknown";
-  return fmt::format("{:.3g} to {:.3g}", effect.low, effect.high);
+  return range_text(effect.low, effect.high);
+}
+
+std::string region_text(const ClaimEffect& effect) {
+  if (effect.region_low == -effect.region_high && effect.region_high > 0)
+    return fmt::format("within {:.3g}", effect.region_high);
+  return range_text(effect.region_low, effect.region_high);
+}
+
+// "ranks=4, variant=SGD": the settings of an effect without spaces around "=".
+std::string settings_text(std::string what) {
+  for (std::size_t at = 0; (at = what.find(" = ", at)) != std::string::npos;) what.replace(at, 3, "=");
+  return what;
 }
 
 // P-values adjusted over all tests with noise on the page.
@@ -67,19 +84,27 @@ std::map<const ClaimEffect*, double> adjusted(const std::vector<JudgedClaim>& cl
   return by_effect;
 }
 
+// Whether some claim is decided by measurements with noise. If not, all are exact, and the page says so once.
+bool is_noisy(const std::vector<JudgedClaim>& claims) {
+  return std::any_of(claims.begin(), claims.end(),
+                     [](const JudgedClaim& claim) { return claim.record.claim.instrument != Instrument::exact; });
+}
+
 Table rows_of(const std::vector<JudgedClaim>& claims) {
-  const bool noisy = std::any_of(claims.begin(), claims.end(), [](const JudgedClaim& claim) {
-    return claim.record.claim.instrument != Instrument::exact;
-  });
-  std::vector<std::string> header = {"claim", "instrument", "verdict", "measured", "effect", "seeds"};
-  if (noisy) header.insert(header.end(), {"p", "adjusted p", "would find"});
+  const bool noisy = is_noisy(claims);
+  std::vector<std::string> header = {"claim", "verdict", "measured", "effect", "seeds"};
+  if (noisy) {
+    header.insert(header.begin() + 1, "instrument");
+    header.insert(header.end(), {"p", "adjusted p", "would find"});
+  }
   const std::size_t columns = header.size();
   Table table(std::move(header));
   const auto after = adjusted(claims);
   for (const JudgedClaim& claim : claims) {
     const bool exact = claim.record.claim.instrument == Instrument::exact;
-    std::vector<std::string> row = {std::to_string(claim.record.claim.number), instrument_of(claim.record.claim),
+    std::vector<std::string> row = {std::to_string(claim.record.claim.number),
                                     std::string(text_of(claim.verdict.word))};
+    if (noisy) row.insert(row.begin() + 1, instrument_of(claim.record.claim));
     if (const TestVerdict* test = decisive(claim.verdict)) {
       const ClaimEffect& effect = test->decisive();
       const auto p = after.find(&effect);
@@ -101,14 +126,15 @@ std::string folded(const std::string& text, const std::string& first = "", const
   return folded_text(escaped_for_markdown(text), kColumns, first, others);
 }
 
-std::string item_of(const ClaimTest& test, const TestVerdict& verdict) {
-  std::string out =
-      fmt::format("{} ({}): {}", text_of(verdict.word), kTestKinds[static_cast<std::size_t>(test.kind)], test.says);
+// One test of a claim. The verdict is named only if it is not the claim's.
+std::string item_of(const ClaimTest& test, const TestVerdict& verdict, ClaimWord of_claim) {
+  std::string out = verdict.word == of_claim ? test.says : fmt::format("{}: {}", text_of(verdict.word), test.says);
   if (verdict.effects.empty()) return folded(out + " " + verdict.problem + ".", "* ", "  ");
   const ClaimEffect& effect = verdict.decisive();
-  out += fmt::format(" Decided by {} ({}): {}; effect {}, claimed {:.3g} to {:.3g}.", effect.what,
-                     counted(std::ssize(verdict.effects), "comparison"), effect_text(effect), interval_text(effect),
-                     effect.region_low, effect.region_high);
+  const std::string settings = settings_text(effect.what);
+  out += verdict.effects.size() == 1 ? fmt::format(" At {}", settings)
+                                     : fmt::format(" Of {} comparisons, {} decides", verdict.effects.size(), settings);
+  out += fmt::format(": {}; effect {}, claimed {}.", effect_text(effect), interval_text(effect), region_text(effect));
   return folded(out, "* ", "  ");
 }
 
@@ -123,16 +149,18 @@ std::string distinct(const std::vector<JudgedClaim>& claims, const Of& of) {
 std::string section_of(const JudgedClaim& claim) {
   const ClaimRecord& r = claim.record;
   std::string out =
-      fmt::format("## {}. {}\n\n{}", r.claim.number, text_of(claim.verdict.word), folded(r.claim.sentence, "> ", "> "));
-  if (!r.claim.source.empty()) out += ">\n" + folded(fmt::format("({})", r.claim.source), "> ", "> ");
-  std::string how = fmt::format("{}, study {}, {} in {}.", instrument_of(r.claim), r.study,
-                                counted(std::ssize(r.cells), "run"), seconds_text(r.machine_s));
+      fmt::format("## {}. {}\n\n", r.claim.number, text_of(claim.verdict.word)) +
+      folded(r.claim.source.empty() ? r.claim.sentence : fmt::format("{} ({})", r.claim.sentence, r.claim.source), "> ",
+             "> ");
+  std::string how =
+      fmt::format("{}: {} in {}.", r.study, counted(std::ssize(r.cells), "run"), seconds_text(r.machine_s));
   if (!r.claim.note.empty()) how += " " + r.claim.note;
   if (r.registered_hash != r.claim.hash)
     how += fmt::format(" The rule was changed after the first run (it began as {} on {}).", r.registered_hash,
                        r.registered_date);
   out += "\n" + folded(how) + "\n";
-  for (std::size_t i = 0; i < claim.verdict.tests.size(); ++i) out += item_of(r.claim.tests[i], claim.verdict.tests[i]);
+  for (std::size_t i = 0; i < claim.verdict.tests.size(); ++i)
+    out += item_of(r.claim.tests[i], claim.verdict.tests[i], claim.verdict.word);
   return out + "\n";
 }
 
@@ -178,14 +206,17 @@ std::string claims_markdown(const std::vector<JudgedClaim>& claims, const std::s
                             counted(static_cast<std::int64_t>(cells), "run"), seconds_text(seconds),
                             distinct(claims, [](const ClaimRecord& r) { return r.commit; }),
                             distinct(claims, [](const ClaimRecord& r) { return r.devices; })));
-  out += "\n" +
-         folded(fmt::format(
-             "A test is confirmed if the 95 % interval of its effect over seeds lies in the claimed region and refuted "
-             "if it lies outside; counts are exact and need one seed. P-values are adjusted over the page after "
-             "Benjamini and Hochberg, at {:.0f} %. \"Would find\" is the effect that the same number of seeds finds in "
-             "9 of 10 studies. Effects are logarithms of ratios, or differences.",
-             100 * kFalseDiscoveries)) +
-         "\n";
+  std::string method =
+      "A test is confirmed if the 95 % interval of its effect over seeds lies in the claimed region, and refuted if it "
+      "lies outside. Effects are logarithms of ratios, or differences. ";
+  method += is_noisy(claims)
+                ? fmt::format(
+                      "Counts are exact and need one seed. P-values are adjusted over the page after Benjamini and "
+                      "Hochberg, at {:.0f} %. \"Would find\" is the effect that the same number of seeds finds in "
+                      "9 of 10 studies.",
+                      100 * kFalseDiscoveries)
+                : "All tests here are exact counts, which need one seed and whose interval is one number.";
+  out += "\n" + folded(method) + "\n";
   out += fmt::format("![Effects of all claims]({})\n\n", plot);
   out += rows_of(claims).markdown() + "\n";
   for (const JudgedClaim& claim : claims) out += section_of(claim);

@@ -13,7 +13,7 @@ namespace echelon::inline train {
 
 // Priority of control messages: before any message of the exchange.
 inline constexpr int kAheadOfAll = -1;
-// Token of messages to and from the parent; other tokens are places among the children.
+// Token of messages to and from the parent; other tokens are indices among the children.
 inline constexpr Token kParent = 1 << 20;
 
 struct BinomialPlace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control messages of strategies whose replicas meet on call: nobody waits because of them.
+// The control messages of strategies with asynchronous replicas: no rank waits because of them.
 //
 // Reports go up a binomial tree: what a rank and those behind it have done so far, as running totals, so that a report
 // may replace an older one that is still waiting: at most one is under way from each rank, and a slow link or a slow

@@ -118,7 +118,7 @@ Control::Control(Engine& world, int channel, const Progress& progress, MeetingSc
       script_(std::move(script)),
       replica_(replica),
       sums_(world),
-      calls_(progress.meets == Progress::Meets::on_call && script_.empty()
+      calls_(progress.meets == Progress::Meets::when_called && script_.empty()
                  ? std::make_unique<Caller>(world, channel + 2)
                  : nullptr) {
   sums_.attach(tree_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Agreement of the ranks of a run beside the exchange: losses, signals, meetings. This is the loop's side of the
-// control protocols (tree.hpp: the sum of a meeting; calls.hpp: when replicas meet on call; news.hpp: that somebody
-// steps). How often ranks meet is the strategy's (exchange/progress.hpp).
+// control protocols (tree.hpp: the sum of a meeting; calls.hpp: meetings of asynchronous replicas; news.hpp: that
+// somebody steps). How often ranks meet is the strategy's (exchange/progress.hpp).
 #pragma once
 
 #include <memory>
@@ -30,9 +30,9 @@ class Control {
   // Times of ranks are sent to rank 0 with one sum in several: of 64 ranks a meeting on average.
   static int steps_between_times(int ranks);
   // `channel` and the next kChannels - 1, on all ranks of the engine. It outlives this, and so does the hearer; all
-  // ranks have one or none. `script`, on all ranks alike or on none: instead of calls, for strategies that meet on
-  // call; unless its last meeting ends the run, all stop there. `replica`: of a split model, the ranks that step
-  // together; null: this rank steps by itself. It outlives this.
+  // ranks have one or none. `script`, on all ranks alike or on none: replaces the calls of asynchronous replicas;
+  // unless its last meeting ends the run, all stop there. `replica`: of a split model, the ranks that step together;
+  // null: this rank steps by itself. It outlives this.
   Control(Engine& world, int channel, const Progress& progress = {}, MeetingScript script = {}, NewsHearer hearer = {},
           Group* replica = nullptr);
   ~Control();
@@ -45,15 +45,15 @@ class Control {
   void add(const ControlWords& words, bool meets);
   // This rank has done a step.
   void stepped();
-  // For strategies that meet on call: this rank has done all its steps.
+  // For asynchronous replicas: this rank has done all its steps.
   void finished();
-  // For the same strategies: why the next meeting was called (MeetingReason); 0 if none was. `steps`: those that this
+  // For asynchronous replicas: why the next meeting was called (MeetingReason); 0 if none was. `steps`: those that this
   // rank has trained since this object was made.
   std::uint32_t called(std::int64_t steps) const;
   // The same on all ranks of the replica, which all ask after the same step: its first rank decides, so that they go on
   // or come to a meeting together though its call reaches them one after another.
   std::uint32_t called_together(std::int64_t steps);
-  // For the same strategies, on rank 0: the total weight, over all replicas since this object was made, at which the
+  // For asynchronous replicas, on rank 0: the total weight, over all replicas since this object was made, at which the
   // next epoch ends (`last`: and the run), and the next warm-up (0: never).
   void set_epoch_weight(double weight, bool last);
   void set_join_weight(double weight);

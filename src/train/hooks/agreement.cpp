@@ -108,9 +108,9 @@ bool AgreementHook::all_alike() {
 void AgreementHook::refuse(const std::vector<int>& ranks, const std::vector<std::string>& checksums) {
   const Split split = split_of(checksums);
   const std::vector<std::string> parts = group_.gather(checksums_by_parameter(arenas_));
-  const auto rank_at = [&](int place) { return ranks[static_cast<std::size_t>(place)]; };
+  const auto rank_at = [&](int index) { return ranks[static_cast<std::size_t>(index)]; };
   std::vector<int> odd_ranks;
-  for (int place : split.odd) odd_ranks.push_back(rank_at(place));
+  for (int index : split.odd) odd_ranks.push_back(rank_at(index));
   const int odd = odd_ranks.front(), common = rank_at(split.common);
   const std::string where = differing(parts[static_cast<std::size_t>(odd)], parts[static_cast<std::size_t>(common)]);
   const std::string when = agreed_ < 0 ? "" : fmt::format("; they were equal after step {}", agreed_);

@@ -62,8 +62,8 @@ bool alike(std::span<const double, kMoments> sums, int ranks);
 
 // Who differs from whom. `odd` is empty where all entries are equal.
 struct Split {
-  std::vector<int> odd;   // places in the list that differ from `common`
-  int common = 0;         // the first place of the most common entry; of equally common ones, that of place 0
+  std::vector<int> odd;   // indices in the list that differ from `common`
+  int common = 0;         // the first index of the most common entry; of equally common ones, that of index 0
   bool majority = false;  // more than half of all have it: the odd ones are wrong
 };
 Split split_of(const std::vector<std::string>& checksums);

@@ -69,9 +69,9 @@ void CheckpointHook::step_end(const StepRecord& record) {
   // If replicas do not step together, others may have trained since, even if the furthest has not.
   if (!std::isnan(record.loss)) saved_step_ = -1;
   stopping_ = record.stopping;
-  const bool wanted = due || record.checkpoint_wanted || record.stopping || is_best_;
-  at_epoch_end_ = wanted && record.ends_epoch;
-  if (!wanted || at_epoch_end_) return;
+  const bool needed = due || record.checkpoint_requested || record.stopping || is_best_;
+  at_epoch_end_ = needed && record.ends_epoch;
+  if (!needed || at_epoch_end_) return;
   save(record.step);
   if (stopping_) finish();
 }

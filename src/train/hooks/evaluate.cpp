@@ -24,7 +24,7 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
       trains_(rank_groups.trains()),
       replica_(rank_groups.replica()),
       has_loss_(rank_groups.has_loss()),
-      own_pace_(strategy.progress().meets == Progress::Meets::on_call),
+      own_pace_(strategy.progress().meets == Progress::Meets::when_called),
       arenas_(arenas),
       strategy_(strategy),
       activation_exchange_(activation_exchange),
@@ -86,7 +86,7 @@ void EvaluateHook::add_over(Group& ranks, Sums& sums) {
   if (sums.classes.any()) ranks.sum(sums.classes.values());
 }
 
-// Every batch's sums have places of their own, so that all are added in the order of batches on any number of ranks.
+// Every batch's sums are stored separately, so that all are added in the order of batches on any number of ranks.
 void EvaluateHook::pass(const Share& share, Sums& sums) {
   const SamplePlan& shards = *share.shards;
   Loader loader(*share.data, shards, evaluation_loading(config_, arenas_.dtype(), share.replica));

@@ -27,7 +27,8 @@ namespace echelon::inline train {
 struct StepRecord {
   // Updates done, this one included. Of this rank; at a meeting, of the rank that has done most, so that all agree.
   std::int64_t step = 0;
-  bool meets = true;  // all ranks stand together after this step
+  std::int64_t own_step = 0;  // the same of this rank, at meetings too
+  bool meets = true;          // all ranks stand together after this step
   std::uint32_t call =
       0;                // why rank 0 called this meeting (MeetingReason); 0 where ranks meet by the strategy's period
   bool trained = true;  // false: this rank had done all its steps, and attends a meeting
@@ -49,13 +50,13 @@ struct StepRecord {
   // If the gradient of this rank came too late: the steps after this one that it leaves out, and its samples of all of
   // them, which enter no update.
   std::int64_t steps_left_out = 0, dropped_samples = 0;
-  double drift = -1;               // at a meeting: largest StepOutcome::drift of a replica; -1: none
-  double arrival_skew_s = 0;       // of the previous step: largest minus smallest compute time of a rank
-  double skew_wait_s = 0;          // the same step: largest compute time minus this rank's own
-  std::vector<RankStep> ranks;     // of the step before, by worker; on rank 0, and not of every step (control/tree.hpp)
-  bool checkpoint_wanted = false;  // asked for by a signal or the clock; all ranks agree
-  bool stopping = false;           // the attempt ends here, before its time; all ranks agree
-  bool ends_epoch = false;         // epoch_end follows
+  double drift = -1;            // at a meeting: largest StepOutcome::drift of a replica; -1: none
+  double arrival_skew_s = 0;    // of the previous step: largest minus smallest compute time of a rank
+  double skew_wait_s = 0;       // the same step: largest compute time minus this rank's own
+  std::vector<RankStep> ranks;  // of the step before, by worker; on rank 0, and not of every step (control/tree.hpp)
+  bool checkpoint_requested = false;  // by a signal or the clock; all ranks agree
+  bool stopping = false;              // the attempt ends here, before its time; all ranks agree
+  bool ends_epoch = false;            // epoch_end follows
 };
 
 struct EpochRecord {

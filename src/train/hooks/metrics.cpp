@@ -41,7 +41,7 @@ StepFigures figures_of(const StepRecord& record, const StepTimes& times) {
   const double busy_s = times.training_s();
   const StepOutcome& outcome = record.outcome;
   StepFigures f;
-  f.step = record.step;
+  f.step = record.own_step;
   f.epoch = record.epoch;
   f.lr = record.learning_rate;
   f.loss = record.loss;

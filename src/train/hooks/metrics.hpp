@@ -35,7 +35,7 @@ class MetricsHook final : public Hook {
   void sync() const;
 
  private:
-  bool wants(const StepRecord& record) const { return every_steps_ > 0 && record.step % every_steps_ == 0; }
+  bool wants(const StepRecord& record) const { return every_steps_ > 0 && record.own_step % every_steps_ == 0; }
   void write_step(const StepRecord& record);
   void write_epoch();
   void flush();

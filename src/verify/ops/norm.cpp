@@ -81,8 +81,8 @@ std::vector<double> input(const InputDraw& draw) {
 void clear_kinks(const OpSpec& spec, Values& inputs) {
   const auto& d = std::get<NormDims>(spec.dims);
   const std::vector<ArgInfo> args = signature(spec);
-  const auto of = [&](std::string_view name) { return static_cast<std::size_t>(place_of(args, name)); };
-  if (!d.relu || place_of(args, "dy") < 0) return;
+  const auto of = [&](std::string_view name) { return static_cast<std::size_t>(argument_index(args, name)); };
+  if (!d.relu || argument_index(args, "dy") < 0) return;
   const double near = is_half(spec.dtype) ? 2e-2 : 1e-4;
   const std::vector<double>&x = inputs[of("x")], &stats = inputs[of("stats")];
   for (std::size_t i = 0; i < x.size(); ++i) {

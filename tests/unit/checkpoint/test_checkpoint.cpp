@@ -58,8 +58,8 @@ TEST_CASE("another run's checkpoint may be of another floating-point type and la
   const VisitAll all = [&](StateVisitor& visitor) {
     visitor.tensor(tensor("weights/w", here));
     visitor.tensor(tensor("optimiser/first_moment/w", moments));
-    visitor.scalar("loss_scale", scale);
-    visitor.scalar("moments_begin", begin);  // older checkpoints lack this scalar
+    visitor.scalar("loss_scale", scale, Absent::kept_in_other_run);
+    visitor.scalar("moments_begin", begin, Absent::kept);
   };
   CHECK_THROWS_AS(load_checkpoint(path, all), DataError);
   load_checkpoint(path, all, true);
@@ -67,6 +67,10 @@ TEST_CASE("another run's checkpoint may be of another floating-point type and la
   CHECK(moments == std::vector<float>(3, 0.0f));
   CHECK(scale == 1024);
   CHECK(begin == 0);
+  const VisitAll later = [&](StateVisitor& visitor) { visitor.scalar("moments_begin", begin, Absent::kept); };
+  CHECK_NOTHROW(load_checkpoint(path, later));
+  const VisitAll scaled = [&](StateVisitor& visitor) { visitor.scalar("s", scale, Absent::kept_in_other_run); };
+  CHECK_THROWS_AS(load_checkpoint(path, scaled), DataError);
 }
 
 TEST_CASE("tensors of a checkpoint that have another shape, or are missing, are named", "[train]") {

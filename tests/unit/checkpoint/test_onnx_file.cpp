@@ -169,7 +169,7 @@ TEST_CASE("names are given once, constants of equal content are one", "[onnx]") 
   CHECK(builder.integers({1, 2}) == builder.integers({1, 2}));
   CHECK(builder.integers({1, 2}) != builder.integers({12}));
   CHECK(builder.number(0.5F) != builder.number(0.25F));
-  CHECK(builder.places(0, 3) != builder.places(1, 3));
+  CHECK(builder.indices(0, 3) != builder.indices(1, 3));
   builder.set_part("a");
   const std::string first = builder.add("Relu", {"x"});
   CHECK(first == "a/Relu");

@@ -103,6 +103,29 @@ TEST_CASE("plans on one channel follow each other", "[comm][engine]") {
   }));
 }
 
+TEST_CASE("scratch is what the channels' largest plans take, in whatever order they start", "[comm][engine]") {
+  CHECK_NOTHROW(with_engines(2, [](Engine& engine) {
+    std::vector<float> small(500), large(50000);
+    const auto bytes_of = [&](const std::vector<float>& data) {
+      const auto plan = sum_job(engine, "naive", const_cast<std::vector<float>&>(data), 0).plan;
+      return static_cast<std::size_t>(plan->slots() * plan->slot_elems()) * sizeof(float);
+    };
+    engine.run(sum_job(engine, "naive", large, 1));
+    // Rank 0's small plan is live while the large one runs: a pool of scratch would give it what the large one left.
+    const auto event = std::make_shared<Switch>();
+    Job job = sum_job(engine, "naive", small, 2);
+    if (engine.rank() == 1) job.after = event;
+    const Ticket ticket = engine.submit(job);
+    engine.run(sum_job(engine, "naive", large, 1));
+    event->on = true;
+    ticket.wait();
+    engine.run(sum_job(engine, "naive", large, 1));
+    ECHELON_CHECK_GE(engine.scratch_bytes(), bytes_of(large) + bytes_of(small));
+    ECHELON_CHECK(engine.scratch_bytes() < bytes_of(large) + bytes_of(small) + 2 * 64, "{} bytes of scratch",
+                  engine.scratch_bytes());
+  }));
+}
+
 TEST_CASE("a job waits for its event, and library collectives wait for those before them", "[comm][engine]") {
   CHECK_NOTHROW(with_engines(2, [](Engine& engine) {
     std::vector<float> a(10, 1.0f), b(20, 1.0f), c(30, 1.0f);

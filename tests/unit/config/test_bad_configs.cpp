@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "config/batch_plan.hpp"
+#include "config/check_combinations.hpp"
 #include "config/parse.hpp"
 #include "tests/support/bad_configs.hpp"
 #include "tests/support/refusal.hpp"

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "config/batch_plan.hpp"
+#include "config/check_combinations.hpp"
 #include "config/combinations.hpp"
 #include "config/parse.hpp"
 #include "tests/support/refusal.hpp"

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "config/batch_plan.hpp"
+#include "config/check_combinations.hpp"
 #include "config/keys.hpp"
 #include "config/parse.hpp"
 #include "config/traits/layers.hpp"

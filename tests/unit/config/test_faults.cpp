@@ -5,7 +5,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
-#include "config/batch_plan.hpp"
+#include "config/check_combinations.hpp"
 #include "config/faults.hpp"
 #include "config/parse.hpp"
 

@@ -30,7 +30,16 @@ TEST_CASE("large momentum and the delays of asynchronous rounds are said to add 
   CHECK(of({strom, rounds, "optimizer.momentum=0.5"}).empty());
   CHECK(of({strom, rounds, "optimizer.rule=adam"}).empty());
   CHECK(of({strom, "optimizer.momentum=0.9"}).empty());
-  CHECK(of({"exchange.codec=onebit", "optimizer.momentum=0.9"}).empty());
+}
+
+TEST_CASE("momentum of sums that are coded in one bit is said to cost accuracy", "[config]") {
+  const std::string onebit = "exchange.codec=onebit", momentum = "optimizer.momentum=0.9";
+  REQUIRE(of({onebit, momentum}).size() == 1);
+  CHECK_THAT(of({onebit, momentum}).front(), Catch::Contains("optimizer.momentum_before_coding = true"));
+  CHECK(of({onebit, momentum}, 1).empty());
+  for (const char* other : {"optimizer.momentum=0.5", "optimizer.momentum_before_coding=true", "optimizer.rule=adam",
+                            "exchange.codec=int8", "exchange.strategy=server"})
+    CHECK(of({onebit, momentum, other}).empty());
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ struct Recorder final : StateVisitor {
     firsts.push_back(at[0]);
     if (loading()) std::fill(at, at + t.shape.elems(), value);
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
   double value;
   std::vector<std::string> order;
   std::vector<double> firsts;

@@ -12,7 +12,7 @@
 #include "base/hash_rng.hpp"
 #include "comm/codec/codec.hpp"
 #include "comm/codec/coded_rows.hpp"
-#include "exchange/asynchronous/memory.hpp"
+#include "exchange/asynchronous/buffers.hpp"
 #include "exchange/buckets.hpp"
 #include "tests/support/async_setting.hpp"
 #include "tests/support/far_device.hpp"

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/hash_rng.hpp"
-#include "exchange/backup/memory.hpp"
+#include "exchange/backup/buffers.hpp"
 #include "tests/support/backup_world.hpp"
 #include "tests/support/schedules.hpp"
 

@@ -2,12 +2,17 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "comm/group.hpp"
 #include "comm/local/local.hpp"
+#include "config/check_combinations.hpp"
+#include "config/choices.hpp"
+#include "config/parse.hpp"
 #include "exchange/buckets.hpp"
+#include "exchange/entry.hpp"
 #include "exchange/step_account.hpp"
 #include "exchange/strategy.hpp"
 #include "tests/support/ranks.hpp"
@@ -38,6 +43,25 @@ struct OneRank {
 };
 
 }  // namespace
+
+TEST_CASE("the forms of strategies that tests run are valid and have names of their own", "[exchange]") {
+  std::set<std::string> names;
+  std::set<std::string_view> strategies;
+  for (const StrategyCase& form : strategy_cases()) {
+    CAPTURE(form.name);
+    CHECK(names.insert(form.name).second);
+    strategies.insert(form.strategy);
+    CHECK_FALSE(form.family.empty());
+    const Config config = parse_config("[model]\nzoo = \"lenet\"\n[data]\ntrain = \"x\"\n", "a.toml", form.sets);
+    CHECK_NOTHROW(check_combinations(config));
+    CHECK(config.exchange.strategy == form.strategy);
+    // Replicas at a pace of their own, and those that skip steps, end with weights that depend on timing.
+    const bool skips = strategy_traits(form.strategy).skips_steps && config.exchange.backup.of(3) > 0;
+    CHECK(form.by_timing == (any_choice_is(config, Property::own_pace) || skips));
+    CHECK_FALSE((form.by_timing && form.equals_one));
+  }
+  CHECK(strategies.size() == std::size(kStrategies));
+}
 
 TEST_CASE("buckets run from the arena's end over whole parameters", "[exchange]") {
   const ParameterSet set = sizes({10, 20, 5, 40, 3});  // they begin at 0 10 30 35 75

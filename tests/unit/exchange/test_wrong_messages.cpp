@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "exchange/asynchronous/memory.hpp"
+#include "exchange/asynchronous/buffers.hpp"
 #include "exchange/backup/protocol.hpp"
 #include "exchange/server/form.hpp"
 #include "exchange/strom/protocol.hpp"

@@ -115,8 +115,8 @@ class SeededWeights final : public StateVisitor {
     const Tensor from = arenas_.weight(at);
     device_->to_host(t.data, from.data, from.bytes());
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
 
  private:
   std::unique_ptr<Device> device_;

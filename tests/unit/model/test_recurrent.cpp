@@ -65,8 +65,8 @@ struct Names final : StateVisitor {
       largest = std::max(largest, std::abs(values[i]));
     }
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
   std::set<std::string> names;
   double largest = 0;
 

@@ -66,12 +66,12 @@ std::vector<double> broken(std::int64_t step) {
 struct Scalars final : StateVisitor {
   bool loading() const override { return load; }
   void tensor(const StateTensor&) override {}
-  void scalar(std::string_view name, std::int64_t& value) override {
+  void scalar(std::string_view name, std::int64_t& value, Absent absent) override {
     double real = static_cast<double>(value);
-    scalar(name, real);
+    scalar(name, real, absent);
     value = static_cast<std::int64_t>(real);
   }
-  void scalar(std::string_view name, double& value) override {
+  void scalar(std::string_view name, double& value, Absent) override {
     if (load)
       value = values.at(std::string(name));
     else

@@ -162,8 +162,8 @@ TEST_CASE("the state is one arena by the name of momentum", "[optim]") {
   struct Names : StateVisitor {
     bool loading() const override { return false; }
     void tensor(const StateTensor& tensor) override { names.emplace_back(tensor.name); }
-    void scalar(std::string_view, std::int64_t&) override {}
-    void scalar(std::string_view, double&) override {}
+    void scalar(std::string_view, std::int64_t&, Absent) override {}
+    void scalar(std::string_view, double&, Absent) override {}
     std::vector<std::string> names;
   } visitor;
   bench.optimiser.visit_state(visitor);
@@ -181,8 +181,8 @@ TEST_CASE("plain sgd holds no state, and takes the steps of sgd", "[optim]") {
   struct Counter : StateVisitor {
     bool loading() const override { return false; }
     void tensor(const StateTensor&) override { ++tensors; }
-    void scalar(std::string_view, std::int64_t&) override {}
-    void scalar(std::string_view, double&) override {}
+    void scalar(std::string_view, std::int64_t&, Absent) override {}
+    void scalar(std::string_view, double&, Absent) override {}
     int tensors = 0;
   } visitor;
   bench.optimiser.visit_state(visitor);
@@ -215,10 +215,10 @@ TEST_CASE("moments that begin at zero in the middle of a run are made up for fro
     struct Begin : StateVisitor {
       bool loading() const override { return false; }
       void tensor(const StateTensor&) override {}
-      void scalar(std::string_view name, std::int64_t& value) override {
+      void scalar(std::string_view name, std::int64_t& value, Absent) override {
         if (name == "moments_begin") begin = value;
       }
-      void scalar(std::string_view, double&) override {}
+      void scalar(std::string_view, double&, Absent) override {}
       std::int64_t begin = -1;
     } saved;
     later.optimiser.visit_state(saved);

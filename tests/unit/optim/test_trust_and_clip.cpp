@@ -90,8 +90,8 @@ struct Copy final : StateVisitor {
     else
       std::memcpy(kept.data(), tensor.data, n * sizeof(double));
   }
-  void scalar(std::string_view, std::int64_t&) override {}
-  void scalar(std::string_view, double&) override {}
+  void scalar(std::string_view, std::int64_t&, Absent) override {}
+  void scalar(std::string_view, double&, Absent) override {}
   std::map<std::string, std::vector<double>> values;
   bool load = false;
 };

@@ -50,29 +50,37 @@ TEST_CASE("residuals and messages of sums count as host memory, on a GPU the res
   Config config;
   config.device.kind = "onednn";
   ExchangeConfig& exchange = config.exchange;
+  ParameterSet set;
+  set.add("weight", Shape{51'200}, {});
   const auto host = [&](const char* codec, const char* algorithm, int replicas) {
     exchange.codec = codec, exchange.algorithm = algorithm;
-    return exchange_arenas(config, {}, replicas).host;
+    return exchange_arenas(config, set, replicas).host;
   };
+  const double int8 = (51'200 + 100 * 4) / 204'800.0, topk = (4 + 8 * 512) / 204'800.0;  // bytes over those of f32
   CHECK(host("none", "ring", 4) == 0);
   CHECK(host("none", "naive", 4) == 4);
   CHECK(host("none", "mpi", 4) == 1);
   CHECK(host("fp16", "ring", 1) == 1);
   CHECK(host("fp16", "ring", 4) == 1 + 0.5);
   CHECK(host("fp16", "naive", 4) == 1 + 4 * 0.5);
-  CHECK(host("int8", "ring", 4) == 2 + 2 * 0.26);
-  CHECK(host("topk", "ring", 4) == 1 + 4 * 2 * exchange.density);
+  CHECK(host("int8", "ring", 4) == 2 + 2 * int8);
+  CHECK(host("topk", "ring", 4) == 1 + 4 * topk);
   CHECK(host("lossless", "ring", 4) == 1);
   CHECK(exchange_arenas(config, {}, 4).whole == 0);
   exchange.reduction = Reduction::adasum;
   CHECK(host("none", "ring", 3) == 1 + 2);
   exchange.reduction = Reduction::sum;
   config.device.kind = "cuda";
-  CHECK(host("int8", "ring", 4) == 1 + 2 * 0.26);
+  CHECK(host("int8", "ring", 4) == 1 + 2 * int8);
   CHECK(exchange_arenas(config, {}, 4).device == 1);
   CHECK(host("int8", "ring", 1) == 2);
   CHECK(exchange_arenas(config, {}, 1).device == 0);
   CHECK((exchange_arenas(config, {}, 4).own == 1 && exchange_arenas(config, {}, 4).whole == 1));
+  config.optimiser.momentum_before_coding = true;  // in the device's memory, instead of the optimiser's state
+  CHECK((exchange_arenas(config, {}, 4).device == 2 && exchange_arenas(config, {}, 4).own == 2));
+  exchange.codec = "lossless";
+  CHECK((exchange_arenas(config, {}, 1).device == 1 && exchange_arenas(config, {}, 1).own == 1));
+  CHECK(state_arenas(config) == 0);
 }
 
 TEST_CASE("messages of onebit take what the rows of the tensors make them take", "[parallel]") {
@@ -84,6 +92,9 @@ TEST_CASE("messages of onebit take what the rows of the tensors make them take",
   const auto long_rows = [](int messages) { return messages * 10.0 * (2 * (8 + 2048 / 8)) / (4 * 40960); };
   CHECK(exchange_arenas(config, set, 4).host == Approx(1 + long_rows(4)));
   CHECK(exchange_arenas(config, set, 1).host == 1);
+  config.exchange.code_sums = true;  // two residuals; messages of the own parts and of the sums
+  CHECK(exchange_arenas(config, set, 4).host == Approx(2 + long_rows(2)));
+  config.exchange.code_sums = false;
   set.add("short", Shape{4551, 9}, {});  // 40959 values, 12 bytes a row
   set.add("bias", Shape{1}, {});
   const double message = (10.0 * (2 * (8 + 2048 / 8)) + 4551 * 12 + 4) / (4 * 2 * 40960);
@@ -95,14 +106,16 @@ TEST_CASE("messages of onebit take what the rows of the tensors make them take",
 TEST_CASE("host memory of servers, gossip and Strom's exchange follows parts, neighbours and slots", "[parallel]") {
   Config config;
   ExchangeConfig& exchange = config.exchange;
+  ParameterSet set;
+  set.add("weight", Shape{51'200}, {});
   exchange.strategy = "server";
-  CHECK(exchange_arenas(config, {}, 4).host == 0);
+  CHECK(exchange_arenas(config, set, 4).host == 0);
   exchange.codec = "fp16";
-  CHECK(exchange_arenas(config, {}, 4).host == 4 + 0.5 * (1 + 4 / 4.0));
+  CHECK(exchange_arenas(config, set, 4).host == 4 + 0.5 * (1 + 4 / 4.0));
   exchange.server.ranks = 1;
-  CHECK(exchange_arenas(config, {}, 4).host == 4 + 0.5 * (1 + 4));
+  CHECK(exchange_arenas(config, set, 4).host == 4 + 0.5 * (1 + 4));
   exchange.codec = "topk";
-  CHECK(exchange_arenas(config, {}, 4).host == Approx(4 + 2 * exchange.density * (1 + 4) + 2));
+  CHECK(exchange_arenas(config, set, 4).host == Approx(4 + (4 + 8 * 512) / 204'800.0 * (1 + 4) + 2));
   exchange = {};
   exchange.strategy = "backup";
   exchange.servers = 2;

@@ -10,6 +10,8 @@
 #include "base/error.hpp"
 #include "comm/codec/coded_rows.hpp"
 #include "comm/links/link_matrix.hpp"
+#include "exchange/allreduce/gradient_codec.hpp"
+#include "exchange/buckets.hpp"
 #include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
 #include "planner/plan_report.hpp"
@@ -182,14 +184,43 @@ TEST_CASE("onebit is priced by the bytes that its messages have", "[planner]") {
     bytes += sum.elem_bytes * static_cast<double>(sum.elems);
   }
   CHECK(bytes == Approx(static_cast<double>(onebit_bytes(parameters, {0, parameters.elems()}))));
-  // The time of the whole follows these bytes.
-  const auto allreduce_s = [&](double times) {
+  // The time of the whole follows these bytes. So many values that latencies do not count are sent by the rows of the
+  // tensors, or uncoded.
+  const auto allreduce_s = [&](bool coded) {
     Workload other = work;
-    for (GradientBucket& bucket : other.buckets) bucket.onebit_bytes *= times;
+    for (GradientBucket& bucket : other.buckets) {
+      if (!coded) bucket.rows = {{.elems = bucket.elems, .row = 0}};
+      bucket.elems *= 10'000;
+    }
     return whole_allreduce_s(
         {.config = scene.config, .work = other, .step = scene.step, .pricer = pricer, .codec_takes_time = false}, 4, 1);
   };
-  CHECK(allreduce_s(1e4) == Approx(10 * allreduce_s(1e3)).epsilon(0.01));
+  const double uncoded_bytes = 4 * static_cast<double>(parameters.elems());
+  CHECK(allreduce_s(true) / allreduce_s(false) == Approx(bytes / uncoded_bytes).epsilon(0.01));
+}
+
+TEST_CASE("coded sums of onebit are priced by the bytes of their parts", "[planner]") {
+  Scene scene("synchronous");
+  scene.config.exchange.codec = "onebit";
+  scene.config.exchange.code_sums = true;
+  scene.config.exchange.bucket_mb = 0.05;
+  const ParameterSet& parameters = scene.graph.parameters();
+  const Workload work = workload_of(scene.config, scene.graph);
+  PlanPricer pricer(scene.network.network, 1);
+  const StrategySetting setting{.config = scene.config, .work = work, .step = scene.step, .pricer = pricer};
+  for (const int k : {2, 4, 50}) {
+    double priced = 0, exact = 0;
+    for (const GradientBucket& bucket : work.buckets) {
+      const Collective sum = gradient_collective(setting, k, bucket);
+      CHECK(sum.algorithm == "direct");
+      priced += 2.0 * (k - 1) * sum.elem_bytes * static_cast<double>(sum.elems);
+    }
+    for (const ArenaRange& range : make_buckets(parameters, 4, scene.config.exchange.bucket_mb * 1024 * 1024)) {
+      const AllreduceRequest request{.rank = 0, .ranks = k, .elems = range.elems()};
+      exact += codecs_of(scene.config.exchange, parameters, DType::f32, range, request).bytes("", request);
+    }
+    CHECK(priced == Approx(exact).epsilon(0.05));
+  }
 }
 
 TEST_CASE("every strategy: one replica waits for nobody, more for no less, and a fast network for little",

@@ -140,7 +140,7 @@ TEST_CASE("counts and memory compare ranges, accuracy its attempts", "[report][c
   CHECK(figure_of(comparison, "messages_per_step").verdict == Change::none);
   CHECK(figure_of(comparison, "test_accuracy").verdict == Change::none);  // 97.5 and 92.5 against 95 and 95
   CompareSettings counts;
-  counts.wanted = {false, false, false, true, false};
+  counts.included = {false, false, false, true, false};
   comparison = compared(folder, counts);
   for (const ComparedFigure& figure : comparison.runs[0].figures) CHECK(figure.group == FigureGroup::counts);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meetings on call, on virtual time: in any schedule all ranks hear the same calls in the same order, each wish is
-// answered, epochs and the end are called once, and no rank's pace depends on another's.
+// Meetings of asynchronous replicas, on virtual time: in any schedule all ranks hear the same calls in the same order,
+// each wish is answered, epochs and the end are called once, and no rank's pace depends on another's.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -119,7 +119,7 @@ int run_schedule(const Schedule& schedule) {
 
 }  // namespace
 
-TEST_CASE("meetings on call: the same calls everywhere, and nobody waits", "[train][control]") {
+TEST_CASE("asynchronous replicas: the same calls everywhere, and nobody waits", "[train][control]") {
   int wishes = 0, called = 0;
   for (std::uint64_t i = 0; i < 200; ++i) {
     Schedule schedule;

@@ -139,7 +139,7 @@ TEST_CASE("a rank that ends right after a meeting withholds no sum from the othe
 TEST_CASE("a meeting that no step comes before has the steps of the last one", "[train][control]") {
   REQUIRE_NOTHROW(test::run_ranks(3, [](std::unique_ptr<Transport> transport) {
     Engine engine(std::move(transport));
-    Control control(engine, 1, {.meets = Progress::Meets::on_call});
+    Control control(engine, 1, {.meets = Progress::Meets::when_called});
     control.add({.weight = 1, .step = 7.0 + engine.rank(), .drift = 0.5, .requeue = true}, false);
     ECHELON_CHECK_EQ(control.meet().most_steps, 9);
     const ControlSum& again = control.meet();

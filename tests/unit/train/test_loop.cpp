@@ -210,10 +210,10 @@ TEST_CASE("replicas that meet by period know all losses there, and their own bet
   }
 }
 
-TEST_CASE("replicas that meet on call wait for nobody between meetings", "[train][loop]") {
+TEST_CASE("asynchronous replicas wait for nobody between meetings", "[train][loop]") {
   constexpr double kSlow_s = 10e-3;
   const double start_s = now_s();
-  const auto runs = run_three({.meets = Progress::Meets::on_call, .equal_weights = false}, {0, 0, kSlow_s});
+  const auto runs = run_three({.meets = Progress::Meets::when_called, .equal_weights = false}, {0, 0, kSlow_s});
   CHECK(runs[2].paces.done_s - start_s > 30 * kSlow_s);
   std::vector<double> losses[3];
   for (std::size_t r = 0; r < 3; ++r) {
@@ -235,7 +235,7 @@ TEST_CASE("replicas that meet on call wait for nobody between meetings", "[train
 }
 
 TEST_CASE("hooks are called while a rank stands at a meeting, because it is done or serves", "[train][loop]") {
-  const auto runs = run_three({.meets = Progress::Meets::on_call, .equal_weights = false}, {0, kServes, 5e-3});
+  const auto runs = run_three({.meets = Progress::Meets::when_called, .equal_weights = false}, {0, kServes, 5e-3});
   CHECK(runs[0].watch.waits > 0);
   CHECK(runs[1].watch.waits > 0);
   CHECK(runs[1].paces.steps == 0);
@@ -243,13 +243,13 @@ TEST_CASE("hooks are called while a rank stands at a meeting, because it is done
 }
 
 TEST_CASE("the clock's checkpoint calls all replicas to a meeting", "[train][loop]") {
-  const auto runs = run_three({.meets = Progress::Meets::on_call, .equal_weights = false}, {0.5e-3, 1e-3, 4e-3},
+  const auto runs = run_three({.meets = Progress::Meets::when_called, .equal_weights = false}, {0.5e-3, 1e-3, 4e-3},
                               "[checkpoint]\nevery_minutes = 0.0005\n");
   std::size_t wanted[3] = {};
   for (std::size_t r = 0; r < 3; ++r)
     for (const StepRecord& record : runs[r].watch.steps) {
-      if (record.checkpoint_wanted) ++wanted[r];
-      if (record.checkpoint_wanted) CHECK(record.meets);
+      if (record.checkpoint_requested) ++wanted[r];
+      if (record.checkpoint_requested) CHECK(record.meets);
     }
   CHECK(wanted[0] >= 1);
   CHECK(wanted[1] == wanted[0]);

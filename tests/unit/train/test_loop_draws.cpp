@@ -89,7 +89,7 @@ TEST_CASE("each sample is trained once an epoch by replicas of any speed, which 
     Engine engine(std::move(transport));
     Group group(engine, 0);
     const int rank = engine.rank();
-    Control control(engine, 1, {.meets = Progress::Meets::on_call});
+    Control control(engine, 1, {.meets = Progress::Meets::when_called});
     const RunPlan plan = plan_run(config, Mesh(3), {}, open_inputs(config));
     ECHELON_CHECK_EQ(plan.total_steps, 33);
     RunState state;

@@ -24,7 +24,7 @@ std::vector<json> rows_in(const std::string& path) {
 // A step as the loop shows it to hooks: until step_end its times exclude hooks.
 StepRecord step(std::int64_t number) {
   StepRecord record;
-  record.step = number;
+  record.step = record.own_step = number;
   record.loss = 1;
   record.times.total_s = record.times.forward_s = 2;
   return record;

@@ -49,7 +49,7 @@ class AsyncBuffers final : public AsyncMemory {
   const void* pulled(std::size_t b) const { return at(pulled_, layout_.buckets[b].begin); }
 
   // The range of a server's part of a bucket, in the arena.
-  ArenaRange place(int b, int server) const {
+  ArenaRange range_at(int b, int server) const {
     const std::int64_t begin = layout_.buckets[static_cast<std::size_t>(b)].begin;
     return {begin + part(b, server).begin, begin + part(b, server).end};
   }

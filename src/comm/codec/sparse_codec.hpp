@@ -16,13 +16,20 @@
 namespace echelon::inline comm {
 
 template <class Body>
-class PlaceCodec : public Codec {
+class SparseCodec : public Codec {
  public:
   double density() const final { return density_; }
   // ceil(density * elems), at least 1, at most elems.
   std::int64_t chosen(std::int64_t elems) const final {
     if (elems == 0) return 0;
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(aim_ * static_cast<double>(elems))), 1, elems);
+  }
+  // What precedes the places, the places by index_coding or raw, and `more_bytes` for each.
+  double places_bytes(std::size_t head, bool extra, double more_bytes, std::int64_t elems) const {
+    const auto count = static_cast<double>(chosen(elems));
+    const IndexFormat format = format_for(coding_, extra, static_cast<std::size_t>(chosen(elems)), elems);
+    const double bits = expected_bits(format, count / static_cast<double>(elems));
+    return static_cast<double>(head) + count * (std::min(bits, 32.0) / 8 + more_bytes);
   }
   std::size_t from_wire(const std::byte* wire, std::size_t bytes, std::int64_t elems, std::byte* raw) final {
     body().parse(wire, bytes, elems);
@@ -37,7 +44,7 @@ class PlaceCodec : public Codec {
   }
 
  protected:
-  explicit PlaceCodec(const CodecOptions& options)
+  explicit SparseCodec(const CodecOptions& options)
       : aim_(options.density), coding_(index_coding_of(options.index_coding)) {}
 
   double aim_;  // fraction of the values to send

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exchange/asynchronous/memory.hpp"
+#include "exchange/asynchronous/buffers.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -106,7 +106,7 @@ bool AsyncBuffers::is_coded(const AsyncHeader& header) const {
 }
 
 void AsyncBuffers::take(int b, int server, const AsyncHeader& header, Payload weights) {
-  const std::int64_t begin = place(b, server).begin;
+  const std::int64_t begin = range_at(b, server).begin;
   if (is_coded(header)) return codec_->take(b, server, weights, at(pulled_, begin));
   ECHELON_CHECK_EQ(weights.size(), bytes_of(part(b, server).elems()), "weights of rank {} for bucket {}", server, b);
   std::memcpy(at(pulled_, begin), weights.data(), weights.size());

@@ -39,16 +39,18 @@ class BackupBuffers final : public BackupMemory {
   void keep_weights();
   void take_back_weights();
 
-  Bytes push(int b, int server) override { return {gradients_.at(place(b, server).begin), bytes_of(b, server)}; }
-  Bytes weights_room(int b, int server) override { return {weights_.at(place(b, server).begin), bytes_of(b, server)}; }
+  Bytes push(int b, int server) override { return {gradients_.at(range_at(b, server).begin), bytes_of(b, server)}; }
+  Bytes weights_room(int b, int server) override {
+    return {weights_.at(range_at(b, server).begin), bytes_of(b, server)};
+  }
   Bytes push_room(int b, int worker) override;
   void take_step(int b, const BackupCommand& command) override;
   Message weights(int b) override;
   void take_own(int b) override;
 
  private:
-  bool serves() const;                        // this rank has a part
-  ArenaRange place(int b, int server) const;  // range in the arenas
+  bool serves() const;                           // this rank has a part
+  ArenaRange range_at(int b, int server) const;  // range in the arenas
   std::size_t bytes_of(int b, int server) const;
   const void* pushed(int b, int worker) const;
   // Copies the own parts of every state between the optimiser's arenas and the server's, if these are separate.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse codecs: topk and threshold, with raw places. Sizes are compared as integers, as comm/codec/select.hpp does.
+// Sparse codecs: topk and threshold, with raw indices. Sizes are compared as integers, as comm/codec/select.hpp does.
 //
 // The m-th largest value is found digit by digit from the top, by counting the values that share the digits found so
-// far. Chosen values are written in the order of places, by counts per tile, their sums before each tile, and warp
+// far. Chosen values are written in the order of indices, by counts per tile, their sums before each tile, and warp
 // votes within a tile. Atomics only count and compare integers, so their order does not matter.
 #include "cuda/kernels/codec.cuh"
 #include "cuda/kernels/codec.hpp"
@@ -15,24 +15,24 @@ constexpr int kTile = 2048, kWarps = kThreads / 32, kMostBlocks = 1 << 10;
 constexpr std::uint32_t kRaw = 255, kMap = 254, kHead = 12, kException = 8;  // comm/codec/threshold.cpp
 
 __global__ void __launch_bounds__(kThreads)
-    wanted_kernel(const float* values, float* wanted, std::int64_t n, Selection* selection) {
+    correct_kernel(const float* values, float* corrected, std::int64_t n, Selection* selection) {
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n; i += stride) {
-    wanted[i] = __fadd_rn(values[i], wanted[i]);
-    if (size_bits(wanted[i]) >= kInfinity) atomicMin(&selection->exception, static_cast<std::uint32_t>(i));
+    corrected[i] = __fadd_rn(values[i], corrected[i]);
+    if (size_bits(corrected[i]) >= kInfinity) atomicMin(&selection->exception, static_cast<std::uint32_t>(i));
   }
 }
 
 // Counts the digit at `shift` of the values whose higher digits are those of `least`.
 __global__ void __launch_bounds__(kThreads)
-    digits_kernel(const float* wanted, std::int64_t n, int shift, const Selection* selection, std::uint32_t* bins) {
+    digits_kernel(const float* corrected, std::int64_t n, int shift, const Selection* selection, std::uint32_t* bins) {
   __shared__ std::uint32_t counts[kSelectionBins];
   counts[threadIdx.x] = 0;
   __syncthreads();
   const std::uint64_t found = static_cast<std::uint64_t>(selection->least) >> (shift + 8);
   const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * kThreads;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x; i < n; i += stride) {
-    const std::uint64_t size = size_bits(wanted[i]);
+    const std::uint64_t size = size_bits(corrected[i]);
     if (size >> (shift + 8) == found) atomicAdd(&counts[size >> shift & 0xffu], 1u);
   }
   __syncthreads();
@@ -55,19 +55,19 @@ __global__ void __launch_bounds__(kThreads) choose_kernel(int shift, Selection* 
 struct Choice {
   bool above, tie;
 };
-__device__ Choice choice(float wanted, bool there, const Selection& by) {
-  const std::uint32_t size = size_bits(wanted);
+__device__ Choice choice(float corrected, bool there, const Selection& by) {
+  const std::uint32_t size = size_bits(corrected);
   return {there && size > by.least, there && size == by.least && by.ties > 0};
 }
 
 __global__ void __launch_bounds__(kThreads)
-    count_kernel(const float* wanted, std::int64_t n, const Selection* selection, std::uint64_t* tiles) {
+    count_kernel(const float* corrected, std::int64_t n, const Selection* selection, std::uint64_t* tiles) {
   const Selection by = *selection;
   const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * kTile;
   std::uint64_t found = 0;
   for (int j = 0; j < kTile; j += kThreads) {
     const std::int64_t i = begin + j + threadIdx.x;
-    const Choice here = choice(i < n ? wanted[i] : 0, i < n, by);
+    const Choice here = choice(i < n ? corrected[i] : 0, i < n, by);
     found += (here.above ? std::uint64_t{1} << 32 : 0) + (here.tie ? 1 : 0);
   }
   found = block_reduce(found, Plus{});
@@ -107,16 +107,17 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Calls body(i, chosen, position, plus, minus) for the tile's places, all threads of the block together. `position` is
+// Calls body(i, chosen, position, plus, minus) for the tile's indices, all threads of the block together. `position` is
 // the number of chosen values before it; `plus` and `minus` are the warp's votes on the values that are chosen with
 // each sign.
 template <class Body>
-__device__ void each_choice(const float* wanted, std::int64_t n, const Selection& by, std::uint64_t before, Body body) {
+__device__ void each_choice(const float* corrected, std::int64_t n, const Selection& by, std::uint64_t before,
+                            Body body) {
   __shared__ std::uint64_t of_warp[kWarps];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, earlier = (1u << lane) - 1;
   for (int j = 0; j < kTile; j += kThreads) {
     const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * kTile + j + threadIdx.x;
-    const float value = i < n ? wanted[i] : 0;
+    const float value = i < n ? corrected[i] : 0;
     const Choice here = choice(value, i < n, by);
     const unsigned above = __ballot_sync(kAll, here.above), tie = __ballot_sync(kAll, here.tie);
     if (lane == 0)
@@ -136,18 +137,19 @@ __device__ void each_choice(const float* wanted, std::int64_t n, const Selection
   }
 }
 
-__global__ void __launch_bounds__(kThreads) topk_kernel(float* wanted, std::byte* wire, std::int64_t n, std::int64_t m,
-                                                        const Selection* selection, const std::uint64_t* tiles) {
+__global__ void __launch_bounds__(kThreads)
+    topk_kernel(float* corrected, std::byte* wire, std::int64_t n, std::int64_t m, const Selection* selection,
+                const std::uint64_t* tiles) {
   auto* words = reinterpret_cast<std::uint32_t*>(wire);
   if (blockIdx.x == 0 && threadIdx.x == 0) words[0] = kRaw;
-  each_choice(wanted, n, *selection, tiles[blockIdx.x],
+  each_choice(corrected, n, *selection, tiles[blockIdx.x],
               [=](std::int64_t i, bool chosen, std::uint32_t position, unsigned, unsigned) {
                 if (i >= n) return;
                 if (chosen) {
                   words[1 + position] = static_cast<std::uint32_t>(i) << 1;
-                  words[1 + m + position] = __float_as_uint(wanted[i]);
+                  words[1 + m + position] = __float_as_uint(corrected[i]);
                 }
-                wanted[i] = chosen ? 0.0f : finite_or_zero(wanted[i]);
+                corrected[i] = chosen ? 0.0f : finite_or_zero(corrected[i]);
               });
 }
 
@@ -156,8 +158,8 @@ __device__ bool as_map(const Selection& selection, std::int64_t n) {
   return 4 * static_cast<std::uint64_t>(selection.count) > map_bytes(n);
 }
 
-// Runs before the message's places are written, while `wanted` still holds the exception.
-__global__ void head_kernel(const float* wanted, std::byte* wire, std::int64_t n, Selection* selection) {
+// Runs before the message's indices are written, while `corrected` still holds the exception.
+__global__ void head_kernel(const float* corrected, std::byte* wire, std::int64_t n, Selection* selection) {
   auto* words = reinterpret_cast<std::uint32_t*>(wire);
   const bool map = as_map(*selection, n), exception = selection->exception != kAll;
   words[0] = selection->count;
@@ -165,7 +167,7 @@ __global__ void head_kernel(const float* wanted, std::byte* wire, std::int64_t n
   words[2] = (map ? kMap : kRaw) | (exception ? 1u << 8 : 0u);
   if (exception) {
     words[3] = selection->exception;
-    words[4] = __float_as_uint(wanted[selection->exception]);
+    words[4] = __float_as_uint(corrected[selection->exception]);
   }
   selection->bytes = kHead + (exception ? kException : 0) + (map ? map_bytes(n) : 4 * selection->count);
 }
@@ -177,23 +179,24 @@ __device__ unsigned map_byte(unsigned plus, unsigned minus) {
   return byte;
 }
 
-__global__ void __launch_bounds__(kThreads) threshold_kernel(float* wanted, std::byte* wire, std::int64_t n,
+__global__ void __launch_bounds__(kThreads) threshold_kernel(float* corrected, std::byte* wire, std::int64_t n,
                                                              const Selection* selection, const std::uint64_t* tiles) {
   const Selection by = *selection;
   const bool map = as_map(by, n);
-  std::byte* places = wire + kHead + (by.exception != kAll ? kException : 0);
-  auto* entries = reinterpret_cast<std::uint32_t*>(places);
-  each_choice(
-      wanted, n, by, tiles[blockIdx.x],
-      [=](std::int64_t i, bool chosen, std::uint32_t position, unsigned plus, unsigned minus) {
-        if (i >= n) return;
-        const bool negative = (__float_as_uint(wanted[i]) >> 31) != 0;
-        if (chosen && !map) entries[position] = static_cast<std::uint32_t>(i) << 1 | (negative ? 1u : 0u);
-        if (map && i % 4 == 0) places[i / 4] = static_cast<std::byte>(map_byte(plus >> i % 32, minus >> i % 32));
-        wanted[i] =
-            chosen ? (size_bits(wanted[i]) < kInfinity ? residual_after(wanted[i], negative ? -by.tau : by.tau) : 0.0f)
-                   : finite_or_zero(wanted[i]);
-      });
+  std::byte* indices = wire + kHead + (by.exception != kAll ? kException : 0);
+  auto* entries = reinterpret_cast<std::uint32_t*>(indices);
+  each_choice(corrected, n, by, tiles[blockIdx.x],
+              [=](std::int64_t i, bool chosen, std::uint32_t position, unsigned plus, unsigned minus) {
+                if (i >= n) return;
+                const bool negative = (__float_as_uint(corrected[i]) >> 31) != 0;
+                if (chosen && !map) entries[position] = static_cast<std::uint32_t>(i) << 1 | (negative ? 1u : 0u);
+                if (map && i % 4 == 0)
+                  indices[i / 4] = static_cast<std::byte>(map_byte(plus >> i % 32, minus >> i % 32));
+                corrected[i] = chosen ? (size_bits(corrected[i]) < kInfinity
+                                             ? residual_after(corrected[i], negative ? -by.tau : by.tau)
+                                             : 0.0f)
+                                      : finite_or_zero(corrected[i]);
+              });
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -206,9 +209,9 @@ __global__ void __launch_bounds__(kThreads)
   for (std::uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < words; i += gridDim.x * kThreads) to[i] = from[i];
 }
 
-void place_choices(const float* wanted, std::int64_t n, SelectionMemory memory, cudaStream_t stream) {
+void locate_choices(const float* corrected, std::int64_t n, SelectionMemory memory, cudaStream_t stream) {
   const auto tiles = static_cast<unsigned>(selection_tiles(n));
-  launch(count_kernel, tiles, kThreads, stream, wanted, n, memory.selection, memory.tiles);
+  launch(count_kernel, tiles, kThreads, stream, corrected, n, memory.selection, memory.tiles);
   launch(before_kernel, 1, kThreads, stream, memory.tiles, tiles, memory.selection);
 }
 
@@ -216,19 +219,22 @@ void place_choices(const float* wanted, std::int64_t n, SelectionMemory memory, 
 
 std::int64_t selection_tiles(std::int64_t n) { return (n + kTile - 1) / kTile; }
 
-void begin_selection(const float* values, float* wanted, std::int64_t n, SelectionMemory memory, cudaStream_t stream) {
+void begin_selection(const float* values, float* corrected, std::int64_t n, SelectionMemory memory,
+                     cudaStream_t stream) {
   each(kSelectionBins, stream, [=] __device__(std::int64_t i) {
     memory.bins[i] = 0;
     if (i == 0) *memory.selection = {.exception = kAll};
   });
-  launch(wanted_kernel, grid_blocks(n, kThreads, kMostBlocks), kThreads, stream, values, wanted, n, memory.selection);
+  launch(correct_kernel, grid_blocks(n, kThreads, kMostBlocks), kThreads, stream, values, corrected, n,
+         memory.selection);
 }
 
-void select_largest(const float* wanted, std::int64_t n, std::int64_t m, SelectionMemory memory, cudaStream_t stream) {
+void select_largest(const float* corrected, std::int64_t n, std::int64_t m, SelectionMemory memory,
+                    cudaStream_t stream) {
   each(1, stream, [=] __device__(std::int64_t) { memory.selection->ties = static_cast<std::uint32_t>(m); });
   for (int shift = 24; shift >= 0; shift -= 8) {
-    launch(digits_kernel, grid_blocks(n, kThreads, kMostBlocks), kThreads, stream, wanted, n, shift, memory.selection,
-           memory.bins);
+    launch(digits_kernel, grid_blocks(n, kThreads, kMostBlocks), kThreads, stream, corrected, n, shift,
+           memory.selection, memory.bins);
     launch(choose_kernel, 1, kThreads, stream, shift, memory.selection, memory.bins);
   }
 }
@@ -243,17 +249,17 @@ void select_above(float tau, SelectionMemory memory, cudaStream_t stream) {
   });
 }
 
-void topk_encode(float* wanted, std::byte* wire, std::int64_t n, std::int64_t m, SelectionMemory memory,
+void topk_encode(float* corrected, std::byte* wire, std::int64_t n, std::int64_t m, SelectionMemory memory,
                  cudaStream_t stream) {
-  place_choices(wanted, n, memory, stream);
-  launch(topk_kernel, static_cast<unsigned>(selection_tiles(n)), kThreads, stream, wanted, wire, n, m, memory.selection,
-         memory.tiles);
+  locate_choices(corrected, n, memory, stream);
+  launch(topk_kernel, static_cast<unsigned>(selection_tiles(n)), kThreads, stream, corrected, wire, n, m,
+         memory.selection, memory.tiles);
 }
 
-void threshold_encode(float* wanted, std::byte* wire, std::int64_t n, SelectionMemory memory, cudaStream_t stream) {
-  place_choices(wanted, n, memory, stream);
-  launch(head_kernel, 1, 1, stream, wanted, wire, n, memory.selection);
-  launch(threshold_kernel, static_cast<unsigned>(selection_tiles(n)), kThreads, stream, wanted, wire, n,
+void threshold_encode(float* corrected, std::byte* wire, std::int64_t n, SelectionMemory memory, cudaStream_t stream) {
+  locate_choices(corrected, n, memory, stream);
+  launch(head_kernel, 1, 1, stream, corrected, wire, n, memory.selection);
+  launch(threshold_kernel, static_cast<unsigned>(selection_tiles(n)), kThreads, stream, corrected, wire, n,
          memory.selection, memory.tiles);
 }
 

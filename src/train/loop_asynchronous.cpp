@@ -18,9 +18,9 @@ namespace {
 constexpr std::chrono::milliseconds kLookForCalls{2};
 constexpr double kSomeWeight = 1e-9;  // of samples: less than any has
 
-class LoopOnCall final : private LoopAccount {
+class AsynchronousLoop final : private LoopAccount {
  public:
-  explicit LoopOnCall(const LoopParts& parts) : LoopAccount(parts), draws_(parts.stepper.draws()) {}
+  explicit AsynchronousLoop(const LoopParts& parts) : LoopAccount(parts), draws_(parts.stepper.draws()) {}
 
   Ending run() {
     begin();
@@ -75,13 +75,13 @@ class LoopOnCall final : private LoopAccount {
     tell(step, false);
     p_.control.stepped();
     const std::uint32_t call = p_.control.called_together(++trained_);
-    const ControlSum sum = call != 0 ? meet_on_call(call) : ControlSum{};
+    const ControlSum sum = call != 0 ? meet_when_called(call) : ControlSum{};
     record(step);
     step.record.meets = call != 0;
     if (drawn_) step.record.batch = drawn_->draw.number;
     advance(step.outcome.next_step);
     step.record.allocated = allocation_count - step.allocated;
-    return close_on_call(step.record, sum, call);
+    return close_when_called(step.record, sum, call);
   }
 
   StepInfo info_of_drawn() const {
@@ -109,7 +109,7 @@ class LoopOnCall final : private LoopAccount {
     record.trained = false;
     record.epoch = state_.at.epoch;
     const std::uint32_t call = wait_for_call();
-    return close_on_call(record, meet_on_call(call), call);
+    return close_when_called(record, meet_when_called(call), call);
   }
 
   std::uint32_t wait_for_call() {
@@ -126,7 +126,7 @@ class LoopOnCall final : private LoopAccount {
   }
 
   // `call`: why rank 0 called this meeting (MeetingReason).
-  ControlSum meet_on_call(std::uint32_t call) {
+  ControlSum meet_when_called(std::uint32_t call) {
     if ((call & kMeetingEpoch) != 0) {
       ++epochs_;
       plan_epoch();
@@ -138,7 +138,7 @@ class LoopOnCall final : private LoopAccount {
     return meet(!std::exchange(came_, false));
   }
 
-  Ending close_on_call(StepRecord& record, const ControlSum& sum, std::uint32_t call) {
+  Ending close_when_called(StepRecord& record, const ControlSum& sum, std::uint32_t call) {
     record.call = call;
     if (record.meets) take_position(sum);
     return close(record, sum,
@@ -178,6 +178,6 @@ class LoopOnCall final : private LoopAccount {
 
 }  // namespace
 
-Ending run_on_call(const LoopParts& parts) { return LoopOnCall(parts).run(); }
+Ending run_asynchronous(const LoopParts& parts) { return AsynchronousLoop(parts).run(); }
 
 }  // namespace echelon::inline train

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exchange/server/memory.hpp"
+#include "exchange/server/buffers.hpp"
 
 #include <cstring>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exchange/backup/memory.hpp"
+#include "exchange/backup/buffers.hpp"
 
 #include <cstring>
 
@@ -37,14 +37,14 @@ bool BackupBuffers::serves() const {
   return false;
 }
 
-ArenaRange BackupBuffers::place(int b, int server) const {
+ArenaRange BackupBuffers::range_at(int b, int server) const {
   const std::int64_t begin = buckets_[static_cast<std::size_t>(b)].begin;
   const ElemRange part = parts_[static_cast<std::size_t>(b)].at(static_cast<std::size_t>(server));
   return {begin + part.begin, begin + part.end};
 }
 
 std::size_t BackupBuffers::bytes_of(int b, int server) const {
-  return static_cast<std::size_t>(place(b, server).elems()) * size_of(arenas_.dtype());
+  return static_cast<std::size_t>(range_at(b, server).elems()) * size_of(arenas_.dtype());
 }
 
 void BackupBuffers::begin() {
@@ -52,7 +52,8 @@ void BackupBuffers::begin() {
   if (!served_) return;
   steps_.emplace(optimiser_, *served_);
   for (int b = 0; b < static_cast<int>(buckets_.size()); ++b)
-    std::memcpy(served_->weights_at(place(b, rank_).begin), weights_.at(place(b, rank_).begin), bytes_of(b, rank_));
+    std::memcpy(served_->weights_at(range_at(b, rank_).begin), weights_.at(range_at(b, rank_).begin),
+                bytes_of(b, rank_));
   copy_states(true);
 }
 
@@ -62,7 +63,7 @@ void BackupBuffers::store_weights() {
   if (rank_ < workers_ || !served_) return;
   for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
     take_own(b);
-    weights_.store(place(b, rank_));
+    weights_.store(range_at(b, rank_));
   }
 }
 
@@ -79,7 +80,7 @@ void BackupBuffers::copy_states(bool to_server) {
   if (!served_ || arenas_.device().on_host()) return;  // a host device has only one copy of them
   for (int s = 0; s < optimiser_.states(); ++s)
     for (int b = 0; b < static_cast<int>(buckets_.size()); ++b) {
-      const std::size_t begin = static_cast<std::size_t>(place(b, rank_).begin) * size_of(arenas_.dtype());
+      const std::size_t begin = static_cast<std::size_t>(range_at(b, rank_).begin) * size_of(arenas_.dtype());
       std::byte* on_device = static_cast<std::byte*>(optimiser_.state(s)) + begin;
       std::byte* on_host = static_cast<std::byte*>(steps_->state(s)) + begin;
       if (to_server)
@@ -95,12 +96,12 @@ BackupMemory::Bytes BackupBuffers::push_room(int b, int worker) {
 }
 
 const void* BackupBuffers::pushed(int b, int worker) const {
-  return worker == rank_ ? gradients_.at(place(b, rank_).begin) : rooms_.at({b, worker}).data();
+  return worker == rank_ ? gradients_.at(range_at(b, rank_).begin) : rooms_.at({b, worker}).data();
 }
 
 void BackupBuffers::take_step(int b, const BackupCommand& command) {
   const SpanScope span(SpanKind::serve);
-  const ArenaRange own = place(b, rank_);
+  const ArenaRange own = range_at(b, rank_);
   const auto n = static_cast<std::size_t>(own.elems());
   const DType dtype = arenas_.dtype();
   VectorOps& ops = host_vector_ops();
@@ -122,12 +123,12 @@ BackupMemory::Message BackupBuffers::weights(int b) {
   for (const Message& message : kept)
     if (message.use_count() == 1) newest = message;
   if (!newest) newest = kept.emplace_back(std::make_shared<std::vector<std::byte>>(bytes_of(b, rank_)));
-  std::memcpy(newest->data(), served_->weights_at(place(b, rank_).begin), newest->size());
+  std::memcpy(newest->data(), served_->weights_at(range_at(b, rank_).begin), newest->size());
   return newest;
 }
 
 void BackupBuffers::take_own(int b) {
-  std::memcpy(weights_.at(place(b, rank_).begin), served_->weights_at(place(b, rank_).begin), bytes_of(b, rank_));
+  std::memcpy(weights_.at(range_at(b, rank_).begin), served_->weights_at(range_at(b, rank_).begin), bytes_of(b, rank_));
 }
 
 }  // namespace echelon::inline exchange

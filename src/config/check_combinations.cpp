@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks values that depend on other values. Choices that exclude each other are in combinations.cpp, keys that nothing
-// reads in unfit.cpp.
+#include "config/check_combinations.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,9 +55,27 @@ void check_scaling(const Config& config) {
                config.optimiser.scaling, config.batch.global));
 }
 
+void check_momentum_before_coding(const Config& config) {
+  const std::string key = "optimizer.momentum_before_coding";
+  if (!config.optimiser.momentum_before_coding) return;
+  if (config.optimiser.momentum == 0)
+    refuse(config, key, key + " needs momentum above 0; set optimizer.momentum (0.9) or leave it out");
+  if (any_choice_is(config, Property::needs_all_gradients))
+    refuse(config, key,
+           key +
+               " cannot be combined with optimizer.clip_norm or a scaled loss: both look at the sums of gradients, "
+               "which would contain the momentum; leave one of them out");
+  if (config.train.reproducible)
+    refuse(config, key,
+           key +
+               " cannot be combined with train.reproducible: each replica rounds a momentum of its own; leave one of "
+               "them out");
+}
+
 void check_optimiser(const Config& config) {
   const OptimiserConfig& optimiser = config.optimiser;
   check_scaling(config);
+  check_momentum_before_coding(config);
   if (optimiser.nesterov && optimiser.momentum == 0)
     refuse(config, "optimizer.nesterov",
            "optimizer.nesterov needs momentum above 0; set optimizer.momentum (0.9) or nesterov = false");
@@ -118,15 +136,19 @@ void check_buckets(const Config& config) {
              fmt::format("data.buckets must increase, but {} comes after {}", data.buckets[i], data.buckets[i - 1]));
 }
 
-void check_gossip(const Config& config) {
-  const GossipKeys& gossip = config.exchange.gossip;
-  if (config.exchange.strategy != "gossip" || gossip.push_sum || !gossip.one_way()) return;
-  const std::string topology = gossip.topology == GossipTopology::random ? "random" : "exponential";
-  refuse(
-      config, "exchange.gossip.push_sum",
-      fmt::format("exchange.gossip.push_sum = false mixes symmetrically, and links of topology \"{}\" go only one way; "
-                  "nearest valid: push_sum = true, or topology = \"ring\" or \"complete\"",
-                  topology));
+// Checks the keys of the tables [exchange.<strategy>] that the strategy reads.
+template <class Keys>
+void check_table(const Config& config, std::string_view name, const Keys& keys) {
+  if constexpr (requires { keys.misfit(); })
+    if (strategy_traits(config.exchange.strategy).reads_table(name))
+      if (const auto misfit = keys.misfit())
+        refuse(config, fmt::format("exchange.{}.{}", name, misfit->key), misfit->why);
+}
+
+void check_strategy(const Config& config) {
+#define X(strategy, ...) check_table(config, #strategy, config.exchange.strategy);
+  ECHELON_STRATEGIES(X)
+#undef X
 }
 
 // A power of two scales gradients without rounding.
@@ -227,7 +249,7 @@ void check_combinations(const Config& config) {
   check_optimiser(config);
   check_parallel(config);
   check_loss_scale(config);
-  check_gossip(config);
+  check_strategy(config);
   check_pace(config);
   check_network(config);
   check_goal(config);
