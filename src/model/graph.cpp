@@ -154,7 +154,7 @@ ValueId Graph::find(std::string_view value_name) const {
   return -1;
 }
 
-bool Graph::counts_correct() const { return nodes_[static_cast<std::size_t>(loss_)].layer->kind() != "mse_loss"; }
+bool Graph::counts_correct() const { return nodes_[static_cast<std::size_t>(loss_)].layer->counts_correct(); }
 
 std::vector<std::string> Graph::value_names() const {
   std::vector<std::string> names;

@@ -62,6 +62,8 @@ class Layer {
   }
   // A loss: whether its first input holds the logits of classes.
   virtual bool reads_logits() const { return false; }
+  // A loss: whether an output is right or wrong, and not only near its label.
+  virtual bool counts_correct() const { return true; }
   // Whether the outputs hold indices.
   virtual bool gives_indices() const { return false; }
   // Whether the gradients of the outputs are computed even if neither this layer nor one before it has parameters (for

@@ -79,8 +79,8 @@ if [ "$back" ] && [ "$code" -ne 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -ge "$rest
   echo "$back, and Slurm has restarted this job $SLURM_RESTART_COUNT times (ECHELON_RESTARTS=$restarts): it ends" >&2
   back=
 fi
-# scancel, too, lets ranks leave with 75; its job is no longer running.
-if [ "$back" ] && [ "$(squeue -h -j "$job" -o %T)" = RUNNING ]; then
+# scancel, too, lets ranks leave with 75; its job is no longer running. A job is completing when its time is over.
+if [ "$back" ] && [[ $(squeue -h -j "$job" -o '%T %r') =~ ^RUNNING|^COMPLETING\ TimeLimit ]]; then
   echo "$back; back into the queue"
   scontrol requeue "$job" || echo "the job cannot go back into the queue: submit the same command again" >&2
 fi

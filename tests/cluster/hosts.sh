@@ -93,6 +93,7 @@ SlurmUser=root
 AuthType=auth/munge
 AuthInfo=cred_expire=10
 MpiDefault=pmix
+KillWait=9
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none

@@ -25,6 +25,8 @@ for margin in 20 0; do
       --set train.steps=100000 --set checkpoint.every_steps=0 --set run.stop_before_end_s=$margin \
       --set run.results=$work/limit-$margin; code=\$?; done")")
 done
+# The same in train.sbatch, which CONT does not stop. Each attempt has 60 to 90 s of the 80.
+struck=$(paced+=(--set device.pace_ms=40 --set run.stop_before_end_s=0); submit_paced struck --time 1 --signal B:CONT@1)
 # The scripts hold the signal back until they are 10 s old.
 for k in 1 2; do within 60 compgen -G "results/k$k/array/run-*/checkpoints/step-*.h5" > /dev/null; done
 for element in 0 2; do scancel --batch --signal=USR1 "${array}_$element"; done
@@ -38,7 +40,7 @@ while [ $((SECONDS - since)) -lt 20 ]; do sleep 0.5; done
 scontrol resume "$suspended"
 # The timed job may need five attempts of 10 s, with a wait in the queue before each.
 within 300 is_over "$timed"
-for job in "$suspended" "$cancelled" "$array" "${limited[@]}"; do within 120 is_over "$job"; done
+for job in "$suspended" "$cancelled" "$array" "${limited[@]}" "$struck"; do within 120 is_over "$job"; done
 squeue --format '%i %j %T %r %S' > "$work/queue.log"
 verdict "${names[7]}" "$(checksum "$work/paced") resumed" "$(went_on timed | sed 's/resumed [1-9].*/resumed/')" "$work/timed.log" "$work/queue.log"
 verdict "${names[8]}" "$(checksum "$work/paced") code 0, not resumed" \
@@ -48,8 +50,8 @@ verdict "${names[11]}" "1 rank: 75 0, 2 ranks: 75 0" "1 rank: $(codes results/k1
   "$work"/array-[02].log "$work/queue.log"
 signals_judged "${names[19]}"
 reason() { sed -n 's/.*"reason": "\([^;]*\);.*/\1/p' "$work/$1"/*/run-*/01/status.json; }
-verdict "${names[20]}" "75 the job ends soon (run.stop_before_end_s), 75 asked to stop by a signal" \
-  "$(code limit-20) $(reason limit-20), $(code limit-0) $(reason limit-0)" "$work"/limit-*.log
+verdict "${names[20]}" "75 the job ends soon (run.stop_before_end_s), 75 asked to stop by a signal, then $(checksum "$work/paced") resumed 1" \
+  "$(code limit-20) $(reason limit-20), $(code limit-0) $(reason limit-0), then $(went_on struck)" "$work"/limit-*.log "$work/struck.log"
 
 # These jobs run alone, because an urgent job takes whole hosts.
 for i in 1 2 3 4; do preempted[i]=$(submit_paced "preempted-$i"); done

@@ -205,7 +205,7 @@ TEST_CASE("a server of an asynchronous run that stops ends the job with 7, by na
   const test::Trial trial;
   const test::Outcome outcome =
       trial.train_and(3,
-                      asynchronous({"exchange.server.ranks=1", "train.epochs=2000", "run.hang_timeout_s=1.5",
+                      asynchronous({"exchange.server.ranks=1", "train.epochs=2000", "run.hang_timeout_s=4",
                                     "checkpoint.every_epochs=0", "evaluate.every_epochs=0"}),
                       "running; kill -STOP $(rank 2); wait $pid", 120);
   INFO(outcome.out << outcome.err);

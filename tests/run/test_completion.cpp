@@ -35,7 +35,7 @@ TEST_CASE("bash completes verbs, options, files, keys and their words", "[run]")
   CHECK(offered(trial, "echelon train --loc") == Words{"--local-ranks"});
   CHECK(offered(trial, "echelon bench allreduce --algo") == Words{"--algorithms"});
   CHECK(offered(trial, "echelon train trial.toml --set exchange.cod") ==
-        Words{"exchange.codec=", "exchange.codec_warmup_steps="});
+        Words{"exchange.code_sums=", "exchange.codec=", "exchange.codec_warmup_steps="});
   CHECK(offered(trial, "echelon train trial.toml --set exchange.codec = one") == Words{"onebit"});
   CHECK(offered(trial, "echelon train trial.toml --set train.reproducible =") == Words{"false", "true"});
   CHECK(offered(trial, "echelon train tri") == Words{"trial.toml"});

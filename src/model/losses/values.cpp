@@ -23,6 +23,7 @@ class ValueLossLayer final : public Layer {
   std::string_view kind() const override { return loss_ == ValueLoss::squared ? "mse_loss" : "bce_loss"; }
   int arity() const override { return 3; }
   bool reads_indices(int input) const override { return input == kLabels && classes_ > 0; }
+  bool counts_correct() const override { return loss_ != ValueLoss::squared; }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape &values = inputs[kValues], &labels = inputs[kLabels];
