@@ -36,7 +36,7 @@ CXXFLAGS += -std=c++20 -g1 $(OPT) -march=$(MARCH) -ffp-contract=off -fPIC -fopen
 # pkg-config is asked once, when something is compiled, so that `make deps` works on a bare machine.
 PKG = $(eval PKG := $$(shell pkg-config --cflags ompi-c hdf5 spdlog fmt 2>/dev/null) -DSPDLOG_COMPILED_LIB -DSPDLOG_FMT_EXTERNAL)$(PKG)
 CPPFLAGS += -Isrc -MMD -MP
-LIBS = $(eval LIBS := $$(shell pkg-config --libs ompi-c hdf5 spdlog fmt libjpeg libpng 2>/dev/null) -ldnnl -lz -ldl)$(LIBS)
+LIBS = $(eval LIBS := $$(shell pkg-config --libs ompi-c hdf5 spdlog fmt libarchive libjpeg libpng 2>/dev/null) -ldnnl -lz -ldl)$(LIBS)
 LDFLAGS += -rdynamic -fopenmp -pthread $(SANFLAGS)
 
 find = $(sort $(shell find $(1) -name '*.$(2)' 2>/dev/null))

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs importers. An input is a byte, the number of a case below, and the file; gzip is recognised by its content.
+#include <archive.h>
+#include <archive_entry.h>
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <cstring>
 #include <filesystem>
 #include <functional>
 
 #include "data/dataset.hpp"
+#include "data/import/image_import.hpp"
 #include "data/import/sequence_writer.hpp"
 #include "data/import/shard_writer.hpp"
 #include "data/import/text_writer.hpp"
@@ -51,6 +55,51 @@ std::string cifar(std::size_t label_bytes) {
   return all;
 }
 
+std::string png() {  // 2 x 1, grey
+  const auto part = [](const std::string& body) {
+    const auto sum = crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()));
+    return big_endian(static_cast<std::uint32_t>(body.size() - 4)) + body + big_endian(static_cast<std::uint32_t>(sum));
+  };
+  return "\x89PNG\r\n\x1a\n" + part("IHDR" + big_endian(2) + big_endian(1) + std::string("\x08\0\0\0\0", 5)) +
+         part("IDAT" + std::string("\x78\x01\x01\3\0\xfc\xff\0\x10\x20\0\x43\0\x31", 14)) + part("IEND");
+}
+
+// `filter`: how it is compressed, or "".
+std::string archive_of_images(const char* format, const char* filter) {
+  std::string out(1 << 16, '\0');
+  std::size_t used = 0;
+  archive* const a = archive_write_new();
+  archive_write_set_format_by_name(a, format);
+  if (*filter != '\0') archive_write_add_filter_by_name(a, filter);
+  archive_write_open_memory(a, out.data(), out.size(), &used);
+  const std::string deep = std::string(120, 'd') + "/";
+  for (const std::string& name : {std::string("1.png"), std::string("1.cls"), deep + "2.cls", deep + "2.png"}) {
+    const std::string content = name.ends_with("png") ? png() : name.substr(name.size() - 5, 1);
+    archive_entry* const entry = archive_entry_new();
+    archive_entry_set_pathname(entry, name.c_str());
+    archive_entry_set_size(entry, static_cast<la_int64_t>(content.size()));
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_write_header(a, entry);
+    archive_write_data(a, content.data(), content.size());
+    archive_entry_free(entry);
+  }
+  archive_write_free(a);
+  out.resize(used);
+  if (out.empty()) throw Defect(fmt::format("libarchive makes no {} with {}", format, filter));
+  return out;
+}
+
+// Makes the checksums of a tar's headers right again, so that damage reaches what reads the other fields.
+void mend_headers(std::string& tar) {
+  for (std::size_t at = 0; at + 512 <= tar.size(); at += 512) {
+    if (tar.compare(at + 257, 5, "ustar") != 0) continue;
+    std::memset(&tar[at + 148], ' ', 8);
+    unsigned sum = 0;
+    for (std::size_t i = at; i < at + 512; ++i) sum += static_cast<unsigned char>(tar[i]);
+    tar.replace(at + 148, 7, fmt::format("{:06o}", sum) + '\0');
+  }
+}
+
 // One format: an undamaged input, and the importer, which writes into the folder `out`.
 struct Case {
   std::string usual;
@@ -75,6 +124,14 @@ Case of_sequences(std::string usual, const std::string& file, const TextRequest&
               write_token_shards(with, to);
             else
               write_sequences(*open_sequences(with), to);
+          }};
+}
+
+Case of_archive(const char* format, const char* filter, bool skip_damaged) {
+  return {archive_of_images(format, filter), false, "a.tar",
+          [skip_damaged](const std::string& input, const ShardOptions& to) {
+            write_images({.format = "tar", .inputs = {input}, .height = 2, .width = 2, .skip_damaged = skip_damaged},
+                         to);
           }};
 }
 
@@ -107,6 +164,13 @@ class ImportTarget final : public Target {
          [this](const std::string&, const ShardOptions& to) {
            write_sequences(*open_sequences({.format = "sequences", .inputs = {folder_ + "/classes"}}), to);
          }},
+        of_archive("pax", "", false),
+        of_archive("gnutar", "", true),
+        of_archive("ustar", "bzip2", true),
+        of_archive("ustar", "xz", true),
+        of_archive("ustar", "zstd", true),
+        of_archive("zip", "", true),
+        of_archive("zip", "", false),
     };
     fs::create_directories(folder_ + "/classes");
     write_plain(folder_ + "/classes/b.txt", "other words\nof b\n");
@@ -140,6 +204,7 @@ class ImportTarget final : public Target {
     std::string file = draws.chance(0.1) ? one.usual
                        : one.text        ? mutate_text(one.usual, texts_, kWords, draws)
                                          : mutate_bytes(one.usual, binaries_, draws);
+    if (draws.chance(0.7)) mend_headers(file);
     if (draws.chance(0.2)) {
       file = zipped(file);
       if (draws.chance(0.7)) file = mutate_bytes(file, {}, draws);

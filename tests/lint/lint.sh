@@ -82,6 +82,7 @@ libraries() {
   one_room '(cuda|cudnn|cublas|nccl)[a-zA-Z0-9_]*\.h>' '^cuda/|^tests/cuda/|^tests/cuda_calls/|^tests/cuda_on_cpu/' CUDA
   one_room 'toml\+\+|toml\.hpp' '^src/config/' toml++
   one_room 'CLI/' '^src/cli/args' CLI11
+  one_room 'archive(_entry)?\.h>' '^src/data/import/archive\.cpp|^tests/' libarchive
   one_room 'jpeglib\.h|jerror\.h' '^src/data/import/jpeg\.cpp|^tests/' libjpeg
   one_room 'png\.h' '^src/data/import/png\.cpp|^tests/' libpng
   one_room 'spdlog' '^src/base/log\.cpp' spdlog

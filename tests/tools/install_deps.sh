@@ -10,7 +10,7 @@
 set -eu
 build=$1 what=${2:-}
 packages=(g++ make pkg-config git openmpi-bin libopenmpi-dev libhdf5-dev hdf5-tools libdnnl-dev libcli11-dev libtomlplusplus-dev
-  libfmt-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev libjpeg-dev libpng-dev catch2 python3-h5py)
+  libfmt-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev libarchive-dev libjpeg-dev libpng-dev catch2 python3-h5py)
 [ "$(uname -m)" = x86_64 ] || packages+=(libsimde-dev)  # base/vectors.hpp; on x86-64 only a build without AVX2 needs it
 # These packages read the program's files. PyTorch is not among them: its wheel on PyPI brings 2 GB of CUDA.
 python=(onnx onnxruntime tensorboard pandas mlperf-logging safetensors)
@@ -21,7 +21,7 @@ if [ "$what" = --optional ]; then
   done
   exit 0
 fi
-[ "$what" = --tests ] && packages=(slurm-wlm munge iproute2 python3-venv clang-format groff-base)
+[ "$what" = --tests ] && packages=(slurm-wlm munge iproute2 python3-venv clang-format groff-base zstd)
 stamp=$build/deps${what#-}.stamp
 [ -e "$stamp" ] && [ "$stamp" -nt "$0" ] && exit 0
 missing=() lacking=0

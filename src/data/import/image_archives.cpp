@@ -14,9 +14,9 @@
 
 #include "base/error.hpp"
 #include "base/lower_case.hpp"
+#include "data/import/archive.hpp"
 #include "data/import/image_input.hpp"
 #include "data/import/numbers.hpp"
-#include "data/import/tar.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -46,13 +46,13 @@ class Listing {
       : path_(path), unit_(unit), skip_damaged_(skip_damaged), stamp_(stamp_of(path).stamp) {}
 
   ImageUnit run() {
-    TarReader tar(path_);
+    ArchiveReader archive(path_);
     try {
-      for (TarMember member; tar.next(member);) add(tar, member);
+      for (ArchiveMember member; archive.next(member);) add(archive, member);
       finish();
     } catch (const DataError& error) {  // the rest of the archive cannot be read
       if (!skip_damaged_) throw;
-      if (tar.last_is_whole() && trouble_of(open_).empty()) keep(open_);
+      if (archive.last_is_whole() && trouble_of(open_).empty()) keep(open_);
       found_.damaged.emplace_back(error.what());
     }
     if (found_.items.empty() && !skip_damaged_) throw DataError(fmt::format("{}: holds no image with a label", path_));
@@ -63,7 +63,7 @@ class Listing {
   struct Sample {
     std::string key{};
     std::int64_t begin = 0;
-    std::optional<TarMember> image{};
+    std::optional<ArchiveMember> image{};
     std::optional<std::int32_t> number{};
     std::optional<std::string> text{};
     std::string trouble{};
@@ -74,7 +74,7 @@ class Listing {
     if (open_.trouble.empty()) open_.trouble = fmt::format("{}: byte {}: {}", path_, at, what);
   }
 
-  void add(TarReader& tar, const TarMember& member) {
+  void add(ArchiveReader& archive, const ArchiveMember& member) {
     const NameParts name = parts_of(member.name);
     const bool image = name.ending.find('.') == std::string::npos && is_image_name("x." + name.ending);
     if (!image && name.ending != "cls" && name.ending != "txt") {
@@ -97,7 +97,7 @@ class Listing {
     if (member.bytes > kMostLabel && name.ending == "cls")
       return note(member.header, fmt::format("'{}' is not a class number: it has {} bytes", member.name, member.bytes));
     if (member.bytes > kMostLabel) return;  // a caption, not a class name
-    const std::string content = tar.content(member);
+    const std::string content = archive.content();
     const std::string_view line = first_line(content);
     if (name.ending == "txt")
       open_.text = line;
@@ -105,7 +105,7 @@ class Listing {
       open_.number = number_of(member, line);
   }
 
-  std::optional<std::int32_t> number_of(const TarMember& member, std::string_view text) {
+  std::optional<std::int32_t> number_of(const ArchiveMember& member, std::string_view text) {
     std::int32_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error == std::errc() && end == text.data() + text.size() && number >= 0 &&
@@ -172,7 +172,7 @@ class ImageArchives final : public ImageInput {
  public:
   explicit ImageArchives(const ImageRequest& request) : paths_(request.inputs), skip_damaged_(request.skip_damaged) {
     for (const std::string& path : paths_)  // checks that all exist before the first is read
-      if (!ByteStream{path}.plain()) plain_ = false;
+      if (!ArchiveReader{path}.is_plain_tar()) plain_ = false;
   }
 
   const std::vector<std::string>& units() const override { return paths_; }
@@ -181,26 +181,40 @@ class ImageArchives final : public ImageInput {
     return Listing(paths_[unit], static_cast<std::int32_t>(unit), skip_damaged_).run();
   }
 
-  std::string read(const ImageItem& item) override {
-    if (!stream_ || open_ != item.unit) {
-      open_ = item.unit;
-      stream_ = std::make_unique<ByteStream>(paths_[static_cast<std::size_t>(open_)]);
-    }
+  std::string read(const ImageItem& item) override { return plain_ ? read_there(item) : read_onward(item); }
+
+  std::string place(const ImageItem& item) const override {
+    return fmt::format("{}: '{}' at byte {}", path_of(item), item.name, item.offset);
+  }
+
+ private:
+  const std::string& path_of(const ImageItem& item) const { return paths_[static_cast<std::size_t>(item.unit)]; }
+
+  std::string read_there(const ImageItem& item) {
+    if (!stream_ || stream_->path() != path_of(item)) stream_ = std::make_unique<ByteStream>(path_of(item));
     std::string bytes(static_cast<std::size_t>(item.bytes), '\0');
     stream_->seek(item.offset);
     stream_->read(bytes.data(), bytes.size(), fmt::format("'{}'", item.name));
     return bytes;
   }
 
-  std::string place(const ImageItem& item) const override {
-    return fmt::format("{}: '{}' at byte {}", paths_[static_cast<std::size_t>(item.unit)], item.name, item.offset);
+  // Passes over the members before this one; an item that does not lie behind the last begins the archive again.
+  std::string read_onward(const ImageItem& item) {
+    if (!archive_ || archive_->path() != path_of(item) || member_.offset >= item.offset) {
+      archive_ = std::make_unique<ArchiveReader>(path_of(item));
+      member_ = {};
+    }
+    while (member_.offset < item.offset && archive_->next(member_)) {
+    }
+    if (member_.offset != item.offset) throw DataError(fmt::format("{}: was changed meanwhile", path_of(item)));
+    return archive_->content();
   }
 
- private:
   std::vector<std::string> paths_;
   bool skip_damaged_, plain_ = true;  // plain_: no archive is compressed
-  std::int32_t open_ = 0;
   std::unique_ptr<ByteStream> stream_;
+  std::unique_ptr<ArchiveReader> archive_;
+  ArchiveMember member_;  // the last of archive_
 };
 
 }  // namespace

@@ -7,8 +7,9 @@
 #include <catch2/catch.hpp>
 
 #include "base/error.hpp"
-#include "data/import/tar.hpp"
+#include "data/import/archive.hpp"
 #include "tests/support/process.hpp"
+#include "tests/support/python.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/unit/data/image_sets.hpp"
 
@@ -111,10 +112,10 @@ TEST_CASE("every kind of tar is read: ustar, GNU's and pax with long names, link
                                                 .env = {}});
   INFO(made.err);
   REQUIRE(made.code == 0);
-  TarReader tar(folder / "a.tar");
+  ArchiveReader archive(folder / "a.tar");
   std::map<std::string, std::string> found;
-  for (TarMember member; tar.next(member);)
-    if (member.is_file) found[member.name] = tar.content(member);
+  for (ArchiveMember member; archive.next(member);)
+    if (member.is_file) found[member.name] = archive.content();
   CHECK(found == std::map<std::string, std::string>{
                      {deep + "/" + name, "content of the file"}, {deep + "/empty", ""}, {"z", std::string(5000, 'z')}});
 }
@@ -178,6 +179,110 @@ TEST_CASE("what is wrong in an archive is named with archive, member and byte, o
   put_gzip(path, whole);
   fs::resize_file(path, fs::file_size(path) - 100);
   CHECK_THROWS_WITH(import_images(of_archives({path}), options), Contains("a.tar: cannot be inflated beyond byte"));
+}
+
+// Python's modules and zstd make archives of what a tar holds; the ending of `path` says which.
+void convert(const std::string& tar, const std::string& path) {
+  const test::Outcome made =
+      path.ends_with("zst")
+          ? test::run_process({.argv = {"zstd", "-q", "--check", tar, "-o", path}, .cwd = "", .env = {}})
+          : test::python({"-c", R"(
+import bz2, lzma, sys, tarfile, zipfile
+tar, path = sys.argv[1:]
+if path.endswith("zip"):
+    with tarfile.open(tar) as members, zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("part/", "")
+        for member in members:
+            kind = zipfile.ZIP_STORED if member.name.endswith("cls") else zipfile.ZIP_DEFLATED
+            archive.writestr(member.name, members.extractfile(member).read(), kind)
+else:
+    compress = {"bz2": bz2, "xz": lzma}[path.rsplit(".", 1)[1]].compress
+    open(path, "wb").write(compress(open(tar, "rb").read()))
+)",
+                          tar, path});
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+}
+
+TEST_CASE("tars compressed by bzip2, xz and zstd, and zips, become the shards of a gzipped tar",
+          "[data][import][image]") {
+  const Folder folder;
+  const std::string ending = GENERATE("bz2", "xz", "zst", "zip");
+  std::vector<std::pair<int, std::string>> all;
+  std::vector<std::string> paths;
+  for (const int count : {9, 14}) {
+    const std::string tar = folder / (std::to_string(paths.size()) + ".tar");
+    test::put_file(tar, test::tar_file(members_of(static_cast<int>(all.size()), count, all)));
+    paths.push_back(tar + "." + ending);
+    convert(tar, paths.back());
+  }
+  for (int ranks = 1; ranks <= 3; ++ranks) {
+    const std::string out = folder / ("out" + std::to_string(ranks));
+    const ImagesWritten written = import_images(of_archives(paths), {.out = out, .samples_per_shard = 4}, ranks);
+    CHECK(passed_over_text(written.passed).find("23 .json files") != std::string::npos);
+    CHECK((test::samples_of(out) == wanted_of(all)));
+    if (ranks > 1) CHECK((test::tree_of(out) == test::tree_of(folder / "out1")));
+  }
+  test::put_file(folder / "plain.tar", test::tar_file(members_of(23, 2, all)));
+  paths.push_back(folder / "plain.tar");
+  import_images(of_archives(paths), {.out = folder / "mixed"}, 2);
+  CHECK((test::samples_of(folder / "mixed") == wanted_of(all)));
+}
+
+TEST_CASE("damage in compressed archives and in zips is found", "[data][import][image]") {
+  const Folder folder;
+  std::vector<std::pair<int, std::string>> all;
+  const std::string tar = test::tar_file(members_of(0, 6, all));
+  test::put_file(folder / "a.tar", tar);
+  const auto refused = [&](const std::string& path) {
+    return test::refusal<CommonError>([&] { import_images(of_archives({path}), {.out = folder / "out"}); });
+  };
+  const auto flip = [](const std::string& path, std::size_t at) {
+    std::string content = test::file_content(path);
+    content[at] = static_cast<char>(content[at] ^ 1);
+    test::put_file(path, content);
+  };
+  for (const char* ending : {"bz2", "xz", "zst", "zip"}) {
+    const std::string path = folder / "a." + ending;
+    convert(folder / "a.tar", path);
+    const std::string whole = test::file_content(path);
+    for (const std::size_t part : {3, 5, 7}) {
+      test::put_file(path, whole.substr(0, whole.size() * part / 8));
+      CHECK_THAT(refused(path), Contains(path + ": byte "));
+    }
+    test::put_file(path, whole);
+    flip(path, whole.starts_with("PK") ? whole.find("part/3.JPG") + 150 : whole.size() / 2);
+    CHECK_THAT(refused(path), Contains(path + ": byte ") && !Contains("not a tar"));
+  }
+  ImageRequest request = of_archives({folder / "a.zip"});
+  request.skip_damaged = true;
+  const ImagesWritten written = import_images(request, {.out = folder / "without"});
+  CHECK(written.shards.samples == 5);
+  CHECK(written.damaged.size() == 1);
+  put_gzip(folder / "a.gz", tar);
+  flip(folder / "a.gz", fs::file_size(folder / "a.gz") - 5);  // of the checksum
+  CHECK_THAT(refused(folder / "a.gz"), Contains("a.gz: cannot be inflated beyond byte"));
+}
+
+TEST_CASE("sizes that an archive does not have are refused before memory is taken", "[data][import][image]") {
+  const Folder folder;
+  const std::string which = GENERATE("size", "GNU.sparse.realsize", "SCHILY.realsize");
+  const test::Outcome made = test::python({"-c", R"(
+import io, sys, tarfile
+with tarfile.open(sys.argv[1], "w", format=tarfile.PAX_FORMAT) as archive:
+    for name in "1.cls", "1.png", "2.cls":
+        member = tarfile.TarInfo(name)
+        member.size = 1
+        if name == "1.png": member.pax_headers = {sys.argv[2]: str(2**59)}
+        archive.addfile(member, io.BytesIO(b"1"))
+)",
+                                           folder / "a.tar", which});
+  INFO(made.err << which);
+  REQUIRE(made.code == 0);
+  put_gzip(folder / "b.tar", test::file_content(folder / "a.tar"));
+  for (const char* name : {"a.tar", "b.tar"})
+    CHECK_THROWS_WITH(import_images(of_archives({folder / name}), {.out = folder / "out"}),
+                      Contains(std::string(name) + ": byte 2048: '1.png' reaches from byte 2560 to 576460752303"));
 }
 
 TEST_CASE("files that are no archives of images are refused", "[data][import][image]") {
