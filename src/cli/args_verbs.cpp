@@ -128,7 +128,8 @@ Run declare_data_import(CLI::App& app) {
   app.add_option("inputs", o->inputs,
                  "idx: images and labels; cifar: batch files; csv: one file; images: a folder of "
                  "<class>/<name>.jpg, .jpeg, .png; tar: archives of <key>.jpg, .jpeg, .png with <key>.cls or .txt, as "
-                 "WebDataset writes them; text and words: files that follow each other; sequences: a .ts file, a .csv "
+                 "WebDataset writes them, compressed too, or zips; text and words: files that follow each other; "
+                 "sequences: a .ts file, a .csv "
                  "file with one step a line, or a folder with one <class>.txt a "
                  "class and one sequence a line; pairs: a file of source<TAB>target lines; also gzipped")
       ->required();

@@ -23,7 +23,7 @@ const std::vector<TargetEntry>& targets() {
       {"checkpoint", "checkpoints and manifests: passed over, or loaded as the undamaged ones", 3000, make_checkpoint},
       {"loaded", "damaged checkpoints that nobody verified: no crash", 2000, make_loaded},
       {"weights", "safetensors files of model.weights", 10000, make_weights},
-      {"import", "files of every importer, gzip too", 3000, make_import},
+      {"import", "files of every importer, compressed too", 3000, make_import},
       {"codec", "messages of every codec: decoded inside their bounds, or refused", 100000, make_codec},
       {"strom", "messages of strategy strom", 100000, make_strom},
       {"async_machine", "messages to the asynchronous server's protocol", 10000, make_async_machine},

@@ -4,6 +4,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/format.h>
+#include <locale.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +21,20 @@ namespace {
 constexpr std::int64_t kBlock = 512;         // of a tar
 constexpr unsigned kReadTogether = 1 << 14;  // small, because most of a plain archive is skipped
 constexpr std::int64_t kMostAtOnce = 1 << 20;
+
+// While it exists, this thread has a locale in UTF-8. In another one libarchive drops names of zips.
+class InUtf8 {
+ public:
+  InUtf8() : before_(uselocale(utf8())) {}
+  ~InUtf8() { uselocale(before_); }
+
+ private:
+  static locale_t utf8() {
+    static const locale_t made = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+    return made;
+  }
+  locale_t before_;
+};
 
 }  // namespace
 
@@ -116,6 +131,7 @@ void ArchiveReader::fail_in_last() const {
 }
 
 bool ArchiveReader::next(ArchiveMember& member) {
+  const InUtf8 here;
   archive* const a = archive_.get();
   if (opened_ != ARCHIVE_OK)
     fail(0, file_bytes_ == 0             ? "is empty, not a tar archive"
@@ -139,11 +155,11 @@ bool ArchiveReader::next(ArchiveMember& member) {
   const std::int64_t left = stream_.offset() - at();
   if (status == ARCHIVE_FATAL && is_tar_of_stream() && left > 0 && left < kBlock)
     fail(at(), fmt::format("the archive ends in a header, after {} of {} bytes: it is truncated", left, kBlock));
-  const bool foreign = status == ARCHIVE_WARN && archive_errno(a) == EILSEQ;  // no name in this locale
-  if (status != ARCHIVE_OK && !foreign) fail(at(), reason());
+  const bool not_utf8 = status == ARCHIVE_WARN && archive_errno(a) == EILSEQ;  // some name in the header
+  const char* name = status == ARCHIVE_OK || not_utf8 ? archive_entry_pathname(entry) : nullptr;
+  if (name == nullptr) fail(at(), reason());
 
-  const char* name = archive_entry_pathname(entry);
-  member = {.name = name != nullptr ? name : "", .header = at() - (zip_ ? 0 : kBlock), .offset = at()};
+  member = {.name = name, .header = at() - (zip_ ? 0 : kBlock), .offset = at()};
   member.is_file = archive_entry_filetype(entry) == AE_IFREG && archive_entry_hardlink(entry) == nullptr &&
                    archive_entry_sparse_count(entry) == 0 && !member.name.ends_with('/');
   if (member.is_file) member.bytes = archive_entry_size(entry);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tar archives in the style of WebDataset (https://github.com/webdataset/webdataset). Consecutive members that share a
+// Archives in the style of WebDataset (https://github.com/webdataset/webdataset). Consecutive members that share a
 // name up to the first dot are one sample: <key>.jpg, .jpeg or .png with <key>.cls, a class number, or <key>.txt, a
 // class name. Other members are skipped and counted.
 #include <fmt/format.h>
@@ -211,7 +211,7 @@ class ImageArchives final : public ImageInput {
   }
 
   std::vector<std::string> paths_;
-  bool skip_damaged_, plain_ = true;  // plain_: no archive is compressed
+  bool skip_damaged_, plain_ = true;  // plain_: all are tars that are not compressed
   std::unique_ptr<ByteStream> stream_;
   std::unique_ptr<ArchiveReader> archive_;
   ArchiveMember member_;  // the last of archive_

@@ -229,6 +229,27 @@ TEST_CASE("tars compressed by bzip2, xz and zstd, and zips, become the shards of
   CHECK((test::samples_of(folder / "mixed") == wanted_of(all)));
 }
 
+TEST_CASE("names beyond ASCII are kept in a tar and in a zip", "[data][import][image]") {
+  const Folder folder;
+  test::put_file(folder / "image", test::any_image(0, "named"));
+  const test::Outcome made = test::python({"-c", R"(
+import sys, tarfile, zipfile
+with tarfile.open("a.tar", "w", format=tarfile.PAX_FORMAT) as tar, zipfile.ZipFile("a.zip", "w") as archive:
+    for name in "\u00e9.png", "\u00e9.txt", "\u4e2d.txt", "\u4e2d.png":
+        file = "image" if name.endswith("png") else "label"
+        if file == "label": open(file, "w", encoding="utf-8").write(name[0])
+        tar.add(file, name)
+        archive.write(file, name)
+)"},
+                                          folder.path());
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  for (const std::string name : {"a.tar", "a.zip"}) {
+    import_images(of_archives({folder / name}), {.out = folder / ("of " + name)});
+    CHECK(open_dataset(folder / ("of " + name)).class_names == std::vector<std::string>{"\xc3\xa9", "\xe4\xb8\xad"});
+  }
+}
+
 TEST_CASE("damage in compressed archives and in zips is found", "[data][import][image]") {
   const Folder folder;
   std::vector<std::pair<int, std::string>> all;
