@@ -22,6 +22,7 @@ namespace echelon::inline data {
 namespace {
 
 constexpr std::int64_t kMostLabel = 4096;  // bytes
+constexpr unsigned kReadAround = 1 << 14;  // bytes read for an image, if it is not larger
 
 // "a/b" and "seg.png" for "a/b.seg.PNG"; empty for names without a dot, or with a dot in front.
 struct NameParts {
@@ -191,7 +192,8 @@ class ImageArchives final : public ImageInput {
   const std::string& path_of(const ImageItem& item) const { return paths_[static_cast<std::size_t>(item.unit)]; }
 
   std::string read_there(const ImageItem& item) {
-    if (!stream_ || stream_->path() != path_of(item)) stream_ = std::make_unique<ByteStream>(path_of(item));
+    if (!stream_ || stream_->path() != path_of(item))
+      stream_ = std::make_unique<ByteStream>(path_of(item), kReadAround);
     std::string bytes(static_cast<std::size_t>(item.bytes), '\0');
     stream_->seek(item.offset);
     stream_->read(bytes.data(), bytes.size(), fmt::format("'{}'", item.name));
