@@ -23,17 +23,10 @@ constexpr unsigned kReadTogether = 1 << 14;  // small, because most of a plain a
 constexpr std::int64_t kMostAtOnce = 1 << 20;
 
 // While it exists, this thread has a locale in UTF-8. In another one libarchive drops names of zips.
-class InUtf8 {
- public:
-  InUtf8() : before_(uselocale(utf8())) {}
-  ~InUtf8() { uselocale(before_); }
-
- private:
-  static locale_t utf8() {
-    static const locale_t made = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-    return made;
-  }
-  locale_t before_;
+struct InUtf8 {
+  static inline const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  const locale_t before = uselocale(utf8);
+  ~InUtf8() { uselocale(before); }
 };
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST_CASE("names of classes in .txt number the classes, over all archives", "[da
                         Contains("c.tar: '4.png' at byte 512 has numbers"));
 }
 
-TEST_CASE("every kind of tar is read: ustar, GNU's and pax with long names, links passed over",
+TEST_CASE("every kind of tar is read: ustar, GNU's and pax with long names, links and holes passed over",
           "[data][import][image]") {
   const Folder folder;
   const std::string format = GENERATE("ustar", "gnu", "pax", "v7");
@@ -106,10 +106,13 @@ TEST_CASE("every kind of tar is read: ustar, GNU's and pax with long names, link
   test::put_file(folder / ("in/" + deep + "/empty"), "");
   test::put_file(folder / "in/z", std::string(5000, 'z'));
   fs::create_symlink("z", folder / "in/y");
-  const test::Outcome made = test::run_process({.argv = {"tar", "--format=" + format, "--sort=name", "-cf",
-                                                         folder / "a.tar", "-C", folder / "in", deep, "y", "z"},
-                                                .cwd = "",
-                                                .env = {}});
+  fs::create_hard_link(folder / "in/z", folder / "in/zz");
+  test::put_file(folder / "in/holes", "x");
+  fs::resize_file(folder / "in/holes", 1 << 20);
+  std::vector<std::string> command = {
+      "tar", "--format=" + format, "--sort=name", "-cf", folder / "a.tar", "-C", folder / "in", deep, "y", "z", "zz"};
+  if (format == "gnu" || format == "pax") command.insert(command.end(), {"--sparse", "holes"});
+  const test::Outcome made = test::run_process({.argv = command, .cwd = "", .env = {}});
   INFO(made.err);
   REQUIRE(made.code == 0);
   ArchiveReader archive(folder / "a.tar");
