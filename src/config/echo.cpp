@@ -12,7 +12,7 @@
 namespace echelon::inline config {
 namespace {
 
-// Keys that are younger than runs that keep their hash, besides those of [run].
+// Keys that are younger than runs that keep their hash, besides those of [run] and those that say so themselves.
 constexpr Words kYounger = {"data.fraction", "exchange.code_sums", "optimizer.momentum_before_coding"};
 
 std::string echo_layers(const Config& config, bool neutral_too) {
@@ -38,7 +38,7 @@ std::string echo(const Config& config, bool neutral_too) {
   std::string out, section;
   for (const auto& key : config_keys()) {
     if (key.neutral && !neutral_too) continue;
-    const bool younger = key.section == "run" || kYounger.contains(key.path());
+    const bool younger = key.younger || key.section == "run" || kYounger.contains(key.path());
     if (!neutral_too && younger && key.get(config) == key.get(Config())) continue;
     if (key.section != section) {
       if (section == "model") out += echo_layers(config, neutral_too);

@@ -36,6 +36,7 @@ struct Key {
   std::string help;
   KeyLimits limits;
   bool neutral = false;  // not in config_hash: a resumed run may change it
+  bool younger = false;  // younger than runs that keep their hash: not in config_hash at its default
   std::function<KeyValue(const Owner&)> get;
   std::function<void(Owner&, const KeyValue&)> set;
 

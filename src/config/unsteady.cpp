@@ -6,6 +6,7 @@
 #include "config/choices.hpp"
 #include "config/roles.hpp"
 #include "config/traits/rules.hpp"
+#include "config/traits/strategies.hpp"
 
 namespace echelon::inline config {
 namespace {
@@ -19,6 +20,18 @@ bool grows_with_gradient(const Config& config) {
 bool has_momentum(const Config& config) {
   const RuleTraits* rule = find_traits(kRules, config.optimiser.rule);
   return rule && rule->reads.contains("momentum");
+}
+
+// Adds what the table of the chosen strategy says.
+void add_of_strategy(std::vector<std::string>& texts, const ExchangeConfig& exchange, int workers) {
+  const auto add = [&](std::string_view strategy, const auto& keys) {
+    if constexpr (requires { keys.unsteady(workers); })
+      if (exchange.strategy == strategy)
+        if (const auto text = keys.unsteady(workers)) texts.push_back(*text);
+  };
+#define X(strategy, ...) add(#strategy, exchange.strategy);
+  ECHELON_STRATEGIES(X)
+#undef X
 }
 
 constexpr double kMostMomentumOfDelays = 0.5;  // LeNet on 4 replicas reached 53 % with 0.9
@@ -47,6 +60,7 @@ std::vector<std::string> unsteady(const Config& config, int ranks) {
     texts.emplace_back(
         "exchange.codec = \"onebit\" with exchange.error_feedback = false: what a message leaves out is lost, and "
         "training may diverge; leave error_feedback out, or use \"int8\"");
+  add_of_strategy(texts, exchange, workers);
   if (config.optimiser.momentum <= kMostMomentumOfDelays || !has_momentum(config)) return texts;
   if (exchange.codec == "onebit" && has_momentum_of_coded_sums(config))
     texts.push_back(fmt::format(

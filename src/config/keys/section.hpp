@@ -80,7 +80,7 @@ class Section {
            std::optional<bool> neutral = {}) {
     const At at = at_;
     table_.push_back(
-        {name_, name, help, limits, neutral.value_or(neutral_),
+        {name_, name, help, limits, neutral.value_or(neutral_), younger_,
          [=](const Owner& owner) { return to_value(at(const_cast<Owner&>(owner)).*field, limits); },
          [=](Owner& owner, const KeyValue& value) { at(owner).*field = from_value<Field>(value, limits); }});
   }
@@ -90,6 +90,8 @@ class Section {
   void neutral_key(const char* name, Field Part::*field, const KeyLimits& limits, const char* help) {
     key(name, field, limits, help, true);
   }
+  // The keys that follow are younger than runs that keep their hash.
+  void younger() { younger_ = true; }
   static KeyLimits range(double low, double high) { return keys::range(low, high); }
   static KeyLimits words(std::vector<std::string> list) { return keys::words(std::move(list)); }
 
@@ -98,6 +100,7 @@ class Section {
   std::string name_;
   At at_;
   bool neutral_;
+  bool younger_ = false;
 };
 
 template <class Part>

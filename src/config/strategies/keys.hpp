@@ -4,12 +4,15 @@
 //
 // Each strategy has a struct of fields with their defaults and a template `describe(section)`, which adds each field
 // with range and help text to the table of keys; `section` is a config::keys::Section (config/keys/section.hpp).
-// config_hash leaves out keys that neutral_key added.
+// config_hash leaves out keys that neutral_key added, and at their defaults those that follow section.younger(): the
+// keys of a new strategy, and new keys of an old one, do not make other runs than before of old experiments.
 //
-// Two further members are optional:
+// Three further members are optional:
 //   static void choices(table)   calls table.choice(key, value, properties, chosen) for each key whose value excludes
 //                                other choices (config/choices.hpp), in addition to what the strategy excludes
 //   std::optional<Misfit> misfit() const   two of these keys that exclude each other, if the strategy is chosen
+//   std::optional<std::string> unsteady(int workers) const   why training with these keys may diverge on more than one
+//                                worker (config/unsteady.hpp), if the strategy is chosen
 #pragma once
 
 #include <string>
