@@ -64,9 +64,15 @@ void ArenaPass::step_outwards(OuterFactors factors, const Memory& anchor, Memory
     const void* a = at(anchor.data(), range.begin);
     ops_.axpy(dtype, sum, -1, a, n);
     ops_.scale(dtype, v, factors.momentum, n);
-    ops_.axpy(dtype, v, factors.rate, sum, n);
-    ops_.copy(dtype, sum, a, n);
-    ops_.add(dtype, sum, v, n);
+    ops_.axpy(dtype, v, factors.nesterov ? 1 : factors.rate, sum, n);
+    if (factors.nesterov) {
+      ops_.axpy(dtype, sum, factors.momentum, v, n);
+      ops_.scale(dtype, sum, factors.rate, n);
+      ops_.add(dtype, sum, a, n);
+    } else {
+      ops_.copy(dtype, sum, a, n);
+      ops_.add(dtype, sum, v, n);
+    }
   }
 }
 

@@ -40,10 +40,12 @@ class ArenaPass {
   // Returns |values - buffer| / |buffer|, where 0 / 0 = 0. Leaves values - buffer in `values`.
   double distance_from_buffer(void* values) const;
 
-  // Except for running statistics: velocity <- momentum * velocity + rate * (buffer - anchor); buffer <- anchor +
-  // velocity.
+  // Takes an outer step by D = buffer - anchor, except for running statistics:
+  //   heavy ball   velocity <- momentum * velocity + rate * D;  buffer <- anchor + velocity
+  //   nesterov     velocity <- momentum * velocity + D;  buffer <- anchor + rate * (D + momentum * velocity)
   struct OuterFactors {
     double momentum = 0, rate = 1;
+    bool nesterov = false;
   };
   void step_outwards(OuterFactors factors, const Memory& anchor, Memory& velocity) const;
 

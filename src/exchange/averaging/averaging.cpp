@@ -6,9 +6,14 @@
 //   x_i <- x_i - f(g_i)                      each step
 //   mean = sum_i (n_i / n) x_i               every H steps, with exchange.algorithm
 //   x_i <- mean                              without an outer step
-//   v <- m (r / r') v + o (mean - a);  x_i <- a + v    with one: a the weights of the last averaging, m outer_momentum,
-//                                            o outer_rate, r and r' the learning rates of this averaging and the last
+//
+// With an outer step, a being the weights of the last averaging, D = mean - a, m outer_momentum and o outer_rate:
+//
+//   heavy_ball   v <- m (r / r') v + o D;  x_i <- a + v    r and r' are the learning rates of this averaging and the
+//   last
 //                                            (block momentum: Chen, Huo, ICASSP 2016; SlowMo: Wang et al., ICLR 2020)
+//   nesterov     v <- m v + D;  x_i <- a + o (D + m v)     independent of the learning rate (DiLoCo: Douillard et al.,
+//                                            2023, arXiv 2311.08105; on one replica SNOO: arXiv 2510.15830)
 //
 // Running statistics of batch norm are averaged like weights and take no outer step. Optimiser states are averaged,
 // zeroed or kept (exchange.averaging.states). In the first `synchronous_epochs` gradients are summed in every step
@@ -102,7 +107,7 @@ class Averaging final : public LocalSteps, public Rescues {
 
   std::string describe() const override {
     std::string text = fmt::format("averaging every {}", counted(keys_.period, "step"));
-    if (outer()) text += fmt::format(", outer momentum {}, outer rate {}", keys_.outer_momentum, keys_.outer_rate);
+    text += outer_text(keys_);
     if (synchronous_steps_ > 0) text += fmt::format(", synchronous for {}", counted(keys_.synchronous_epochs, "epoch"));
     if (replicas() == 1) return text + "; one replica: nothing to exchange";
     const double bytes =
@@ -156,8 +161,8 @@ class Averaging final : public LocalSteps, public Rescues {
     account().outcome().drift = pass().distance_from_buffer(weights());
     if (outer()) {
       const double rate = account().info().learning_rate, before = std::exchange(outer_learning_rate_, rate);
-      pass().step_outwards({keys_.outer_momentum * (before > 0 ? rate / before : 0), keys_.outer_rate}, anchor_,
-                           velocity_);
+      const double scale = keys_.nesterov() ? 1 : before > 0 ? rate / before : 0;
+      pass().step_outwards({keys_.outer_momentum * scale, keys_.outer_rate, keys_.nesterov()}, anchor_, velocity_);
     }
     pass().take(weights());
     if (sends_changes_) pass().copy_weights_to(anchor_);
@@ -176,6 +181,12 @@ class Averaging final : public LocalSteps, public Rescues {
 };
 
 }  // namespace
+
+std::string outer_text(const AveragingKeys& keys) {
+  if (!keys.outer()) return "";
+  return fmt::format(", outer {}momentum {}, outer rate {}", keys.nesterov() ? "Nesterov " : "", keys.outer_momentum,
+                     keys.outer_rate);
+}
 
 std::unique_ptr<Strategy> make_averaging(const ExchangeConfig& config, const StrategyContext& context) {
   return std::make_unique<Averaging>(config, context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "exchange/averaging/local_steps.hpp"
 #include "exchange/entry.hpp"
 
 namespace echelon::inline exchange {
@@ -33,9 +34,16 @@ const StrategyEntry averaging_entry{
     .family = "averaging",
     .make = make_averaging,
     .arenas = averaging_arenas,
-    .step_text = [](const StepExchange& exchange) { return sums_text(exchange, exchange.exchange().averaging.period); },
+    .step_text =
+        [](const StepExchange& exchange) {
+          const AveragingKeys& keys = exchange.exchange().averaging;
+          return sums_text(exchange, keys.period) + outer_text(keys);
+        },
     .title = [](const ExchangeConfig& config) { return title(config.averaging.period, config); },
-    .forms = {{.sets = {"exchange.averaging.period=4"}}}};
+    .forms = {{.sets = {"exchange.averaging.period=4"}},
+              {.what = "outer Nesterov step",
+               .sets = {"exchange.averaging.period=4", "exchange.averaging.outer_step=nesterov",
+                        "exchange.averaging.outer_momentum=0.9", "exchange.averaging.outer_rate=0.7"}}}};
 const StrategyEntry elastic_entry{
     .family = "averaging",
     .make = make_elastic,

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "base/check.hpp"
 #include "exchange/allreduce/bucket_sums.hpp"
 #include "exchange/averaging/arena_pass.hpp"
 #include "exchange/buckets.hpp"
@@ -79,5 +81,8 @@ class LocalSteps : public Strategy {
   std::optional<BucketSums> sums_;
   std::int64_t steps_ = 0;
 };
+
+// Strategy averaging: ", outer momentum 0.9, outer rate 0.7"; empty without an outer step.
+std::string outer_text(const AveragingKeys& keys);
 
 }  // namespace echelon::inline exchange
