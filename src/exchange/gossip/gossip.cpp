@@ -10,12 +10,9 @@
 // graphs, where they are not sent. With mix_before weights are exchanged during the forward and backward passes.
 // Running statistics of batch norm are mixed like weights.
 //
-// Gradients are divided by W / k, the mean weight of a replica's samples in the step: the mean of all replicas then
-// moves by the gradient of all samples, even with unequal shares.
-//
-// Every `consensus_every` steps, and at the end of an epoch, all replicas meet. m = sum_i w_i z_i / k, computed with
-// exchange.algorithm, is the model that is tested, compared and saved. Replicas continue from m + w_i (z_i - m) with
-// w_i = 1, which keeps the mean; without push-sum these are their own weights.
+// At meetings (exchange/gossip/mixed_replicas.hpp) m = sum_i w_i z_i / k is the model that is tested, compared and
+// saved. Replicas continue from m + w_i (z_i - m) with w_i = 1, which keeps the mean; without push-sum these are their
+// own weights.
 //
 // Checkpoints hold m and, per replica, w_i (z_i - m); another number of replicas starts at m. Per step a replica sends
 // the bytes of all weights to each of its receivers, whose number does not depend on k (except for topology
@@ -25,35 +22,25 @@
 #include <optional>
 
 #include "base/check.hpp"
-#include "base/error.hpp"
 #include "base/spans.hpp"
 #include "base/text.hpp"
-#include "exchange/averaging/local_steps.hpp"
 #include "exchange/entry.hpp"
-#include "exchange/facets.hpp"
+#include "exchange/gossip/mixed_replicas.hpp"
 #include "exchange/gossip/neighbour_sums.hpp"
-#include "exchange/living.hpp"
 
 namespace echelon::inline exchange {
 namespace {
 
-class Gossip final : public LocalSteps, public Rescues {
+class Gossip final : public MixedReplicas {
  public:
   Gossip(const ExchangeConfig& config, const StrategyContext& context)
-      : LocalSteps(context), keys_(config.gossip), graph_(config.gossip, context.engine.size(), context.seed) {
-    if (config.codec != kNoCodec.name)
-      throw ConfigError(
-          fmt::format("exchange.codec '{}' cannot be combined with strategy 'gossip', which sends uncoded weights; "
-                      "nearest valid: 'none'",
-                      config.codec));
-    deviation_ = pass().arena("deviation from the mean of all replicas");
+      : MixedReplicas(config, context, config.gossip.consensus_every),
+        keys_(config.gossip),
+        graph_(config.gossip, context.engine.size(), context.seed) {
     if (before() || !graph_.balanced()) aside_ = pass().arena("weights mixed by gossip");
     mixed_.emplace(context, buckets(config), before() ? aside_.data() : context.arenas.gradients_at(0), graph_);
     open_sums(config, context.first_channel + mixed_->channels());
   }
-
-  Progress progress() const override { return {.meets = Progress::Meets::by_period, .period = keys_.consensus_every}; }
-  double divisor(const StepInfo& info) const override { return info.weight > 0 ? info.weight / replicas() : 1; }
 
   void begin_step(const StepInfo& info) override {
     LocalSteps::begin_step(info);
@@ -71,33 +58,21 @@ class Gossip final : public LocalSteps, public Rescues {
       apply();
     else
       before() ? update_mixed() : mix_updated();
-    if (account().info().meets && replicas() > 1) meet();
+    if (account().info().meets && replicas() > 1) {
+      meet(weight_);
+      weight_ = 1;
+    }
     return take_outcome();
   }
 
-  // The remaining replicas continue as after a meeting, each from its own weights. Messages in flight are lost, and so
-  // are push-sum weights, which become 1.
-  bool rescue(Group& living, const std::vector<int>&) override {
-    leave_mean();
-    pass().copy_weights_to(deviation_);
-    average_weights(living, context().arenas);
-    pass().add(deviation_.data(), weights(), -1);
+  // Push-sum weights are lost too, and become 1.
+  bool rescue(Group& living, const std::vector<int>& lost) override {
+    MixedReplicas::rescue(living, lost);
     weight_ = 1;
-    at_mean_ = true;
-    drain();
     return true;
   }
-  void visit_state(StateVisitor& visitor) override {
-    pass().visit_by_replica(visitor, "strategy/deviation", deviation_.data(), position(), OtherK::reset);
-    pass().visit_local_states(visitor, context().optimiser, position());
-    visit_local_scaling(visitor, context().optimiser.scaling(), position(), context().part);
-  }
-  // The mean over the steps so far; before the first step, that of a long run.
   double formula_bytes_per_step() const override {
-    if (replicas() == 1) return 0;
-    return mixed_->formula_bytes() +
-           sums().formula_bytes() * (steps() > 0 ? static_cast<double>(meetings_) / static_cast<double>(steps())
-                                                 : 1 / static_cast<double>(keys_.consensus_every));
+    return replicas() > 1 ? mixed_->formula_bytes() + sums().formula_bytes() * meetings_per_step() : 0;
   }
   std::string describe() const override {
     if (replicas() == 1) return "gossip, one replica: nothing to exchange";
@@ -112,14 +87,6 @@ class Gossip final : public LocalSteps, public Rescues {
 
  private:
   bool before() const { return keys_.order == MixingOrder::mix_before; }
-
-  // Replaces the mean, which the arenas hold after a meeting, by this replica's own weights.
-  void leave_mean() {
-    if (!at_mean_) return;
-    at_mean_ = false;
-    pass().add(weights(), deviation_.data());
-    context().arenas.touch();
-  }
 
   void send_share() {
     if (!graph_.balanced()) weight_ *= graph_.share();
@@ -164,30 +131,11 @@ class Gossip final : public LocalSteps, public Rescues {
     context().arenas.touch();
   }
 
-  void meet() {
-    ++meetings_;
-    {
-      const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
-      pass().put_share(weight_ / replicas(), weights(), nullptr);
-    }
-    sums().sum(account().info().step, account());
-    const SpanTimer timer(account().outcome().optimiser_s, SpanKind::optimiser);
-    pass().copy_weights_to(deviation_);
-    account().outcome().drift = pass().distance_from_buffer(deviation_.data());
-    if (weight_ != 1) pass().scale(deviation_.data(), weight_);
-    weight_ = 1;
-    pass().take(weights());
-    end_meeting();
-    at_mean_ = true;
-  }
-
   GossipKeys keys_;
   GossipGraph graph_;
-  Memory deviation_, aside_;  // of the arena's size; `aside_` holds what is sent (mix_before) or (w_i - 1) z_i
+  Memory aside_;  // of the arena's size; holds what is sent (mix_before) or (w_i - 1) z_i
   std::optional<NeighbourSums> mixed_;
-  double weight_ = 1;    // w_i of push-sum
-  bool at_mean_ = true;  // the arena's weights are the mean, not this replica's
-  std::int64_t meetings_ = 0;
+  double weight_ = 1;  // w_i of push-sum
 };
 
 }  // namespace
