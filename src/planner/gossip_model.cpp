@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy gossip: a replica waits for its neighbours only, and for all replicas when the mean is formed.
+// Strategies gossip and noloco: a replica waits for its neighbours only, and for all when the mean is formed.
 #include <algorithm>
 
 #include "comm/collective/neighbours.hpp"
@@ -74,44 +74,58 @@ std::int64_t rounds_of(const GossipGraph& graph) {
   return graph.rounds() > 0 ? graph.rounds() : kDrawnRounds;
 }
 
-}  // namespace
-
-// In each round the busiest card transfers its messages one after another.
-double mixing_formula_s(const StrategySetting& setting, int replicas) {
-  const GossipKeys& keys = setting.exchange().gossip;
-  const GossipGraph graph(keys, replicas, 1);
-  const int g = std::min(setting.pricer.ranks_a_host(), replicas);
+// Seconds of a round whose busiest cards transfer these messages one after another.
+double busiest_s(const StrategySetting& setting, const Busiest& busiest) {
   const auto cuts = static_cast<double>(messages_of(setting.work).size());
   const auto wire_s = [&](const Link& link, double messages) {
     const double card_s = messages * (setting.work.bytes() / link.bytes_per_s + cuts * link.latency_s / 2);
     return messages > 0 ? card_s + link.latency_s / 2 : 0;
   };
-  const auto round_s = [&](const Busiest& busiest) {
-    return std::max(wire_s(setting.network().between, busiest.between),
-                    wire_s(setting.network().inside, busiest.inside)) +
-           setting.work.bytes() / cuts / setting.network().add_bytes_per_s;  // adds the last message
-  };
-  if (keys.topology == GossipTopology::complete)
-    return round_s({.between = 1.0 * g * (replicas - g), .inside = g - 1.0});
+  return std::max(wire_s(setting.network().between, busiest.between),
+                  wire_s(setting.network().inside, busiest.inside)) +
+         setting.work.bytes() / cuts / setting.network().add_bytes_per_s;  // adds the last message
+}
+
+// Returns the mean of `seconds(round)` over the rounds of a graph.
+template <class Seconds>
+double over_rounds(const GossipGraph& graph, const Seconds& seconds) {
   const std::int64_t rounds = rounds_of(graph);
   double sum_s = 0;
-  for (std::int64_t round = 0; round < rounds; ++round) sum_s += round_s(busiest_of(graph, replicas, g, round));
+  for (std::int64_t round = 0; round < rounds; ++round) sum_s += seconds(round);
   return sum_s / static_cast<double>(rounds);
 }
 
-bool can_simulate_mixing(const StrategySetting& setting, int replicas) {
-  const GossipGraph graph(setting.exchange().gossip, replicas, 1);
+double formula_s(const StrategySetting& setting, const GossipGraph& graph, int replicas) {
+  const int g = std::min(setting.pricer.ranks_a_host(), replicas);
+  return over_rounds(graph,
+                     [&](std::int64_t round) { return busiest_s(setting, busiest_of(graph, replicas, g, round)); });
+}
+
+double simulated_s(const StrategySetting& setting, const GossipGraph& graph, int replicas) {
+  return over_rounds(graph, [&](std::int64_t round) { return round_s(setting, graph, replicas, round); });
+}
+
+bool can_simulate(const StrategySetting& setting, const GossipGraph& graph) {
   return static_cast<double>(graph.links() * rounds_of(graph)) *
              static_cast<double>(messages_of(setting.work).size()) <=
          kMostLinks;
 }
 
+}  // namespace
+
+double mixing_formula_s(const StrategySetting& setting, int replicas) {
+  const int g = std::min(setting.pricer.ranks_a_host(), replicas);
+  if (setting.exchange().gossip.topology == GossipTopology::complete)
+    return busiest_s(setting, {.between = 1.0 * g * (replicas - g), .inside = g - 1.0});
+  return formula_s(setting, GossipGraph(setting.exchange().gossip, replicas, 1), replicas);
+}
+
+bool can_simulate_mixing(const StrategySetting& setting, int replicas) {
+  return can_simulate(setting, GossipGraph(setting.exchange().gossip, replicas, 1));
+}
+
 double simulated_mixing_s(const StrategySetting& setting, int replicas) {
-  const GossipGraph graph(setting.exchange().gossip, replicas, 1);
-  const std::int64_t rounds = rounds_of(graph);
-  double sum_s = 0;
-  for (std::int64_t round = 0; round < rounds; ++round) sum_s += round_s(setting, graph, replicas, round);
-  return sum_s / static_cast<double>(rounds);
+  return simulated_s(setting, GossipGraph(setting.exchange().gossip, replicas, 1), replicas);
 }
 
 namespace {
@@ -128,6 +142,19 @@ double mixing_s_of(const StrategySetting& setting, int replicas) {
   return closed_s * simulated_mixing_s(setting, few) / mixing_formula_s(setting, few);
 }
 
+// Groups of many replicas have nearly all their messages between hosts.
+double group_round_s(const StrategySetting& setting, int replicas) {
+  const auto group = std::min<std::int64_t>(setting.exchange().noloco.group, replicas);
+  const GossipGraph graph = GossipGraph::of_groups(group, replicas, 1);
+  if (can_simulate(setting, graph)) return simulated_s(setting, graph, replicas);
+  setting.pricer.note_formula(0.02);
+  constexpr int kManyReplicas = 1000;
+  if (replicas <= kManyReplicas) return formula_s(setting, graph, replicas);
+  const int g = std::min(setting.pricer.ranks_a_host(), replicas);
+  const auto messages = static_cast<double>(group - 1);
+  return busiest_s(setting, g < replicas ? Busiest{.between = g * messages} : Busiest{.inside = messages});
+}
+
 }  // namespace
 
 double gossip_step_s(const StrategySetting& setting, int replicas) {
@@ -137,6 +164,15 @@ double gossip_step_s(const StrategySetting& setting, int replicas) {
   const double compute_s = setting.step.total_s() * pace;
   const double mean_s = whole_allreduce_s(setting, replicas, 1) / static_cast<double>(keys.consensus_every);
   return (keys.order == MixingOrder::mix_before ? std::max(compute_s, mixing_s) : compute_s + mixing_s) + mean_s;
+}
+
+// Delays spread from group to group until all wait for the slowest.
+double noloco_step_s(const StrategySetting& setting, int replicas) {
+  const NoLoCoKeys& keys = setting.exchange().noloco;
+  const auto period = static_cast<double>(keys.period);
+  return setting.step.total_s() * setting.step.variation.largest_of(replicas, period) +
+         group_round_s(setting, replicas) / period +
+         whole_allreduce_s(setting, replicas, 1) / static_cast<double>(keys.consensus_every);
 }
 
 }  // namespace echelon::inline planner

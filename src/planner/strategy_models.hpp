@@ -10,6 +10,7 @@
 //   backup             overlap of the replica in place k - r; pulls follow all pushes and the verdict
 //   averaging, elastic max over replicas of the mean of H steps + all-reduce / H
 //   gossip             replicas wait for their neighbours only: rounds on virtual time; + transfer, + mean / N
+//   noloco             as averaging; a round of messages inside groups / H, + mean / N
 //   asynchronous       overlap (X_1 (D, F, B, O), push and pull), at least the time of the servers' cards for all
 //   stale_synchronous  as asynchronous, but starts wait as the bound demands: rounds on virtual time
 //   strom              max X_i + messages to all others; asynchronous rounds have no max

@@ -12,6 +12,7 @@
 #include "config/strategies/elastic.hpp"
 #include "config/strategies/gossip.hpp"
 #include "config/strategies/keys.hpp"
+#include "config/strategies/noloco.hpp"
 #include "config/strategies/server.hpp"
 #include "config/strategies/stale_synchronous.hpp"
 #include "config/strategies/strom.hpp"
@@ -60,6 +61,10 @@ struct StrategyTraits {
     .reads = {"servers"}, .tables = {"asynchronous", "server"})                                                     \
   X(gossip, GossipKeys,                                                                                             \
     .help = "local steps, mixed with the weights of a few neighbours after each (D-PSGD, stochastic gradient push)", \
+    .carries_codes = false, .tracks_rows = false, .local_steps = true, .goes_on_without = true,                     \
+    .reads = {"algorithm"})                                                                                         \
+  X(noloco, NoLoCoKeys,                                                                                             \
+    .help = "local steps; every H steps an outer momentum step with the mean of a small random group (NoLoCo)",     \
     .carries_codes = false, .tracks_rows = false, .local_steps = true, .goes_on_without = true,                     \
     .reads = {"algorithm"})                                                                                         \
   X(strom, StromKeys,                                                                                               \
