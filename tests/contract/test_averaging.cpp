@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the strategies that exchange weights, "averaging" and "elastic", with synchronous training where they are
 // the same, and with a plain loop over simulated workers everywhere else; in double on `reference`.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -118,6 +120,61 @@ TEST_CASE("the outer step is a momentum step on the averaged change", "[contract
     run.resume_at = 6;
     CHECK(train_replicas(run).weights == whole.weights);
   }
+}
+
+TEST_CASE("the outer Nesterov step is that of DiLoCo, whatever the learning rate", "[contract][averaging]") {
+  for (const double rate : {1.0, 0.7})
+    for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{4}, {2, 1, 3}, {1, 3, 1, 1, 2}}) {
+      ReplicaRun run = run_of("averaging", shares);
+      run.steps = 14;
+      run.averaging = {.period = 3, .outer_momentum = 0.9, .outer_rate = rate, .outer_step = OuterStep::nesterov};
+      LocalWorkers workers(run);
+      std::vector<double> a = workers.weights(0), b(a.size());
+      for (int step = 0; step < run.steps; ++step) {
+        workers.step(step);
+        if (!exchanges(run, 3, step)) continue;
+        const std::vector<double> d = plus(a, -1, workers.mean_weights());
+        for (std::size_t i = 0; i < a.size(); ++i) {
+          b[i] = 0.9 * b[i] + d[i];
+          a[i] -= rate * (d[i] + 0.9 * b[i]);
+        }
+        for (int w = 0; w < workers.size(); ++w) workers.weights(w) = a;
+      }
+      CAPTURE(rate, shares.size());
+      const ReplicaResult whole = train_replicas(run);
+      check_one_model(whole);
+      CHECK(tensor_distance(run.graph.parameters(), whole.weights, a) <= 1e-12);
+      CHECK(whole.sent_bytes == Approx(whole.formula_bytes * run.steps).epsilon(1e-12));
+      run.resume_at = 6;
+      CHECK(train_replicas(run).weights == whole.weights);
+      run.resume_at = -1, run.averaging.outer_step = OuterStep::heavy_ball;
+      CHECK(tensor_distance(run.graph.parameters(), train_replicas(run).weights, a) > 1e-3);
+    }
+}
+
+TEST_CASE("an outer Nesterov step of rate 1 without momentum is plain averaging", "[contract][averaging]") {
+  for (const AveragedStates states : {AveragedStates::average, AveragedStates::reset, AveragedStates::local})
+    for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{4}, {2, 2}, {2, 1, 3}}) {
+      CAPTURE(static_cast<int>(states), shares.size());
+      ReplicaRun run = run_of("averaging", shares);
+      run.steps = 3;
+      run.averaging = {.period = 3, .states = states};
+      const std::vector<double> plain = train_replicas(run).weights;
+      run.averaging.outer_step = OuterStep::nesterov;
+      const std::vector<double> outer = train_replicas(run).weights;
+      double largest = 0, distance = 0;
+      for (std::size_t i = 0; i < plain.size(); ++i) {
+        largest = std::max(largest, std::abs(plain[i]));
+        distance = std::max(distance, std::abs(plain[i] - outer[i]));
+      }
+      CHECK(distance <= 1e-15 * largest);
+      run.steps = 12;
+      check_weights(run, [&] {
+        ReplicaRun without = run;
+        without.averaging.outer_step = OuterStep::heavy_ball;
+        return train_replicas(without).weights;
+      }());
+    }
 }
 
 TEST_CASE("synchronous epochs come before local steps", "[contract][averaging]") {

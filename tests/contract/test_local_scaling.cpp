@@ -5,7 +5,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "config/traits/strategies.hpp"
 #include "tests/support/one_model.hpp"
 #include "tests/support/replicas.hpp"
 
@@ -25,7 +28,8 @@ ReplicaRun local_run(const std::string& strategy) {
   return run;
 }
 
-constexpr const char* kLocal[] = {"averaging", "elastic", "gossip", "strom", "asynchronous", "stale_synchronous"};
+const std::vector<std::string> kLocal =
+    names_where(kStrategies, [](const StrategyTraits& strategy) { return strategy.local_steps; });
 
 // Returns the sets of steps that replicas skipped.
 std::set<std::vector<std::int64_t>> skips_by_replica(const ReplicaResult& result) {
@@ -40,7 +44,7 @@ std::set<std::vector<std::int64_t>> skips_by_replica(const ReplicaResult& result
 }
 
 TEST_CASE("a scaled loss changes no bit where replicas take steps of their own", "[local_scaling]") {
-  for (const char* strategy : kLocal) {
+  for (const std::string& strategy : kLocal) {
     CAPTURE(strategy);
     ReplicaRun run = local_run(strategy);
     const std::vector<double> plain = train_replicas(run).weights;
@@ -54,7 +58,7 @@ TEST_CASE("a scaled loss changes no bit where replicas take steps of their own",
 
 TEST_CASE("a replica whose gradients overflow lowers its own scale, and goes on with it from a checkpoint",
           "[local_scaling]") {
-  for (const char* strategy : kLocal) {
+  for (const std::string& strategy : kLocal) {
     CAPTURE(strategy);
     ReplicaRun run = local_run(strategy);
     if (run.shares.size() > 1) run.shares = {1, 4, 2};

@@ -18,6 +18,7 @@ const std::vector<std::pair<std::string, Sets>> kStrategies = {
     {"averaging", {"exchange.strategy=averaging", "exchange.averaging.period=8"}},
     {"elastic", {"exchange.strategy=elastic", "exchange.elastic.period=8"}},
     {"gossip", {"exchange.strategy=gossip", "exchange.gossip.consensus_every=50"}},
+    {"noloco", {"exchange.strategy=noloco", "exchange.noloco.period=8", "exchange.noloco.consensus_every=50"}},
     {"strom, synchronous", {"exchange.strategy=strom", "exchange.strom.rounds=synchronous"}},
     {"strom, asynchronous", {"exchange.strategy=strom", "exchange.strom.rounds=asynchronous"}},
     {"server", {"exchange.strategy=server"}},

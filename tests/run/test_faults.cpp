@@ -15,6 +15,7 @@
 #include "config/traits/strategies.hpp"
 #include "h5/file.hpp"
 #include "tests/run/trial.hpp"
+#include "tests/support/strategy_periods.hpp"
 
 namespace echelon {
 namespace {
@@ -44,11 +45,7 @@ std::vector<Way> ways() {
 }
 
 // Makes replicas meet rarely, so that a fast rank waits for long.
-Sets meeting_rarely(const std::string& name) {
-  if (name == "averaging" || name == "elastic" || name == "backup") return {"exchange." + name + ".period=20"};
-  if (name == "gossip") return {"exchange.gossip.consensus_every=20"};
-  return {};
-}
+Sets meeting_rarely(const std::string& name) { return test::meeting_every(name, 20); }
 
 // Calls `train` for each way on a trial of its own, a few at a time, and then `check` for each, in order.
 void run_ways(const std::function<Outcome(const Way&, const Trial&)>& train,

@@ -25,9 +25,11 @@ test::Sets local_steps(const std::string& strategy, const test::Sets& more = {})
 }  // namespace
 
 TEST_CASE("replicas with steps of their own train, tell their drift, and resume to the same bits", "[run]") {
-  const auto sets = GENERATE(local_steps("averaging", {"exchange.averaging.outer_momentum=0.3"}),
-                             local_steps("averaging", {"exchange.codec=topk", "exchange.density=0.2"}),
-                             local_steps("elastic", {"optimizer.rule=adam", "optimizer.learning_rate=0.003"}));
+  const auto sets = GENERATE(
+      local_steps("averaging", {"exchange.averaging.outer_momentum=0.3"}),
+      local_steps("averaging", {"exchange.averaging.outer_step=nesterov", "exchange.averaging.outer_momentum=0.5"}),
+      local_steps("averaging", {"exchange.codec=topk", "exchange.density=0.2"}),
+      local_steps("elastic", {"optimizer.rule=adam", "optimizer.learning_rate=0.003"}));
   const test::Trial trial;
   const test::TrainedRun whole = train_run(trial, "whole", {{3}}, sets);
   INFO(whole.out);
@@ -74,8 +76,11 @@ TEST_CASE("local steps go on with another number of replicas, and under another 
 }
 
 TEST_CASE("check counts the arenas that a strategy keeps", "[run]") {
-  for (const auto& sets : {local_steps("averaging"), local_steps("elastic"),
-                           local_steps("averaging", {"exchange.averaging.outer_momentum=0.3"})}) {
+  for (const auto& sets :
+       {local_steps("averaging"), local_steps("elastic"),
+        local_steps("averaging", {"exchange.averaging.outer_momentum=0.3"}),
+        local_steps("averaging", {"exchange.averaging.outer_step=nesterov", "exchange.averaging.outer_momentum=0.9"}),
+        local_steps("noloco")}) {
     const test::Trial trial;
     const test::Outcome plan = trial.check(sets, {"--replicas", "2"});
     INFO(plan.out << plan.err);

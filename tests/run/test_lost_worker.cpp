@@ -10,6 +10,7 @@
 #include "config/traits/strategies.hpp"
 #include "tests/run/trial.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/strategy_periods.hpp"
 
 namespace echelon {
 namespace {
@@ -26,11 +27,8 @@ test::Sets going_on(const std::string& strategy, const test::Sets& more = {}) {
   test::Sets sets = {"exchange.strategy=" + strategy, "exchange.bucket_mb=0.01", "run.on_lost_worker=continue",
                      "train.epochs=10", "checkpoint.every_steps=17"};
   if (strategy == "stale_synchronous" || strategy == "asynchronous") sets = test::with(sets, {"exchange.servers=1"});
-  if (strategy == "backup") sets.push_back("exchange.backup.period=10");
   if (strategy == "strom") sets = test::with(sets, {"exchange.strom.density=0.1", "optimizer.momentum=0.5"});
-  if (strategy == "gossip") sets.push_back("exchange.gossip.consensus_every=10");
-  if (strategy == "averaging" || strategy == "elastic") sets.push_back("exchange." + strategy + ".period=5");
-  return test::with(sets, more);
+  return test::with(test::with(sets, test::meeting_every(strategy, 5)), more);
 }
 
 std::vector<std::string> that_go_on() {

@@ -82,6 +82,7 @@ TEST_CASE("check predicts what rank 0 gathers for a checkpoint where replicas di
       {"reset", {"exchange.strategy=averaging", "exchange.averaging.states=reset"}},
       {"elastic", {"exchange.strategy=elastic"}},
       {"gossip", {"exchange.strategy=gossip"}},
+      {"noloco", {"exchange.strategy=noloco"}},
       {"strom", {"exchange.strategy=strom"}},
       {"residuals", {"exchange.codec=int8"}},
       {"momentum", {"exchange.codec=int8", "optimizer.momentum_before_coding=true"}},
@@ -98,8 +99,8 @@ TEST_CASE("check predicts what rank 0 gathers for a checkpoint where replicas di
     INFO(name << "\n" << plan.out << plan.err << run.out << run.err);
     REQUIRE((plan.code == 0 && run.code == 0));
     std::size_t values = 0;
-    for (const char* part :
-         {"strategy/local_", "strategy/deviation", "strategy/residual", "residual", "local_momentum"})
+    for (const char* part : {"strategy/local_", "strategy/deviation", "strategy/slow_weights",
+                             "strategy/outer_momentum", "strategy/residual", "residual", "local_momentum"})
       values += test::last_values(trial, part, name).size();
     const double gathered_mb = 4 * static_cast<double>(values) / 1048576;
     CHECK(std::max(0.0, amount_mb(plan.out, words)) == Approx(gathered_mb).epsilon(0.01));
@@ -145,6 +146,7 @@ TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
       {"averaging", {"exchange.strategy=averaging", "exchange.codec=int8"}},
       {"asynchronous", {"exchange.strategy=asynchronous"}},
       {"gossip", {"exchange.strategy=gossip"}},
+      {"noloco", {"exchange.strategy=noloco"}},
       {"strom", {"exchange.strategy=strom", "exchange.strom.tau=0.001"}},
       {"backup", {"exchange.strategy=backup"}},
       {"whole-strom", {"exchange.strategy=strom", "exchange.strom.warmup_steps=2"}}};

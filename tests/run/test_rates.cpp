@@ -154,6 +154,7 @@ const std::vector<std::pair<std::string, Sets>> kTogether = {
     {"averaging", {"exchange.strategy=averaging", "exchange.averaging.period=4"}},
     {"elastic", {"exchange.strategy=elastic", "exchange.elastic.period=4"}},
     {"gossip", {"exchange.strategy=gossip"}},
+    {"noloco", {"exchange.strategy=noloco"}},
     {"strom", {"exchange.strategy=strom", "exchange.strom.rounds=synchronous"}},
     {"balance by speed", {"data.balance=speed", "data.sharding=record"}},
     {"backup without any", {"exchange.strategy=backup", "exchange.backup.replicas=0"}}};

@@ -37,6 +37,7 @@ std::string dropped_of(const std::string& strategy) {
       {"averaging", "optimiser states of single replicas, outer momentum"},
       {"elastic", "distances of replicas, optimiser states of single replicas"},
       {"gossip", "distances of replicas, optimiser states of single replicas"},
+      {"noloco", "distances of replicas, optimiser states of single replicas, outer momentum, slow weights"},
       {"asynchronous", "optimiser states of single replicas"},
       {"stale_synchronous", "server updates"},
       {"strom", "optimiser states of single replicas, residuals, thresholds"},

@@ -11,6 +11,7 @@
 #include "config/traits/algorithms.hpp"
 #include "config/traits/strategies.hpp"
 #include "tests/support/refusal.hpp"
+#include "tests/support/strategy_periods.hpp"
 #include "train/run_plan.hpp"
 
 namespace echelon::test {
@@ -114,11 +115,9 @@ void put_exchange(Toml& toml, const Choices& row) {
   if (strategy == "server.ranks") toml.set("exchange.server", "ranks", 1);
   // Runs stop after three steps, and the end of a run exchanges too, so the period must be as short.
   const std::string name = strategy_of(row);
-  if (name == "averaging" || name == "elastic") toml.set("exchange." + name, "period", 3);
+  for (const std::string& key : test::period_keys(name)) toml.set("exchange." + name, key, 3);
   if (strategy == "averaging.synchronous_epochs") toml.set("exchange.averaging", "synchronous_epochs", 1);
-  if (strategy == "backup") toml.set("exchange.backup", "period", 3);
   if (strategy == "asynchronous.states") toml.text("exchange.asynchronous", "states", "server");
-  if (strategy == "gossip") toml.set("exchange.gossip", "consensus_every", 3);
   if (strategy == "strom.rounds") toml.text("exchange.strom", "rounds", "asynchronous");
   const bool inside = row["algorithm"] == "inner";
   if (inside) toml.text("exchange", "inner", "shared");
