@@ -11,6 +11,7 @@
 #include "config/traits/strategies.hpp"
 #include "tests/support/one_model.hpp"
 #include "tests/support/replicas.hpp"
+#include "tests/support/strategy_periods.hpp"
 
 namespace echelon {
 namespace {
@@ -21,8 +22,8 @@ using namespace test;
 ReplicaRun local_run(const std::string& strategy) {
   ReplicaRun run{.graph = small_cnn(), .shares = {2, 2, 2}, .strategy = strategy, .steps = 9, .rule = "adam"};
   run.learning_rate = 0.002, run.weight_decay = 0;
-  run.averaging = {.period = 3, .states = AveragedStates::local};
-  run.elastic.period = 3;
+  run.averaging.states = AveragedStates::local;
+  run.sets = meeting_every(strategy, 3);
   run.strom.density = 0.1;
   if (strategy == "asynchronous" || strategy == "stale_synchronous") run.shares = {6}, run.server_ranks = 2;
   return run;
