@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -158,6 +159,34 @@ TEST_CASE("bytes of noloco are those of its formula", "[contract][noloco]") {
       CHECK(result.sent_bytes == Approx(4 * links * g + 3 * 2 * (k - 1) * g).epsilon(1e-12));
       CHECK(result.sent_bytes == Approx(result.formula_bytes * run.steps).epsilon(1e-12));
     }
+}
+
+// The bound of config/strategies/noloco.hpp, on one weight of many replicas that do not train.
+TEST_CASE("slow weights drift apart beyond the bound of the pull, and not below it", "[contract][noloco]") {
+  constexpr int kReplicas = 256;
+  for (const int group : {2, 4})
+    for (const double m : {0.0, 0.5, 0.9})
+      for (const double part : {0.8, 1.25}) {
+        const double bound = 2 * (1 - m * m) / (1 - m + 2 * m / group);
+        std::vector<double> a(kReplicas), v(kReplicas);
+        for (std::size_t i = 0; i < a.size(); ++i) a[i] = i % 2 == 0 ? 1 : -1;
+        const auto square = [&] { return std::inner_product(a.begin(), a.end(), a.begin(), 0.0); };
+        double early = 0;
+        for (int round = 0; round < 120; ++round) {
+          for (const std::vector<int>& members : groups_of({.group = group}, kReplicas, test_seed(), round)) {
+            double mean = 0;
+            for (const int i : members) mean += a[static_cast<std::size_t>(i)] / static_cast<double>(members.size());
+            for (const int member : members) {
+              const auto i = static_cast<std::size_t>(member);
+              v[i] = m * v[i] + part * bound * (mean - a[i]);
+              a[i] += v[i];
+            }
+          }
+          if (round == 20) early = square();
+        }
+        CAPTURE(group, m, part, early, square());
+        CHECK((square() > early) == (part > 1));
+      }
 }
 
 TEST_CASE("random groups divide the replicas, and each pair meets as often as any other", "[contract][noloco]") {

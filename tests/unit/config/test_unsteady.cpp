@@ -42,5 +42,17 @@ TEST_CASE("momentum of sums that are coded in one bit is said to cost accuracy",
     CHECK(of({onebit, momentum, other}).empty());
 }
 
+TEST_CASE("an outer momentum with which replicas of small groups drift apart is told", "[config]") {
+  const std::string noloco = "exchange.strategy=noloco", high = "exchange.noloco.outer_momentum=0.9";
+  REQUIRE(of({noloco, high}).size() == 1);
+  CHECK_THAT(of({noloco, high}).front(), Catch::Contains("drift apart") && Catch::Contains("outer_pull below 0.38"));
+  CHECK(of({noloco, high, "exchange.noloco.outer_pull=0.37"}).empty());
+  CHECK(of({noloco, high, "exchange.noloco.group=8"}, 16).empty());
+  CHECK(of({noloco, high}, 2).empty());  // one group
+  CHECK(of({noloco, high}, 1).empty());
+  CHECK(of({noloco}).empty());
+  CHECK(of({high}).empty());  // of another strategy's table
+}
+
 }  // namespace
 }  // namespace echelon

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicted memory of a run's strategy.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "exchange/entry.hpp"
@@ -136,6 +137,13 @@ TEST_CASE("host memory of servers, gossip and Strom's exchange follows parts, ne
     CHECK(exchange_arenas(config, {}, 8).host == neighbours);
     CHECK(exchange_arenas(config, {}, 2).host == 1);
     CHECK(exchange_arenas(config, {}, 1).host == 0);
+  }
+  exchange.strategy = "noloco";
+  for (const int group : {2, 5, 9}) {
+    exchange.noloco.group = group;
+    CHECK(exchange_arenas(config, {}, 8).host == std::min(group, 8) - 1);
+    CHECK(exchange_arenas(config, {}, 1).host == 0);
+    CHECK((exchange_arenas(config, {}, 8).device == 3 && exchange_arenas(config, {}, 8).own == 1 + 3));
   }
   exchange.strategy = "strom";
   CHECK(exchange_arenas(config, {}, 4).host == Approx(2 + 1 + 2 * 4 * 0.01));

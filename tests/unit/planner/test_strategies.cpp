@@ -62,6 +62,20 @@ TEST_CASE("gossip: plans of a round take as long as their formula", "[planner]")
       }
 }
 
+// Plans on virtual time, the closed form with drawn groups, and that of many replicas give the same.
+TEST_CASE("noloco: a round between hosts takes as long for any number of replicas", "[planner]") {
+  for (const int group : {2, 3})
+    for (const int k : {6, 60, 600, 6000}) {
+      Scene scene("noloco", 0.1);
+      scene.config.exchange.noloco.group = group;
+      scene.config.exchange.noloco.consensus_every = 1'000'000'000;
+      const double step_s = scene.with([&](const StrategySetting& s) { return strategy_step_s(s, k); });
+      const double message_s = scene.work.bytes() / scene.network.between.bytes_per_s;
+      CAPTURE(group, k);
+      CHECK((step_s - 0.1) * 10 == Approx((group - 1) * message_s).epsilon(0.05));
+    }
+}
+
 TEST_CASE("local steps: replicas that meet every H steps wait for the slowest of their sums", "[planner]") {
   constexpr int kSteps = 4000;
   for (const std::string strategy : {"averaging", "elastic"})
