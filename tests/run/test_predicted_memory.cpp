@@ -146,7 +146,7 @@ TEST_CASE("check predicts the host memory of strategies and codecs", "[run]") {
       {"averaging", {"exchange.strategy=averaging", "exchange.codec=int8"}},
       {"asynchronous", {"exchange.strategy=asynchronous"}},
       {"gossip", {"exchange.strategy=gossip"}},
-      {"noloco", {"exchange.strategy=noloco"}},
+      {"noloco", {"exchange.strategy=noloco", "exchange.noloco.period=1"}},
       {"strom", {"exchange.strategy=strom", "exchange.strom.tau=0.001"}},
       {"backup", {"exchange.strategy=backup"}},
       {"whole-strom", {"exchange.strategy=strom", "exchange.strom.warmup_steps=2"}}};
