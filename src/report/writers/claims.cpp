@@ -92,10 +92,10 @@ bool is_noisy(const std::vector<JudgedClaim>& claims) {
 
 Table rows_of(const std::vector<JudgedClaim>& claims) {
   const bool noisy = is_noisy(claims);
-  std::vector<std::string> header = {"claim", "verdict", "measured", "effect", "seeds"};
+  std::vector<std::string> header = {"claim", "verdict", "measured", "effect"};
   if (noisy) {
     header.insert(header.begin() + 1, "instrument");
-    header.insert(header.end(), {"p", "adjusted p", "would find"});
+    header.insert(header.end(), {"seeds", "p", "adjusted p", "would find"});
   }
   const std::size_t columns = header.size();
   Table table(std::move(header));
