@@ -51,7 +51,7 @@ struct StateTensor {
   bool absent_is_zero = false;  // if a checkpoint lacks it, it becomes zeros, with a warning in the log
 };
 
-// What a loading visitor does if the checkpoint lacks a scalar.
+// Says what a loading visitor does if the checkpoint lacks a scalar.
 enum class Absent : std::uint8_t {
   refused,            // DataError
   kept_in_other_run,  // the value is kept if the checkpoint is that of another run, whose strategy or optimiser may

@@ -24,8 +24,8 @@ class SparseCodec : public Codec {
     if (elems == 0) return 0;
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(aim_ * static_cast<double>(elems))), 1, elems);
   }
-  // What precedes the places, the places by index_coding or raw, and `more_bytes` for each.
-  double places_bytes(std::size_t head, bool extra, double more_bytes, std::int64_t elems) const {
+  // Returns the expected bytes of a message: `head`, and for each index its code (or 32 bits) and `more_bytes`.
+  double expected_bytes(std::size_t head, bool extra, double more_bytes, std::int64_t elems) const {
     const auto count = static_cast<double>(chosen(elems));
     const IndexFormat format = format_for(coding_, extra, static_cast<std::size_t>(chosen(elems)), elems);
     const double bits = expected_bits(format, count / static_cast<double>(elems));

@@ -48,7 +48,7 @@ class Threshold final : public SparseCodec<Threshold> {
   }
   double typical_bytes(std::int64_t elems) const override {
     const auto map = static_cast<double>(sizeof(Head) + map_bytes(elems));
-    return std::min(places_bytes(sizeof(Head), true, 0, elems), map);
+    return std::min(expected_bytes(sizeof(Head), true, 0, elems), map);
   }
   double tau() const override { return tau_; }
   void set_tau(double tau) override {

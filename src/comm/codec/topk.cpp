@@ -35,7 +35,7 @@ class TopK final : public SparseCodec<TopK> {
   std::size_t most_bytes(std::int64_t elems) const override {
     return kHead + 8 * static_cast<std::size_t>(chosen(elems));
   }
-  double typical_bytes(std::int64_t elems) const override { return places_bytes(kHead, false, 4, elems); }
+  double typical_bytes(std::int64_t elems) const override { return expected_bytes(kHead, false, 4, elems); }
   double tau() const override { return tau_; }
 
   std::size_t encode(const Encoding& range, std::byte* wire) override {

@@ -38,6 +38,14 @@ void ArenaPass::add_buffer(void* values, double factor) const {
 
 void ArenaPass::add_to_buffer(const void* values) const { ops_.add(arenas_.dtype(), buffer(), values, elems_); }
 
+void ArenaPass::stretch_buffer(double factor, const Memory& anchor) const {
+  for (const ArenaRange& range : weights_) {
+    const auto n = static_cast<std::size_t>(range.elems());
+    ops_.scale(arenas_.dtype(), at(buffer(), range.begin), factor, n);
+    ops_.axpy(arenas_.dtype(), at(buffer(), range.begin), 1 - factor, at(anchor.data(), range.begin), n);
+  }
+}
+
 void ArenaPass::add(void* values, const void* more, double factor) const {
   if (factor == 1) return ops_.add(arenas_.dtype(), values, more, elems_);
   ops_.axpy(arenas_.dtype(), values, factor, more, elems_);

@@ -31,6 +31,8 @@ class ArenaPass {
   void add_buffer(void* values, double factor) const;
   // buffer <- buffer + values
   void add_to_buffer(const void* values) const;
+  // buffer <- anchor + factor * (buffer - anchor), except for running statistics
+  void stretch_buffer(double factor, const Memory& anchor) const;
   // values <- values + factor * more
   void add(void* values, const void* more, double factor = 1) const;
   // values <- factor * values

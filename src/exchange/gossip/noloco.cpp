@@ -6,8 +6,8 @@
 //
 //   v <- m v + o mean(x - a) + p (mean(a) - a);  a <- a + v;  x <- a
 //
-// What a replica sends is one arena: with y = a + (o / p) (x - a), v <- m v + p (mean(y) - a). With p = o, the default,
-// y is x. Running statistics of batch norm are averaged like weights and take no outer step. Optimiser states stay
+// A replica sends one arena: with y = a + (o / p) (x - a), v <- m v + p (mean(y) - a). With p = o, the default, y is x.
+// Running statistics of batch norm are averaged like weights and take no outer step. Optimiser states stay
 // local. On one replica this is an outer momentum step with its own weights.
 //
 // Slow weights differ between replicas. Let d be the distance of a from the mean of all. If groups of n are drawn
@@ -20,7 +20,7 @@
 // its group. Memory: three arenas.
 #include <fmt/format.h>
 
-#include <optional>
+#include <algorithm>
 
 #include "base/spans.hpp"
 #include "base/text.hpp"
@@ -102,14 +102,9 @@ class NoLoCo final : public MixedReplicas {
   void put_share(double share) {
     const double weight_of_x = keys_.outer_rate / keys_.pull();
     if (weight_of_x == 1) return pass().put_share(share, weights(), nullptr);
-    pass().put_share(weight_of_x, weights(), slow_.data());
-    pass().add_to_buffer(slow_.data());
-    Arenas& arenas = context().arenas;
-    for (const Parameter& p : arenas.parameters().all())
-      if (p.kind == ParameterKind::statistic)
-        arenas.device().vector_ops().copy(arenas.dtype(), arenas.gradients_at(p.begin), arenas.weights_at(p.begin),
-                                          static_cast<std::size_t>(p.elems()));
-    pass().scale(arenas.gradients_at(0), share);
+    pass().put_share(1, weights(), nullptr);
+    pass().stretch_buffer(weight_of_x, slow_);
+    pass().scale(context().arenas.gradients_at(0), share);
   }
 
   NoLoCoKeys keys_;

@@ -64,11 +64,11 @@ Neighbours GossipGraph::mates_of(int replica, std::int64_t round) const {
   std::vector<int> order(static_cast<std::size_t>(replicas_));
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i, i)]);
-  const auto place = std::find(order.begin(), order.end(), replica) - order.begin();
-  const std::ptrdiff_t first = place - place % group_;
+  const auto at = std::find(order.begin(), order.end(), replica) - order.begin();
+  const std::ptrdiff_t first = at - at % group_;
   Neighbours mates;
   for (std::ptrdiff_t i = first; i < std::min<std::ptrdiff_t>(first + group_, replicas_); ++i)
-    if (i != place) mates.send_to.push_back(order[static_cast<std::size_t>(i)]);
+    if (i != at) mates.send_to.push_back(order[static_cast<std::size_t>(i)]);
   mates.receive_from = mates.send_to;
   return mates;
 }

@@ -33,8 +33,8 @@ void LocalMomentum::apply(ArenaRange range, double share) {
   }
 }
 
-void LocalMomentum::visit_state(StateVisitor& visitor, ReplicaPosition place) {
-  velocity_.visit(visitor, "local_momentum", arenas_.parameters(), place);
+void LocalMomentum::visit_state(StateVisitor& visitor, ReplicaPosition position) {
+  velocity_.visit(visitor, "local_momentum", arenas_.parameters(), position);
 }
 
 }  // namespace echelon::inline exchange

@@ -28,7 +28,7 @@ class LocalMomentum {
 
   // Replaces the gradients of a range of the arenas, once per step; on a device with a queue it only enqueues.
   void apply(ArenaRange range, double share);
-  void visit_state(StateVisitor& visitor, ReplicaPosition place);
+  void visit_state(StateVisitor& visitor, ReplicaPosition position);
 
  private:
   double momentum_, decay_;
