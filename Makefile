@@ -5,6 +5,7 @@
 #   ASAN=1 UBSAN=1 TSAN=1   sanitised builds, each in a folder of its own
 #   MARCH=x86-64-v3         processors that the program runs on, as -march has it: native, armv8-a+crc (CXX of ARM), x86-64
 #                           (less than AVX2; needs libsimde-dev, as ARM does)
+#   ONEDNN=/opt/onednn      another oneDNN, 2.6 or 3.x, than the system's
 #   PREFIX=/usr/local       where `make install` puts things
 #   config.mk     read if present: a site's own settings (CXX, CUDA_HOME, CPPFLAGS, ..)
 -include config.mk
@@ -21,6 +22,7 @@ MARCH := $(MARCH)
 SAN := $(strip $(if $(filter 1,$(ASAN)),asan) $(if $(filter 1,$(UBSAN)),ubsan) $(if $(filter 1,$(TSAN)),tsan))
 empty :=
 space := $(empty) $(empty)
+comma := ,
 MODE := $(if $(SAN),$(subst $(space),-,$(SAN)),release)
 OUT := $(BUILD)/$(MODE)
 CUDA_FOUND := $(if $(and $(wildcard $(CUDA_HOME)/bin/nvcc),$(firstword $(wildcard $(CUDA_HOME)/include/cudnn.h /usr/include/cudnn.h))),1,0)
@@ -35,8 +37,8 @@ OPT := $(if $(SAN),-O1 -fno-omit-frame-pointer,-O3)
 CXXFLAGS += -std=c++20 -g1 $(OPT) -march=$(MARCH) -ffp-contract=off -fPIC -fopenmp -pthread $(WARN) $(SANFLAGS)
 # pkg-config is asked once, when something is compiled, so that `make deps` works on a bare machine.
 PKG = $(eval PKG := $$(shell pkg-config --cflags ompi-c hdf5 spdlog fmt 2>/dev/null) -DSPDLOG_COMPILED_LIB -DSPDLOG_FMT_EXTERNAL)$(PKG)
-CPPFLAGS += -Isrc -MMD -MP
-LIBS = $(eval LIBS := $$(shell pkg-config --libs ompi-c hdf5 spdlog fmt libarchive libjpeg libpng 2>/dev/null) -ldnnl -lz -ldl)$(LIBS)
+CPPFLAGS += -Isrc -MMD -MP $(ONEDNN:%=-I%/include)
+LIBS = $(eval LIBS := $$(shell pkg-config --libs ompi-c hdf5 spdlog fmt libarchive libjpeg libpng 2>/dev/null) $(if $(ONEDNN),-L$(ONEDNN)/lib -Wl$(comma)-rpath$(comma)$(ONEDNN)/lib) -ldnnl -lz -ldl)$(LIBS)
 LDFLAGS += -rdynamic -fopenmp -pthread $(SANFLAGS)
 
 find = $(sort $(shell find $(1) -name '*.$(2)' 2>/dev/null))

@@ -74,7 +74,7 @@ class LibraryActivation final : public Op {
  public:
   LibraryActivation(const Context& context, const ActivationDims& d, Layout layout)
       : row_({stored_elems(d.shape, layout)}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a),
-        desc_({dnnl::prop_kind::forward_training, algorithm_of(d.function), row_, 0.0f, 0.0f}, context.engine),
+        desc_(described_eltwise(context.engine, algorithm_of(d.function), row_)),
         body_(context, dnnl::eltwise_forward(desc_), {{DNNL_ARG_SRC, row_}, {DNNL_ARG_DST, row_}}),
         shape_(d.shape),
         layout_(layout),
@@ -102,9 +102,8 @@ class GeluBackward final : public Op {
   GeluBackward(const Context& context, std::int64_t elems)
       : elems_(static_cast<std::size_t>(elems)),
         row_({elems}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a),
-        forward_({dnnl::prop_kind::forward_training, dnnl::algorithm::eltwise_gelu_erf, row_, 0.0f, 0.0f},
-                 context.engine),
-        desc_({dnnl::algorithm::eltwise_gelu_erf, row_, row_, 0.0f, 0.0f}, context.engine, forward_),
+        forward_(described_eltwise(context.engine, dnnl::algorithm::eltwise_gelu_erf, row_)),
+        desc_(described_eltwise_backward(context.engine, dnnl::algorithm::eltwise_gelu_erf, row_, forward_)),
         body_(context, dnnl::eltwise_backward(desc_),
               {{DNNL_ARG_SRC, row_}, {DNNL_ARG_DIFF_DST, row_}, {DNNL_ARG_DIFF_SRC, row_}}) {}
 

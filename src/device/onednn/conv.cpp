@@ -37,7 +37,7 @@ auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y
   const Desc inner_y = result == Result::y ? outer_y : problem.multiplied(outer_y);
   std::vector<std::pair<Desc, Desc>> candidates = {{inner_x, inner_y}};
   for (Tag tag : {Tag::any, Tag::nhwc, Tag::nchw})
-    candidates.push_back({{problem.x, inner_x.data_type(), tag}, {problem.y, inner_y.data_type(), tag}});
+    candidates.push_back({{problem.x, type_of(inner_x), tag}, {problem.y, type_of(inner_y), tag}});
   std::optional<decltype(build(inner_x, inner_y))> fallback;
   for (const auto& [x, y] : candidates) {
     try {

@@ -2,8 +2,7 @@
 // The library's view of one convolution: the descriptors of its three directions.
 #pragma once
 
-#include <oneapi/dnnl/dnnl.hpp>
-
+#include "device/onednn/library.hpp"
 #include "device/onednn/ops.hpp"
 
 namespace echelon::inline device::onednn {
@@ -32,30 +31,24 @@ struct ConvProblem {
   }
 
   dnnl::convolution_forward::primitive_desc forward(const Context& context, const Desc& xd, const Desc& yd) const {
-    return {{dnnl::prop_kind::forward_training, kDirect, xd, any_w, b, yd, strides, dilates, pads, pads},
-            attributes,
-            context.engine};
+    return described<dnnl::convolution_forward>(context.engine, attributes, dnnl::prop_kind::forward_training, kDirect,
+                                                xd, any_w, b, yd, strides, dilates, pads, pads);
   }
   dnnl::convolution_backward_data::primitive_desc backward_data(const Context& context, const Desc& xd,
                                                                 const Desc& yd) const {
-    return {{kDirect, xd, any_w, yd, strides, dilates, pads, pads},
-            attributes,
-            context.engine,
-            forward(context, multiplied(xd), multiplied(yd))};
+    return described_backward<dnnl::convolution_backward_data>(context.engine, attributes,
+                                                               forward(context, multiplied(xd), multiplied(yd)),
+                                                               kDirect, xd, any_w, yd, strides, dilates, pads, pads);
   }
   dnnl::convolution_backward_weights::primitive_desc backward_weights(const Context& context, const Desc& xd,
                                                                       const Desc& yd) const {
-    return {{kDirect, xd, any_dw, b, yd, strides, dilates, pads, pads},
-            attributes,
-            context.engine,
-            forward(context, multiplied(xd), multiplied(yd))};
+    return described_backward<dnnl::convolution_backward_weights>(
+        context.engine, attributes, forward(context, multiplied(xd), multiplied(yd)), kDirect, xd, any_dw, b, yd,
+        strides, dilates, pads, pads);
   }
 
   // The descriptor of activation `outer` in the type of the product.
-  Desc multiplied(Desc outer) const {
-    outer.data.data_type = dnnl::memory::convert_to_c(type);
-    return outer;
-  }
+  Desc multiplied(const Desc& outer) const { return with_type(outer, type); }
 
   Extents x, y, w;
   std::int64_t groups;

@@ -44,7 +44,7 @@ class Matmul {
       sum.append_sum(1.0f);
       attributes.set_post_ops(sum);
     }
-    return {{a, b, c}, attributes, context.engine};
+    return described<dnnl::matmul>(context.engine, attributes, a, b, c);
   }
   static Primitive body(const Context& context, const Made& made) {
     return {context,

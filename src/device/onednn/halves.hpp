@@ -4,7 +4,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <oneapi/dnnl/dnnl.hpp>
+
+#include "device/onednn/library.hpp"
 
 namespace echelon::inline device::onednn {
 

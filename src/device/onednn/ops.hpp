@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <oneapi/dnnl/dnnl.hpp>
 
 #include "device/device.hpp"
 #include "device/onednn/halves.hpp"
+#include "device/onednn/library.hpp"
 
 namespace echelon::inline device::onednn {
 

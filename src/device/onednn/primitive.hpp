@@ -4,12 +4,12 @@
 
 #include <cstddef>
 #include <memory>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <utility>
 #include <vector>
 
 #include "device/device.hpp"
 #include "device/onednn/halves.hpp"
+#include "device/onednn/library.hpp"
 #include "device/onednn/ops.hpp"
 
 namespace echelon::inline device::onednn {

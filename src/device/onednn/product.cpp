@@ -32,11 +32,10 @@ Product::Product(const Context& context, const Precision& precision, const Facto
   const Desc src = a.desc(precision.type), dst = c.desc(form.stored);
   const Desc bias = form.bias ? Desc({1, c.columns}, f32, dnnl::memory::format_tag::ab) : Desc();
   Desc weights = b.desc(precision.type);
-  if (packs_) weights = Desc(weights.dims(), precision.type, dnnl::memory::format_tag::any);
+  if (packs_) weights = Desc(extents_of(weights), precision.type, dnnl::memory::format_tag::any);
   const auto build = [&](const dnnl::primitive_attr& attributes) {
-    const dnnl::matmul::desc op =
-        form.bias ? dnnl::matmul::desc(src, weights, bias, dst) : dnnl::matmul::desc(src, weights, dst);
-    const dnnl::matmul::primitive_desc desc(op, attributes, context.engine);
+    const auto desc = form.bias ? described<dnnl::matmul>(context.engine, attributes, src, weights, bias, dst)
+                                : described<dnnl::matmul>(context.engine, attributes, src, weights, dst);
     weights = desc.weights_desc();
     if (implementation_.empty()) implementation_ = desc.impl_info_str();
     return Primitive(context, dnnl::matmul(desc),
