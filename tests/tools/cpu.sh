@@ -10,7 +10,7 @@
 #   --rounds N      turns of each (5); medians are kept
 #   --threads T     threads of a step (1)
 #   --models A,B    only these of the list below
-#   --stages A,B    only these of: steps peers layers
+#   --stages A,B    only these of: steps peers layers ranks (the last: 2 ranks that train beside PyTorch's DDP)
 #   --cpu-time      processor time instead of wall time, for a machine that others use too; one thread
 #   --again         also measures rows that exist
 #
@@ -24,7 +24,7 @@ peer_options=("--dtype bfloat16 --channels-last" "--dtype bfloat16" "--dtype bfl
   "--dtype bfloat16 --compile" "--dtype float32" "--dtype float32 --compile" "--channels-last --medium")
 
 usage() { sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2; }
-out=results/cpu.tsv rounds=5 threads=1 only= stages=steps,peers,layers cpu_time=false again=false
+out=results/cpu.tsv rounds=5 threads=1 only= stages=steps,peers,layers,ranks cpu_time=false again=false
 while [ $# -gt 0 ]; do
   case $1 in
     --out) out=${2:?}; shift 2 ;;
@@ -46,7 +46,9 @@ configs=$(cd "$(dirname "$0")/../../configs/bench" && pwd)
 export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=$threads
 units="no AVX2"
 for flag in avx2 avx512f avx512_bf16 amx_bf16; do grep -qw "$flag" /proc/cpuinfo && units=$flag; done
-processor="$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -1), $units"
+cpu() { sed -n "s/^$1[^:]*: *//p" /proc/cpuinfo | head -1; }
+processor="$(cpu 'model name') (model $(cpu 'model[^ ]')), $units"
+[ "$threads" = 1 ] || processor="$processor, $threads threads"
 $cpu_time && processor="$processor, by CPU time"
 touch "$out"
 
@@ -96,6 +98,21 @@ peer_rate() { # MODEL BATCH STEPS OPTIONS: the rate; CPU time is that of more st
   awk -v few="$few" -v many="$many" -v samples=$((4 * $2 * $3)) 'BEGIN { if (many > few) print samples / (many - few) }'
 }
 
+# Samples a second of two ranks that train in bf16 on random images of a shape; the images are kept for the next turn.
+images=
+trap '[ -z "$images" ] || rm -rf "$images"' EXIT
+trained_rate() { # CONFIG SHAPE BATCH STEPS
+  local folder
+  [ -n "$images" ] || images=$(mktemp -d)
+  folder=$images/${2//,/x}
+  [ -d "$folder" ] || "$echelon" data synth --out "$folder" --samples $((2 * $3 * 8)) --shape "$2" --classes 10 > /dev/null
+  rm -rf "$images/runs"
+  mpirun -n 2 --oversubscribe --bind-to none "$echelon" train "$configs/$1.toml" --set data.train="$folder" \
+    --set device.kind=onednn --set device.threads="$threads" --set device.dtype=bf16 --set batch.global=$((2 * $3)) \
+    --set train.steps=$((4 * $4)) --set run.results="$images/runs" 2> /dev/null |
+    sed -n 's|^\([0-9,.]*\) samples/s (.*|\1|p' | tr -d , | tail -1
+}
+
 peer=("$@")
 for row in $models; do
   IFS=: read -r name config batch steps types <<< "$row"
@@ -122,6 +139,23 @@ for row in $models; do
       [ -z "$value" ] || keep "$key" "$value"
     done
   fi
+  shape=$(sed -n 's/.* --shape \([0-9,]*\).*/\1/p' "$configs/$config.toml")
+  if wanted ranks "$stages" && [ ${#peer[@]} -gt 0 ] && [ -n "$shape" ] && ! has "$name, 2 ranks, bf16"; then
+    ours=
+    declare -A ddp=()
+    for ((i = 0; i < rounds; ++i)); do
+      ours+="$(trained_rate "$config" "$shape" "$batch" "$steps" || true) "
+      for options in "${peer_options[@]:0:4}"; do
+        ddp[$options]+="$(peer_rate "$name" "$batch" "$steps" "$options --ranks 2" || true) "
+      done
+    done
+    for options in "${peer_options[@]:0:4}"; do
+      value=$(tr ' ' '\n' <<< "${ddp[$options]}" | sed '/^$/d' | median)
+      [ -z "$value" ] || keep "$name, 2 ranks, DDP ${options//--/}" "$value"
+    done
+    value=$(tr ' ' '\n' <<< "$ours" | sed '/^$/d' | median)
+    [ -z "$value" ] || keep "$name, 2 ranks, bf16" "$value"
+  fi
   # Share of a large product's rate that convolutions and products reach in bf16, by work; then the ops below 0.4.
   if wanted layers "$stages" && { ! has "$name, share of the peak in bf16"; }; then
     json=$("$echelon" bench step "$configs/$config.toml" --set device.kind=onednn --set device.dtype=bf16 \
@@ -143,7 +177,8 @@ awk -F'\t' '
     if (!($2 in rows)) { rows[$2] = 1; names[++m] = $2 }
     value[$1, $2] = $3
     split($2, part, ", ")
-    if ($2 ~ /, peer/ && $3 + 0 > best[$1, part[1]] + 0) best[$1, part[1]] = $3 }
+    if ($2 ~ /, peer/ && $3 + 0 > best[$1, part[1]] + 0) best[$1, part[1]] = $3
+    if ($2 ~ /, DDP/ && $3 + 0 > best[$1, part[1] ", 2 ranks"] + 0) best[$1, part[1] ", 2 ranks"] = $3 }
   END {
     print "# Training steps by processor\n\nMade by `tests/tools/cpu.sh`: samples (tokens, of texts) a second, medians.\nBy CPU time: a second of the processor, measured where others worked, too.\n"
     printf "| row |"; for (i = 1; i <= n; ++i) printf " %s |", processors[i]
@@ -154,11 +189,12 @@ awk -F'\t' '
       print "" }
     for (j = 1; j <= m; ++j) if (names[j] ~ /, bf16$/) {
       name = names[j]; sub(/, bf16/, "", name)
-      printf "| %s, bf16 over f32 |", name
-      for (i = 1; i <= n; ++i) {
+      if (name !~ /ranks/) printf "| %s, bf16 over f32 |", name
+      if (name !~ /ranks/) for (i = 1; i <= n; ++i) {
         f = value[processors[i], name ", f32"]; b = value[processors[i], names[j]]
         printf (f > 0 && b > 0 ? " %.2f |" : " |"), (f > 0 ? b / f : 0) }
-      printf "\n| %s, bf16 over the best peer |", name
+      if (name !~ /ranks/) print ""
+      printf "| %s, bf16 over the best peer |", name
       for (i = 1; i <= n; ++i) {
         p = best[processors[i], name]; b = value[processors[i], names[j]]
         printf (p > 0 && b > 0 ? " %.2f |" : " |"), (p > 0 ? b / p : 0) }

@@ -14,6 +14,7 @@
 #include "base/check.hpp"
 #include "device/onednn/conv_faults.hpp"
 #include "device/onednn/primitive.hpp"
+#include "device/onednn/tile_conv_weights.hpp"
 
 namespace echelon::inline device::onednn {
 namespace {
@@ -240,6 +241,27 @@ class ConvBackwardWeights final : public Op {
   Primitive unpack_, add_, body_;
 };
 
+// dw and db by tiles of our own, of bf16 with channels last.
+class TiledBackwardWeights final : public Op {
+ public:
+  TiledBackwardWeights(const Context& context, const ConvDims& d)
+      : body_(d, context.threads, true, plan_), bias_(d.bias) {}
+
+  std::size_t scratch_bytes() const override { return plan_.bytes(); }
+  std::string implementation() const override { return "own tiles"; }
+  void run(const OpArgs& args) override {
+    body_.run(static_cast<const BHalf*>(args.tensors[0]), static_cast<const BHalf*>(args.tensors[1]),
+              {static_cast<float*>(args.tensors[2]), bias_ ? static_cast<float*>(args.tensors[3]) : nullptr,
+               (args.accumulate & 4U) != 0, (args.accumulate & 8U) != 0},
+              ScratchPlan::align(args.scratch));
+  }
+
+ private:
+  ScratchPlan plan_;
+  TileConvWeights body_;
+  bool bias_;
+};
+
 // Whether all three directions run optimised code in exactly these layouts.
 bool runs_fast(const Context& context, const ConvDims& d, const Precision& precision, const ConvLayouts& layouts) {
   const ConvProblem problem(d, precision);
@@ -287,7 +309,11 @@ std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precis
   switch (spec.kind) {
     case OpKind::conv_forward: return std::make_unique<ConvForward>(context, d, precision, x(0), y(d.bias ? 3 : 2));
     case OpKind::conv_backward_data: return std::make_unique<ConvBackwardData>(context, d, precision, x(2), y(0));
-    default: return std::make_unique<ConvBackwardWeights>(context, d, precision, x(0), y(1));
+    default:
+      if (precision.stores_halves() && context.tiles() && TileConvWeights::fits(d) &&
+          spec.layouts[0] == Layout::channels_last && spec.layouts[1] == Layout::channels_last)
+        return std::make_unique<TiledBackwardWeights>(context, d);
+      return std::make_unique<ConvBackwardWeights>(context, d, precision, x(0), y(1));
   }
 }
 

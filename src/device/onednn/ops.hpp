@@ -47,7 +47,7 @@ ECHELON_OP_FAMILIES(F)
 // Kinds that multiply in halves: arguments are in precision.stored, except that recurrent layers have f32 arguments
 // unless there are tiles. Parameters and their gradients are f32. The spec is of f32 or bf16.
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision);
-// The backward pass of a 1x1 convolution in halves as a product; null if that is not known to be faster.
+// The gradient of the data of a 1x1 convolution in halves as a product; null if that is not known to be faster.
 std::unique_ptr<Op> make_point_conv(const Context& context, const OpSpec& spec, const Precision& precision);
 std::unique_ptr<Op> make_half_dense(Context& context, const OpSpec& spec, const Precision& precision);
 std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec, const Precision& precision);

@@ -12,14 +12,18 @@
 namespace echelon::inline device::onednn {
 namespace {
 
+const BHalf* second_of(const TileSums& at) { return at.b_second ? at.b_second : at.b + kTileElems; }
+
 void multiply_plainly(const TileSums& at) {
   for (int r = 0; r < at.rows; ++r) {
     std::array<float, kTileBlock> sums{};
     if (at.add) std::memcpy(sums.data(), at.c + r * at.c_row, static_cast<std::size_t>(at.columns) * sizeof(float));
-    for (std::int64_t step = 0; step < at.steps; ++step) {
+    for (std::int64_t step = 0; step < at.runs * at.steps; ++step) {
       const BHalf* a = at.a + tile_at(r / kTileSide, step, at.steps) + r % kTileSide * kTileDepth;
+      const std::int64_t run = step / at.steps, offset = step % at.steps * at.b_step;
       for (int column = 0; column < at.columns; ++column) {
-        const BHalf* b = at.b + tile_at(column / kTileSide, step, at.steps) + column % kTileSide * 2;
+        const BHalf* tile = column < kTileSide ? at.b + run * at.b_run : second_of(at) + run * at.b_second_run;
+        const BHalf* b = tile + offset + column % kTileSide * 2;
         for (std::int64_t k = 0; k < kTileDepth; ++k)
           sums[static_cast<std::size_t>(column)] += widened(a[k]) * widened(b[k / 2 * kTileDepth + k % 2]);
       }
@@ -75,19 +79,23 @@ ECHELON_TILES void multiply_block(const TileSums& at) {
     if constexpr (kRows > 1) _tile_zero(2);
     if constexpr (kRows > 1 && kColumns > 1) _tile_zero(3);
   }
-  const BHalf *a = at.a, *b = at.b;
-  for (std::int64_t step = 0; step < at.steps; ++step, a += 2 * kTileElems, b += 2 * kTileElems) {
-    _tile_loadd(6, b, kLine);
-    _tile_loadd(4, a, kLine);
-    _tile_dpbf16ps(0, 4, 6);
-    if constexpr (kRows > 1) {
-      _tile_loadd(5, a + kTileElems, kLine);
-      _tile_dpbf16ps(2, 5, 6);
-    }
-    if constexpr (kColumns > 1) {
-      _tile_loadd(7, b + kTileElems, kLine);
-      _tile_dpbf16ps(1, 4, 7);
-      if constexpr (kRows > 1) _tile_dpbf16ps(3, 5, 7);
+  const BHalf *a = at.a, *first = at.b, *second = second_of(at);
+  for (std::int64_t run = 0; run < at.runs; ++run, first += at.b_run, second += at.b_second_run) {
+    const std::int64_t apart = second - first;
+    const BHalf* b = first;
+    for (std::int64_t step = 0; step < at.steps; ++step, a += 2 * kTileElems, b += at.b_step) {
+      _tile_loadd(6, b, kLine);
+      _tile_loadd(4, a, kLine);
+      _tile_dpbf16ps(0, 4, 6);
+      if constexpr (kRows > 1) {
+        _tile_loadd(5, a + kTileElems, kLine);
+        _tile_dpbf16ps(2, 5, 6);
+      }
+      if constexpr (kColumns > 1) {
+        _tile_loadd(7, b + apart, kLine);
+        _tile_dpbf16ps(1, 4, 7);
+        if constexpr (kRows > 1) _tile_dpbf16ps(3, 5, 7);
+      }
     }
   }
   _tile_stored(0, c, row);

@@ -137,6 +137,23 @@ Packer packer_of(const TileSource& source) {
                                : pack_512<false, false, true>;
 }
 
+ECHELON_AVX512 void pack_left_512(const TileLines& from, BHalf* to) {
+  const auto mask = static_cast<__mmask16>((1U << from.count) - 1U);
+  __m512i rows[16];
+  ECHELON_UNROLLED (i, 16)
+    rows[i] = pairs_of(reinterpret_cast<const std::byte*>(from.at(2 * i)),
+                       reinterpret_cast<const std::byte*>(from.at(2 * i + 1)), true, mask);
+  turn(rows);
+  ECHELON_UNROLLED (i, 16) _mm512_store_si512(to + i * kTileDepth, rows[i]);
+}
+
+ECHELON_AVX512 void pack_right_512(const TileLines& from, std::int64_t lines, BHalf* to) {
+  const auto mask = static_cast<__mmask16>((1U << from.count) - 1U);
+  for (std::int64_t k = 0; k < lines; k += 2)
+    _mm512_store_si512(to + k * kTileSide, pairs_of(reinterpret_cast<const std::byte*>(from.at(k)),
+                                                    reinterpret_cast<const std::byte*>(from.at(k + 1)), true, mask));
+}
+
 ECHELON_AVX512 void finish_512(const TileResult& result, const float* sums, std::int64_t first, int rows, int columns,
                                std::byte* to) {
   for (int begin = 0; begin < columns; begin += kTileSide) {
@@ -163,6 +180,8 @@ ECHELON_AVX512 void finish_512(const TileResult& result, const float* sums, std:
 #else
 // No other processor has AVX-512: `wide` is false there.
 Packer packer_of(const TileSource&) { return nullptr; }
+void pack_left_512(const TileLines&, BHalf*) {}
+void pack_right_512(const TileLines&, std::int64_t, BHalf*) {}
 constexpr auto finish_512 = finish_plainly;
 #endif
 
@@ -185,6 +204,20 @@ void pack_tiles(const TileSource& source, const void* from, std::int64_t strip, 
     BHalf* at = to + (by_depth ? tile_at(tile, strip, steps) : tile_at(strip, tile, steps));
     wide ? packer(part, at) : pack_plainly(source, part, at);
   }
+}
+
+void pack_left_tile(const TileLines& from, BHalf* to, bool wide) {
+  if (wide) return pack_left_512(from, to);
+  for (std::int64_t k = 0; k < kTileDepth; ++k)
+    for (std::int64_t i = 0; i < kTileSide; ++i)
+      to[i * kTileDepth + k] = from.at(k) && i < from.count ? from.at(k)[i] : BHalf{0};
+}
+
+void pack_right_tile(const TileLines& from, std::int64_t lines, BHalf* to, bool wide) {
+  if (wide) return pack_right_512(from, lines, to);
+  for (std::int64_t k = 0; k < lines; ++k)
+    for (std::int64_t i = 0; i < kTileSide; ++i)
+      to[k / 2 * kTileDepth + 2 * i + k % 2] = from.at(k) && i < from.count ? from.at(k)[i] : BHalf{0};
 }
 
 void finish_tiles(const TileResult& result, const float* sums, std::int64_t first, int rows, int columns, void* to,

@@ -60,11 +60,25 @@ struct TileSource {
 };
 // `wide`: uses AVX-512, with the same bits, except that subnormal numbers become 0.
 void pack_tiles(const TileSource& source, const void* from, std::int64_t strip, BHalf* to, bool wide);
+// 16 elements of some lines of bf16; null lines are zeros.
+struct TileLines {
+  const BHalf* const* lines;
+  std::int64_t offset, count;  // the first of the elements, and how many of them there are; the others are zeros
+  const BHalf* at(std::int64_t line) const { return lines[line] ? lines[line] + offset : nullptr; }
+};
+// Packs 32 lines as the depth of 16 rows; or `lines` of them, an even number, as the depth of 16 columns.
+void pack_left_tile(const TileLines& from, BHalf* to, bool wide);
+void pack_right_tile(const TileLines& from, std::int64_t lines, BHalf* to, bool wide);
 
 // A block of up to 32 x 32 sums.
 struct TileSums {
   const BHalf *a = nullptr, *b = nullptr;  // one block each
   std::int64_t steps = 0;
+  // Right factors that are not blocks: the second tile of columns, the distance between steps, and `runs` of `steps`
+  // steps each, whose columns begin anywhere. The left factor has all runs one behind the other.
+  const BHalf* b_second = nullptr;
+  std::int64_t b_step = 2 * kTileElems;
+  std::int64_t runs = 1, b_run = 0, b_second_run = 0;
   int rows = 0, columns = 0;
   float* c = nullptr;
   std::int64_t c_row = 0;  // distance between rows, in floats
