@@ -93,6 +93,7 @@ void print_report(StepBench& bench, const BenchStepOptions& options, const Bench
 
   fmt::print("{}\n", bench.device().describe());
   const SampleForm& form = bench.samples().form;
+  if (!bench.layouts().empty()) fmt::print("layouts {}\n", bench.layouts());
   fmt::print("random {} of {} in {} classes, in the form of {}\n", form.tokens() ? "tokens" : "samples",
              form.shape.text(), form.classes, bench.samples().origin);
   if (form.label.rank() > 0)
@@ -136,6 +137,7 @@ nlohmann::ordered_json step_json(StepBench& bench, const Config& config, const B
                                  {"parameters", bench.arenas().parameters().weight_elems()},
                                  {"device_bytes", bench.device().peak_bytes()},
                                  {"activation_bytes", bench.program().activation_bytes()}};
+  if (!bench.layouts().empty()) json["layouts"] = bench.layouts();
   if (options.ops || !options.table.empty()) {
     const std::vector<OpReport> ops = bench.profile();
     if (!options.table.empty()) write_table(options.table, ops);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/checksum.hpp"
+#include "base/cores.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cli/check_launch.hpp"
@@ -173,11 +174,24 @@ void print_start(const Check& check) {
     line("replay", told);
 }
 
+// The threads of a full host, if it has as many cores as this machine.
+std::string threads_text(const Check& check, int cores) {
+  const std::int64_t ranks = check.ranks_a_host(), given = check.config.device.threads;
+  const std::int64_t each = given > 0 ? given : std::max<std::int64_t>(1, cores / ranks), all = each * ranks;
+  const std::string total = fmt::format("{} a rank x {} a host = {} on {}", counted(each, "thread"),
+                                        counted(ranks, "rank"), count_text(all), counted(cores, "core"));
+  if (all <= cores) return total;
+  const std::string share = fmt::format("{:.1f}", static_cast<double>(all) / cores);
+  return fmt::format("{}: {} threads share a core, and a step takes about {} times as long as with a core for each",
+                     total, share, share);
+}
+
 void print_device(Check& check) {
   const DeviceConfig& config = check.config.device;
   try {
     const auto device = counting_device(config);
     line("device", fmt::format("{}: {}", device->name(), device->describe()));
+    if (device->on_host() && device->computes()) line("threads", threads_text(check, usable_cores()));
   } catch (const EnvironmentError& error) {
     check.warn(fmt::format("no {} device on this machine ({}): activations are estimated", config.kind, error.what()));
   }

@@ -49,6 +49,18 @@ void fill(Device& device, const Tensor& tensor, const Value& value) {
   device.to_device(tensor.data, host.data(), host.size());
 }
 
+std::unique_ptr<Device> open_with(const Config& config, int threads, const LayoutTable& layouts) {
+  DeviceOptions options = device_options(config.device, threads);
+  options.conv_layouts = layouts;
+  return open_device(config.device.kind, options);
+}
+
+MeasuredLayouts layouts_of(const Config& config, const Graph& graph, std::int64_t batch, int threads) {
+  if (!config.device.measure_layouts || means_gpu(config.device.kind)) return {};
+  return measure_layouts(graph, config.device.dtype, batch,
+                         [&](const LayoutTable& table) { return open_with(config, threads, table); });
+}
+
 }  // namespace
 
 BenchSamples bench_samples(const Config& config) {
@@ -63,8 +75,9 @@ BenchSamples bench_samples(const Config& config) {
 
 StepBench::StepBench(const Config& config, std::int64_t batch, int threads)
     : samples_(bench_samples(config)),
-      device_(open_device(config.device.kind, device_options(config.device, threads))),
       graph_(build_model(config.model, samples_.form)),
+      layouts_(layouts_of(config, graph_, batch, threads)),
+      device_(open_with(config, threads, layouts_.table)),
       arenas_(*device_, graph_.parameters(), wide_of(config.device.dtype)),
       program_(graph_, arenas_, {.batch = batch, .dtype = config.device.dtype, .replay = config.device.cuda_graphs}),
       optimiser_(config.optimiser, arenas_, loss_scaling_of(config.device)),

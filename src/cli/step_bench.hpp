@@ -11,6 +11,7 @@
 #include "device/device.hpp"
 #include "device/peak_rate.hpp"
 #include "model/graph.hpp"
+#include "model/measured_layouts.hpp"
 #include "model/program.hpp"
 #include "optim/optimiser.hpp"
 
@@ -50,6 +51,8 @@ class StepBench {
 
   const BenchSamples& samples() const { return samples_; }
   const Device& device() const { return *device_; }
+  // How the layouts of convolutions were measured; empty if a rule chose them.
+  const std::string& layouts() const { return layouts_.report; }
   const Program& program() const { return program_; }
   const Arenas& arenas() const { return arenas_; }
 
@@ -59,8 +62,9 @@ class StepBench {
   void update();
 
   BenchSamples samples_;
-  std::unique_ptr<Device> device_;
   Graph graph_;
+  MeasuredLayouts layouts_;  // with device.measure_layouts
+  std::unique_ptr<Device> device_;
   Arenas arenas_;
   Program program_;
   Optimiser optimiser_;

@@ -69,6 +69,10 @@ void check_layers(const Config& config) {
 
 void check_device(const Config& config) {
   const DeviceConfig& device = config.device;
+  if (device.measure_layouts)
+    refuse_beside(config, "device.measure_layouts",
+                  "device.measure_layouts = true chooses layouts by time, and the order of sums depends on them; write "
+                  "device.measure_layouts = false");
   if (device.kind == "onednn" && device.threads == 0)
     refuse_beside(
         config, "device.threads",

@@ -217,13 +217,14 @@ struct DeviceConfig {
                                 // two weights stay f32
   bool emulate_halves = false;  // onednn, bf16: computes in f32 on rounded values; runs on any CPU, slowly
   bool tf32 = false;            // f32: convolutions and products may round operands: cuda to TF32, onednn to bf16
-  bool cuda_graphs = true;      // cuda: records sequences of ops and launches them as CUDA graphs
-  bool allow_fallback = false;  // cuda: a slow plain loop runs convolutions that cuDNN cannot, instead of an error
-  double workspace_mb = 1024;   // cuda: largest workspace for a convolution's algorithm
-  double loss_scale = 0;        // factor on the loss in backward, a power of two; 0: dynamic for f16, else off
-  std::int64_t threads = 0;     // per rank; 0: cores of the host / ranks on it
-  double memory_limit_mb = 0;   // 0: none
-  double paced_gflops = 50;     // for the paced device, or with pace_ms
+  bool measure_layouts = false;  // onednn: layouts of convolutions by measurement at the start, not by a rule
+  bool cuda_graphs = true;       // cuda: records sequences of ops and launches them as CUDA graphs
+  bool allow_fallback = false;   // cuda: a slow plain loop runs convolutions that cuDNN cannot, instead of an error
+  double workspace_mb = 1024;    // cuda: largest workspace for a convolution's algorithm
+  double loss_scale = 0;         // factor on the loss in backward, a power of two; 0: dynamic for f16, else off
+  std::int64_t threads = 0;      // per rank; 0: cores of the host / ranks on it
+  double memory_limit_mb = 0;    // 0: none
+  double paced_gflops = 50;      // for the paced device, or with pace_ms
   double paced_gb_per_s = 10;
   std::string paced_table;
   double pace_ms = 0;      // ops on the host compute, then sleep, so that a step's forward and backward take this long,

@@ -203,6 +203,7 @@ class Finder {
     const auto may_be = [&](std::string_view kind) { return config_.device.kind == kind || is_among_kinds(kind); };
     used("device.tf32", (may_be("cuda") || may_be("onednn") || may_be("auto")) && config_.device.dtype == DType::f32,
          "device.kind = \"cuda\", \"onednn\" or \"auto\" with dtype = \"f32\"");
+    used("device.measure_layouts", may_be("onednn") || may_be("auto"), "device.kind = \"onednn\" or \"auto\"");
     used("device.emulate_halves", config_.device.dtype == DType::bf16, "device.dtype = \"bf16\"");
   }
 

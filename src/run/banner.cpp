@@ -202,6 +202,7 @@ void log_banner(const Phases& p) {
   for (const std::string& line : banner_lines(p)) log_info("{}", line);
   std::istringstream lines(agreed.split.report);
   for (std::string line; std::getline(lines, line);) log_info("{}", line);
+  p.opened.layouts.log_choice();
   p.opened.tuning.log_choice();
   if (agreed.replay.is_on()) log_info("replay    {}", agreed.replay.told);
   warn_without_checksums(agreed.plan.train, agreed.config.data.train);

@@ -19,12 +19,13 @@
 namespace echelon::inline run {
 namespace {
 
-std::unique_ptr<Device> device_of(AttemptContext& context, const Config& config) {
+std::unique_ptr<Device> device_of(AttemptContext& context, const Config& config, const LayoutTable& layouts) {
   std::unique_ptr<Device> device;
   std::string warning;
   all_or_none(context.group, [&] {
     const std::string kind = device_on(config.device, context.slot).kind;
-    const DeviceOptions options = device_options(config.device, context.slot, &warning);
+    DeviceOptions options = device_options(config.device, context.slot, &warning);
+    options.conv_layouts = layouts;
     device = context.options.open_device ? context.options.open_device(kind, options) : open_device(kind, options);
     if (!device->supports(config.device.dtype))
       throw ConfigError(fmt::format("device.dtype = \"{}\" is not supported by device '{}'",
@@ -88,7 +89,9 @@ Opened open_run(AttemptContext& context, Placed& placed, const Agreed& agreed) {
   const Config& config = agreed.config;
   RankGroups& groups = placed.groups;
   const int threads = threads_of(config.device, context.slot);
-  std::unique_ptr<Device> device = device_of(context, config);
+  LayoutChoice layouts;
+  const LayoutTable table = layouts.settle(context, agreed, groups.mesh().splits());
+  std::unique_ptr<Device> device = device_of(context, config, table);
   Provenance provenance = provenance_of(context, config, *device);
   open_folder(context, config, agreed.start, provenance);
   Tuning tuning;
@@ -101,6 +104,7 @@ Opened open_run(AttemptContext& context, Placed& placed, const Agreed& agreed) {
                                                           agreed.plan.rank_batches.largest());
   return {.threads = threads,
           .device = std::move(device),
+          .layouts = std::move(layouts),
           .provenance = std::move(provenance),
           .tuning = std::move(tuning),
           .exchange = std::move(exchange),

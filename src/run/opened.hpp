@@ -6,6 +6,7 @@
 
 #include "parallel/activation_exchange.hpp"
 #include "run/agreed.hpp"
+#include "run/layout_choice.hpp"
 #include "run/tuning.hpp"
 
 namespace echelon::inline run {
@@ -13,6 +14,7 @@ namespace echelon::inline run {
 struct Opened {
   int threads = 1;  // of the device
   std::unique_ptr<Device> device;
+  LayoutChoice layouts;  // of convolutions on that device
   Provenance provenance;
   Tuning tuning;
   ExchangeConfig exchange;  // that of the config, or the choice of `tuning` if exchange.algorithm = "auto"

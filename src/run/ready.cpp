@@ -179,6 +179,7 @@ Ready::Ready(const Phases& before, std::unique_ptr<BatchDraws> batches)
 
 void Ready::visit_state(StateVisitor& visitor) {
   built.state.visit_state(visitor);
+  opened.layouts.visit_state(visitor);
   opened.tuning.visit_state(visitor);
   built.arenas.visit_state(visitor);
   built.optimiser.visit_state(visitor);

@@ -16,7 +16,10 @@ void restore_checkpoint(const Phases& p) {
   const Decision& start = p.agreed.start;
   const auto visit = [&](StateVisitor& visitor) {
     if (!start.weights_only) p.built.state.visit_state(visitor);
-    if (!start.other_run) p.opened.tuning.visit_state(visitor);
+    if (!start.other_run) {
+      p.opened.layouts.visit_state(visitor);
+      p.opened.tuning.visit_state(visitor);
+    }
     p.built.arenas.visit_state(visitor);
     if (start.optimiser) p.built.optimiser.visit_state(visitor);
     if (start.residuals) p.built.strategy->visit_state(visitor);

@@ -68,6 +68,13 @@ TEST_CASE("the plan counts shards, batch, steps, parameters, memory and bytes on
                "replica 2: 50 samples: a1.h5", "replica 3: 50 samples: a1.h5"});
 }
 
+TEST_CASE("threads and ranks of a host are compared with its cores", "[config]") {
+  const Setup setup;
+  says(setup.check({"--replicas", "1", "--set", "device.threads=1"}), {"1 thread a rank x 1 rank a host = 1 on "});
+  says(setup.check({"--replicas", "4", "--hosts", "2", "--set", "device.threads=4096"}),
+       {"4,096 threads a rank x 2 ranks a host = 8,192 on ", " threads share a core"});
+}
+
 TEST_CASE("a job of Slurm without a GPU is told of device.kind = cuda", "[config]") {
   const Setup setup;
   const std::string warning = "did not request a GPU from Slurm";

@@ -60,6 +60,11 @@ keep() { # ROW VALUE
   mv "$out.new" "$out"
   echo "$1: $2"
 }
+keep_median() { # ROW VALUES
+  local value
+  value=$(tr ' ' '\n' <<< "$2" | sed '/^$/d' | median)
+  [ -z "$value" ] || keep "$1" "$value"
+}
 wanted() { case ",$2," in *,"$1",*) ;; *) return 1 ;; esac; }
 median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 field() { sed -n "s/.*\"$2\": *\([0-9.eE+-]*\).*/\1/p" <<< "$1"; }
@@ -126,18 +131,20 @@ for row in $models; do
         found[$type]+="$(our_rate "$config" "$batch" "$steps" "$type" || true) "
       done
     done
-    for type in $todo; do
-      value=$(tr ' ' '\n' <<< "${found[$type]}" | sed '/^$/d' | median)
-      [ -z "$value" ] || keep "$name, $type" "$value"
-    done
+    for type in $todo; do keep_median "$name, $type" "${found[$type]}"; done
   fi
-  if wanted peers "$stages" && [ ${#peer[@]} -gt 0 ]; then
-    for options in "${peer_options[@]}"; do
-      key="$name, peer ${options//--/}"
-      has "$key" && continue
-      value=$(for ((i = 0; i < (rounds + 1) / 2; ++i)); do peer_rate "$name" "$batch" "$steps" "$options"; done | median)
-      [ -z "$value" ] || keep "$key" "$value"
+  # In turns with the peer's forms, ours in bf16 is measured once more.
+  if wanted peers "$stages" && [ ${#peer[@]} -gt 0 ] && ! has "$name, bf16 beside peers"; then
+    ours=
+    declare -A peers=()
+    for ((i = 0; i < rounds; ++i)); do
+      ours+="$(our_rate "$config" "$batch" "$steps" bf16 || true) "
+      for options in "${peer_options[@]}"; do
+        peers[$options]+="$(peer_rate "$name" "$batch" "$steps" "$options" || true) "
+      done
     done
+    for options in "${peer_options[@]}"; do keep_median "$name, peer ${options//--/}" "${peers[$options]}"; done
+    keep_median "$name, bf16 beside peers" "$ours"
   fi
   shape=$(sed -n 's/.* --shape \([0-9,]*\).*/\1/p' "$configs/$config.toml")
   if wanted ranks "$stages" && [ ${#peer[@]} -gt 0 ] && [ -n "$shape" ] && ! has "$name, 2 ranks, bf16"; then
@@ -149,12 +156,8 @@ for row in $models; do
         ddp[$options]+="$(peer_rate "$name" "$batch" "$steps" "$options --ranks 2" || true) "
       done
     done
-    for options in "${peer_options[@]:0:4}"; do
-      value=$(tr ' ' '\n' <<< "${ddp[$options]}" | sed '/^$/d' | median)
-      [ -z "$value" ] || keep "$name, 2 ranks, DDP ${options//--/}" "$value"
-    done
-    value=$(tr ' ' '\n' <<< "$ours" | sed '/^$/d' | median)
-    [ -z "$value" ] || keep "$name, 2 ranks, bf16" "$value"
+    for options in "${peer_options[@]:0:4}"; do keep_median "$name, 2 ranks, DDP ${options//--/}" "${ddp[$options]}"; done
+    keep_median "$name, 2 ranks, bf16" "$ours"
   fi
   # Share of a large product's rate that convolutions and products reach in bf16, by work; then the ops below 0.4.
   if wanted layers "$stages" && { ! has "$name, share of the peak in bf16"; }; then
@@ -181,7 +184,8 @@ awk -F'\t' '
     if ($2 ~ /, DDP/ && $3 + 0 > best[$1, part[1] ", 2 ranks"] + 0) best[$1, part[1] ", 2 ranks"] = $3 }
   END {
     print "# Training steps by processor\n\nMade by `tests/tools/cpu.sh`: samples (tokens, of texts) a second, medians.\nBy CPU time: a second of the processor, measured where others worked, too.\n"
-    printf "| row |"; for (i = 1; i <= n; ++i) printf " %s |", processors[i]
+    for (i = 1; i <= n; ++i) printf "%d. %s\n", i, processors[i]
+    printf "\n| row |"; for (i = 1; i <= n; ++i) printf " %d |", i
     printf "\n|---|"; for (i = 1; i <= n; ++i) printf "---:|"; print ""
     for (j = 1; j <= m; ++j) {
       printf "| %s |", names[j]
@@ -196,7 +200,8 @@ awk -F'\t' '
       if (name !~ /ranks/) print ""
       printf "| %s, bf16 over the best peer |", name
       for (i = 1; i <= n; ++i) {
-        p = best[processors[i], name]; b = value[processors[i], names[j]]
+        p = best[processors[i], name]; b = value[processors[i], names[j] " beside peers"]
+        if (b == "") b = value[processors[i], names[j]]
         printf (p > 0 && b > 0 ? " %.2f |" : " |"), (p > 0 ? b / p : 0) }
       print "" } }' "$out" > "${out%.tsv}.md"
 echo "${out%.tsv}.md"

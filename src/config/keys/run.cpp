@@ -33,6 +33,10 @@ void add_run(Table& all) {
       "tf32", &DeviceConfig::tf32, {},
       "f32 with faster products; kind cuda: convolutions and matrix products in TF32, about 3 decimal digits; kind "
       "onednn: their factors are rounded to bf16, about 2, where the processor has AVX512_BF16");
+  device.key(
+      "measure_layouts", &DeviceConfig::measure_layouts, {},
+      "kind onednn: rank 0 measures the layouts of convolutions at the start, for all ranks, and checkpoints hold "
+      "its choice; false: a rule, which is the same in every launch");
   device.key("cuda_graphs", &DeviceConfig::cuda_graphs, {},
              "kind cuda: ops are captured once and launched as CUDA graphs, with the same results; false: one by one");
   device.key("allow_fallback", &DeviceConfig::allow_fallback, {},

@@ -287,11 +287,13 @@ bool fills(std::int64_t channels, Layout layout) {
 
 }  // namespace
 
-ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const Precision& precision) {
+ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const Precision& precision, ConvLayout given) {
   const Layout wide = context.blocked();
   constexpr Layout plain = Layout::plain, last = Layout::channels_last, eight = Layout::blocked8;
-  // Matrix units are used in channels-last only, where they are 4 to 20 times as fast as blocks.
-  if (precision.halves() && context.amx() && runs_fast(context, d, precision, {last, last})) return {last, last};
+  // The library uses matrix units in channels-last only, where they are 4 to 20 times as fast as blocks.
+  const bool prefers_last =
+      given == ConvLayout::channels_last || (given == ConvLayout::rule && precision.halves() && context.amx());
+  if (prefers_last && runs_fast(context, d, precision, {last, last})) return {last, last};
   for (const ConvLayouts& pair : {ConvLayouts{plain, wide}, ConvLayouts{wide, wide}, ConvLayouts{plain, eight},
                                   ConvLayouts{eight, eight}, ConvLayouts{last, last}}) {
     const bool few = pair.x == plain;  // an image of up to 4 channels is read without a reorder

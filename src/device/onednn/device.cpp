@@ -148,7 +148,8 @@ LayoutWish OnednnDevice::layouts(const OpSpec& spec) const {
   const auto* conv = std::get_if<ConvDims>(&spec.dims);
   if (conv) {
     claim_threads(context_.threads);
-    const ConvLayouts best = best_conv_layouts(context_, *conv, precision(spec.dtype));
+    const ConvLayouts best =
+        best_conv_layouts(context_, *conv, precision(spec.dtype), options().conv_layouts.of(*conv));
     for (std::size_t a = 0; a < args.size(); ++a) {
       if (!args[a].movable) continue;
       wish.layouts[a] = args[a].name.ends_with('y') ? best.y : best.x;

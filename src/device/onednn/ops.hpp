@@ -62,10 +62,11 @@ bool pools_halves(const OpSpec& spec);
 // A reorder from or to bf16, or both. `native`: the library itself reorders bf16.
 std::unique_ptr<Op> make_half_reorder(Context& context, const OpSpec& spec, bool native);
 
-// The layouts of x and y in which all directions of a convolution run fast.
+// The layouts of x and y in which all directions of a convolution run fast; those given, if they do.
 struct ConvLayouts {
   Layout x, y;
 };
-ConvLayouts best_conv_layouts(const Context& context, const ConvDims& dims, const Precision& precision = kSingle);
+ConvLayouts best_conv_layouts(const Context& context, const ConvDims& dims, const Precision& precision = kSingle,
+                              ConvLayout given = ConvLayout::rule);
 
 }  // namespace echelon::inline device::onednn

@@ -226,6 +226,7 @@ std::string claims_markdown(const std::vector<JudgedClaim>& claims, const std::s
 
 std::vector<std::string> write_claims(const std::vector<JudgedClaim>& claims, const std::string& folder,
                                       const std::string& name) {
+  make_folders(folder);
   const std::string svg = name + ".svg", page = folder + "/" + name + ".md";
   write_file_whole(folder + "/" + svg, forest_svg(claims));
   write_file_whole(page, claims_markdown(claims, svg));

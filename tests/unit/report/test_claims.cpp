@@ -267,6 +267,10 @@ TEST_CASE("the page names every claim, its verdict and a rule that was changed",
   record.registered_hash = "other";
   CHECK_THAT(claims_markdown(judge_claims({record}), "claims.svg"), Catch::Contains("rule was changed"));
   CHECK_THAT(forest_svg(judge_claims({record})), Catch::Contains("a &lt; b"));
+
+  const TempFolder folder;  // the folder of the page is made where it is missing
+  for (const std::string& path : write_claims(judge_claims({record}), folder / "new/pages", "claims"))
+    CHECK(!read_file_whole(path).empty());
 }
 
 }  // namespace echelon::test
