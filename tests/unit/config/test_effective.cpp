@@ -149,6 +149,7 @@ std::vector<std::string> company_of(const std::string& path) {
       {"device.pace_spread", {"device.kind=onednn", "device.pace_ms=20"}},
       {"device.pace_factors", {"device.kind=onednn", "device.pace_ms=20"}},
       {"data.balance", {"exchange.strategy=asynchronous"}},
+      {"exchange.code_sums", {"exchange.codec=onebit"}},
       {"checkpoint.keep_best", {"data.test=x"}},
       {"goal.metric", {"data.test=x", "goal.target=0.5"}},
       {"goal.target", {"data.test=x", "goal.metric=test_loss"}},
@@ -287,9 +288,8 @@ TEST_CASE("a misspelt variable is answered with those of its section", "[config]
 }
 
 TEST_CASE("the list of keys tells the inputs of layers that take other than one", "[config]") {
-  const std::string text = keys_text();
-  CHECK_THAT(text, Catch::Contains("heads causal; 3 inputs: queries, keys, values"));
-  CHECK_THAT(text, Catch::Contains("add         2 or more inputs") && Catch::Contains("--set section.key="));
+  CHECK_THAT(keys_text(), Catch::Contains("heads causal; 3 inputs: queries, keys, values") &&
+                              Catch::Contains("add         2 or more inputs") && Catch::Contains("--set section.key="));
 }
 
 TEST_CASE("lists of many numbers with fractions are not deep", "[config]") {
