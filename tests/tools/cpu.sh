@@ -43,7 +43,7 @@ if $cpu_time && [ "$threads" != 1 ]; then echo "cpu.sh: --cpu-time is of one thr
 echelon=$1
 shift
 configs=$(cd "$(dirname "$0")/../../configs/bench" && pwd)
-export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=$threads
+export OMP_NUM_THREADS=$threads
 units="no AVX2"
 for flag in avx2 avx512f avx512_bf16 amx_bf16; do grep -qw "$flag" /proc/cpuinfo && units=$flag; done
 cpu() { sed -n "s/^$1[^:]*: *//p" /proc/cpuinfo | head -1; }
