@@ -9,13 +9,13 @@
 #include "base/text.hpp"
 #include "device/arenas.hpp"
 #include "model/build.hpp"
+#include "model/least_profile.hpp"
 #include "model/program.hpp"
 
 namespace echelon::inline model {
 namespace {
 
 constexpr double kMostFlops = 4e9, kLeastGain = 0.03;
-constexpr int kRuns = 3;  // plus one before them, in which weights are packed
 
 bool has_convolutions(const std::vector<OpReport>& ops) {
   return std::any_of(ops.begin(), ops.end(),
@@ -27,12 +27,7 @@ std::vector<OpReport> measure(const Graph& graph, Device& device, DType dtype, s
   Arenas arenas(device, graph.parameters(), wide_of(dtype));
   Program program(graph, arenas, {.batch = batch, .dtype = dtype});
   if (!has_convolutions(program.ops())) return {};
-  std::vector<OpReport> least = (program.profile(), program.profile());
-  for (int run = 1; run < kRuns; ++run) {
-    const std::vector<OpReport> again = program.profile();
-    for (std::size_t i = 0; i < least.size(); ++i) least[i].seconds = std::min(least[i].seconds, again[i].seconds);
-  }
-  return least;
+  return least_profile(program);
 }
 
 double total(const std::vector<OpReport>& ops) {

@@ -10,14 +10,13 @@
 
 #include "device/arenas.hpp"
 #include "model/build.hpp"
-#include "model/program.hpp"
+#include "model/least_profile.hpp"
 #include "parallel/pipeline.hpp"
 
 namespace echelon::inline parallel {
 namespace {
 
 constexpr int kLeastPieces = 4;
-constexpr int kRuns = 3;  // plus one run before them, in which weights are packed
 
 // The piece of the model that each node is in; pieces have about equal FLOPs.
 std::vector<int> pieces_of(const std::vector<double>& flops, int pieces) {
@@ -31,7 +30,7 @@ std::vector<int> pieces_of(const std::vector<double>& flops, int pieces) {
   return of;
 }
 
-// By name of the node: seconds of a micro-batch of sequences of `steps` steps, the least of kRuns runs. Other inputs
+// By name of the node: seconds of a micro-batch of sequences of `steps` steps, the least of some runs. Other inputs
 // are zero, which is the initial content of memory.
 std::map<std::string, double> measure(const Graph& part, Device& device, DType dtype, std::int64_t micro_batch,
                                       std::int64_t steps) {
@@ -41,13 +40,8 @@ std::map<std::string, double> measure(const Graph& part, Device& device, DType d
     const std::vector<std::int32_t> lengths(static_cast<std::size_t>(micro_batch), static_cast<std::int32_t>(steps));
     device.to_device(program.input("lengths").data, lengths.data(), lengths.size() * sizeof(std::int32_t));
   }
-  std::vector<OpReport> least = (program.profile(), program.profile());
-  for (int run = 1; run < kRuns; ++run) {
-    const std::vector<OpReport> again = program.profile();
-    for (std::size_t i = 0; i < least.size(); ++i) least[i].seconds = std::min(least[i].seconds, again[i].seconds);
-  }
   std::map<std::string, double> seconds;
-  for (const OpReport& op : least) seconds[op.node] += op.seconds;
+  for (const OpReport& op : least_profile(program)) seconds[op.node] += op.seconds;
   return seconds;
 }
 

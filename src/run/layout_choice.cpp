@@ -44,7 +44,7 @@ LayoutTable LayoutChoice::settle(AttemptContext& context, const Agreed& agreed, 
     });
     if (processor_ == processor) {
       report_ = "chosen earlier";
-      return LayoutTable::parse(choice_.data());
+      return LayoutTable::parse(choice_.text());
     }
   }
   const std::vector<std::int64_t>& micro = agreed.plan.rank_batches.micro;
@@ -53,11 +53,10 @@ LayoutTable LayoutChoice::settle(AttemptContext& context, const Agreed& agreed, 
     if (!context.is_first()) return;
     measured =
         measure_layouts(agreed.plan.part.graph, device.dtype, *std::max_element(micro.begin(), micro.end()), open);
-    if (measured.table.text().size() >= choice_.size()) measured = {{}, "rule: too many kinds of convolutions"};
+    if (!choice_.fits(measured.table.text())) measured = {{}, "rule: too many kinds of convolutions"};
   });
   const std::string choice = context.group.of_first(measured.table.text());
-  choice_.fill(0);
-  std::copy(choice.begin(), choice.end(), choice_.begin());
+  choice_.set(choice);
   processor_ = processor;
   report_ = measured.report;
   return LayoutTable::parse(choice);
@@ -69,12 +68,7 @@ void LayoutChoice::log_choice() const {
 
 void LayoutChoice::visit_state(StateVisitor& visitor) {
   if (!chose_) return;
-  StateTensor choice;
-  choice.name = "device/layouts";
-  choice.data = choice_.data();
-  choice.dtype = DType::u8;
-  choice.shape = Shape{static_cast<std::int64_t>(choice_.size())};
-  visitor.tensor(choice);
+  choice_.visit_state(visitor, "device/layouts");
   visitor.scalar("device_layouts_processor", processor_);
 }
 

@@ -7,13 +7,13 @@
 // parts of it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 
 #include "base/state.hpp"
 #include "device/layout_table.hpp"
 #include "run/agreed.hpp"
+#include "run/choice_text.hpp"
 
 namespace echelon::inline run {
 
@@ -29,8 +29,8 @@ class LayoutChoice {
  private:
   bool chose_ = false, logs_ = false;
   std::string report_;
-  std::array<char, 8192> choice_{};  // LayoutTable::text, and zeros
-  std::int64_t processor_ = 0;       // a mark of its description
+  ChoiceText<8192> choice_;     // LayoutTable::text
+  std::int64_t processor_ = 0;  // a mark of its description
 };
 
 }  // namespace echelon::inline run

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "base/atomic_file.hpp"
-#include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "base/log.hpp"
 #include "checkpoint/checkpoint.hpp"
@@ -43,17 +42,15 @@ ExchangeConfig Tuning::settle(const ExchangeConfig& config, const Decision& star
   if (!start.first_step() && !start.other_run) {
     load_checkpoint(start.checkpoint, [this](StateVisitor& visitor) { visit_state(visitor); });
     if (replicas_ == replicas && hosts_ == hosts) {
-      report_ = fmt::format("autotune  chosen earlier: {}", choice_.data());
-      return with_choice(config, choice_.data());
+      report_ = fmt::format("autotune  chosen earlier: {}", choice_.text());
+      return with_choice(config, choice_.text());
     }
     report_ = "autotune  repeated, because the replicas or hosts differ from those of the checkpoint\n";
   }
   const Tuned tuned = tune_exchange(config, engine, first_channel, parameters, dtype);
   std::string choice = choice_text(tuned.exchange);
   if (model) choice = of_largest_part(*model, parameters.elems(), choice);
-  ECHELON_CHECK_LT(choice.size(), choice_.size());
-  choice_.fill(0);
-  std::copy(choice.begin(), choice.end(), choice_.begin());
+  choice_.set(choice);
   replicas_ = replicas, hosts_ = hosts;
   report_ += tuned.report;
   if (model) report_ += fmt::format("{} parts, of which the largest chose  {}\n", model->size(), choice);
@@ -69,12 +66,7 @@ void Tuning::log_choice() const {
 
 void Tuning::visit_state(StateVisitor& visitor) {
   if (!chose_) return;
-  StateTensor choice;
-  choice.name = "exchange/choice";
-  choice.data = choice_.data();
-  choice.dtype = DType::u8;
-  choice.shape = Shape{static_cast<std::int64_t>(choice_.size())};
-  visitor.tensor(choice);
+  choice_.visit_state(visitor, "exchange/choice");
   visitor.scalar("exchange_choice_replicas", replicas_);
   visitor.scalar("exchange_choice_hosts", hosts_);
 }

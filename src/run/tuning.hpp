@@ -6,7 +6,6 @@
 // measurements are in autotune.txt of the attempt.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 
@@ -14,6 +13,7 @@
 #include "comm/engine.hpp"
 #include "config/schema.hpp"
 #include "device/parameter.hpp"
+#include "run/choice_text.hpp"
 #include "run/resume.hpp"
 
 namespace echelon::inline run {
@@ -35,7 +35,7 @@ class Tuning {
  private:
   bool chose_ = false, logs_ = false;
   std::string report_;
-  std::array<char, 256> choice_{};  // choice_text, and zeros
+  ChoiceText<256> choice_;  // choice_text
   std::int64_t replicas_ = 0, hosts_ = 0;
 };
 

@@ -3,8 +3,7 @@
 // (rows) by channels. With a stride the result goes to scratch and its rows from there to the pixels that the kernel
 // meets. On matrix units the library's products are 1.3 to 6 times as fast as its backward convolutions for such
 // kernels; its forward convolution is as fast as a product.
-#include <cstring>
-#include <string_view>
+#include <algorithm>
 
 #include "device/onednn/ops.hpp"
 #include "device/onednn/planes.hpp"
@@ -14,7 +13,6 @@ namespace echelon::inline device::onednn {
 namespace {
 
 using Desc = dnnl::memory::desc;
-using Extents = dnnl::memory::dims;
 constexpr auto kF32 = dnnl::memory::data_type::f32, kBf16 = dnnl::memory::data_type::bf16;
 constexpr auto kRows = dnnl::memory::format_tag::ab;
 
@@ -71,26 +69,18 @@ class MetPixels {
   BHalf* in(std::byte* scratch) const { return reinterpret_cast<BHalf*>(scratch + rows_); }
 
   void scatter(BHalf* x, bool add, std::byte* scratch) const {
+    const std::int64_t P = d_.P(), Q = d_.Q();
+    const BHalf* rows = in(scratch);
     if (!add) std::fill_n(x, d_.N * d_.H * d_.W * d_.C, BHalf{});
-    each(
-        [&](std::int64_t pixel, BHalf* row) {
-          BHalf* to = x + pixel * d_.C;
-          add_halves(to, row, to, d_.C, 1);
-        },
-        scratch);
+#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * P * Q * d_.C >= kParallelElems)
+    for (std::int64_t i = 0; i < d_.N * P; ++i)
+      for (std::int64_t q = 0; q < Q; ++q) {
+        BHalf* to = x + ((i / P * d_.H + i % P * d_.stride_h) * d_.W + q * d_.stride_w) * d_.C;
+        add_halves(to, rows + (i * Q + q) * d_.C, to, d_.C, 1);
+      }
   }
 
  private:
-  template <class Body>
-  void each(const Body& body, std::byte* scratch) const {
-    const std::int64_t P = d_.P(), Q = d_.Q();
-    BHalf* rows = in(scratch);
-#pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * P * Q * d_.C >= kParallelElems)
-    for (std::int64_t i = 0; i < d_.N * P; ++i)
-      for (std::int64_t q = 0; q < Q; ++q)
-        body((i / P * d_.H + i % P * d_.stride_h) * d_.W + q * d_.stride_w, rows + (i * Q + q) * d_.C);
-  }
-
   ConvDims d_;
   int threads_;
   bool all_;

@@ -10,7 +10,7 @@ namespace echelon::inline device::onednn {
 
 #if DNNL_VERSION_MAJOR >= 3
 
-// What `Primitive` is to compute. The arguments are those of the library's descriptors.
+// Describes a primitive; the arguments are those of the library's descriptors.
 template <class Primitive, class... Args>
 typename Primitive::primitive_desc described(const dnnl::engine& engine, const dnnl::primitive_attr& attributes,
                                              const Args&... args) {

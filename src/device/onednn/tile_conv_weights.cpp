@@ -9,8 +9,7 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-constexpr std::int64_t kSteps = 32;  // of the depth that are packed at a time, about
-constexpr std::int64_t kParallelProducts = std::int64_t{1} << 22;
+constexpr std::int64_t kSteps = 32;                 // of the depth that are packed at a time, about
 constexpr std::int64_t kPairElems = 2 * kTileSide;  // of two lines, in one tile of columns
 constexpr BHalf kOne = 0x3f80;
 
@@ -25,7 +24,7 @@ TileConvWeights::TileConvWeights(const ConvDims& d, int threads, bool real, Scra
   steps_ = tile_steps(band_rows_ * 2 * pairs_);
   bands_ = std::min(d.N * bands_of_image_, quotient_up(kSteps, steps_));
   tiles_ = quotient_up(d.S * d.C, kTileSide);
-  columns_ = quotient_up((d.R * tiles_ + (d.bias ? 1 : 0)) * kTileSide, kTileBlock) * kTileBlock;
+  columns_ = tile_blocks((d.R * tiles_ + (d.bias ? 1 : 0)) * kTileSide) * kTileBlock;
 
   std::int64_t elems = 0;
   for (std::int64_t first = 0; first < d.stride_h; ++first) {

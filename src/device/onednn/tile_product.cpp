@@ -16,8 +16,6 @@ constexpr std::int64_t kGroupBytes = std::int64_t{1} << 20;
 // A depth of more steps than kMostSteps is split into parts of kPartSteps, so that a block of either factor stays in
 // cache.
 constexpr std::int64_t kMostSteps = 96, kPartSteps = 32;
-// With fewer multiplications, a team costs more than it saves.
-constexpr std::int64_t kParallelProducts = std::int64_t{1} << 22;
 
 }  // namespace
 

@@ -23,6 +23,9 @@ inline constexpr std::int64_t kTileElems = kTileSide * kTileDepth;
 // Whether the processor multiplies tiles of bf16 and the operating system lets this process use them.
 bool multiplies_tiles();
 
+// With fewer multiplications, a team costs more than it saves.
+inline constexpr std::int64_t kParallelProducts = std::int64_t{1} << 22;
+
 constexpr std::int64_t tile_blocks(std::int64_t rows) { return (rows + kTileBlock - 1) / kTileBlock; }
 constexpr std::int64_t tile_steps(std::int64_t depth) { return (depth + kTileDepth - 1) / kTileDepth; }
 // Offset of tile `side` (16 rows or columns) at a step from the factor's start.
