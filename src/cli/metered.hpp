@@ -3,12 +3,11 @@
 // without the virtual network below them. The time is that of the monotonic clock.
 #pragma once
 
-#include <cstdlib>
 #include <memory>
 
 #include "base/allocations.hpp"
 #include "base/clock.hpp"
-#include "comm/transport.hpp"
+#include "comm/wrapped_transport.hpp"
 
 namespace echelon::cli {
 
@@ -35,47 +34,27 @@ class Metered {
 };
 
 // A transport whose own time and heap are not counted. The meter must outlive it.
-class MeteredTransport final : public Transport {
+class MeteredTransport final : public WrappedTransport {
  public:
-  MeteredTransport(std::unique_ptr<Transport> inner, Meter& meter) : inner_(std::move(inner)), meter_(meter) {}
-
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  std::string name() const override { return inner_->name(); }
-  const std::vector<int>& hosts() const override { return inner_->hosts(); }
-  const std::vector<std::string>& host_names() const override { return inner_->host_names(); }
-  const std::vector<int>& machines() const override { return inner_->machines(); }
-  const NetworkShape* shape() const override { return inner_->shape(); }
-  const Clock& clock() const override { return inner_->clock(); }
-  double wakes_at_s() const override { return inner_->wakes_at_s(); }
+  MeteredTransport(std::unique_ptr<Transport> inner, Meter& meter)
+      : WrappedTransport(std::move(inner)), meter_(meter) {}
 
   Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
     const Metered below(meter_, -1);
-    return inner_->isend(peer, tag, data, bytes);
+    return inner().isend(peer, tag, data, bytes);
   }
   Request irecv(int peer, int tag, void* data, std::size_t bytes) override {
     const Metered below(meter_, -1);
-    return inner_->irecv(peer, tag, data, bytes);
+    return inner().irecv(peer, tag, data, bytes);
   }
   std::optional<Completion> test(Request& request) override {
     const Metered below(meter_, -1);
-    return inner_->test(request);
+    return inner().test(request);
   }
-  void cancel(Request& request) override { inner_->cancel(request); }
 
-  bool has_library_allreduce() const override { return inner_->has_library_allreduce(); }
-  Request iallreduce(void* data, std::size_t elems, DType dtype) override {
-    return inner_->iallreduce(data, elems, dtype);
-  }
-  std::unique_ptr<Transport> split(int color, int key) override { return inner_->split(color, key); }
-  WireCounters counters() const override { return inner_->counters(); }
-  [[noreturn]] void abort(int exit_code) override {
-    inner_->abort(exit_code);
-    std::abort();
-  }
+  std::unique_ptr<Transport> split(int color, int key) override { return inner().split(color, key); }
 
  private:
-  std::unique_ptr<Transport> inner_;
   Meter& meter_;
 };
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <new>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/checksum.hpp"
+#include "comm/wrapped_transport.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -25,36 +25,28 @@ constexpr std::size_t kExtra = sizeof(Trailer);
 // one is then reported by its number; Open MPI 4.1 may write past a buffer that is too short for its message.
 constexpr std::size_t kSlack = 4096;
 
-class CheckedTransport final : public Transport {
+class CheckedTransport final : public WrappedTransport {
  public:
-  explicit CheckedTransport(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+  using WrappedTransport::WrappedTransport;
   // Keeps memory into which an abandoned message may still be written.
   ~CheckedTransport() override {
-    if (inner_->abandoned() > 0) (void)new (std::nothrow) std::vector<Buffer>(std::move(given_up_));
+    if (inner().abandoned() > 0) (void)new (std::nothrow) std::vector<Buffer>(std::move(given_up_));
   }
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  std::string name() const override { return inner_->name() + ", messages checked"; }
-  const std::vector<int>& hosts() const override { return inner_->hosts(); }
-  const std::vector<std::string>& host_names() const override { return inner_->host_names(); }
-  const std::vector<int>& machines() const override { return inner_->machines(); }
-  const NetworkShape* shape() const override { return inner_->shape(); }
-  const Clock& clock() const override { return inner_->clock(); }
-  double wakes_at_s() const override { return inner_->wakes_at_s(); }
+  std::string name() const override { return inner().name() + ", messages checked"; }
 
   Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
     Buffer buffer = buffer_of(bytes + kExtra);
     Trailer trailer{.number = sent_[{peer, tag}]++};
     trailer.crc = crc32c(&trailer.number, sizeof trailer.number, copy_with_crc32c(buffer.data.get(), data, bytes));
     std::memcpy(buffer.data.get() + bytes, &trailer, kExtra);
-    const Request inner = inner_->isend(peer, tag, buffer.data.get(), bytes + kExtra);
-    return begin({.inner = inner, .peer = peer, .tag = tag, .bytes = bytes, .buffer = std::move(buffer)});
+    const Request below = inner().isend(peer, tag, buffer.data.get(), bytes + kExtra);
+    return begin({.inner = below, .peer = peer, .tag = tag, .bytes = bytes, .buffer = std::move(buffer)});
   }
 
   Request irecv(int peer, int tag, void* data, std::size_t bytes) override {
     Buffer buffer = buffer_of(bytes + kExtra + kSlack);
-    const Request inner = inner_->irecv(peer, tag, buffer.data.get(), bytes + kExtra + kSlack);
+    const Request below = inner().irecv(peer, tag, buffer.data.get(), bytes + kExtra + kSlack);
     const std::int64_t posted = receives_++;
     std::int64_t due = -1;
     if (peer == kAnySource && !open_.contains(tag) && one_source_.contains(tag)) not_compared_.insert({peer, tag});
@@ -64,7 +56,7 @@ class CheckedTransport final : public Transport {
       one_source_.insert(tag);
       due = posted_[{peer, tag}]++;
     }
-    return begin({.inner = inner,
+    return begin({.inner = below,
                   .peer = peer,
                   .tag = tag,
                   .bytes = bytes,
@@ -79,7 +71,7 @@ class CheckedTransport final : public Transport {
     Op& op = ops_[static_cast<std::size_t>(request.id)];
     std::optional<Completion> completion;
     try {
-      completion = inner_->test(op.inner);
+      completion = inner().test(op.inner);
     } catch (...) {
       release(request);
       throw;
@@ -99,13 +91,12 @@ class CheckedTransport final : public Transport {
 
   void cancel(Request& request) override {
     Op& op = ops_[static_cast<std::size_t>(request.id)];
-    inner_->cancel(op.inner);
+    inner().cancel(op.inner);
     if (op.receives && op.peer != kAnySource) not_compared_.insert({op.peer, op.tag});
     if (op.receives && op.peer == kAnySource) not_compared_.insert({kAnySource, op.tag});
     if (op.buffer.data) given_up_.push_back(std::move(op.buffer));
     release(request);
   }
-  std::size_t abandoned() const override { return inner_->abandoned(); }
 
   bool has_library_allreduce() const override { return false; }
   Request iallreduce(void*, std::size_t, DType) override {
@@ -113,22 +104,18 @@ class CheckedTransport final : public Transport {
         "the message library's all-reduce carries no checksum, which exchange.check_messages asks "
         "for");
   }
-  std::unique_ptr<Transport> split(int color, int key) override { return make_checked(inner_->split(color, key)); }
+  std::unique_ptr<Transport> split(int color, int key) override { return make_checked(inner().split(color, key)); }
 
+  // Memory that ranks share carries no messages to check.
+  std::shared_ptr<SharedBlock> share(std::size_t) override { return nullptr; }
+  bool shares_channels() const override { return false; }
   bool checks_messages() const override { return true; }
 
   WireCounters counters() const override {
-    WireCounters counted = inner_->counters();
+    WireCounters counted = inner().counters();
     counted.bytes_sent -= kExtra * counted.messages_sent;
     counted.bytes_received -= std::min(counted.bytes_received, kExtra * counted.messages_received);
     return counted;
-  }
-  std::vector<double> bytes_to_peers() const override { return inner_->bytes_to_peers(); }
-  CardRates card_rates() const override { return inner_->card_rates(); }
-  void restart_card_rates() override { inner_->restart_card_rates(); }
-  [[noreturn]] void abort(int exit_code) override {
-    inner_->abort(exit_code);
-    std::abort();
   }
 
  private:
@@ -184,8 +171,8 @@ class CheckedTransport final : public Transport {
   }
 
   std::string from(const Op& op, int peer) const {
-    const auto host = static_cast<std::size_t>(inner_->hosts()[static_cast<std::size_t>(peer)]);
-    return fmt::format("rank {} on {} to rank {} (tag {}", peer, inner_->host_names()[host], rank(), op.tag);
+    const auto host = static_cast<std::size_t>(inner().hosts()[static_cast<std::size_t>(peer)]);
+    return fmt::format("rank {} on {} to rank {} (tag {}", peer, inner().host_names()[host], rank(), op.tag);
   }
 
   // Copies the content to its receiver. Returns what is wrong with the message, or "".
@@ -242,7 +229,6 @@ class CheckedTransport final : public Transport {
 
   static constexpr std::size_t kKept = 64;
 
-  std::unique_ptr<Transport> inner_;
   std::vector<Op> ops_;  // indexed by request
   std::vector<std::int64_t> free_;
   std::vector<Buffer> idle_, given_up_;

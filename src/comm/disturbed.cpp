@@ -3,32 +3,26 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <deque>
+
+#include "comm/wrapped_transport.hpp"
 
 namespace echelon::inline comm {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-class DisturbedTransport final : public Transport {
+class DisturbedTransport final : public WrappedTransport {
  public:
   DisturbedTransport(std::unique_ptr<Transport> inner, Disturbance disturbance)
-      : inner_(std::move(inner)),
+      : WrappedTransport(std::move(inner)),
         disturbance_(std::move(disturbance)),
-        random_(HashRng(disturbance_.seed, "disturbed").at(static_cast<std::uint64_t>(inner_->rank()))) {}
+        random_(HashRng(disturbance_.seed, "disturbed").at(static_cast<std::uint64_t>(rank()))) {}
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  std::string name() const override { return inner_->name() + ", disturbed"; }
-  const std::vector<int>& hosts() const override { return inner_->hosts(); }
-  const std::vector<std::string>& host_names() const override { return inner_->host_names(); }
-  const std::vector<int>& machines() const override { return inner_->machines(); }
-  const NetworkShape* shape() const override { return inner_->shape(); }
-  const Clock& clock() const override { return inner_->clock(); }
+  std::string name() const override { return inner().name() + ", disturbed"; }
 
   double wakes_at_s() const override {
-    double first = inner_->wakes_at_s();
+    double first = inner().wakes_at_s();
     for (const auto& [channel, queue] : held_) first = std::min(first, queue.front().go_s);
     const double now = clock().now_s();
     if (now < disturbance_.stop_at_s) return first;
@@ -61,7 +55,7 @@ class DisturbedTransport final : public Transport {
 
   Request irecv(int peer, int tag, void* data, std::size_t bytes) override {
     const std::int64_t id = next_id_++;
-    ops_[id] = {.inner = inner_->irecv(peer, tag, data, bytes), .peer = peer, .bytes = bytes};
+    ops_[id] = {.inner = inner().irecv(peer, tag, data, bytes), .peer = peer, .bytes = bytes};
     return {id};
   }
 
@@ -73,7 +67,7 @@ class DisturbedTransport final : public Transport {
     if (op.lost)
       completion = Completion{op.peer, op.bytes};
     else if (!op.held && !cut_off() && !(cut(op.peer) && op.peer != kAnySource))
-      completion = inner_->test(op.inner);
+      completion = inner().test(op.inner);
     if (!completion) return std::nullopt;
     ops_.erase(request.id);
     request.id = -1;
@@ -85,34 +79,21 @@ class DisturbedTransport final : public Transport {
     if (op.held)
       for (auto& [channel, queue] : held_) std::erase_if(queue, [&](const Held& h) { return h.id == request.id; });
     std::erase_if(held_, [](const auto& entry) { return entry.second.empty(); });
-    if (op.inner.valid()) inner_->cancel(op.inner);
+    if (op.inner.valid()) inner().cancel(op.inner);
     ops_.erase(request.id);
     request.id = -1;
   }
 
-  std::size_t abandoned() const override { return inner_->abandoned(); }
-
-  bool has_library_allreduce() const override { return inner_->has_library_allreduce(); }
   Request iallreduce(void* data, std::size_t elems, DType dtype) override {
     const std::int64_t id = next_id_++;
-    ops_[id] = {.inner = inner_->iallreduce(data, elems, dtype)};
+    ops_[id] = {.inner = inner().iallreduce(data, elems, dtype)};
     return {id};
   }
   std::unique_ptr<Transport> split(int color, int key) override {
-    return make_disturbed(inner_->split(color, key), disturbance_);
+    return make_disturbed(inner().split(color, key), disturbance_);
   }
-  std::shared_ptr<SharedBlock> share(std::size_t bytes) override { return inner_->share(bytes); }
-  bool shares_channels() const override { return inner_->shares_channels(); }
   SharedChannel* shared_channel(int tag, int& missing) override {
-    return stopped() || cut_off() ? nullptr : inner_->shared_channel(tag, missing);
-  }
-  WireCounters counters() const override { return inner_->counters(); }
-  std::vector<double> bytes_to_peers() const override { return inner_->bytes_to_peers(); }
-  CardRates card_rates() const override { return inner_->card_rates(); }
-  void restart_card_rates() override { inner_->restart_card_rates(); }
-  [[noreturn]] void abort(int exit_code) override {
-    inner_->abort(exit_code);
-    std::abort();
+    return stopped() || cut_off() ? nullptr : inner().shared_channel(tag, missing);
   }
 
  private:
@@ -152,13 +133,12 @@ class DisturbedTransport final : public Transport {
         }
         Op& op = ops_.at(next.id);
         op.held = false;
-        op.inner = inner_->isend(next.peer, next.tag, next.data, next.bytes);
+        op.inner = inner().isend(next.peer, next.tag, next.data, next.bytes);
       }
       it = queue.empty() ? held_.erase(it) : std::next(it);
     }
   }
 
-  std::unique_ptr<Transport> inner_;
   Disturbance disturbance_;
   HashRng random_;
   std::uint64_t draws_ = 0;

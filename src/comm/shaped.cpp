@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <deque>
 #include <list>
 #include <map>
@@ -16,6 +15,7 @@
 #include "comm/counters.hpp"
 #include "comm/host_groups.hpp"
 #include "comm/network_card.hpp"
+#include "comm/wrapped_transport.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -41,12 +41,12 @@ struct OwnCard {
   NetworkShape shape = {};  // with the rate of this host's card
 };
 
-class ShapedTransport final : public Transport {
+class ShapedTransport final : public WrappedTransport {
  public:
   ShapedTransport(std::unique_ptr<Transport> inner, const NetworkShape& shape, OwnCard own, const Clock& clock)
-      : inner_(std::move(inner)),
-        departures_(inner_->split(0, inner_->rank())),
-        answers_(inner_->split(0, inner_->rank())),
+      : WrappedTransport(std::move(inner)),
+        departures_(this->inner().split(0, rank())),
+        answers_(this->inner().split(0, rank())),
         shape_(shape),
         own_(std::move(own)),
         clock_(clock) {}
@@ -61,17 +61,12 @@ class ShapedTransport final : public Transport {
     if (!beside_.empty()) (void)new (std::nothrow) std::list<Beside>(std::move(beside_));
   }
 
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  std::string name() const override { return inner_->name() + ", shaped to " + shape_.text(); }
-  const std::vector<int>& hosts() const override { return inner_->hosts(); }
-  const std::vector<std::string>& host_names() const override { return inner_->host_names(); }
-  const std::vector<int>& machines() const override { return inner_->machines(); }
+  std::string name() const override { return inner().name() + ", shaped to " + shape_.text(); }
   const NetworkShape* shape() const override { return &shape_; }
   const Clock& clock() const override { return clock_; }
 
   double wakes_at_s() const override {
-    double first = inner_->wakes_at_s();
+    double first = inner().wakes_at_s();
     const double now_s = clock_.now_s();
     if (!beside_.empty()) first = std::min(first, looked_s_ + kLook_s);
     if (!coming_.empty()) first = std::min(first, coming_.begin()->first);
@@ -101,18 +96,18 @@ class ShapedTransport final : public Transport {
       if (bytes <= kEager) {  // leaves whether or not its receive is posted
         const auto* from = static_cast<const std::byte*>(data);
         beside.copy.assign(from, from + bytes);
-        beside.message = inner_->isend(peer, tag, beside.copy.data(), bytes);
+        beside.message = inner().isend(peer, tag, beside.copy.data(), bytes);
         return request;
       }
     }
-    op.inner = inner_->isend(peer, tag, data, bytes);
+    op.inner = inner().isend(peer, tag, data, bytes);
     return request;
   }
 
   Request irecv(int peer, int tag, void* data, std::size_t bytes) override {
     const Request request = begin({.state = State::passing, .peer = peer, .tag = tag, .bytes = bytes});
     at(request).ends_s = clock_.now_s();  // posted
-    at(request).inner = inner_->irecv(peer, tag, data, bytes);
+    at(request).inner = inner().irecv(peer, tag, data, bytes);
     return request;
   }
 
@@ -135,13 +130,13 @@ class ShapedTransport final : public Transport {
 
   void cancel(Request& request) override {
     Op& op = at(request);
-    if (op.inner.valid()) inner_->cancel(op.inner);
+    if (op.inner.valid()) inner().cancel(op.inner);
     if (op.told.valid()) departures_->cancel(op.told);
     std::erase_if(coming_, [&](const auto& entry) { return entry.second == request.id; });
     release(request);
   }
   std::size_t abandoned() const override {
-    return inner_->abandoned() + departures_->abandoned() + answers_->abandoned();
+    return inner().abandoned() + departures_->abandoned() + answers_->abandoned();
   }
 
   bool has_library_allreduce() const override { return false; }
@@ -149,20 +144,11 @@ class ShapedTransport final : public Transport {
     throw EnvironmentError("the message library's all-reduce cannot be slowed down, which network.rate asks for");
   }
   std::unique_ptr<Transport> split(int color, int key) override {
-    return std::make_unique<ShapedTransport>(inner_->split(color, key), shape_, own_, clock_);
+    return std::make_unique<ShapedTransport>(inner().split(color, key), shape_, own_, clock_);
   }
-  std::shared_ptr<SharedBlock> share(std::size_t bytes) override { return inner_->share(bytes); }
-  bool shares_channels() const override { return inner_->shares_channels(); }
-  SharedChannel* shared_channel(int tag, int& missing) override { return inner_->shared_channel(tag, missing); }
 
-  WireCounters counters() const override { return inner_->counters(); }
-  std::vector<double> bytes_to_peers() const override { return inner_->bytes_to_peers(); }
   CardRates card_rates() const override { return card_.read(); }
   void restart_card_rates() override { card_.restart(); }
-  [[noreturn]] void abort(int exit_code) override {
-    inner_->abort(exit_code);
-    std::abort();
-  }
 
  private:
   enum class State : std::uint8_t {
@@ -205,7 +191,7 @@ class ShapedTransport final : public Transport {
   // A connection buffers 64 KiB; the rest has to pass both cards, also that of the receiver, where other messages may
   // be queued before it.
   bool has_left(Op& op) {
-    if (op.inner.valid() && !inner_->test(op.inner)) return false;
+    if (op.inner.valid() && !inner().test(op.inner)) return false;
     if (op.state == State::passing) return true;
     const double now_s = clock_.now_s();
     if (now_s < op.ends_s) return false;
@@ -224,7 +210,7 @@ class ShapedTransport final : public Transport {
 
   bool has_come(Op& op, std::int64_t id) {
     if (op.state == State::passing) {
-      const std::optional<Completion> completion = inner_->test(op.inner);
+      const std::optional<Completion> completion = inner().test(op.inner);
       if (!completion) return false;
       op.peer = completion->peer, op.bytes = completion->bytes;
       if (is_here(op.peer)) return true;
@@ -282,7 +268,7 @@ class ShapedTransport final : public Transport {
     for (auto at = beside_.begin(); at != beside_.end();) {
       const auto one = at++;
       const bool told = !one->told.valid() || (one->answers ? answers_ : departures_)->test(one->told);
-      const bool left = !one->message.valid() || inner_->test(one->message);
+      const bool left = !one->message.valid() || inner().test(one->message);
       const bool answered = !one->answer.valid() || answers_->test(one->answer);
       if (told && left && answered && !one->held) {
         one->answers = false;
@@ -308,7 +294,7 @@ class ShapedTransport final : public Transport {
     request.id = -1;
   }
 
-  std::unique_ptr<Transport> inner_, departures_, answers_;
+  std::unique_ptr<Transport> departures_, answers_;
   NetworkShape shape_;
   OwnCard own_;
   const Clock& clock_;

@@ -34,6 +34,24 @@ class Span {
   Guarded memory_;
 };
 
+// States of an update rule: `values` in double, and a copy of them on the device.
+struct States {
+  States(Device& device, DType dtype, std::vector<std::vector<double>> begin) : values(std::move(begin)) {
+    spans.reserve(values.size());
+    for (std::vector<double>& state : values) {
+      spans.emplace_back(device, dtype, state);
+      on_device.push_back(spans.back().data());
+      at.push_back(state.data());
+    }
+  }
+  void check(double tolerance, const std::string& name, Failures& failures) const;
+
+  std::vector<std::vector<double>> values;
+  std::vector<Span> spans;
+  std::vector<void*> on_device;
+  std::vector<double*> at;
+};
+
 void expect(Failures& failures, bool holds, const std::string& message) {
   if (!holds) failures.push_back(fmt::format("{}; ECHELON_TEST_SEED={}", message, test_seed()));
 }
@@ -50,21 +68,19 @@ double distance_of(const std::vector<double>& a, const std::vector<double>& b) {
   return apart / size;
 }
 
+void States::check(double tolerance, const std::string& name, Failures& failures) const {
+  for (std::size_t s = 0; s < values.size(); ++s)
+    expect(failures, distance_of(spans[s].values(), values[s]) <= tolerance, name + ": a state differs");
+}
+
 constexpr std::size_t kSizes[] = {1, 7, 64, 1023, 100003};
 
 template <class Rule>
 void check_rule(Device& device, DType dtype, double tolerance, std::size_t n, Failures& failures) {
   const std::string name = fmt::format("update {} {} n {}", Rule::kName, name_of(dtype), n);
   auto w = rounded(random_values(n, name + " w"), dtype);
-  std::vector<std::vector<double>> states(Rule::kStates, std::vector<double>(n));
+  States states(device, dtype, {static_cast<std::size_t>(Rule::kStates), std::vector<double>(n)});
   const Span device_w(device, dtype, w);
-  std::vector<Span> device_states;
-  device_states.reserve(states.size());
-  for (const auto& state : states) device_states.emplace_back(device, dtype, state);
-  std::vector<void*> state_data;
-  std::vector<double*> state_values;
-  for (const Span& state : device_states) state_data.push_back(state.data());
-  for (auto& state : states) state_values.push_back(state.data());
   const auto update = device.make_update(Rule::kName, dtype);
   for (int step = 0; step < 4; ++step) {
     const auto g = rounded(random_values(n, name + std::to_string(step)), dtype);
@@ -78,14 +94,13 @@ void check_rule(Device& device, DType dtype, double tolerance, std::size_t n, Fa
     scalars.clip = step == 2 ? 0.5 : 1.0;
     scalars.trust = step == 3 ? 0.25 : 1.0;
     scalars.step = step;
-    update->apply(device_w.data(), device_g.data(), state_data, n, scalars);
+    update->apply(device_w.data(), device_g.data(), states.on_device, n, scalars);
     device.synchronize();
-    for (std::size_t i = 0; i < n; ++i) Rule::apply(w[i], g[i], state_values.data(), i, scalars);
+    for (std::size_t i = 0; i < n; ++i) Rule::apply(w[i], g[i], states.at.data(), i, scalars);
     expect(failures, device_g.values() == g, name + ": the gradient changed");
   }
   expect(failures, distance_of(device_w.values(), w) <= tolerance, name + ": weights differ from the rule");
-  for (std::size_t s = 0; s < states.size(); ++s)
-    expect(failures, distance_of(device_states[s].values(), states[s]) <= tolerance, name + ": a state differs");
+  states.check(tolerance, name, failures);
   expect(failures, device_w.guards_hold(), name + ": memory around the weights was written");
 }
 
@@ -97,19 +112,13 @@ void check_rows_of_rule(Device& device, DType dtype, double tolerance, std::int6
   const auto n = static_cast<std::size_t>(rows * width);
   auto w = rounded(random_values(n, name + " w"), dtype);
   const auto g = rounded(random_values(n, name + " g"), dtype);
-  std::vector<std::vector<double>> states;
+  std::vector<std::vector<double>> begin;
   for (int s = 0; s < Rule::kStates; ++s) {
-    states.push_back(rounded(random_values(n, name + " state" + std::to_string(s)), dtype));
-    for (double& value : states.back()) value = std::fabs(value);  // second moments
+    begin.push_back(rounded(random_values(n, name + " state" + std::to_string(s)), dtype));
+    for (double& value : begin.back()) value = std::fabs(value);  // second moments
   }
   const Span device_w(device, dtype, w), device_g(device, dtype, g);
-  std::vector<Span> device_states;
-  device_states.reserve(states.size());
-  for (const auto& state : states) device_states.emplace_back(device, dtype, state);
-  std::vector<void*> state_data;
-  std::vector<double*> state_values;
-  for (const Span& state : device_states) state_data.push_back(state.data());
-  for (auto& state : states) state_values.push_back(state.data());
+  States states(device, dtype, std::move(begin));
   std::vector<std::uint32_t> words(static_cast<std::size_t>(row_words(rows)));
   for (std::int64_t row : random_integers(n / static_cast<std::size_t>(width) / 3 + 1, 0, rows - 1, name))
     mark_row(words.data(), row);
@@ -117,15 +126,14 @@ void check_rows_of_rule(Device& device, DType dtype, double tolerance, std::int6
   device.to_device(marks.data(), words.data(), words.size() * 4);
   const RuleScalars scalars{.learning_rate = 0.125, .momentum = 0.75, .weight_decay = 0.0625};
   device.make_update(Rule::kName, dtype)
-      ->apply_rows(device_w.data(), device_g.data(), state_data,
+      ->apply_rows(device_w.data(), device_g.data(), states.on_device,
                    {static_cast<std::uint32_t*>(marks.data()), rows, width}, scalars);
   device.synchronize();
   for (std::size_t i = 0; i < n; ++i)
     if (row_marked(words.data(), static_cast<std::int64_t>(i) / width))
-      Rule::apply(w[i], g[i], state_values.data(), i, scalars);
+      Rule::apply(w[i], g[i], states.at.data(), i, scalars);
   expect(failures, distance_of(device_w.values(), w) <= tolerance, name + ": weights differ from the rule");
-  for (std::size_t s = 0; s < states.size(); ++s)
-    expect(failures, distance_of(device_states[s].values(), states[s]) <= tolerance, name + ": a state differs");
+  states.check(tolerance, name, failures);
 }
 
 // Compares dst after `run` with the values of `formula`, element by element.

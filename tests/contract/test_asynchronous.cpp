@@ -9,6 +9,7 @@
 
 #include "tests/support/one_model.hpp"
 #include "tests/support/replicas.hpp"
+#include "tests/support/small_models.hpp"
 
 namespace echelon {
 namespace {
@@ -38,12 +39,7 @@ TEST_CASE("one asynchronous worker is one replica, by every rule", "[contract][a
 }
 
 TEST_CASE("in lock-step, with shares of plain SGD, asynchronous training is synchronous", "[contract][asynchronous]") {
-  std::vector<NamedGraph> models = small_sequence_models();
-  models.insert(models.end(), {{"digits_cnn", small_digits_cnn()},
-                               {"cnn_32_64", small_cnn()},
-                               {"batch_norm", small_batch_norm_net()},
-                               {"dropout", small_dropout_net()}});
-  for (const NamedGraph& model : models)
+  for (const NamedGraph& model : small_models())
     for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{2, 2}, {1, 3, 2}, {2, 2, 2, 2}})
       for (const bool soft : {false, true})
         for (const auto& [servers, dedicated] : {std::pair{0, 0}, {1, 0}, {0, 1}}) {

@@ -11,6 +11,7 @@
 #include "tests/support/local_sgd.hpp"
 #include "tests/support/one_model.hpp"
 #include "tests/support/replicas.hpp"
+#include "tests/support/small_models.hpp"
 
 namespace echelon {
 namespace {
@@ -41,12 +42,7 @@ bool exchanges(const ReplicaRun& run, std::int64_t period, int step) {
 }  // namespace
 
 TEST_CASE("averaging at every step under plain SGD is synchronous training", "[contract][averaging]") {
-  std::vector<NamedGraph> models = small_sequence_models();
-  models.insert(models.end(), {{"digits_cnn", small_digits_cnn()},
-                               {"cnn_32_64", small_cnn()},
-                               {"batch_norm", small_batch_norm_net()},
-                               {"dropout", small_dropout_net()}});
-  for (const NamedGraph& model : models)
+  for (const NamedGraph& model : small_models())
     for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{4}, {2, 2}, {1, 3, 2}, {2, 2, 2, 2}})
       for (const bool holes : {false, true}) {
         CAPTURE(model.name, shares.size(), holes);

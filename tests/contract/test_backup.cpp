@@ -11,6 +11,7 @@
 #include "tests/support/one_model.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/replicas.hpp"
+#include "tests/support/small_models.hpp"
 
 namespace echelon {
 namespace {
@@ -73,12 +74,7 @@ std::vector<double> replay(const ReplicaRun& run, const std::vector<std::vector<
 }  // namespace
 
 TEST_CASE("without backup workers the strategy is synchronous training", "[contract][backup]") {
-  std::vector<NamedGraph> models = small_sequence_models();
-  models.insert(models.end(), {{"digits_cnn", small_digits_cnn()},
-                               {"cnn_32_64", small_cnn()},
-                               {"batch_norm", small_batch_norm_net()},
-                               {"dropout", small_dropout_net()}});
-  for (const NamedGraph& model : models)
+  for (const NamedGraph& model : small_models())
     for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{4}, {2, 2}, {1, 3, 2}, {2, 2, 2, 2}})
       for (const auto& [servers, server_ranks] : {std::pair(0, 0), {1, 0}, {0, 2}}) {
         CAPTURE(model.name, shares.size(), servers, server_ranks);

@@ -16,6 +16,7 @@
 #include "tests/support/one_model.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/replicas.hpp"
+#include "tests/support/small_models.hpp"
 
 namespace echelon {
 namespace {
@@ -131,10 +132,7 @@ int meetings(const ReplicaRun& run) {
 
 TEST_CASE("gossip on a complete graph after every update under plain SGD is synchronous training",
           "[contract][gossip]") {
-  std::vector<NamedGraph> models = small_sequence_models();
-  models.insert(models.end(),
-                {{"cnn_32_64", small_cnn()}, {"batch_norm", small_batch_norm_net()}, {"dropout", small_dropout_net()}});
-  for (const NamedGraph& model : models)
+  for (const NamedGraph& model : small_models())
     for (const std::vector<std::int64_t>& shares : {std::vector<std::int64_t>{4}, {2, 2}, {1, 3, 2}, {2, 2, 2, 2}})
       for (const bool holes : {false, true}) {
         CAPTURE(model.name, shares.size(), holes);

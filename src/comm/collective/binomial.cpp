@@ -20,24 +20,9 @@ TreePosition position_in(int me, int ranks) {
 
 int height(int ranks) { return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1))); }
 
-void reduce(PlanBuilder& plan, const Team& team, const Parts& parts) {
-  for (const ElemRange segment : plan.segments(parts[0]))
-    add_up(plan, team, position_in(team.me, team.size()), segment);
-}
-
-void gather(PlanBuilder& plan, const Team& team, const Parts& parts) {
-  for (const ElemRange segment : plan.segments(parts[0]))
-    add_down(plan, team, position_in(team.me, team.size()), segment);
-}
-
 }  // namespace
 
-const Halves binomial_halves = {.most_owners = one_rank,
-                                .parts = even_parts,
-                                .reduce = reduce,
-                                .gather = gather,
-                                .steps = height,
-                                .messages = messages_to_all};
+const Halves binomial_halves = kRootedHalves<position_in, height>;
 
 std::shared_ptr<const Plan> make_binomial_allreduce(const AllreduceRequest& request) {
   return make_rooted("binomial", request, position_in(request.rank, request.ranks), height(request.ranks));

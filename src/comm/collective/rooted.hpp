@@ -22,6 +22,24 @@ struct TreePosition {
 void add_up(PlanBuilder& plan, const Team& team, const TreePosition& position, ElemRange segment);
 void add_down(PlanBuilder& plan, const Team& team, const TreePosition& position, ElemRange segment);
 
+// The halves of an algorithm that is described by the positions of its ranks and by the number of levels of its tree
+// below the root.
+template <TreePosition (*kPosition)(int me, int ranks), int (*kHeight)(int ranks)>
+inline constexpr Halves kRootedHalves = {.most_owners = one_rank,
+                                         .parts = even_parts,
+                                         .reduce =
+                                             [](PlanBuilder& plan, const Team& team, const Parts& parts) {
+                                               for (const ElemRange segment : plan.segments(parts[0]))
+                                                 add_up(plan, team, kPosition(team.me, team.size()), segment);
+                                             },
+                                         .gather =
+                                             [](PlanBuilder& plan, const Team& team, const Parts& parts) {
+                                               for (const ElemRange segment : plan.segments(parts[0]))
+                                                 add_down(plan, team, kPosition(team.me, team.size()), segment);
+                                             },
+                                         .steps = kHeight,
+                                         .messages = messages_to_all};
+
 // The whole all-reduce over all ranks of the request. Segments are pipelined: segment j goes down while segment j +
 // height goes up, where height is the number of levels below the root.
 std::shared_ptr<const Plan> make_rooted(std::string_view name, const AllreduceRequest& request,

@@ -3,48 +3,33 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <utility>
 
-#include "base/intrinsics.hpp"
-#include "device/onednn/panel_kernel.hpp"
+#include "device/onednn/panel_512.hpp"
 
 namespace echelon::inline device::onednn {
 namespace {
 
 #ifdef ECHELON_X86_BODIES
-constexpr int kLanes = 16;
-using Kernel = void (*)(const PanelBlock<BHalf>&);
-
-// Uses kVectors of the panel's two vectors; the last one holds `tail` columns.
 template <int kRows, int kVectors>
-__attribute__((target("avx512f,avx512bf16"))) void multiply_rows(const PanelBlock<BHalf>& at) {
-  const auto tail = static_cast<__mmask16>((1U << (at.columns - (kVectors - 1) * kLanes)) - 1U);
-  const auto mask = [&](int v) { return v + 1 == kVectors ? tail : static_cast<__mmask16>(0xffff); };
-  __m512 sums[kRows][kVectors];
-  ECHELON_UNROLLED (r, kRows)
-    ECHELON_UNROLLED (v, kVectors)
-      sums[r][v] = at.add ? _mm512_maskz_loadu_ps(mask(v), at.y + r * at.y_row + v * kLanes) : _mm512_setzero_ps();
-  const BHalf *x = at.x, *w = at.w;
-  const std::byte* ahead = at.ahead;
-  for (std::int64_t k = 0; k < at.depth; k += 2, x += 2, w += 2 * kPanels512.columns, ahead += at.ahead_step) {
-    __builtin_prefetch(ahead);
-    __m512i weights[kVectors];
-    ECHELON_UNROLLED (v, kVectors) weights[v] = _mm512_loadu_si512(w + 2 * v * kLanes);
-    ECHELON_UNROLLED (r, kRows) {
-      int both;
-      std::memcpy(&both, x + r * at.x_row, sizeof both);
-      const auto all = (__m512bh)_mm512_set1_epi32(both);
-      ECHELON_UNROLLED (v, kVectors) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], all, (__m512bh)weights[v]);
+struct HalfRows {
+  __attribute__((target("avx512f,avx512bf16"))) static void multiply(const PanelBlock<BHalf>& at) {
+    PanelSums512<kRows, kVectors, BHalf> y(at);
+    const BHalf *x = at.x, *w = at.w;
+    const std::byte* ahead = at.ahead;
+    for (std::int64_t k = 0; k < at.depth; k += 2, x += 2, w += 2 * kPanels512.columns, ahead += at.ahead_step) {
+      __builtin_prefetch(ahead);
+      __m512i weights[kVectors];
+      ECHELON_UNROLLED (v, kVectors) weights[v] = _mm512_loadu_si512(w + 2 * v * kLanes512);
+      ECHELON_UNROLLED (r, kRows) {
+        int both;
+        std::memcpy(&both, x + r * at.x_row, sizeof both);
+        const auto all = (__m512bh)_mm512_set1_epi32(both);
+        ECHELON_UNROLLED (v, kVectors) y.sums[r][v] = _mm512_dpbf16_ps(y.sums[r][v], all, (__m512bh)weights[v]);
+      }
     }
+    y.store(at);
   }
-  ECHELON_UNROLLED (r, kRows)
-    ECHELON_UNROLLED (v, kVectors) _mm512_mask_storeu_ps(at.y + r * at.y_row + v * kLanes, mask(v), sums[r][v]);
-}
-
-template <int kVectors, int... kRows>
-constexpr std::array<Kernel, sizeof...(kRows)> kernels(std::integer_sequence<int, kRows...>) {
-  return {multiply_rows<kRows + 1, kVectors>...};
-}
+};
 #endif
 
 void multiply_plainly(int rows, const PanelBlock<BHalf>& at) {
@@ -70,10 +55,7 @@ void multiply_plainly(int rows, const PanelBlock<BHalf>& at) {
 
 #ifdef ECHELON_X86_BODIES
 void multiply_panel(int rows, const PanelBlock<BHalf>& block) {
-  if (!block.avx512) return multiply_plainly(rows, block);
-  using Counts = std::make_integer_sequence<int, kPanels512.rows>;
-  static constexpr auto kNarrow = kernels<1>(Counts{}), kWide = kernels<2>(Counts{});
-  (block.columns > kLanes ? kWide : kNarrow)[static_cast<std::size_t>(rows - 1)](block);
+  block.avx512 ? multiply_by_rows<HalfRows, kPanels512>(rows, block) : multiply_plainly(rows, block);
 }
 #else
 void multiply_panel(int rows, const PanelBlock<BHalf>& block) { multiply_plainly(rows, block); }

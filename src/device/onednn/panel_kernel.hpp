@@ -5,8 +5,10 @@
 // each column two adjacent elements of the depth, which is even, are beside each other.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "device/onednn/halves.hpp"
 
@@ -45,6 +47,18 @@ struct PanelBlock {
   std::int64_t ahead_step = 0;       // this many bytes per element of depth, or per two elements of bf16
   bool avx512 = false;               // f32: kPanels512, else kPanels256; bf16: vdpbf16ps, else a plain loop
 };
+
+// Calls Kernel<rows, vectors>::multiply, with as many of a panel's two vectors as the block has columns in.
+template <template <int kRows, int kVectors> class Kernel, PanelForm kForm, class T>
+void multiply_by_rows(int rows, const PanelBlock<T>& block) {
+  using Multiply = void (*)(const PanelBlock<T>&);
+  constexpr auto kKernels = []<int... kRows>(std::integer_sequence<int, kRows...>) {
+    return std::array<std::array<Multiply, 2>, kForm.rows>{
+        {{Kernel<kRows + 1, 1>::multiply, Kernel<kRows + 1, 2>::multiply}...}};
+  };
+  static constexpr auto kByRows = kKernels(std::make_integer_sequence<int, kForm.rows>{});
+  kByRows[static_cast<std::size_t>(rows - 1)][block.columns > kForm.columns / 2](block);
+}
 
 // rows: from 1 to the number of rows of the panel's form.
 void multiply_panel(int rows, const PanelBlock<float>& block);

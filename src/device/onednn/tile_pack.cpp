@@ -113,8 +113,8 @@ ECHELON_AVX512 inline void turn(__m512i (&r)[16]) {
 }
 
 // The rows that are read are pairs of elements of the depth, or rows or columns of the factor; kTurn transposes them.
-template <bool kByDepth, bool kHalves, bool kTurn>
-ECHELON_AVX512 void pack_512(const TilePart& part, BHalf* to) {
+template <bool kByDepth, bool kHalves, bool kTurn, class Part = TilePart>
+ECHELON_AVX512 void pack_512(const Part& part, BHalf* to) {
   const auto mask = static_cast<__mmask32>((std::uint64_t{1} << part.count) - 1);
   __m512i rows[16];
   ECHELON_UNROLLED (i, 16) {
@@ -137,21 +137,12 @@ Packer packer_of(const TileSource& source) {
                                : pack_512<false, false, true>;
 }
 
-ECHELON_AVX512 void pack_left_512(const TileLines& from, BHalf* to) {
-  const auto mask = static_cast<__mmask16>((1U << from.count) - 1U);
-  __m512i rows[16];
-  ECHELON_UNROLLED (i, 16)
-    rows[i] = pairs_of(reinterpret_cast<const std::byte*>(from.at(2 * i)),
-                       reinterpret_cast<const std::byte*>(from.at(2 * i + 1)), true, mask);
-  turn(rows);
-  ECHELON_UNROLLED (i, 16) _mm512_store_si512(to + i * kTileDepth, rows[i]);
-}
+constexpr auto pack_left_512 = pack_512<true, true, true, TileLines>;
 
 ECHELON_AVX512 void pack_right_512(const TileLines& from, std::int64_t lines, BHalf* to) {
   const auto mask = static_cast<__mmask16>((1U << from.count) - 1U);
   for (std::int64_t k = 0; k < lines; k += 2)
-    _mm512_store_si512(to + k * kTileSide, pairs_of(reinterpret_cast<const std::byte*>(from.at(k)),
-                                                    reinterpret_cast<const std::byte*>(from.at(k + 1)), true, mask));
+    _mm512_store_si512(to + k * kTileSide, pairs_of(from.line(k), from.line(k + 1), true, mask));
 }
 
 ECHELON_AVX512 void finish_512(const TileResult& result, const float* sums, std::int64_t first, int rows, int columns,

@@ -68,6 +68,7 @@ struct TileLines {
   const BHalf* const* lines;
   std::int64_t offset, count;  // the first of the elements, and how many of them there are; the others are zeros
   const BHalf* at(std::int64_t line) const { return lines[line] ? lines[line] + offset : nullptr; }
+  const std::byte* line(std::int64_t i) const { return reinterpret_cast<const std::byte*>(at(i)); }
 };
 // Packs 32 lines as the depth of 16 rows; or `lines` of them, an even number, as the depth of 16 columns.
 void pack_left_tile(const TileLines& from, BHalf* to, bool wide);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <deque>
 
 #include "base/check.hpp"
@@ -11,6 +10,7 @@
 #include "comm/collective/algorithms.hpp"
 #include "comm/engine.hpp"
 #include "comm/group.hpp"
+#include "comm/wrapped_transport.hpp"
 #include "tests/support/ranks.hpp"
 
 using namespace echelon;
@@ -19,42 +19,29 @@ namespace {
 
 constexpr double kMessage_s = 50e-6;
 
-class SlowWire final : public Transport {
+class SlowWire final : public WrappedTransport {
  public:
   // `sent` receives the tags of all messages, in the order in which they leave.
-  SlowWire(std::unique_ptr<Transport> inner, std::vector<int>& sent) : inner_(std::move(inner)), sent_(sent) {}
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
+  SlowWire(std::unique_ptr<Transport> inner, std::vector<int>& sent)
+      : WrappedTransport(std::move(inner)), sent_(sent) {}
   std::string name() const override { return "slow"; }
-  const std::vector<int>& hosts() const override { return inner_->hosts(); }
-  const std::vector<std::string>& host_names() const override { return inner_->host_names(); }
 
   Request isend(int peer, int tag, const void* data, std::size_t bytes) override {
     queue_.push_back({peer, tag, data, bytes, next_send_, {}});
     return {kSends + next_send_++};
   }
-  Request irecv(int peer, int tag, void* data, std::size_t bytes) override {
-    return inner_->irecv(peer, tag, data, bytes);
-  }
   std::optional<Completion> test(Request& request) override {
     pump();
-    if (request.id < kSends) return inner_->test(request);
+    if (request.id < kSends) return inner().test(request);
     const std::int64_t send = request.id - kSends;
     if (send >= first_unsent_) return std::nullopt;
     request.id = -1;
     return Completion{};
   }
   void cancel(Request& request) override {
-    if (request.id < kSends) inner_->cancel(request);
+    if (request.id < kSends) inner().cancel(request);
   }
-  bool has_library_allreduce() const override { return false; }
-  Request iallreduce(void*, std::size_t, DType) override { return {}; }
   std::unique_ptr<Transport> split(int, int) override { return nullptr; }
-  WireCounters counters() const override { return inner_->counters(); }
-  [[noreturn]] void abort(int exit_code) override {
-    inner_->abort(exit_code);
-    std::abort();
-  }
 
  private:
   static constexpr std::int64_t kSends = std::int64_t{1} << 40;
@@ -73,14 +60,13 @@ class SlowWire final : public Transport {
       if (now_s() < free_at_s_) return;
       free_at_s_ = now_s() + kMessage_s;
       sent_.push_back(front.tag);
-      front.request = inner_->isend(front.peer, front.tag, front.data, front.bytes);
+      front.request = inner().isend(front.peer, front.tag, front.data, front.bytes);
     }
-    if (!inner_->test(front.request)) return;
+    if (!inner().test(front.request)) return;
     first_unsent_ = front.number + 1;
     queue_.pop_front();
   }
 
-  std::unique_ptr<Transport> inner_;
   std::vector<int>& sent_;
   std::deque<Message> queue_;
   std::int64_t next_send_ = 0, first_unsent_ = 0;

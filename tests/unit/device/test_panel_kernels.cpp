@@ -20,7 +20,8 @@ using namespace onednn;
 }
 namespace emulated_halves {
 using namespace onednn;
-}
+using namespace emulated_single;  // what both kernels share (panel_512.hpp)
+}  // namespace emulated_halves
 }  // namespace echelon::inline device
 
 #include "tests/unit/device/avx512_on_cpu.hpp"
