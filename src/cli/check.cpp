@@ -97,7 +97,7 @@ void open_data(Check& check) {
   if (!data.test.empty())
     line("test data", !test   ? data.test + ": not found"
                       : train ? data_text(data.test, *check.inputs->test)
-                              : data_text(data.test, open_dataset(data.test, data)));
+                              : data_text(data.test, open_dataset(data.test, data.of_test())));
 }
 
 // Makes the plan that each rank of the launch makes; without data only the batch.

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "base/text.hpp"
+#include "cli/inspect_foreign.hpp"
 #include "cli/options.hpp"
 #include "data/class_mix.hpp"
 #include "data/dataset.hpp"
@@ -17,6 +18,7 @@
 #include "data/format.hpp"
 #include "data/label_counts.hpp"
 #include "data/location.hpp"
+#include "data/sample_file.hpp"
 #include "data/sample_plan.hpp"
 #include "h5/file.hpp"
 
@@ -36,10 +38,10 @@ std::vector<std::int64_t> count_classes(const Dataset& dataset) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(dataset.classes), 0);
   std::vector<std::int32_t> labels(kBlock);
   for (const Shard& shard : dataset.shards) {
-    const h5::Reader reader(shard.path);
+    const SampleFile source(dataset, shard);
     for (std::int64_t first = 0; first < shard.samples; first += kBlock) {
       const std::int64_t count = std::min(kBlock, shard.samples - first);
-      reader.read_rows(sample_format::kLabels, first, count, labels.data(), DType::i32);
+      source.read_classes(first, count, labels.data());
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int32_t label = labels[static_cast<std::size_t>(i)];
         require_class(shard.path, first + i, label, dataset.classes);
@@ -167,6 +169,8 @@ int run_data_inspect(const InspectOptions& options) {
   if (options.batch < options.replicas)
     throw ConfigError(
         fmt::format("--batch {} gives {} replicas less than one sample each", options.batch, options.replicas));
+  if (const std::string why = not_a_shard(options.location); !why.empty())
+    return inspect_foreign(options.location, why);
   Dataset dataset = open_dataset(options.location, 0, Labels::optional);
   dataset.label_sample = std::make_shared<const LabelSample>(dataset);
   std::uint64_t bytes = 0;

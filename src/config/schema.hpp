@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/dtype.hpp"
+#include "config/hdf5.hpp"
 #include "config/traits/strategies.hpp"
 
 namespace echelon::inline config {
@@ -110,7 +111,15 @@ struct DataConfig {
   std::string stage;                      // folder on a local disk of each host to which shards are copied; "": none
   double stage_limit_gb = 0;              // limit for these copies, in 10^9 bytes; 0: the free space of the disk
   std::int64_t as_replicas =
-      0;  // one replica processes the samples of this many replicas; 0: off. For equivalence studies
+      0;            // one replica processes the samples of this many replicas; 0: off. For equivalence studies
+  Hdf5Config hdf5;  // [data.hdf5]
+
+  // The same for the files of data.test.
+  DataConfig of_test() const {
+    DataConfig other = *this;
+    other.hdf5 = hdf5.of_test();
+    return other;
+  }
 };
 
 struct BatchConfig {
@@ -134,7 +143,7 @@ struct OptimiserConfig {     // [optimizer]
   double learning_rate = 0.01;
   double momentum = 0.9;                // sgd, rmsprop, lars
   bool momentum_before_coding = false;  // sgd with exchange.codec: replicas apply it to their own gradients
-  double weight_decay = 0.0;            // not applied to biases and batch norm
+  double weight_decay = 0.0;            // not applied to biases, batch norm and layer norm
   bool nesterov = false;                // sgd
   double beta1 = 0.9;                   // adam, adamw, lamb: decay of the first moment
   double beta2 = 0.999;                 // adam, adamw, lamb: decay of the second moment

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "data/format.hpp"
 #include "data/label_counts.hpp"
+#include "data/sample_file.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -71,21 +72,25 @@ void require_numbers(const Dataset& dataset, const std::string& path, std::int64
 
 namespace {
 
-void read_numbers(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
+void read_numbers(const Dataset& dataset, const SampleFile& file, const Shard& shard, Chunk& chunk) {
   const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
   const std::int64_t each = dataset.label_shape.elems();
   chunk.numbers.resize(static_cast<std::size_t>(count * each));
   if (!dataset.labelled) return;
-  reader.read_rows(format::kLabels, first, count, chunk.numbers.data(), DType::f32);
+  file.read_numbers(first, count, chunk.numbers.data());
   require_numbers(dataset, shard.path, first, chunk.numbers);
 }
 
-void read_labels(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
-  if (dataset.has_numbers()) return read_numbers(dataset, reader, shard, chunk);
+void read_labels(const Dataset& dataset, const SampleFile& file, const Shard& shard, Chunk& chunk) {
+  if (dataset.weighted) {
+    chunk.weights.resize(static_cast<std::size_t>(chunk.end - chunk.begin));
+    file.read_weights(chunk.begin - shard.first, chunk.end - chunk.begin, chunk.weights.data());
+  }
+  if (dataset.has_numbers()) return read_numbers(dataset, file, shard, chunk);
   if (!dataset.labelled) return;
   const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
   chunk.labels.resize(static_cast<std::size_t>(count));
-  reader.read_rows(format::kLabels, first, count, chunk.labels.data(), DType::i32);
+  file.read_classes(first, count, chunk.labels.data());
   for (std::int64_t i = 0; i < count; ++i)
     require_class(shard.path, first + i, chunk.labels[static_cast<std::size_t>(i)], dataset.classes);
 }
@@ -111,22 +116,26 @@ void require_finite(const Dataset& set, const Shard& shard, const char* dataset,
   const std::size_t count = chunk.rows.size() / sizeof(float);
   if (all_finite(values, count)) return;
   const auto* bad = std::find_if(values, values + count, [](float value) { return !std::isfinite(value); });
-  throw DataError(fmt::format("{}: record {} of '{}' holds {}; every feature must be a finite number{}", shard.path,
-                              record_of(bad - values), dataset, *bad,
-                              std::isinf(*bad) && set.stored_as.find("64-bit") != std::string::npos
-                                  ? " that a 32-bit float holds (they are stored with 64 bits)"
-                                  : ""));
+  throw DataError(fmt::format(
+      "{}: record {} of '{}' holds {}; every feature must be a finite number{}{}", shard.path, record_of(bad - values),
+      dataset, *bad, set.hdf5 && std::isnan(*bad) ? " (data.hdf5.missing = \"mean\" replaces NaN and fill values)" : "",
+      std::isinf(*bad) && set.stored_as.find("64-bit") != std::string::npos
+          ? " that a 32-bit float holds (they are stored with 64 bits)"
+          : ""));
 }
 
-void load_samples(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
-  const Rows rows{format::kSamples, chunk.begin - shard.first, chunk.end - chunk.begin, shard.samples};
-  require_unchanged(reader, rows);
+// Samples of one shape: images, or sequences of one length in a file that is not a shard.
+void load_samples(const Dataset& dataset, const SampleFile& file, const Shard& shard, Chunk& chunk) {
+  const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
+  if (const std::int64_t now = file.samples(); now != shard.samples)
+    throw DataError(fmt::format("{}: changed while the run read it: it now holds {} samples instead of {}", shard.path,
+                                now, shard.samples));
   const std::size_t bytes = static_cast<std::size_t>(dataset.sample_shape.elems()) * size_of(dataset.stored);
-  chunk.rows.resize(static_cast<std::size_t>(rows.count) * bytes);
-  reader.read_rows(rows.name, rows.first, rows.count, chunk.rows.data(), dataset.stored);
+  chunk.rows.resize(static_cast<std::size_t>(count) * bytes);
+  file.read_samples(first, count, chunk.rows.data(), dataset.stored);
   if (dataset.stored == DType::f32)
-    require_finite(dataset, shard, rows.name, chunk,
-                   [&](std::int64_t value) { return rows.first + value / dataset.sample_shape.elems(); });
+    require_finite(dataset, shard, dataset.hdf5 ? dataset.hdf5->samples.front().c_str() : format::kSamples, chunk,
+                   [&](std::int64_t value) { return first + value / dataset.sample_shape.elems(); });
 }
 
 void load_text(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
@@ -159,22 +168,21 @@ void load_targets(const Dataset& dataset, const h5::Reader& reader, const Shard&
 
 }  // namespace
 
-void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk) try {
+void load_chunk(const Dataset& dataset, const SampleFile& file, Chunk& chunk) try {
   const Shard& shard = dataset.shards[chunk.file];
+  const h5::Reader& reader = file.reader();
   switch (dataset.kind) {
-    case DataKind::samples:
-      load_samples(dataset, reader, shard, chunk);
-      return read_labels(dataset, reader, shard, chunk);
+    case DataKind::samples: load_samples(dataset, file, shard, chunk); return read_labels(dataset, file, shard, chunk);
     case DataKind::text: return load_text(dataset, reader, shard, chunk);
     case DataKind::sequences:
-      load_sequences(dataset, reader, shard, chunk);
-      return read_labels(dataset, reader, shard, chunk);
+      dataset.hdf5 ? load_samples(dataset, file, shard, chunk) : load_sequences(dataset, reader, shard, chunk);
+      return read_labels(dataset, file, shard, chunk);
     case DataKind::pairs:
       load_sequences(dataset, reader, shard, chunk);
       return load_targets(dataset, reader, shard, chunk);
   }
 } catch (const std::bad_alloc&) {
-  throw MemoryError(fmt::format("{}: out of memory for the {} records that are read together", reader.path(),
+  throw MemoryError(fmt::format("{}: out of memory for the {} records that are read together", file.reader().path(),
                                 chunk.end - chunk.begin));
 }
 
@@ -182,6 +190,7 @@ Record Chunk::record(const Dataset& dataset, std::int64_t id) const {
   const auto inside = static_cast<std::size_t>(id - begin);
   Record record{.file = file};
   if (!labels.empty()) record.label = labels[inside];
+  if (!weights.empty()) record.weight = weights[inside];
   if (!numbers.empty())
     record.numbers = numbers.data() + inside * static_cast<std::size_t>(dataset.label_shape.elems());
   std::size_t skipped = 0;  // rows before the part

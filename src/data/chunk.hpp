@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "data/dataset.hpp"
-#include "h5/file.hpp"
 
 namespace echelon::inline data {
+
+class SampleFile;
 
 // One record as stored, except that tokens, labels and targets are i32. It points into its chunk.
 struct Record {
@@ -19,6 +20,7 @@ struct Record {
   const std::int32_t* target = nullptr;  // pairs: (target_length) tokens
   std::int64_t target_length = 0;        // before truncation, without the start and end token
   std::int32_t label = 0;                // class of samples and sequences; unused if `numbers` is set
+  float weight = 1;                      // weight of the sample
   const float* numbers = nullptr;        // regression targets in the shape Dataset::label_shape
   std::size_t file = 0;                  // index in Dataset::shards
 };
@@ -28,17 +30,17 @@ struct Chunk {
   std::size_t file = 0;
   std::vector<std::uint8_t> rows;  // samples, tokens or values
   std::vector<std::int32_t> labels;
-  std::vector<float> numbers;
+  std::vector<float> numbers, weights;
   std::vector<std::int32_t> targets;
 
   // Returns record `id`, which must be in [begin, end).
   Record record(const Dataset& dataset, std::int64_t id) const;
 };
 
-// Reads records [begin, end) of chunk.file from `reader`, which has that file open. Throws DataError with file and
+// Reads records [begin, end) of chunk.file from `file`, which has that file open. Throws DataError with file and
 // record for a label outside [0, classes), a label, feature or pixel that is not finite, a token outside the
 // vocabulary, and a file changed since open_dataset; MemoryError with the file if the host has no memory.
-void load_chunk(const Dataset& dataset, const h5::Reader& reader, Chunk& chunk);
+void load_chunk(const Dataset& dataset, const SampleFile& file, Chunk& chunk);
 
 // Throws DataError with file and record if numeric labels (.., K) of the records from `first` on are not finite or
 // outside the range that the loss demands.

@@ -25,7 +25,7 @@ std::uint64_t ChunkCache::bytes_read() const {
   return sum;
 }
 
-const h5::Reader& ChunkCache::reader_of(std::size_t file) {
+const SampleFile& ChunkCache::reader_of(std::size_t file) {
   const auto found = std::find_if(open_.begin(), open_.end(), [&](const OpenFile& open) { return open.file == file; });
   if (found != open_.end()) {
     open_.splice(open_.begin(), open_, found);
@@ -36,8 +36,7 @@ const h5::Reader& ChunkCache::reader_of(std::size_t file) {
     open_.pop_back();
   }
   const Shard& shard = dataset_.shards[file];
-  open_.push_front(
-      {.file = file, .reader = std::make_unique<h5::Reader>(shard.copy.empty() ? shard.path : shard.copy)});
+  open_.push_front({.file = file, .reader = std::make_unique<SampleFile>(dataset_, shard)});
   return *open_.front().reader;
 }
 

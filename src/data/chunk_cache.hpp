@@ -11,7 +11,7 @@
 
 #include "data/chunk.hpp"
 #include "data/dataset.hpp"
-#include "h5/file.hpp"
+#include "data/sample_file.hpp"
 
 namespace echelon::inline data {
 
@@ -27,12 +27,12 @@ class ChunkCache {
  private:
   struct OpenFile {
     std::size_t file = 0;
-    std::unique_ptr<h5::Reader> reader;
+    std::unique_ptr<SampleFile> reader;
   };
   using Chunks = std::list<Chunk>;
 
   Chunk& fetch(std::int64_t id);
-  const h5::Reader& reader_of(std::size_t file);
+  const SampleFile& reader_of(std::size_t file);
 
   Dataset dataset_;
   std::size_t most_chunks_;

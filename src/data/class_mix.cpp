@@ -9,8 +9,7 @@
 
 #include "base/text.hpp"
 #include "data/chunk.hpp"
-#include "data/format.hpp"
-#include "h5/file.hpp"
+#include "data/sample_file.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -90,17 +89,17 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
     const Shard& shard = dataset.shards[file];
     const std::int64_t rows = shard.chunk_rows;
     const std::int64_t block = stride > 1 ? rows : std::max<std::int64_t>(rows, (1 << 16) / rows * rows);
-    const h5::Reader reader(shard.copy.empty() ? shard.path : shard.copy);
+    const SampleFile source(dataset, shard);
     for (std::int64_t first = 0; first < shard.samples; first += block * stride) {
       const std::int64_t count = std::min(block, shard.samples - first);
       if (dataset.has_numbers()) {
         numbers.resize(static_cast<std::size_t>(count * dataset.label_shape.elems()));
-        reader.read_rows(sample_format::kLabels, first, count, numbers.data(), DType::f32);
+        source.read_numbers(first, count, numbers.data());
         require_numbers(dataset, shard.path, first, numbers);
         continue;
       }
       read.resize(static_cast<std::size_t>(count));
-      reader.read_rows(sample_format::kLabels, first, count, read.data(), DType::i32);
+      source.read_classes(first, count, read.data());
       for (std::int64_t row = 0; row < count; ++row) {
         const std::int32_t label = read[static_cast<std::size_t>(row)];
         require_class(shard.path, first + row, label, classes_);

@@ -87,7 +87,7 @@ void Collator::put(BatchMemory& memory, std::int64_t row, const Record& record, 
     else
       put_steps(memory, row, record);
   }
-  put_weights(memory, row, slot.counts && dataset_.labelled ? counting : 0);
+  put_weights(memory, row, slot.counts && dataset_.labelled ? counting : 0, record.weight);
 }
 
 void Collator::put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id) {
@@ -126,14 +126,14 @@ std::int64_t Collator::put_numbers(BatchMemory& memory, std::int64_t row, const 
   return each;
 }
 
-void Collator::put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting) const {
+void Collator::put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting, float weight) const {
   const bool text = dataset_.kind == DataKind::text;
   const std::int64_t room = text                     ? memory.batch.length
                             : dataset_.target_starts ? memory.batch.target_length
                                                      : dataset_.label_shape.elems();
   with_float(dtype_, [&]<class T>(T) {
     T* weights = memory.weights.as<T>() + row * room;
-    std::fill(weights, weights + counting, T{1});
+    std::fill(weights, weights + counting, static_cast<T>(weight));
     std::fill(weights + counting, weights + room, T{});
   });
   memory.batch.weight += static_cast<double>(counting);

@@ -55,7 +55,7 @@ class Collator {
   void put_target(BatchMemory& memory, std::int64_t row, const Record& record) const;
   // Returns how many numbers a label has.
   std::int64_t put_numbers(BatchMemory& memory, std::int64_t row, const Record& record) const;
-  void put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting) const;
+  void put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting, float weight) const;
 
   Dataset dataset_;
   DType dtype_;

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "data/foreign_header.hpp"
 #include "data/location.hpp"
 #include "data/shard_header.hpp"
 
@@ -189,18 +190,26 @@ void see_alike(Dataset& test, Dataset& train) {
 }
 
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels) {
-  Dataset dataset = open_dataset(location, config.sequence_length, labels);
+  Dataset dataset = open_dataset(location, config.sequence_length, labels, config.hdf5);
   dataset.stream = config.order == Order::stream;
   if (dataset.stream && dataset.kind != DataKind::text)
     throw ConfigError(fmt::format("data.order = \"stream\" is for text; {} holds {}", location, name_of(dataset.kind)));
   return dataset;
 }
 
-Dataset open_dataset(const std::string& location, std::int64_t sequence_length, Labels labels) {
+Dataset open_dataset(const std::string& location, std::int64_t sequence_length, Labels labels, const Hdf5Config& hdf5) {
   Dataset dataset;
   std::vector<Starts> starts, target_starts;  // [file]
   for (const std::string& file : files_at(location)) {
-    Dataset next = read_shard(file, labels);
+    if (!dataset.shards.empty() && hdf5.used() && is_one_sample_a_file(hdf5)) {  // not opened: load_chunk checks it
+      Shard next = dataset.shards.front();
+      next.path = file;
+      next.first = dataset.samples();
+      dataset.shards.push_back(std::move(next));
+      starts.push_back(starts.front());
+      continue;
+    }
+    Dataset next = hdf5.used() ? read_foreign(file, labels, hdf5) : read_shard(file, labels);
     starts.push_back(next.starts);
     target_starts.push_back(next.target_starts);
     if (dataset.shards.empty()) {

@@ -65,6 +65,10 @@ struct Dataset {
   std::vector<double> std;               // the same, > 0
   double scale = 1.0;                    // u8 pixels: 1/255; x = (value * scale - mean[c]) / std[c]
 
+  // How files that are not shards are read, with the normalisation that was found; null: the files are shards.
+  std::shared_ptr<const Hdf5Config> hdf5;
+  bool weighted = false;  // samples have weights
+
   Vocabulary vocabulary;         // empty: none is stored
   Starts starts, target_starts;  // sequences and pairs; pairs only; otherwise null
   Vocabulary target_vocabulary;  // only pairs
@@ -93,8 +97,9 @@ struct Dataset {
 // with the file if shapes, types and attributes disagree or if a file is empty or damaged. Reads headers and lengths,
 // but no samples. `sequence_length`: T of a text (0: 64), or the greatest T of sequences (0: the longest one); throws
 // ConfigError if given for samples of one shape.
-Dataset open_dataset(const std::string& location, std::int64_t sequence_length = 0, Labels labels = Labels::needed);
-// Takes data.sequence_length and data.order from the config.
+Dataset open_dataset(const std::string& location, std::int64_t sequence_length = 0, Labels labels = Labels::needed,
+                     const Hdf5Config& hdf5 = {});
+// Takes data.sequence_length, data.order and [data.hdf5] from the config; DataConfig::of_test() is for data.test.
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels = Labels::needed);
 
 // Sets the range that a loss demands of numeric labels: 0 to 1 for "bce". Reading a label outside it throws DataError

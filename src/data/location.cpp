@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 // Ignores case, because a file that is not recognised would be left out silently.
 bool is_shard_name(const fs::path& path) {
   const std::string ending = lower_case(path.extension().string());
-  return ending == ".h5" || ending == ".hdf5";
+  return ending == ".h5" || ending == ".hdf5" || ending == ".nc" || ending == ".nc4";
 }
 
 bool begins_as_hdf5(const std::string& path) {

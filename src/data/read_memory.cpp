@@ -13,9 +13,10 @@ namespace {
 constexpr std::size_t kMostFiles = 64;  // inspects at most this many files, evenly spread
 
 double decoding_of(const Dataset& dataset) {
-  const char* rows = dataset.kind == DataKind::samples ? sample_format::kSamples
-                     : dataset.vocabulary.size() > 0   ? sample_format::kTokens
-                                                       : sample_format::kValues;
+  const std::string rows = dataset.hdf5                        ? dataset.hdf5->samples.front()
+                           : dataset.kind == DataKind::samples ? sample_format::kSamples
+                           : dataset.vocabulary.size() > 0     ? sample_format::kTokens
+                                                               : sample_format::kValues;
   const std::size_t files = std::min(dataset.shards.size(), kMostFiles);
   double most = 0;
   for (std::size_t i = 0; i < files; ++i)
@@ -34,7 +35,7 @@ ReadMemory read_memory(const Dataset& dataset, std::int64_t buffer_bytes, std::i
   const double all = static_cast<double>(dataset.samples()) * record;
   const auto element = static_cast<double>(dataset.vocabulary.size() > 0 ? 4 : size_of(dtype));
   return {.records = std::min(all, std::max(chunk, static_cast<double>(buffer_bytes))),
-          .decoding = decoding_of(dataset),
+          .decoding = decoding_of(dataset) + (dataset.hdf5 ? chunk : 0),  // with its axes as they are stored
           .batches = static_cast<double>((prefetch + 1) * n * dataset.sample_shape.elems()) * element,
           .at_once = dataset.samples() <= longest};
 }

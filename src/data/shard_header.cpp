@@ -25,22 +25,6 @@ constexpr std::array kKinds = {DataKind::samples, DataKind::text, DataKind::sequ
   throw DataError(fmt::format("{}: {}", path, what));
 }
 
-// Records to read together: a stored chunk if it must be decoded whole or has a suitable size, else 64 to 256.
-std::int64_t read_together(const h5::DatasetInfo& info) {
-  constexpr std::int64_t kLeast = 64, kMost = 256, kUsual = 128;
-  constexpr double kMostBytes = 256 << 20;
-  const std::int64_t samples = info.shape[0];
-  std::int64_t rows = info.chunk.rank() == 0 ? kUsual : info.chunk[0];
-  if (rows < kLeast) rows *= (kLeast + rows - 1) / rows;
-  if (rows > kMost && !info.deflate && !info.checksum) rows = kMost;
-  // Large samples are read in smaller blocks, as many whole chunks as fit.
-  const double row_bytes = static_cast<double>(info.shape.row_elems()) * static_cast<double>(size_of(info.dtype));
-  const std::int64_t stored = info.chunk.rank() == 0 ? 1 : info.chunk[0];
-  const auto fitting = static_cast<std::int64_t>(kMostBytes / std::max(row_bytes, 1.0)) / stored * stored;
-  rows = std::min(rows, std::max(fitting, stored));
-  return std::clamp<std::int64_t>(rows, 1, samples);
-}
-
 std::vector<double> per_channel(const h5::Reader& reader, const char* name, std::int64_t channels, double fallback) {
   if (!reader.has_attribute(name)) return std::vector<double>(static_cast<std::size_t>(channels), fallback);
   std::vector<double> values = reader.attribute_doubles(name);
@@ -162,7 +146,7 @@ void read_samples(const h5::Reader& reader, Dataset& dataset, Labels expected) {
   dataset.shards.push_back({.path = path,
                             .samples = samples.shape[0],
                             .first = 0,
-                            .chunk_rows = read_together(samples),
+                            .chunk_rows = records_together(samples),
                             .bytes = samples.stored_bytes + labels.stored_bytes,
                             .chunk = samples.chunk,
                             .deflate = samples.deflate,
@@ -268,6 +252,21 @@ void read_pairs(const h5::Reader& reader, Dataset& dataset) {
 }
 
 }  // namespace
+
+std::int64_t records_together(const h5::DatasetInfo& info) {
+  constexpr std::int64_t kLeast = 64, kMost = 256, kUsual = 128;
+  constexpr double kMostBytes = 256 << 20;
+  const std::int64_t samples = info.shape[0];
+  std::int64_t rows = info.chunk.rank() == 0 ? kUsual : info.chunk[0];
+  if (rows < kLeast) rows *= (kLeast + rows - 1) / rows;
+  if (rows > kMost && !info.deflate && !info.checksum) rows = kMost;
+  // Large samples are read in smaller blocks, as many whole chunks as fit.
+  const double row_bytes = static_cast<double>(info.shape.row_elems()) * static_cast<double>(size_of(info.dtype));
+  const std::int64_t stored = info.chunk.rank() == 0 ? 1 : info.chunk[0];
+  const auto fitting = static_cast<std::int64_t>(kMostBytes / std::max(row_bytes, 1.0)) / stored * stored;
+  rows = std::min(rows, std::max(fitting, stored));
+  return std::clamp<std::int64_t>(rows, 1, samples);
+}
 
 std::string_view name_of(DataKind kind) {
   switch (kind) {

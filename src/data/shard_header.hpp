@@ -5,6 +5,7 @@
 #include <string>
 
 #include "data/dataset.hpp"
+#include "h5/file.hpp"
 
 namespace echelon::inline data {
 
@@ -12,5 +13,9 @@ namespace echelon::inline data {
 // and no labels, `label_shape` is () and `classes` is 0 unless the attribute exists. Reads attributes and lengths, but
 // no samples. Throws DataError with the file, the dataset or attribute, and the problem, if the format is violated.
 Dataset read_shard(const std::string& path, Labels labels = Labels::needed);
+
+// The number of records to read together: a stored chunk if it must be decoded whole or has a suitable size, else 64 to
+// 256, and fewer where samples are large.
+std::int64_t records_together(const h5::DatasetInfo& samples);
 
 }  // namespace echelon::inline data

@@ -7,6 +7,7 @@
 #include "h5/chunks.hpp"
 #include "h5/file.hpp"
 #include "h5/handle.hpp"
+#include "h5/numbers.hpp"
 #include "h5/open_file.hpp"
 
 namespace echelon::h5 {
@@ -34,11 +35,11 @@ double decode_bytes(const std::string& path, std::string_view dataset) {
     stored = std::max(stored, static_cast<double>(bytes));
   }
   const bool whole_rows = info.chunk.without_front() == info.shape.without_front();
-  const bool raw = chunks.known && whole_rows && H5Tequal(type.id(), native_type(info.dtype)) > 0;
-  if (!raw) return stored + 2 * whole;
+  if (!chunks.known || !whole_rows || !number_type_of(type.id())) return stored + 2 * whole;
+  const bool converted = H5Tequal(type.id(), native_type(info.dtype)) <= 0;  // a decoded chunk is kept meanwhile
   const bool inflated = chunks.shuffle >= 0 && (chunks.deflate >= 0 || chunks.lzf >= 0);
   const bool parts = info.shape[0] % info.chunk[0] != 0;
-  return stored + (inflated ? whole : 0) + (parts ? whole : 0);
+  return stored + (inflated ? whole : 0) + (parts ? whole : 0) + (converted ? whole : 0);
 }
 
 }  // namespace echelon::h5

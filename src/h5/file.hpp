@@ -35,6 +35,12 @@ struct DatasetInfo {
   std::uint64_t chunks = 1, written_chunks = 1;
 };
 
+// A part of the rows of a dataset, as the attribute `split` of Fuel's files names it.
+struct NamedRows {
+  std::string part, dataset;  // "train", "features"
+  std::int64_t first = 0, end = 0;
+};
+
 // An open file for reading. If the file system refuses locks, it is opened without one, and the log gets a line.
 class Reader {
  public:
@@ -46,6 +52,7 @@ class Reader {
   const std::string& path() const;
   bool has(std::string_view dataset) const;   // DataError if the file is damaged there
   std::vector<DatasetInfo> datasets() const;  // all datasets of all groups, sorted by name
+  std::vector<std::string> names() const;     // their names, also of those that `info` refuses
   // Throws DataError if the dataset is missing or its type is not a DType.
   DatasetInfo info(std::string_view dataset) const;
   // Throws DataError if rows were declared but never written, or lie in other files that are missing or incomplete:
@@ -65,6 +72,11 @@ class Reader {
   std::string attribute_text(std::string_view name) const;
   std::vector<double> attribute_doubles(std::string_view name) const;
   std::vector<std::string> attribute_texts(std::string_view name) const;
+
+  // The numbers in an attribute of a dataset; empty if it has no such attribute.
+  std::vector<double> numbers_of(std::string_view dataset, std::string_view attribute) const;
+  // The rows of the root attribute `split`; empty if there is none.
+  std::vector<NamedRows> named_rows() const;
 
   // Bytes that read_rows and read_all have read from the file so far; for compressed chunks, the stored bytes.
   std::uint64_t bytes_read() const;

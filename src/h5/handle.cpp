@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "h5/numbers.hpp"
+
 namespace echelon::h5 {
 namespace {
 
@@ -74,10 +76,12 @@ std::optional<DType> dtype_of_type(hid_t type) {
     return dtype_of_type(base.id());
   }
   const std::size_t size = H5Tget_size(type);
-  if (kind == H5T_FLOAT && size == 4) return DType::f32;
-  if (kind == H5T_FLOAT && size == 8) return DType::f64;
-  if (kind == H5T_FLOAT && size == 2) return DType::f32;
+  // The library's conversion of damaged types writes past its buffers.
+  if (kind == H5T_FLOAT)
+    return !number_type_of(type) ? std::nullopt : std::optional(size == 8 ? DType::f64 : DType::f32);
   if (kind != H5T_INTEGER || size > 8) return std::nullopt;
+  const int offset = H5Tget_offset(type);
+  if (offset < 0 || static_cast<std::size_t>(offset) + H5Tget_precision(type) > 8 * size) return std::nullopt;
   const bool has_sign = H5Tget_sign(type) == H5T_SGN_2;
   return !has_sign && size == 1 ? DType::u8 : DType::i32;
 }

@@ -51,8 +51,8 @@ std::string reason();
 bool reason_has(std::string_view text);
 
 hid_t native_type(DType dtype);
-// Returns the type as which values are read, by class, size and sign, in any byte order. Halves are read as f32,
-// integers of other sizes as i32; the library clamps those that do not fit to the nearest i32.
+// Returns the type as which values are read, by class, size and sign, in any byte order; floats must be those of IEEE.
+// Halves are read as f32, integers of other sizes as i32; the library clamps those that do not fit to the nearest i32.
 std::optional<DType> dtype_of_type(hid_t type);
 std::string type_text(hid_t type);  // "a 64-bit integer", "text", for messages
 

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
 #include "base/error.hpp"
 #include "h5/handle.hpp"
 #include "h5/heap_texts.hpp"
+#include "h5/numbers.hpp"
 
 namespace echelon::h5 {
 namespace {
@@ -43,7 +45,7 @@ Attribute open(hid_t file, const std::string& path, std::string_view name) {
 
 bool is_number(const Attribute& attribute) {
   const H5T_class_t kind = H5Tget_class(attribute.type.id());
-  return kind == H5T_INTEGER || kind == H5T_FLOAT;
+  return (kind == H5T_INTEGER || kind == H5T_FLOAT) && dtype_of_type(attribute.type.id());
 }
 
 // Locates the bytes with the library, but reads them without it.
@@ -76,6 +78,35 @@ std::vector<std::string> read_fixed_texts(const Attribute& attribute, const std:
   return texts;
 }
 
+// A member of a record, inside its bytes.
+struct Member {
+  std::size_t offset = 0, bytes = 0;
+  bool is_text = false;
+  std::optional<NumberType> number;
+
+  std::string text(const char* record) const { return {record + offset, strnlen(record + offset, bytes)}; }
+  std::int64_t integer(const char* record) const {
+    double value = 0;
+    convert_numbers(*number, record + offset, 1, &value, DType::f64);
+    return static_cast<std::int64_t>(std::clamp(value, -0x1p53, 0x1p53));
+  }
+};
+
+Member member_of(const Attribute& attribute, const char* name) {
+  const int index = H5Tget_member_index(attribute.type.id(), name);
+  if (index < 0) return {};
+  const auto place = static_cast<unsigned>(index);
+  const Handle type(H5Tget_member_type(attribute.type.id(), place), H5Tclose);
+  Member member;
+  member.offset = H5Tget_member_offset(attribute.type.id(), place);
+  member.bytes = H5Tget_size(type.id());
+  const std::size_t record = H5Tget_size(attribute.type.id());
+  if (member.offset > record || member.bytes > record - member.offset) return {};
+  member.is_text = H5Tget_class(type.id()) == H5T_STRING && H5Tis_variable_str(type.id()) == 0;
+  if (H5Tget_class(type.id()) == H5T_INTEGER) member.number = number_type_of(type.id());
+  return member;
+}
+
 }  // namespace
 
 bool has_attribute(hid_t file, const std::string& path, std::string_view name) {
@@ -88,8 +119,14 @@ std::vector<double> read_doubles(hid_t file, const std::string& path, std::strin
   const Attribute attribute = open(file, path, name);
   if (!is_number(attribute)) fail(path, name, "must be numbers, is " + type_text(attribute.type.id()));
   std::vector<double> values(attribute.elems);
-  if (!values.empty() && H5Aread(attribute.handle.id(), H5T_NATIVE_DOUBLE, values.data()) < 0)
-    fail(path, name, "cannot be read: " + reason());
+  if (values.empty()) return values;
+  // In the file's own type where possible: the library's conversion of damaged types writes past its buffers.
+  const std::optional<NumberType> number = number_type_of(attribute.type.id());
+  std::vector<char> stored(number ? attribute.elems * static_cast<std::size_t>(number->bytes) : 0);
+  const herr_t read = number ? H5Aread(attribute.handle.id(), attribute.type.id(), stored.data())
+                             : H5Aread(attribute.handle.id(), H5T_NATIVE_DOUBLE, values.data());
+  if (read < 0) fail(path, name, "cannot be read: " + reason());
+  if (number) convert_numbers(*number, stored.data(), std::ssize(values), values.data(), DType::f64);
   return values;
 }
 
@@ -110,6 +147,26 @@ std::vector<std::string> read_texts(hid_t file, const std::string& path, std::st
   if (attribute.elems == 0) return {};
   if (H5Tis_variable_str(attribute.type.id()) <= 0) return read_fixed_texts(attribute, path, name);
   return read_variable_texts(file, attribute, path, name);
+}
+
+std::vector<NamedRows> read_named_rows(hid_t file, const std::string& path, std::string_view name) {
+  if (!has_attribute(file, path, name)) return {};
+  const Attribute attribute = open(file, path, name);
+  if (H5Tget_class(attribute.type.id()) != H5T_COMPOUND) return {};
+  const Member part = member_of(attribute, "split"), source = member_of(attribute, "source");
+  const Member start = member_of(attribute, "start"), stop = member_of(attribute, "stop");
+  if (!part.is_text || !source.is_text || !start.number || !stop.number) return {};
+  const std::size_t record = H5Tget_size(attribute.type.id());
+  std::vector<char> block(attribute.elems * record);
+  // In the file's own type: the library converts records whose members are damaged past their end.
+  if (H5Aread(attribute.handle.id(), attribute.type.id(), block.data()) < 0)
+    fail(path, name, "cannot be read: " + reason());
+  std::vector<NamedRows> rows(attribute.elems);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const char* at = block.data() + i * record;
+    rows[i] = {.part = part.text(at), .dataset = source.text(at), .first = start.integer(at), .end = stop.integer(at)};
+  }
+  return rows;
 }
 
 }  // namespace echelon::h5

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/checksum.hpp"
 #include "base/failure.hpp"
 
 namespace echelon::inline job {
@@ -30,15 +31,18 @@ void all_or_none(Group& group, const std::function<void()>& body) {
   }
 }
 
-void require_same(Group& group, const std::string& what, const std::string& text) {
-  double others = group.of_first(text) == text ? 0 : 1;
+void require_same(Group& group, const std::string& what, const std::string& text, const Differences& differences) {
+  const std::string compared = differences ? hex64(checksum64(text)) : text;
+  double others = group.of_first(compared) == compared ? 0 : 1;
   group.sum({&others, 1});
   if (others == 0) return;
   const std::vector<std::string> all = group.gather(text);
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
-      throw CommonError(kExitEnvironment, fmt::format("the ranks differ in their {}: rank 0 has {}, rank {} has {}",
-                                                      what, all[0], rank, all[rank]));
+      throw CommonError(kExitEnvironment, fmt::format("the ranks differ in their {}: {}", what,
+                                                      differences ? differences(all[0], all[rank], rank)
+                                                                  : fmt::format("rank 0 has {}, rank {} has {}", all[0],
+                                                                                rank, all[rank])));
 }
 
 }  // namespace echelon::inline job

@@ -25,6 +25,8 @@ void all_or_none(Group& group, const std::function<void()>& body);
 // Throws CommonError (exit 3) "the ranks differ in their <what>: rank 0 has .., rank 2 has .." unless `text` is the
 // same on all ranks. Collective and blocking: sends rank 0's text to all and sums 8 bytes; if ranks differ, also an
 // all-gather.
-void require_same(Group& group, const std::string& what, const std::string& text);
+// `differences` says how two long texts differ, in place of both texts; then ranks compare checksums first.
+using Differences = std::function<std::string(const std::string& first, const std::string& other, std::size_t rank)>;
+void require_same(Group& group, const std::string& what, const std::string& text, const Differences& differences = {});
 
 }  // namespace echelon::inline job

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "config/check_combinations.hpp"
+#include "config/differences.hpp"
 #include "config/parse.hpp"
 #include "config/refuse.hpp"
 #include "job/agree.hpp"
@@ -44,6 +45,20 @@ void conclude_before(AttemptContext& context) {
   });
 }
 
+// "batch.global is 96 on rank 0 and 64 on rank 2 (..)", of the first keys.
+std::string config_differences(const std::string& first, const std::string& other, std::size_t rank) {
+  constexpr std::size_t kShown = 4;
+  const std::vector<KeyDifference> keys =
+      differing_keys(parse_config(first, "rank 0"), parse_config(other, "another rank"), true);
+  std::vector<std::string> texts;
+  for (const KeyDifference& key : keys)
+    if (texts.size() < kShown)
+      texts.push_back(fmt::format("{} is {} on rank 0 and {} on rank {}", key.key, key.left, key.right, rank));
+  return fmt::format("{}{}; the config file and the ECHELON_ variables must be the same on every host",
+                     fmt::join(texts, ", "),
+                     keys.size() > kShown ? fmt::format(" and {} more", keys.size() - kShown) : "");
+}
+
 }  // namespace
 
 Settings read_settings(AttemptContext& context) {
@@ -54,7 +69,7 @@ Settings read_settings(AttemptContext& context) {
     check_combinations(asked);
   });
   require_same(context.group, "version", fmt::format("{} ({})", kVersion, commit()));
-  require_same(context.group, "config", hex64(checksum64(echo_config(asked))));
+  require_same(context.group, "config", echo_config(asked), config_differences);
   all_or_none(context.group, [&] {
     settings.config = config_for_ranks(std::move(asked), context.slot.ranks, settings.notes);
     require_wrapped(context, settings.config);

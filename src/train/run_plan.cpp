@@ -102,7 +102,7 @@ RunInputs open_inputs(const Config& config) {
   check_augmentation(config, train);
   std::optional<Dataset> test;
   if (!config.data.test.empty()) {
-    test = open_dataset(config.data.test, config.data);
+    test = open_dataset(config.data.test, config.data.of_test());
     see_alike(*test, train);
   }
   demand_labels(train, config.model.loss);

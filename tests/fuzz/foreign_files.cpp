@@ -64,4 +64,43 @@ void write_foreign_shard(const std::string& path, int chunk, bool texts) {
   H5Pclose(access);
 }
 
+void write_any_hdf5(const std::string& path, int chunk) {
+  constexpr hsize_t kRows = 37;
+  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18);
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  std::vector<std::uint16_t> images(kRows * 60);
+  std::vector<double> table(kRows * 3);
+  std::vector<float> weights(kRows, 0.5F);
+  for (std::size_t i = 0; i < images.size(); ++i) images[i] = static_cast<std::uint16_t>(977 * i);
+  for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<double>(i % 4);
+  dataset(file, "images", H5T_STD_U16BE, {kRows, 5, 6, 2}, chunk, images.data());
+  dataset(file, "table", H5T_IEEE_F64LE, {kRows, 3}, 0, table.data());
+  dataset(file, "weights", H5T_IEEE_F32LE, {kRows}, chunk, weights.data());
+  const hid_t packed = H5Dopen2(file, "images", H5P_DEFAULT);
+  const double factor = 0.25;
+  const std::uint16_t fill = 977;
+  attribute(packed, "scale_factor", H5T_NATIVE_DOUBLE, 1, &factor);
+  attribute(packed, "_FillValue", H5T_NATIVE_UINT16, 1, &fill);
+  H5Dclose(packed);
+  struct Part {
+    std::array<char, 5> split;
+    std::array<char, 8> source;
+    std::int64_t start, stop;
+  };
+  const hid_t part = H5Tcreate(H5T_COMPOUND, sizeof(Part)), name = H5Tcopy(H5T_C_S1), source = H5Tcopy(H5T_C_S1);
+  H5Tset_size(name, 5);
+  H5Tset_size(source, 8);
+  H5Tinsert(part, "split", HOFFSET(Part, split), name);
+  H5Tinsert(part, "source", HOFFSET(Part, source), source);
+  H5Tinsert(part, "start", HOFFSET(Part, start), H5T_NATIVE_INT64);
+  H5Tinsert(part, "stop", HOFFSET(Part, stop), H5T_NATIVE_INT64);
+  const std::array<Part, 2> parts{{{{'t', 'r', 'a', 'i', 'n'}, {'i', 'm', 'a', 'g', 'e', 's'}, 0, 30},
+                                   {{'t', 'e', 's', 't'}, {'i', 'm', 'a', 'g', 'e', 's'}, 30, 37}}};
+  attribute(file, "split", part, parts.size(), parts.data());
+  for (const hid_t type : {part, name, source}) H5Tclose(type);
+  H5Fclose(file);
+  H5Pclose(access);
+}
+
 }  // namespace echelon::fuzz

@@ -20,6 +20,7 @@ const std::vector<TargetEntry>& targets() {
       {"shard", "shards that importers wrote, with checksums: refused, or read as the undamaged ones", 3000,
        make_shard},
       {"old_shard", "shards without checksums in the oldest format: no crash", 3000, make_old_shard},
+      {"any_hdf5", "files that [data.hdf5] describes: no crash", 3000, make_any_hdf5},
       {"checkpoint", "checkpoints and manifests: passed over, or loaded as the undamaged ones", 3000, make_checkpoint},
       {"loaded", "damaged checkpoints that nobody verified: no crash", 2000, make_loaded},
       {"weights", "safetensors files of model.weights", 10000, make_weights},

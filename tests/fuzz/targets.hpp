@@ -8,7 +8,7 @@ namespace echelon::fuzz {
 
 using TargetMaker = std::unique_ptr<Target>(const Place&);
 TargetMaker make_config, make_study, make_sentences;
-TargetMaker make_shard, make_old_shard;
+TargetMaker make_shard, make_old_shard, make_any_hdf5;
 TargetMaker make_checkpoint, make_loaded, make_weights;
 TargetMaker make_import;
 TargetMaker make_codec, make_strom;

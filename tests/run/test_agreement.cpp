@@ -45,6 +45,18 @@ TEST_CASE("by default a flipped bit is found at the end", "[run][slow]") {
                               Catch::Contains("equal after step 0"));
 }
 
+TEST_CASE("ranks with different configs end with 3 and name the keys", "[run]") {
+  const test::Trial trial;
+  const test::Outcome outcome = trial.in_background(
+      "mpirun -n 1 --oversubscribe --bind-to none \"$ECHELON_BINARY\" train trial.toml : "
+      "-n 1 env ECHELON_BATCH_GLOBAL=24 ECHELON_TRAIN_EPOCHS=2 \"$ECHELON_BINARY\" train trial.toml",
+      "wait $pid");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 3);
+  CHECK_THAT(outcome.err, Catch::Contains("batch.global is 48 on rank 0 and 24 on rank 1") &&
+                              Catch::Contains("train.epochs is 3 on rank 0 and 2 on rank 1"));
+}
+
 TEST_CASE("a fault outside the model is refused", "[run]") {
   const test::Trial trial;
   const test::Outcome outcome = train_with_fault(trial, 0, "flip bit 0 of weight 99999999 of rank 0 at step 7", {});

@@ -13,7 +13,7 @@ packages=(g++ make pkg-config git openmpi-bin libopenmpi-dev libhdf5-dev hdf5-to
   libfmt-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev libarchive-dev libjpeg-dev libpng-dev catch2 python3-h5py)
 [ "$(uname -m)" = x86_64 ] || packages+=(libsimde-dev)  # base/vectors.hpp; on x86-64 only a build without AVX2 needs it
 # These packages read the program's files. PyTorch is not among them: its wheel on PyPI brings 2 GB of CUDA.
-python=(onnx onnxruntime tensorboard pandas mlperf-logging safetensors)
+python=(onnx onnxruntime tensorboard pandas mlperf-logging safetensors h5py)
 if [ "$what" = --optional ]; then
   for package in clang-tidy cppcheck; do
     command -v "$package" > /dev/null ||

@@ -73,6 +73,7 @@ void add_experiment(Table& all) {
            kNeutral);
   data.key("as_replicas", &DataConfig::as_replicas, range(0, 65536),
            "one replica processes the samples of this many replicas; 0: off");
+  add_hdf5(all);
 
   auto batch = part(all, "batch", &Config::batch);
   batch.key("global", &BatchConfig::global, range(0, 1e9),

@@ -61,10 +61,20 @@ class BatchNorm final : public SplittableLayer {
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     const Shape channels{inputs[0][0]};
     const Init zero{Init::Kind::constant, 0.0}, one{Init::Kind::constant, 1.0};
-    return {{"weight", channels, one, false},
-            {"bias", channels, zero, false},
-            {"running_mean", channels, zero, false, ParameterKind::statistic, momentum_},
-            {"running_var", channels, one, false, ParameterKind::statistic, momentum_}};
+    return {{.suffix = "weight", .shape = channels, .init = one, .decays = false},
+            {.suffix = "bias", .shape = channels, .init = zero, .decays = false},
+            {.suffix = "running_mean",
+             .shape = channels,
+             .init = zero,
+             .decays = false,
+             .kind = ParameterKind::statistic,
+             .momentum = momentum_},
+            {.suffix = "running_var",
+             .shape = channels,
+             .init = one,
+             .decays = false,
+             .kind = ParameterKind::statistic,
+             .momentum = momentum_}};
   }
 
   void forward(Lowering& lowering) const override {

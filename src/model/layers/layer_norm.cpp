@@ -25,7 +25,8 @@ class LayerNorm final : public SplittableLayer {
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
     const Shape row = inputs[0].rank() == 2 ? inputs[0].without_front() : inputs[0];
-    return {{"weight", row, {Init::Kind::constant, 1.0}, false}, {"bias", row, {Init::Kind::constant, 0.0}, false}};
+    return {{.suffix = "weight", .shape = row, .init = {Init::Kind::constant, 1.0}, .decays = false},
+            {.suffix = "bias", .shape = row, .init = {Init::Kind::constant, 0.0}, .decays = false}};
   }
 
   void forward(Lowering& lowering) const override {

@@ -88,8 +88,8 @@ class Recurrent final : public SplittableLayer {
     const std::int64_t rows = gates_of(form_.cell) * form_.H;
     return {{"weight_x", Shape{rows, inputs[kSequence][1]}, init},
             {"weight_h", Shape{rows, form_.H}, init},
-            {"bias_x", Shape{rows}, init, false},
-            {"bias_h", Shape{rows}, init, false}};
+            {.suffix = "bias_x", .shape = Shape{rows}, .init = init, .decays = false},
+            {.suffix = "bias_h", .shape = Shape{rows}, .init = init, .decays = false}};
   }
 
   void forward(Lowering& lowering) const override {

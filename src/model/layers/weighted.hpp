@@ -25,7 +25,7 @@ inline std::vector<ParameterDecl> weight_and_bias(const Shape& weight, bool bias
   const std::int64_t fan_in = inputs ? weight.row_elems() / weight[1] * inputs->all : weight.row_elems();
   const Init init{Init::Kind::uniform, 1.0 / std::sqrt(static_cast<double>(fan_in))};
   std::vector<ParameterDecl> decls{{"weight", weight, init}};
-  if (bias) decls.push_back({"bias", Shape{weight[0]}, init, false});
+  if (bias) decls.push_back({.suffix = "bias", .shape = Shape{weight[0]}, .init = init, .decays = false});
   return decls;
 }
 

@@ -107,6 +107,9 @@ std::string model_text(Drawer& draw) {
 KeyValue drawn(Drawer& draw, const Key<Config>& key) {
   if (key.path() == "network.rate") return fmt::format("{}mbit", draw.whole(1, 20000));
   if (key.path() == "fault.inject") return std::vector<std::string>{"cut rank 1"};
+  if (key.path() == "data.hdf5.axes") return draw.one_of(std::vector<std::string>{"NHWC", "NTF", "HW", "NF"});
+  if (key.path() == "data.hdf5.labels_file") return std::vector<std::string>{"_x.h5", "_y.h5"};
+  if (key.path() == "data.hdf5.statistics_of") return std::vector<std::string>{"mean", "std"};
   if (key.path() != "run.trace") return draw.value(key.get(Config()), key.limits);
   return fmt::format("steps {}..{}", draw.whole(1, 30), draw.whole(30, 40));
 }
@@ -123,6 +126,12 @@ std::vector<std::string> company_of(const std::string& path) {
   if (path.starts_with("device.paced_")) return {"device.kind=paced"};
   if (path.starts_with("network.")) return {"network.rate=1gbit"};
   static const std::map<std::string, std::vector<std::string>> company = {
+      {"data.hdf5.labels_file", {"data.hdf5.samples=x", "data.hdf5.labels=y"}},
+      {"data.hdf5.label_form", {"data.hdf5.samples=x", "data.hdf5.labels=y", "data.hdf5.classes=3"}},
+      {"data.hdf5.statistics", {"data.hdf5.samples=x", "data.hdf5.statistics_of=[\"a\", \"b\"]"}},
+      {"data.hdf5.statistics_of", {"data.hdf5.samples=x", "data.hdf5.statistics=s.h5"}},
+      {"data.hdf5.statistics_are",
+       {"data.hdf5.samples=x", "data.hdf5.statistics=s.h5", "data.hdf5.statistics_of=[\"a\", \"b\"]"}},
       {"exchange.warmup_replicas", {"exchange.strategy=asynchronous", "exchange.warmup_steps=3"}},
       {"exchange.warmup_steps", {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1"}},
       {"exchange.warmup_epochs", {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1"}},
@@ -166,6 +175,7 @@ std::vector<std::string> company_of(const std::string& path) {
       {"fault.seed", {"run.allow_faults=true", "fault.inject=[\"cut rank 1\"]"}},
   };
   const auto found = company.find(path);
+  if (found == company.end() && path.starts_with("data.hdf5.")) return {"data.hdf5.samples=x"};
   const std::string tables = "exchange.";
   const std::size_t dot = path.find('.', std::min(tables.size(), path.size()));
   if (found == company.end() && path.starts_with(tables) && dot != std::string::npos)

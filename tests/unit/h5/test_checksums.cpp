@@ -124,7 +124,7 @@ TEST_CASE("a flipped bit is a DataError with file, dataset and rows, in every st
                Contains("flipped.h5: " + rows_text));
     CHECK_THAT(refusal<DataError>([&] { reader.read_rows("rows", 9, 2, back.data(), dtype); }), Contains(rows_text));
     CHECK_THAT(refusal<DataError>([&] { reader.read_rows("rows", 9, 2, converted.data(), DType::f64); }),
-               Contains("'rows' cannot be read at rows 9 to 10") && Contains("Fletcher32"));
+               Contains(rows_text));
     CHECK_NOTHROW(reader.read_rows("rows", 0, 8, back.data(), dtype));
     CHECK_NOTHROW(reader.read_rows("rows", 16, 5, back.data(), dtype));
     write(false);

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/inspect_foreign.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "base/text.hpp"
+#include "data/foreign_guess.hpp"
+#include "data/format.hpp"
+#include "data/location.hpp"
+#include "data/shard_header.hpp"
+#include "h5/file.hpp"
+
+namespace echelon::cli {
+namespace {
+
+std::string type_of(const h5::DatasetInfo& info) {
+  if (!info.stored_as.empty()) return info.stored_as;
+  switch (info.dtype) {
+    case DType::u8: return "an 8-bit unsigned integer";
+    case DType::i32: return "a 32-bit signed integer";
+    case DType::f64: return "a 64-bit float";
+    default: return "a 32-bit float";
+  }
+}
+
+std::string storage_of(const h5::DatasetInfo& info) {
+  std::string text = info.chunk.rank() == 0 ? "contiguous" : "chunks of " + info.chunk.text();
+  if (info.deflate) text += ", compressed";
+  if (info.checksum) text += ", checksums";
+  return text;
+}
+
+// "0 to 255", over the first row.
+std::string range_of(const h5::Reader& file, const h5::DatasetInfo& info) {
+  constexpr std::int64_t kMost = 1 << 24;
+  const std::int64_t n = info.shape.rank() == 0 ? 1 : info.shape.row_elems();
+  if (info.shape.elems() == 0 || n > kMost) return "-";
+  std::vector<double> values(static_cast<std::size_t>(n));
+  file.read_rows(info.name, 0, 1, values.data(), DType::f64);
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return n == 1 ? fmt::format("{:.6g}", *least) : fmt::format("{:.6g} to {:.6g}", *least, *most);
+}
+
+}  // namespace
+
+std::string not_a_shard(const std::string& location) {
+  namespace format = sample_format;
+  const std::string path = files_at(location).front();
+  try {
+    (void)read_shard(path, Labels::optional);
+    return {};
+  } catch (const DataError& error) {
+    const h5::Reader file(path);
+    if (file.has_attribute(format::kFormat) || file.has_attribute(format::kKind)) return {};
+    const auto names = file.names();
+    if (std::find(names.begin(), names.end(), format::kLabels) != names.end() && file.has_attribute(format::kClasses))
+      return {};
+    return error.what();
+  }
+}
+
+int inspect_foreign(const std::string& location, const std::string& why) {
+  const std::vector<std::string> files = files_at(location);
+  const h5::Reader file(files.front());
+  fmt::print("{}: HDF5, not a shard of echelon ({})\n", location, why.substr(why.find(": ") + 2));
+  if (files.size() > 1) fmt::print("{}; the first one is {}\n", counted(std::ssize(files), "file"), files.front());
+  fmt::print("\n");
+  Table table({"dataset", "shape", "type", "storage", "row 0"});
+  std::vector<h5::DatasetInfo> readable;
+  for (const std::string& name : file.names()) try {
+      const h5::DatasetInfo info = file.info(name);
+      table.row({escaped_for_terminal(name), info.shape.text(), type_of(info), storage_of(info), range_of(file, info)});
+      readable.push_back(info);
+    } catch (const DataError& error) {
+      const std::string text = error.what(), mark = fmt::format("dataset '{}' ", name);
+      const std::size_t at = text.find(mark);
+      table.row({escaped_for_terminal(name), "-", at == text.npos ? text : text.substr(at + mark.size()), "-", "-"});
+    }
+  fmt::print("{}\n", table.text());
+  const ForeignGuess guess = guess_foreign(file, readable, files.size() > 1);
+  if (!guess.table.empty())
+    fmt::print("To read it as it lies, add this to the config and check each line (data/HDF5.md):\n\n{}\n",
+               guess.table);
+  for (const std::string& note : guess.notes) fmt::print("note: {}\n", note);
+  return kExitOk;
+}
+
+}  // namespace echelon::cli

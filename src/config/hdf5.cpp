@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/hdf5.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace echelon::inline config {
+namespace {
+
+using Found = std::optional<Misfit>;
+
+Found axes_misfit(const std::string& axes) {
+  constexpr std::string_view kKnown = "NCFHWT";
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i] == 'D')
+      return Misfit{"axes",
+                    "data.hdf5.axes has the letter D: a third spatial axis is not supported; read slices as "
+                    "samples or as channels, e.g. axes = \"NCHW\" with D as C"};
+    if (kKnown.find(axes[i]) == std::string_view::npos)
+      return Misfit{"axes",
+                    fmt::format("data.hdf5.axes = \"{}\": '{}' is none of N (sample), C or F (channel), H, W, T "
+                                "(time step); e.g. \"NCHW\", \"NHWC\", \"HW\" (a file is one sample), \"NTF\"",
+                                axes, axes[i])};
+    if (axes.find(axes[i], i + 1) != std::string::npos)
+      return Misfit{"axes", fmt::format("data.hdf5.axes = \"{}\" has '{}' twice", axes, axes[i])};
+  }
+  const auto has = [&](char letter) { return axes.find(letter) != std::string::npos; };
+  if (has('N') && axes[0] != 'N')
+    return Misfit{"axes", fmt::format("data.hdf5.axes = \"{}\": N (sample) must be the first axis", axes)};
+  if (has('C') && has('F'))
+    return Misfit{"axes", fmt::format("data.hdf5.axes = \"{}\" has both C and F, which are one axis: use one", axes)};
+  if (has('T') && (has('H') || has('W')))
+    return Misfit{"axes", fmt::format("data.hdf5.axes = \"{}\": T (time step) goes with F only; a time axis of images "
+                                      "can be their channels: write C for it",
+                                      axes)};
+  if (axes.empty() || axes == "N")
+    return Misfit{"axes", "data.hdf5.axes names no axis of a sample; e.g. \"NCHW\", \"NHWC\", \"NTF\", \"NF\""};
+  return {};
+}
+
+Found rows_misfit(const char* key, const std::vector<std::int64_t>& rows) {
+  if (rows.empty() || (rows.size() == 2 && rows[0] < rows[1])) return {};
+  return Misfit{key, fmt::format("data.hdf5.{} takes the first row and the one after the last, e.g. [0, 50000]", key)};
+}
+
+Found labels_misfit(const Hdf5Config& keys) {
+  const bool of_classes = keys.label_form == LabelForm::classes;
+  if (keys.labels.empty() && (keys.label_form != LabelForm::automatic || !keys.labels_file.empty()))
+    return Misfit{"labels", "data.hdf5.labels is missing: the path of the dataset that holds the labels"};
+  if (of_classes && keys.classes == 0)
+    return Misfit{"classes", "data.hdf5.label_form = \"class\" needs data.hdf5.classes, the number of classes"};
+  if (keys.label_form == LabelForm::values && keys.classes > 0)
+    return Misfit{"classes", "data.hdf5.label_form = \"values\" are numbers and have no classes; leave classes out"};
+  if (!keys.labels_file.empty() && keys.labels_file.size() != 2)
+    return Misfit{"labels_file",
+                  "data.hdf5.labels_file takes two endings: of the file with samples and of the file "
+                  "with its labels, e.g. [\"_x.h5\", \"_y.h5\"]"};
+  if (!keys.class_names.empty() && std::ssize(keys.class_names) != keys.classes && keys.classes > 0)
+    return Misfit{"class_names", fmt::format("data.hdf5.class_names has {} names for {} classes",
+                                             keys.class_names.size(), keys.classes)};
+  return {};
+}
+
+Found values_misfit(const Hdf5Config& keys) {
+  const int ways = static_cast<int>(!keys.mean.empty() || !keys.std.empty()) + static_cast<int>(!keys.range.empty()) +
+                   static_cast<int>(!keys.statistics.empty());
+  if (ways > 1) return Misfit{"mean", "data.hdf5 takes mean and std, or range, or statistics: only one of them"};
+  if (!keys.range.empty() && (keys.range.size() != 2 || keys.range[0] >= keys.range[1]))
+    return Misfit{"range", "data.hdf5.range takes two numbers, the least and the greatest value, e.g. [0, 4095]"};
+  if (keys.statistics.empty() != keys.statistics_of.empty() ||
+      (!keys.statistics.empty() && keys.statistics_of.size() != 2))
+    return Misfit{"statistics",
+                  "data.hdf5.statistics and statistics_of go together: a file and two paths in it, e.g. "
+                  "\"stats.h5\" and [\"mean\", \"std\"]"};
+  if (keys.scale != 0 && (!keys.range.empty() || !keys.statistics.empty()))
+    return Misfit{"scale", "data.hdf5.scale goes with mean and std; range and statistics are of the stored values"};
+  return {};
+}
+
+}  // namespace
+
+std::optional<Misfit> Hdf5Config::misfit() const {
+  if (!used()) {
+    if (*this == Hdf5Config{}) return {};
+    return Misfit{"samples",
+                  "[data.hdf5] lacks the key 'samples': the path of the dataset, or the paths of those, that "
+                  "hold the samples (see `echelon data inspect FILE`)"};
+  }
+  if (!rows.empty() && !split.empty()) return Misfit{"rows", "data.hdf5 takes rows or split, not both"};
+  for (const Found& found : {axes_misfit(axes), rows_misfit("rows", rows), rows_misfit("test_rows", test_rows),
+                             labels_misfit(*this), values_misfit(*this)})
+    if (found) return found;
+  return {};
+}
+
+}  // namespace echelon::inline config

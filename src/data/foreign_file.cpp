@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/foreign_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "base/text.hpp"
+#include "data/foreign_axes.hpp"
+
+namespace echelon::inline data {
+namespace {
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+
+bool is_plain_byte(const h5::DatasetInfo& info) { return info.dtype == DType::u8; }
+
+}  // namespace
+
+void fail_foreign(const std::string& path, const std::string& dataset, const std::string& what) {
+  throw DataError(fmt::format("{}: dataset '{}' {}", path, dataset, what));
+}
+
+void read_foreign_rows(const h5::Reader& reader, const std::string& dataset, bool one_sample, RowRange rows, void* dst,
+                       DType dtype) {
+  if (one_sample)
+    reader.read_all(dataset, dst, dtype);
+  else
+    reader.read_rows(dataset, rows.first, rows.count, dst, dtype);
+}
+
+ForeignFile::ForeignFile(const std::string& read_from, const std::string& path, const Hdf5Config& keys)
+    : keys_(keys),
+      path_(path),
+      file_(read_from),
+      sequence_(keys.axes.find('T') != std::string::npos),
+      one_(keys.axes.find('N') == std::string::npos) {
+  for (const std::string& name : keys_.samples) sources_.push_back(open_source(name));
+  join_sources();
+  choose_rows();
+  set_normalisation();
+}
+
+ForeignFile::Source ForeignFile::open_source(const std::string& name) const {
+  if (!file_.has(name)) throw DataError(fmt::format("{}: {}", path_, unknown_name("dataset", name, file_.names())));
+  Source source;
+  source.info = file_.info(name);
+  const Shape& shape = source.info.shape;
+  if (shape.rank() != std::ssize(keys_.axes))
+    fail_foreign(
+        path_, name,
+        fmt::format("has shape {}, but data.hdf5.axes = \"{}\" names {} of its {} axes; nearest: axes = \"{}\"",
+                    shape.text(), keys_.axes, keys_.axes.size(), shape.rank(), likely_axes(shape, one_)));
+  if (shape.elems() == 0) fail_foreign(path_, name, fmt::format("holds no sample: its shape is {}", shape.text()));
+  file_.require_written(name);
+  const std::string order = sequence_ ? "TF" : "CHW";
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const char letter = keys_.axes[static_cast<std::size_t>(axis)];
+    if (letter == 'N') continue;
+    const auto at = order.find(letter == 'F' && !sequence_ ? 'C' : letter == 'C' && sequence_ ? 'F' : letter);
+    std::int64_t stride = 1;
+    for (int inner = axis + 1; inner < shape.rank(); ++inner) stride *= shape[inner];
+    source.extents[at] = shape[axis];
+    source.strides[at] = stride;
+  }
+  source.elems = one_ ? shape.elems() : shape.row_elems();
+  const auto attribute = [&](const char* of, double fallback) {
+    const std::vector<double> values = file_.numbers_of(name, of);
+    return values.empty() ? fallback : values.front();
+  };
+  source.factor = attribute("scale_factor", 1);
+  source.offset = attribute("add_offset", 0);
+  for (const char* of : {"_FillValue", "missing_value"})
+    for (const double value : file_.numbers_of(name, of))
+      if (!std::isnan(value)) source.fills.push_back(static_cast<float>(value));
+  return source;
+}
+
+// Gives each channel of each dataset its place in the sample, and finds the sample's shape and type.
+void ForeignFile::join_sources() {
+  const std::size_t joined = sequence_ ? 1 : 0;  // the axis along which datasets are joined
+  const Source& first = sources_.front();
+  std::int64_t all = 0;
+  bool bytes = keys_.transform == Transform::none;
+  for (const Source& source : sources_) {
+    for (std::size_t axis = 0; axis < 3; ++axis)
+      if (axis != joined && source.extents[axis] != first.extents[axis])
+        fail_foreign(path_, source.info.name,
+                     fmt::format("has shape {}, but '{}' has {}: they can differ in channels only",
+                                 source.info.shape.text(), first.info.name, first.info.shape.text()));
+    if (!one_ && source.info.shape[0] != first.info.shape[0])
+      fail_foreign(path_, source.info.name,
+                   fmt::format("holds {}, but '{}' holds {}", counted(source.info.shape[0], "sample"), first.info.name,
+                               first.info.shape[0]));
+    all += source.extents[joined];
+    bytes &= is_plain_byte(source.info) && source.factor == 1 && source.offset == 0 && source.fills.empty();
+  }
+  for (const std::int64_t channel : keys_.channels)
+    if (channel >= all)
+      throw DataError(fmt::format("{}: data.hdf5.channels names channel {}, but there are {}: 0 to {}", path_, channel,
+                                  all, all - 1));
+  std::int64_t begin = 0;
+  for (Source& source : sources_) {
+    for (std::int64_t c = begin; c < begin + source.extents[joined]; ++c) {
+      const auto found = std::find(keys_.channels.begin(), keys_.channels.end(), c);
+      source.places.push_back(keys_.channels.empty()          ? c
+                              : found == keys_.channels.end() ? -1
+                                                              : found - keys_.channels.begin());
+    }
+    begin += source.extents[joined];
+  }
+  shape_ = first.extents;
+  shape_[joined] = keys_.channels.empty() ? all : std::ssize(keys_.channels);
+  stored_ = bytes && !sequence_ ? DType::u8 : DType::f32;
+}
+
+void ForeignFile::choose_rows() {
+  if (one_) return;
+  const std::int64_t all = sources_.front().info.shape[0];
+  rows_ = {0, all};
+  if (!keys_.rows.empty()) {
+    if (keys_.rows[1] > all)
+      throw DataError(fmt::format("{}: data.hdf5.rows ends with row {}, but the file has {}", path_, keys_.rows[1],
+                                  counted(all, "row")));
+    rows_ = {keys_.rows[0], keys_.rows[1] - keys_.rows[0]};
+  }
+  if (keys_.split.empty()) return;
+  std::vector<std::string> known;
+  for (const h5::NamedRows& named : file_.named_rows()) {
+    if (named.dataset != keys_.samples.front()) continue;
+    if (named.part != keys_.split) {
+      known.push_back(named.part);
+      continue;
+    }
+    if (named.first < 0 || named.end > all || named.first >= named.end)
+      throw DataError(fmt::format("{}: part '{}' of the attribute 'split' is rows {} to {} of {}", path_, named.part,
+                                  named.first, named.end, all));
+    rows_ = {named.first, named.end - named.first};
+    return;
+  }
+  throw DataError(fmt::format("{}: {}", path_,
+                              known.empty() ? "has no attribute 'split' as Fuel writes it; use data.hdf5.rows"
+                                            : unknown_name("data.hdf5.split", keys_.split, known)));
+}
+
+std::vector<double> ForeignFile::per_channel(const std::vector<double>& values, const std::string& what,
+                                             double fallback) const {
+  const auto n = static_cast<std::size_t>(channels());
+  if (values.empty()) return std::vector<double>(n, fallback);
+  if (values.size() == 1) return std::vector<double>(n, values.front());
+  if (values.size() != n)
+    throw DataError(fmt::format("{}: {} has {} for {}", path_, what, counted(std::ssize(values), "number"),
+                                counted(channels(), "channel")));
+  return values;
+}
+
+// One of the two statistics, of the channels that are used.
+std::vector<double> ForeignFile::statistic(std::size_t which) const {
+  const std::filesystem::path named = keys_.statistics;
+  std::error_code ignored;
+  const bool here = named.is_absolute() || std::filesystem::exists(named, ignored);
+  const h5::Reader reader(here ? named.string() : (std::filesystem::path(path_).parent_path() / named).string());
+  const std::string& dataset = keys_.statistics_of[which];
+  std::vector<double> all(static_cast<std::size_t>(reader.info(dataset).shape.elems()));
+  reader.read_all(dataset, all.data(), DType::f64);
+  std::vector<double> used;
+  for (const std::int64_t channel : keys_.channels)
+    if (channel < std::ssize(all)) used.push_back(all[static_cast<std::size_t>(channel)]);
+  return per_channel(used.empty() ? all : used, fmt::format("'{}' of {}", dataset, reader.path()), 0);
+}
+
+void ForeignFile::set_normalisation() {
+  const auto set_range = [&](const std::vector<double>& least, const std::vector<double>& greatest) {
+    mean_ = least;
+    std_ = greatest;
+    for (std::size_t c = 0; c < std_.size(); ++c) std_[c] -= mean_[c];
+  };
+  if (!keys_.statistics.empty()) {
+    const std::vector<double> first = statistic(0), second = statistic(1);
+    if (keys_.statistics_are == StatisticsAre::range) {
+      set_range(first, second);
+    } else {
+      mean_ = first;
+      std_ = second;
+    }
+  } else if (!keys_.range.empty()) {
+    set_range(per_channel({keys_.range[0]}, "", 0), per_channel({keys_.range[1]}, "", 1));
+  } else {
+    scale_ = keys_.scale != 0 ? keys_.scale : stored_ == DType::u8 ? 1.0 / 255 : 1.0;
+    mean_ = per_channel(keys_.mean, "data.hdf5.mean", 0);
+    std_ = per_channel(keys_.std, "data.hdf5.std", 1);
+  }
+  for (std::size_t c = 0; c < std_.size(); ++c) {
+    const bool usable = std_[c] > 0 && std::isfinite(static_cast<float>(scale_ / std_[c])) &&
+                        std::isfinite(static_cast<float>(mean_[c] / std_[c]));
+    if (!usable)
+      throw DataError(
+          fmt::format("{}: channel {} cannot be normalised with mean {:g} and standard deviation {:g} "
+                      "([data.hdf5] mean, std, range, statistics)",
+                      path_, c, mean_[c], std_[c]));
+  }
+}
+
+Shape ForeignFile::sample_shape() const {
+  return sequence_ ? Shape{shape_[0], shape_[1]} : Shape{shape_[0], shape_[1], shape_[2]};
+}
+
+std::string ForeignFile::stored_as() const {
+  const h5::DatasetInfo& info = sources_.front().info;
+  if (!info.stored_as.empty()) return info.stored_as;
+  return info.dtype == DType::f64 ? "a 64-bit float" : "";
+}
+
+std::vector<h5::DatasetInfo> ForeignFile::datasets() const {
+  std::vector<h5::DatasetInfo> all;
+  for (const Source& source : sources_) all.push_back(source.info);
+  return all;
+}
+
+template <class T>
+void ForeignFile::place(const Source& source, const T* from, std::int64_t count, T* to) const {
+  const auto [a, b, c] = source.extents;
+  const std::size_t joined = sequence_ ? 1 : 0;
+  const std::int64_t sample = shape_[0] * shape_[1] * shape_[2];
+  for (std::int64_t n = 0; n < count; ++n, from += source.elems, to += sample)
+    for (std::int64_t i = 0; i < a; ++i)
+      for (std::int64_t j = 0; j < b; ++j) {
+        const std::int64_t at = source.places[static_cast<std::size_t>(joined == 0 ? i : j)];
+        if (at < 0) continue;
+        T* row = to + (joined == 0 ? at * shape_[1] + j : i * shape_[1] + at) * shape_[2];
+        const T* values = from + i * source.strides[0] + j * source.strides[1];
+        for (std::int64_t k = 0; k < c; ++k) row[k] = values[k * source.strides[2]];
+      }
+}
+
+void ForeignFile::unpack(const Source& source, float* values, std::int64_t n) const {
+  for (const float fill : source.fills)
+    for (std::int64_t i = 0; i < n; ++i) values[i] = values[i] == fill ? kMissing : values[i];
+  if (source.factor != 1 || source.offset != 0)
+    for (std::int64_t i = 0; i < n; ++i)
+      values[i] = static_cast<float>(static_cast<double>(values[i]) * source.factor + source.offset);
+  if (keys_.transform == Transform::log1p)
+    for (std::int64_t i = 0; i < n; ++i) values[i] = std::log1p(values[i]);
+}
+
+// Missing values become the mean of their channel, 0 after normalisation.
+void ForeignFile::fill_missing(float* samples, std::int64_t count) const {
+  const std::int64_t inner = sequence_ ? 1 : shape_[1] * shape_[2], all = count * shape_[0] * shape_[1] * shape_[2];
+  for (std::int64_t i = 0; i < all; ++i)
+    if (std::isnan(samples[i])) {
+      const auto channel = static_cast<std::size_t>(i / inner % channels());
+      samples[i] = static_cast<float>(mean_[channel] / scale_);
+    }
+}
+
+void ForeignFile::read(std::int64_t first, std::int64_t count, void* dst) const {
+  const RowRange rows{rows_.first + first, count};
+  std::vector<std::uint8_t> block;
+  for (const Source& source : sources_) {
+    block.resize(static_cast<std::size_t>(count * source.elems) * size_of(stored_));
+    read_foreign_rows(file_, source.info.name, one_, rows, block.data(), stored_);
+    if (stored_ == DType::u8) {
+      place(source, block.data(), count, static_cast<std::uint8_t*>(dst));
+    } else {
+      auto* values = reinterpret_cast<float*>(block.data());
+      unpack(source, values, count * source.elems);
+      place(source, values, count, static_cast<float*>(dst));
+    }
+  }
+  if (stored_ == DType::f32 && keys_.missing == Missing::mean) fill_missing(static_cast<float*>(dst), count);
+}
+
+}  // namespace echelon::inline data

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples of one HDF5 file that is not a shard, as [data.hdf5] describes them: (C, H, W) or (T, F), by record.
+// Record 0 is the first row that the keys choose. foreign_labels.hpp reads what belongs to them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/dtype.hpp"
+#include "base/shape.hpp"
+#include "config/hdf5.hpp"
+#include "h5/file.hpp"
+
+namespace echelon::inline data {
+
+// A range of rows of the outermost axis.
+struct RowRange {
+  std::int64_t first = 0, count = 0;
+};
+
+class ForeignFile {
+ public:
+  // `path`: the name in messages; `read_from`: the file itself, or a copy of it. Throws DataError with file, dataset,
+  // shape and the nearest valid keys if the file is not as the keys say; `keys` must outlive the object.
+  ForeignFile(const std::string& read_from, const std::string& path, const Hdf5Config& keys);
+
+  const std::string& path() const { return path_; }
+  const h5::Reader& file() const { return file_; }
+  RowRange rows() const { return rows_; }  // the records, by row of the file; (0, 1) if the file is one sample
+  bool is_one_sample() const { return one_; }
+  bool is_sequence() const { return sequence_; }
+  Shape sample_shape() const;               // (C, H, W), or (T, F)
+  DType stored() const { return stored_; }  // u8, or f32
+  std::string stored_as() const;            // see Dataset::stored_as
+  std::vector<h5::DatasetInfo> datasets() const;
+
+  // Normalisation by channel or feature: x = (value * scale - mean) / std.
+  double scale() const { return scale_; }
+  const std::vector<double>& mean() const { return mean_; }
+  const std::vector<double>& std() const { return std_; }
+
+  // Reads records [first, first + count) into `dst`, of type stored().
+  void read(std::int64_t first, std::int64_t count, void* dst) const;
+
+ private:
+  // A dataset of samples: where each axis of a sample is in it, and how its values are unpacked (netCDF).
+  struct Source {
+    h5::DatasetInfo info;
+    std::array<std::int64_t, 3> extents{1, 1, 1}, strides{0, 0, 0};  // of C, H, W, or of T, F and 1; in elements
+    std::int64_t elems = 0;                                          // of one record
+    double factor = 1, offset = 0;                                   // scale_factor and add_offset
+    std::vector<float> fills;                                        // stored values that are missing
+    std::vector<std::int64_t> places;  // for each channel or feature its index in the sample; -1: left out
+  };
+  Source open_source(const std::string& name) const;
+  void join_sources();
+  void choose_rows();
+  void set_normalisation();
+  std::vector<double> per_channel(const std::vector<double>& values, const std::string& what, double fallback) const;
+  std::vector<double> statistic(std::size_t which) const;
+  template <class T>
+  void place(const Source& source, const T* from, std::int64_t count, T* to) const;
+  void unpack(const Source& source, float* values, std::int64_t n) const;
+  void fill_missing(float* samples, std::int64_t count) const;
+  std::int64_t channels() const { return shape_[sequence_ ? 1 : 0]; }
+
+  const Hdf5Config& keys_;
+  std::string path_;
+  h5::Reader file_;
+  std::vector<Source> sources_;
+  bool sequence_, one_;
+  DType stored_ = DType::u8;
+  RowRange rows_{0, 1};
+  std::array<std::int64_t, 3> shape_{1, 1, 1};  // of C, H, W, or of T, F and 1
+  double scale_ = 1;
+  std::vector<double> mean_, std_;
+};
+
+// Reads rows [first, first + count); for a file of one sample the whole dataset.
+void read_foreign_rows(const h5::Reader& reader, const std::string& dataset, bool one_sample, RowRange rows, void* dst,
+                       DType dtype);
+[[noreturn]] void fail_foreign(const std::string& path, const std::string& dataset, const std::string& what);
+
+}  // namespace echelon::inline data

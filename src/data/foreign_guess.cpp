@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/foreign_guess.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/lower_case.hpp"
+#include "base/text.hpp"
+#include "data/foreign_axes.hpp"
+#include "data/foreign_file.hpp"
+
+namespace echelon::inline data {
+namespace {
+
+using Infos = std::vector<h5::DatasetInfo>;
+
+constexpr std::int64_t kMostLabels = 4 << 20, kMostClasses = 100'000;
+constexpr double kMeasuredBytes = 64 << 20;
+
+std::string toml_text(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' || c == '\\' ? fmt::format("\\{}", c) : std::string(1, c);
+  return out + '"';
+}
+
+bool ends_with_any(const std::string& name, const std::vector<std::string>& endings) {
+  const std::string last = lower_case(name.substr(name.rfind('/') + 1));
+  return std::any_of(endings.begin(), endings.end(), [&](const std::string& e) { return last.find(e) != last.npos; });
+}
+bool named_like_labels(const std::string& name) {
+  const std::string last = lower_case(name.substr(name.rfind('/') + 1));
+  return last == "y" || last == "ans" || ends_with_any(name, {"label", "target", "class"});
+}
+
+// Whether `other` lies beside `first` as further channels: the same extents but for one outer or inner axis of
+// channels.
+bool joins(const h5::DatasetInfo& first, const h5::DatasetInfo& other) {
+  const Shape &a = first.shape, &b = other.shape;
+  if (a.rank() != b.rank() || a.rank() < 3) return false;
+  for (int axis = 0; axis + 1 < a.rank(); ++axis)
+    if (a[axis] != b[axis]) return false;
+  return true;
+}
+
+// The datasets that most likely hold the samples: the largest one, and those that join it.
+Infos samples_among(const Infos& all) {
+  const h5::DatasetInfo* largest = nullptr;
+  for (const h5::DatasetInfo& info : all)
+    if (info.shape.rank() >= 2 && !named_like_labels(info.name) &&
+        (largest == nullptr || info.shape.elems() > largest->shape.elems()))
+      largest = &info;
+  if (largest == nullptr) return {};
+  Infos found;
+  for (const h5::DatasetInfo& info : all)
+    if (info.name == largest->name || (joins(*largest, info) && !named_like_labels(info.name))) found.push_back(info);
+  return found;
+}
+
+const h5::DatasetInfo* labels_among(const Infos& all, const Infos& samples, bool one_sample) {
+  const h5::DatasetInfo* found = nullptr;
+  const std::int64_t n = samples.front().shape[0];
+  for (const h5::DatasetInfo& info : all) {
+    const bool is_sample =
+        std::any_of(samples.begin(), samples.end(), [&](const auto& s) { return s.name == info.name; });
+    const bool fits = one_sample ? info.shape.rank() <= 1 && info.shape.elems() < 4096
+                                 : info.shape.rank() >= 1 && info.shape.rank() <= 2 && info.shape[0] == n;
+    if (is_sample || !fits || ends_with_any(info.name, {"weight", "index", "lat", "lon", "time"})) continue;
+    if (found == nullptr || (named_like_labels(info.name) && !named_like_labels(found->name))) found = &info;
+  }
+  return found;
+}
+
+// What the labels are, by up to four million of their values.
+std::string label_keys(const h5::Reader& file, const h5::DatasetInfo& info, bool one_sample) {
+  const std::int64_t rows = one_sample ? 1 : info.shape[0],
+                     columns = info.shape.elems() / std::max<std::int64_t>(rows, 1);
+  const std::int64_t read = std::min(rows, std::max<std::int64_t>(kMostLabels / std::max<std::int64_t>(columns, 1), 1));
+  std::vector<double> values(static_cast<std::size_t>(read * columns));
+  read_foreign_rows(file, info.name, one_sample, {0, read}, values.data(), DType::f64);
+  double greatest = 0;
+  bool whole = true, hot = columns > 1;
+  std::set<double> kinds;
+  for (std::int64_t i = 0; i < read; ++i) {
+    double sum = 0;
+    for (std::int64_t k = 0; k < columns; ++k) {
+      const double value = values[static_cast<std::size_t>(i * columns + k)];
+      whole = whole && value >= 0 && value == std::floor(value);
+      hot = hot && (value == 0 || value == 1);
+      sum += value;
+      greatest = std::max(greatest, value);
+      if (kinds.size() <= 1000) kinds.insert(value);
+    }
+    hot = hot && sum == 1;
+  }
+  std::string text = fmt::format("labels = {}\n", toml_text(info.name));
+  if (hot) return text + "label_form = \"one_hot\"\n";
+  const bool floats = info.dtype == DType::f32 || info.dtype == DType::f64;
+  const bool classes = whole && columns == 1 && greatest < kMostClasses && (!floats || std::ssize(kinds) <= 1000) &&
+                       (one_sample || std::ssize(kinds) < std::max<std::int64_t>(read, 2));
+  if (classes)
+    return text + fmt::format("label_form = \"class\"\nclasses = {}\n", static_cast<std::int64_t>(greatest) + 1);
+  return text + "label_form = \"values\"\n";
+}
+
+// Mean and standard deviation by channel of the first records, in units of value * scale.
+std::string normalisation(const h5::Reader& file, const Hdf5Config& keys) {
+  const ForeignFile samples(file.path(), file.path(), keys);
+  const Shape shape = samples.sample_shape();
+  const double record = static_cast<double>(shape.elems()) * static_cast<double>(size_of(samples.stored()));
+  const std::int64_t n = std::clamp<std::int64_t>(static_cast<std::int64_t>(kMeasuredBytes / record), 1,
+                                                  std::min<std::int64_t>(samples.rows().count, 1024));
+  std::vector<std::uint8_t> block(static_cast<std::size_t>(static_cast<double>(n) * record));
+  samples.read(0, n, block.data());
+  const bool steps = samples.is_sequence();
+  const std::int64_t channels = shape[steps ? 1 : 0], inner = steps ? 1 : shape.row_elems();
+  std::vector<double> sum(static_cast<std::size_t>(channels)), squares(sum), count(sum);
+  for (std::int64_t i = 0; i < n * shape.elems(); ++i) {
+    const double value = samples.stored() == DType::u8 ? static_cast<double>(block[static_cast<std::size_t>(i)])
+                                                       : static_cast<double>(reinterpret_cast<float*>(block.data())[i]);
+    if (!std::isfinite(value)) continue;
+    const auto c = static_cast<std::size_t>(i / inner % channels);
+    sum[c] += value;
+    squares[c] += value * value;
+    count[c] += 1;
+  }
+  std::vector<double> mean, deviation;
+  for (std::size_t c = 0; c < sum.size(); ++c) {
+    const double m = count[c] > 0 ? sum[c] / count[c] : 0, v = count[c] > 0 ? squares[c] / count[c] - m * m : 0;
+    mean.push_back(m * samples.scale());
+    deviation.push_back(v > 0 ? std::sqrt(v) * samples.scale() : 1);
+  }
+  return fmt::format("mean = [{:.5g}]  # of the first {}\nstd = [{:.5g}]\n", fmt::join(mean, ", "),
+                     counted(n, "record"), fmt::join(deviation, ", "));
+}
+
+}  // namespace
+
+ForeignGuess guess_foreign(const h5::Reader& file, const std::vector<h5::DatasetInfo>& datasets, bool several) {
+  ForeignGuess guess;
+  const Infos samples = samples_among(datasets);
+  if (samples.empty()) {
+    guess.notes.emplace_back("no dataset of numbers has two axes or more, so none can hold samples");
+    return guess;
+  }
+  const h5::DatasetInfo& first = samples.front();
+  const bool labels_beside = labels_among(datasets, samples, false) != nullptr;
+  const bool one_sample = several && !labels_beside && first.shape.rank() >= 3;
+  Hdf5Config keys;
+  std::vector<std::string> names;
+  for (const h5::DatasetInfo& info : samples) {
+    keys.samples.push_back(info.name);
+    names.push_back(toml_text(info.name));
+  }
+  keys.axes = likely_axes(first.shape, one_sample);
+  const auto inner = [](const h5::DatasetInfo& info) { return info.shape[info.shape.rank() - 1]; };
+  const bool differ =
+      std::any_of(samples.begin(), samples.end(), [&](const auto& s) { return inner(s) != inner(first); });
+  if (differ && keys.axes.ends_with("CHW")) keys.axes.replace(keys.axes.size() - 3, 3, "HWC");  // joined by channels
+  keys.missing = Missing::mean;
+  guess.table = fmt::format("[data.hdf5]\nsamples = {}{}{}\naxes = {}\n", names.size() > 1 ? "[" : "",
+                            fmt::join(names, ", "), names.size() > 1 ? "]" : "", toml_text(keys.axes));
+  if (const h5::DatasetInfo* labels = labels_among(datasets, samples, one_sample))
+    guess.table += label_keys(file, *labels, one_sample);
+  else
+    guess.notes.emplace_back(
+        "no dataset looks like labels: name it by `labels`, or use labels_file = [ending of this file, "
+        "ending of the file of labels]");
+  for (const h5::DatasetInfo& info : datasets)
+    if (!one_sample && info.shape.rank() == 1 && info.shape[0] == first.shape[0] &&
+        ends_with_any(info.name, {"weight"}))
+      guess.table += fmt::format("weights = {}\n", toml_text(info.name));
+  std::vector<std::string> parts;
+  for (const h5::NamedRows& named : file.named_rows())
+    if (named.dataset == first.name) parts.push_back(named.part);
+  if (!parts.empty()) guess.table += fmt::format("split = {}\n", toml_text(parts.front()));
+  if (parts.size() > 1) guess.table += fmt::format("test_split = {}\n", toml_text(parts.back()));
+  if (keys.misfit()) {
+    guess.notes.push_back(keys.misfit()->why);
+    return guess;
+  }
+  try {
+    guess.table += normalisation(file, keys);
+  } catch (const DataError& error) {
+    guess.notes.emplace_back(error.what());
+  }
+  if (!file.numbers_of(first.name, "_FillValue").empty() || !file.numbers_of(first.name, "missing_value").empty())
+    guess.table += "missing = \"mean\"\n";
+  return guess;
+}
+
+}  // namespace echelon::inline data

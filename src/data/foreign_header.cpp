@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/foreign_header.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/error.hpp"
+#include "base/escape.hpp"
+#include "data/foreign_file.hpp"
+#include "data/foreign_labels.hpp"
+#include "data/format.hpp"
+#include "data/shard_header.hpp"
+
+namespace echelon::inline data {
+namespace {
+
+// The keys with the normalisation that the file and the statistics gave.
+std::shared_ptr<const Hdf5Config> resolved(const Hdf5Config& keys, const ForeignFile& file) {
+  auto found = std::make_shared<Hdf5Config>(keys);
+  found->statistics.clear();
+  found->statistics_of.clear();
+  found->range.clear();
+  found->scale = file.scale();
+  found->mean = file.mean();
+  found->std = file.std();
+  return found;
+}
+
+void take_labels(const ForeignLabels& file, const Hdf5Config& keys, Dataset& set) {
+  set.labelled = file.exist();
+  set.weighted = file.weighted();
+  set.classes = set.labelled ? file.classes() : keys.classes;
+  set.label_shape = file.shape();
+  for (const std::string& name : keys.class_names) set.class_names.push_back(escaped_for_terminal(name));
+  if (!set.class_names.empty() && std::ssize(set.class_names) != set.classes) set.class_names.clear();
+}
+
+}  // namespace
+
+Dataset read_foreign(const std::string& path, Labels expected, const Hdf5Config& keys) {
+  const ForeignFile file(path, path, keys);
+  const ForeignLabels labels(file, keys);
+  if (!labels.exist() && expected == Labels::needed)
+    throw DataError(fmt::format("{}: [data.hdf5] names no labels; only `echelon predict` works without them", path));
+  Dataset set;
+  set.kind = file.is_sequence() ? DataKind::sequences : DataKind::samples;
+  set.sample_shape = file.sample_shape();
+  set.stored = file.stored();
+  set.stored_as = file.stored_as();
+  set.hdf5 = resolved(keys, file);
+  set.mean = file.mean();
+  set.std = file.std();
+  set.scale = file.scale();
+  take_labels(labels, keys, set);
+  const std::int64_t samples = file.rows().count;
+  if (file.is_sequence()) {
+    auto starts = std::make_shared<std::vector<std::int64_t>>();
+    for (std::int64_t i = 0; i <= samples; ++i) starts->push_back(i * set.sample_shape[0]);
+    set.starts = std::move(starts);
+  }
+  const std::vector<h5::DatasetInfo> sources = file.datasets();
+  const h5::DatasetInfo& first = sources.front();
+  Shard shard{.path = path,
+              .samples = samples,
+              .first = 0,
+              .chunk_rows = file.is_one_sample() ? 1 : std::min(samples, records_together(first)),
+              .bytes = labels.stored_bytes(),
+              .chunk = first.chunk,
+              .deflate = first.deflate,
+              .checksums = labels.checksums()};
+  for (const h5::DatasetInfo& source : sources) {
+    shard.bytes += source.stored_bytes;
+    shard.checksums &= source.checksum;
+  }
+  set.shards.push_back(std::move(shard));
+  return set;
+}
+
+}  // namespace echelon::inline data

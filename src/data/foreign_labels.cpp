@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/foreign_labels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/nearest.hpp"
+#include "base/text.hpp"
+
+namespace echelon::inline data {
+namespace {
+
+bool is_real(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
+
+}  // namespace
+
+ForeignLabels::ForeignLabels(const ForeignFile& samples, const Hdf5Config& keys) : samples_(samples), keys_(keys) {
+  if (!keys_.labels_file.empty()) open_own_file();
+  if (!keys_.labels.empty()) open_labels();
+  if (!keys_.weights.empty()) open_weights();
+}
+
+void ForeignLabels::open_own_file() {
+  const std::string &ending = keys_.labels_file[0], &path = samples_.path();
+  if (!path.ends_with(ending))
+    throw DataError(
+        fmt::format("{}: its name does not end with '{}', so that data.hdf5.labels_file names no file of "
+                    "labels for it; data.train and data.test can be patterns: \"folder/*{}\"",
+                    path, ending, ending));
+  own_file_ = std::make_unique<h5::Reader>(path.substr(0, path.size() - ending.size()) + keys_.labels_file[1]);
+}
+
+void ForeignLabels::open_labels() {
+  if (!file().has(keys_.labels))
+    throw DataError(
+        fmt::format("{}: {}", file().path(), unknown_name("dataset of labels", keys_.labels, file().names())));
+  labels_ = file().info(keys_.labels);
+  file().require_written(keys_.labels);
+  const auto fail = [&](const std::string& what) { fail_foreign(file().path(), keys_.labels, what); };
+  const bool one = samples_.is_one_sample();
+  const Shape& shape = labels_.shape;
+  if (!one) {
+    if (shape.rank() == 0) fail("is one value, but each sample needs a label");
+    const std::int64_t all = samples_.datasets().front().shape[0];
+    if (shape[0] != all) fail(fmt::format("has {} for {}", counted(shape[0], "label"), counted(all, "sample")));
+  }
+  columns_ = one ? shape.elems() : shape.row_elems();
+  const int axes = shape.rank() - (one ? 0 : 1);
+  const bool table = columns_ > 1;
+  form_ = keys_.label_form;
+  if (form_ == LabelForm::automatic) form_ = keys_.classes > 0 ? LabelForm::classes : LabelForm::values;
+  if (axes > 1 && table) fail(fmt::format("has shape {}: a label for every place is not supported", shape.text()));
+  if (form_ == LabelForm::classes && table)
+    fail(fmt::format("has shape {}, {} numbers a sample, which are no class; label_form = \"one_hot\" or \"column\"",
+                     shape.text(), columns_));
+  if (form_ == LabelForm::column && keys_.label_column >= columns_)
+    fail(fmt::format("has {}, so that data.hdf5.label_column = {} is none of 0 to {}", counted(columns_, "column"),
+                     keys_.label_column, columns_ - 1));
+  if (form_ == LabelForm::one_hot && columns_ < 2)
+    fail(fmt::format("has shape {}, one number a sample: label_form = \"class\" or \"values\"", shape.text()));
+  if (form_ == LabelForm::one_hot && keys_.classes > 0 && keys_.classes != columns_)
+    fail(fmt::format("has {}, but data.hdf5.classes = {}", counted(columns_, "column"), keys_.classes));
+  classes_ = form_ == LabelForm::one_hot ? columns_ : keys_.classes;
+  shape_ = form_ == LabelForm::values && table ? Shape{columns_} : Shape{};
+}
+
+void ForeignLabels::open_weights() {
+  if (!samples_.file().has(keys_.weights))
+    fail_foreign(samples_.path(), keys_.weights, "is missing (data.hdf5.weights)");
+  weights_ = samples_.file().info(keys_.weights);
+  samples_.file().require_written(keys_.weights);
+  const std::int64_t each = samples_.is_one_sample() ? weights_.shape.elems() : weights_.shape.row_elems();
+  const bool as_many = samples_.is_one_sample() ||
+                       (weights_.shape.rank() > 0 && weights_.shape[0] == samples_.datasets().front().shape[0]);
+  if (each != 1 || !as_many)
+    fail_foreign(samples_.path(), keys_.weights,
+                 fmt::format("has shape {}, must hold one weight a sample", weights_.shape.text()));
+}
+
+std::vector<double> ForeignLabels::table(std::int64_t first, std::int64_t count) const {
+  std::vector<double> values(static_cast<std::size_t>(count * columns_));
+  read_foreign_rows(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), values.data(), DType::f64);
+  return values;
+}
+
+void ForeignLabels::read_classes(std::int64_t first, std::int64_t count, std::int32_t* dst) const {
+  if (form_ == LabelForm::classes && !is_real(labels_.dtype))
+    return read_foreign_rows(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), dst, DType::i32);
+  const std::vector<double> values = table(first, count);
+  const auto fail = [&](std::int64_t record, const std::string& what) {
+    throw DataError(fmt::format("{}: record {} of '{}' {}", file().path(), first + record, keys_.labels, what));
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double* row = values.data() + i * columns_;
+    if (form_ == LabelForm::one_hot) {
+      const double* greatest = std::max_element(row, row + columns_);
+      if (!(*greatest > 0) || std::count(row, row + columns_, *greatest) != 1)
+        fail(i, "has no single greatest entry, so that it names no class (label_form = \"one_hot\")");
+      dst[i] = static_cast<std::int32_t>(greatest - row);
+      continue;
+    }
+    const double label = row[form_ == LabelForm::column ? keys_.label_column : 0];
+    if (label != std::floor(label) || std::fabs(label) > 0x1p31)
+      fail(i, fmt::format("is {:g}, which is no class: leave data.hdf5.classes out if labels are numbers", label));
+    dst[i] = static_cast<std::int32_t>(std::clamp(label, -0x1p31, 0x1p31 - 1));
+  }
+}
+
+void ForeignLabels::read_numbers(std::int64_t first, std::int64_t count, float* dst) const {
+  if (form_ != LabelForm::column)
+    return read_foreign_rows(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), dst, DType::f32);
+  const std::vector<double> values = table(first, count);
+  for (std::int64_t i = 0; i < count; ++i)
+    dst[i] = static_cast<float>(values[static_cast<std::size_t>(i * columns_ + keys_.label_column)]);
+}
+
+void ForeignLabels::read_weights(std::int64_t first, std::int64_t count, float* dst) const {
+  read_foreign_rows(samples_.file(), keys_.weights, samples_.is_one_sample(), rows_of(first, count), dst, DType::f32);
+  for (std::int64_t i = 0; i < count; ++i)
+    if (!(dst[i] >= 0) || !std::isfinite(dst[i]))
+      throw DataError(fmt::format("{}: record {} of '{}' is the weight {:g}, must be 0 or more", samples_.path(),
+                                  first + i, keys_.weights, dst[i]));
+}
+
+}  // namespace echelon::inline data

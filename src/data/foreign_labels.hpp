@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The labels and weights of one HDF5 file that is not a shard, as [data.hdf5] describes them, by record.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/shape.hpp"
+#include "data/foreign_file.hpp"
+
+namespace echelon::inline data {
+
+class ForeignLabels {
+ public:
+  // `samples` is the file that the labels belong to. Throws DataError with file, dataset, shape and the nearest valid
+  // keys; `keys` and `samples` must outlive the object.
+  ForeignLabels(const ForeignFile& samples, const Hdf5Config& keys);
+
+  bool exist() const { return !labels_.name.empty(); }  // false: data.hdf5.labels is empty, or not in the file
+  bool weighted() const { return !weights_.name.empty(); }
+  std::int64_t classes() const { return classes_; }  // 0: labels are numbers
+  const Shape& shape() const { return shape_; }      // of numbers: () or (K)
+  std::uint64_t stored_bytes() const { return labels_.stored_bytes + weights_.stored_bytes; }
+  bool checksums() const { return (!exist() || labels_.checksum) && (!weighted() || weights_.checksum); }
+
+  // Read records [first, first + count). A class may be outside [0, classes()), a number not finite: callers check.
+  void read_classes(std::int64_t first, std::int64_t count, std::int32_t* dst) const;
+  void read_numbers(std::int64_t first, std::int64_t count, float* dst) const;
+  void read_weights(std::int64_t first, std::int64_t count, float* dst) const;  // DataError if below 0 or not finite
+
+  std::uint64_t bytes_read() const { return own_file_ ? own_file_->bytes_read() : 0; }
+
+ private:
+  const h5::Reader& file() const { return own_file_ ? *own_file_ : samples_.file(); }
+  void open_own_file();
+  void open_labels();
+  void open_weights();
+  RowRange rows_of(std::int64_t first, std::int64_t count) const { return {samples_.rows().first + first, count}; }
+  std::vector<double> table(std::int64_t first, std::int64_t count) const;  // (count, columns_)
+
+  const ForeignFile& samples_;
+  const Hdf5Config& keys_;
+  std::unique_ptr<h5::Reader> own_file_;
+  h5::DatasetInfo labels_, weights_;
+  LabelForm form_ = LabelForm::values;
+  std::int64_t columns_ = 1, classes_ = 0;
+  Shape shape_;
+};
+
+}  // namespace echelon::inline data

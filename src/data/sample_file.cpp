@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/sample_file.hpp"
+
+#include "data/format.hpp"
+
+namespace echelon::inline data {
+
+namespace format = sample_format;
+
+SampleFile::SampleFile(const Dataset& dataset, const Shard& shard) : keys_(dataset.hdf5) {
+  const std::string& path = shard.copy.empty() ? shard.path : shard.copy;
+  if (keys_)
+    foreign_ = std::make_unique<Foreign>(path, shard.path, *keys_);
+  else
+    shard_ = std::make_unique<h5::Reader>(path);
+}
+
+std::int64_t SampleFile::samples() const {
+  if (foreign_) return foreign_->samples.rows().count;
+  const Shape shape = shard_->info(format::kSamples).shape;
+  return shape.rank() == 0 ? 0 : shape[0];
+}
+
+void SampleFile::read_samples(std::int64_t first, std::int64_t count, void* dst, DType stored) const {
+  foreign_ ? foreign_->samples.read(first, count, dst) : shard_->read_rows(format::kSamples, first, count, dst, stored);
+}
+
+void SampleFile::read_classes(std::int64_t first, std::int64_t count, std::int32_t* dst) const {
+  foreign_ ? foreign_->labels.read_classes(first, count, dst)
+           : shard_->read_rows(format::kLabels, first, count, dst, DType::i32);
+}
+
+void SampleFile::read_numbers(std::int64_t first, std::int64_t count, float* dst) const {
+  foreign_ ? foreign_->labels.read_numbers(first, count, dst)
+           : shard_->read_rows(format::kLabels, first, count, dst, DType::f32);
+}
+
+void SampleFile::read_weights(std::int64_t first, std::int64_t count, float* dst) const {
+  foreign_->labels.read_weights(first, count, dst);
+}
+
+std::uint64_t SampleFile::bytes_read() const {
+  return reader().bytes_read() + (foreign_ ? foreign_->labels.bytes_read() : 0);
+}
+
+}  // namespace echelon::inline data

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs on HDF5 files of other programs ([data.hdf5]): k replicas equal one, also with weights of samples, and trained
+// models are evaluated and used.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "h5/file.hpp"
+#include "tests/run/trial.hpp"
+#include "tests/support/python.hpp"
+#include "tests/support/skip.hpp"
+
+namespace echelon {
+namespace {
+
+using Catch::Contains;
+using test::Outcome;
+using test::Trial;
+using test::with;
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModel = R"(
+[batch]
+global = 8
+[train]
+epochs = 3
+[device]
+kind = "reference"
+dtype = "f64"
+[[model.layers]]
+type = "dense"
+units = 8
+[[model.layers]]
+type = "tanh"
+[[model.layers]]
+type = "dense"
+units = )";
+
+constexpr const char* kEvents = R"(
+name = "trial"
+[data]
+train = "files/hep.h5"
+test = "files/hep.h5"
+[data.hdf5]
+samples = "all_events/hist"
+axes = "NHW"
+labels = "all_events/y"
+classes = 2
+weights = "all_events/weight"
+rows = [0, 32]
+test_rows = [32, 37]
+[[model.layers]]
+type = "flatten"
+)";
+
+constexpr const char* kUniverses = R"(
+name = "trial"
+[data]
+train = "files/cosmo"
+test = "files/cosmo"
+[data.hdf5]
+samples = "x"
+axes = "HWC"
+labels = "y"
+transform = "log1p"
+mean = 9
+[[model.layers]]
+type = "flatten"
+)";
+
+constexpr const char* kClimate = R"(
+name = "trial"
+[data]
+train = "files/climate.nc"
+test = "files/climate.nc"
+sharding = "record"
+[data.hdf5]
+samples = ["air", "sea"]
+axes = "NHW"
+labels = "next"
+missing = "mean"
+mean = [280, 0]
+std = [10, 1]
+[[model.layers]]
+type = "flatten"
+)";
+
+constexpr const char* kSteps = R"(
+name = "trial"
+[data]
+train = "files/radioml.hdf5"
+test = "files/radioml.hdf5"
+[data.hdf5]
+samples = "X"
+axes = "NTF"
+labels = "Y"
+label_form = "one_hot"
+[[model.layers]]
+type = "lstm"
+units = 5
+[[model.layers]]
+type = "sequence_pool"
+mode = "last"
+)";
+
+void check_distance(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::fabs(a[i] - b[i]) < 1e-9);
+}
+
+}  // namespace
+
+TEST_CASE("k replicas on files of other programs end with the weights of one", "[run][foreign]") {
+  if (test::skip_without(test::has_module("h5py"), test::Lacks::package, "needs h5py")) return;
+  const auto [data, units] =
+      GENERATE(table<const char*, const char*>({{kEvents, "2"}, {kUniverses, "4"}, {kClimate, "1"}, {kSteps, "24"}}));
+  const Trial trial(std::string(data) + kModel + units + "\n");
+  const std::string script = fs::absolute("tests/support/foreign_files.py");
+  fs::create_directories(trial / "files");
+  REQUIRE(test::python({script, trial / "files"}).code == 0);
+  const test::Sets sets = {"data.sharding=record", "checkpoint.every_steps=2"};
+  const Outcome alone = trial.train(0, sets);
+  INFO(alone.err);
+  REQUIRE(alone.code == 0);
+  const std::vector<double> one = test::last_values(trial, "weights");
+  const double loss = trial.summary()["test_loss"];
+  const Outcome together = trial.train(4, with(sets, {"run.restart=never", "train.steps=5"}));
+  INFO(together.err);
+  REQUIRE(together.code == 0);
+  const Outcome resumed = trial.train(2, sets);
+  INFO(resumed.err);
+  REQUIRE(resumed.code == 0);
+  check_distance(test::last_values(trial, "weights"), one);
+  CHECK(std::fabs(trial.summary()["test_loss"].get<double>() - loss) < 1e-9);
+  const Outcome judged = trial.echelon({"eval", "results/trial"});
+  INFO(judged.err);
+  CHECK(judged.code == 0);
+  CHECK(trial.echelon({"predict", "results/trial", "--out", "predictions.h5"}).code == 0);
+  CHECK(h5::Reader(trial / "predictions.h5").datasets().front().shape[0] > 0);
+}
+
+TEST_CASE("inspect says what is in any HDF5 file, and its table trains", "[run][foreign]") {
+  if (test::skip_without(test::has_module("h5py"), test::Lacks::package, "needs h5py")) return;
+  const Trial trial(std::string(kEvents) + kModel + "2\n");
+  fs::create_directories(trial / "files");
+  REQUIRE(test::python({fs::absolute("tests/support/foreign_files.py"), trial / "files"}).code == 0);
+  const Outcome seen = trial.echelon({"data", "inspect", "files/galaxy.h5"});
+  INFO(seen.out << seen.err);
+  CHECK(seen.code == 0);
+  CHECK_THAT(seen.out, Contains("not a shard of echelon") && Contains("(37, 6, 5, 3)") && Contains("classes = 10"));
+  const std::string table = seen.out.substr(seen.out.find("[data.hdf5]"));
+  std::ofstream(trial / "trial.toml") << "name = \"trial\"\n[data]\ntrain = \"files/galaxy.h5\"\n"
+                                      << table << "[[model.layers]]\ntype = \"flatten\"\n"
+                                      << kModel << "10\n";
+  const Outcome trained = trial.train(2);
+  INFO(trained.out << trained.err);
+  CHECK(trained.code == 0);
+}
+
+}  // namespace echelon
