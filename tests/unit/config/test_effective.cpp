@@ -124,14 +124,16 @@ std::vector<std::string> company_of(const std::string& path) {
   for (const char* key : {"tf32", "cuda_graphs", "allow_fallback", "workspace_mb"})
     if (path == std::string("device.") + key) return {"device.kind=cuda"};
   if (path.starts_with("device.paced_")) return {"device.kind=paced"};
+  if (path.starts_with("device.pace_")) return {"device.kind=onednn", "device.pace_ms=20"};
+  if (path.starts_with("monitor.plateau_")) return {"monitor.plateau=warn"};
+  if (path.starts_with("evaluate.")) return {"data.test=x"};
+  if (path.starts_with("goal.") && path != "goal.greatest_cost")
+    return {"data.test=x", "goal.metric=test_loss", "goal.target=1"};
   if (path.starts_with("network.")) return {"network.rate=1gbit"};
+  if (path.starts_with("data.hdf5.statistics"))
+    return {"data.hdf5.samples=x", "data.hdf5.statistics=s.h5", "data.hdf5.statistics_of=[\"a\", \"b\"]"};
+  if (path.starts_with("data.hdf5.")) return {"data.hdf5.samples=x", "data.hdf5.labels=y", "data.hdf5.classes=3"};
   static const std::map<std::string, std::vector<std::string>> company = {
-      {"data.hdf5.labels_file", {"data.hdf5.samples=x", "data.hdf5.labels=y"}},
-      {"data.hdf5.label_form", {"data.hdf5.samples=x", "data.hdf5.labels=y", "data.hdf5.classes=3"}},
-      {"data.hdf5.statistics", {"data.hdf5.samples=x", "data.hdf5.statistics_of=[\"a\", \"b\"]"}},
-      {"data.hdf5.statistics_of", {"data.hdf5.samples=x", "data.hdf5.statistics=s.h5"}},
-      {"data.hdf5.statistics_are",
-       {"data.hdf5.samples=x", "data.hdf5.statistics=s.h5", "data.hdf5.statistics_of=[\"a\", \"b\"]"}},
       {"exchange.warmup_replicas", {"exchange.strategy=asynchronous", "exchange.warmup_steps=3"}},
       {"exchange.warmup_steps", {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1"}},
       {"exchange.warmup_epochs", {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1"}},
@@ -153,29 +155,16 @@ std::vector<std::string> company_of(const std::string& path) {
       {"exchange.strom.density", {"exchange.strategy=strom", "exchange.strom.tau=0"}},
       {"data.stage_limit_gb", {"data.stage=/tmp"}},
       {"device.emulate_halves", {"device.kind=onednn", "device.dtype=bf16"}},
-      {"device.pace_ms", {"device.kind=onednn"}},
-      {"device.pace_jitter", {"device.kind=onednn", "device.pace_ms=20"}},
-      {"device.pace_spread", {"device.kind=onednn", "device.pace_ms=20"}},
-      {"device.pace_factors", {"device.kind=onednn", "device.pace_ms=20"}},
       {"data.balance", {"exchange.strategy=asynchronous"}},
       {"exchange.code_sums", {"exchange.codec=onebit"}},
       {"checkpoint.keep_best", {"data.test=x"}},
-      {"goal.metric", {"data.test=x", "goal.target=0.5"}},
-      {"goal.target", {"data.test=x", "goal.metric=test_loss"}},
-      {"goal.stop", {"data.test=x", "goal.metric=test_loss", "goal.target=1"}},
-      {"goal.most_samples", {"data.test=x", "goal.metric=test_loss", "goal.target=1"}},
       {"goal.greatest_cost", {"cost.node_hour=1"}},
       {"model.weights_partial", {"model.weights=w.safetensors"}},
-      {"evaluate.by", {"data.test=x"}},
-      {"evaluate.metrics", {"data.test=x"}},
-      {"monitor.plateau_evaluations", {"monitor.plateau=warn"}},
-      {"monitor.plateau_change", {"monitor.plateau=warn"}},
       {"run.resume_weights_only", {"run.resume_from=results/other"}},
       {"fault.inject", {"run.allow_faults=true"}},
       {"fault.seed", {"run.allow_faults=true", "fault.inject=[\"cut rank 1\"]"}},
   };
   const auto found = company.find(path);
-  if (found == company.end() && path.starts_with("data.hdf5.")) return {"data.hdf5.samples=x"};
   const std::string tables = "exchange.";
   const std::size_t dot = path.find('.', std::min(tables.size(), path.size()));
   if (found == company.end() && path.starts_with(tables) && dot != std::string::npos)
