@@ -123,10 +123,11 @@ void add_shards(CLI::App& app, Options& o) {
 
 Run declare_data_import(CLI::App& app) {
   auto o = held<ImportOptions>();
-  app.add_option("format", o->format, "idx, cifar10, cifar100, csv, images, tar, text, words, sequences or pairs")
+  app.add_option("format", o->format, "idx, cifar10, cifar100, csv, hdf5, images, tar, text, words, sequences or pairs")
       ->required();
   app.add_option("inputs", o->inputs,
-                 "idx: images and labels; cifar: batch files; csv: one file; images: a folder of "
+                 "idx: images and labels; cifar: batch files; csv: one file; hdf5: an experiment with [data.hdf5]; "
+                 "images: a folder of "
                  "<class>/<name>.jpg, .jpeg, .png; tar: archives of <key>.jpg, .jpeg, .png with <key>.cls or .txt, as "
                  "WebDataset writes them, compressed too, or zips; text and words: files that follow each other; "
                  "sequences: a .ts file, a .csv "

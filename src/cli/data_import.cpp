@@ -12,12 +12,14 @@
 #include "base/text.hpp"
 #include "cli/import_text.hpp"
 #include "cli/options.hpp"
+#include "config/parse.hpp"
 #include "data/import/like.hpp"
 #include "data/import/sequence_writer.hpp"
 #include "data/import/shard_writer.hpp"
 #include "data/import/source.hpp"
 #include "data/import/synth_pairs.hpp"
 #include "data/import/text_writer.hpp"
+#include "data/reading_rate.hpp"
 #include "data/verify.hpp"
 
 namespace echelon::cli {
@@ -62,7 +64,9 @@ const std::vector<FormatOption>& format_options() {
       {"--like",
        {"csv", "images", "tar", "text", "words", "sequences", "pairs"},
        "the classes of idx and cifar are numbers already"},
-      {"--labels-as-they-are", {"csv", "idx", "images", "tar", "sequences"}, "the other formats have no such labels"},
+      {"--labels-as-they-are",
+       {"csv", "idx", "hdf5", "images", "tar", "sequences"},
+       "the other formats have no such labels"},
       {"--heading", {"csv", "sequences"}, "the other formats have no line with names of columns"},
       {"--size", {"images", "tar"}, "the other formats define the shape of their samples"},
       {"--channels", {"images", "tar"}, "the other formats define the shape of their samples"},
@@ -108,6 +112,14 @@ int write_and_say(SampleSource& source, const ShardOptions& options, bool verify
   print_measured(written);
   finish(written.files, verify);
   return kExitOk;
+}
+
+// Prints how fast samples are read in random order, from the files as they lie and from the shards.
+void print_reading(const std::string& experiment, const std::string& shards) {
+  const DataConfig config = load_config(experiment).data;
+  const double before = reading_rate(open_dataset(config.train, config)), after = reading_rate(open_dataset(shards));
+  fmt::print("reading in random order: {} samples/s as the files lie, {} samples/s from the shards\n",
+             rate_text(before), rate_text(after));
 }
 
 TextRequest text_request(const ImportOptions& options) {
@@ -178,7 +190,10 @@ int run_data_import(const ImportOptions& options) {
                              .value_max = options.value_max,
                              .heading = heading_of(options.heading)});
   if (!options.like.empty()) source = source_like(std::move(source), options.like);
-  return write_and_say(*source, shard_options(options), options.verify);
+  const int code = write_and_say(*source, shard_options(options), options.verify);
+  if (options.format == "hdf5")
+    print_reading(options.inputs[0], holds_out(shard_options(options)) ? options.out + "/train" : options.out);
+  return code;
 }
 
 int run_data_synth(const SynthOptions& options) {

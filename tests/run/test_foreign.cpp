@@ -158,4 +158,25 @@ TEST_CASE("inspect says what is in any HDF5 file, and its table trains", "[run][
   CHECK(trained.code == 0);
 }
 
+TEST_CASE("files of other programs become shards that train alike", "[run][foreign]") {
+  if (test::skip_without(test::has_module("h5py"), test::Lacks::package, "needs h5py")) return;
+  const Trial trial(std::string(kUniverses) + kModel + "4\n");
+  fs::create_directories(trial / "files");
+  REQUIRE(test::python({fs::absolute("tests/support/foreign_files.py"), trial / "files"}).code == 0);
+  REQUIRE(trial.train(0, {"data.shuffle=false", "data.test="}).code == 0);
+  const std::vector<double> as_they_lie = test::last_values(trial, "weights");
+  const Outcome made = trial.echelon({"data", "import", "hdf5", "trial.toml", "--out", "shards", "--keep-order"});
+  INFO(made.out << made.err);
+  REQUIRE(made.code == 0);
+  CHECK_THAT(made.out, Contains("samples/s as the files lie"));
+  std::ofstream(trial / "trial.toml") << "name = \"shards\"\n[data]\ntrain = \"shards\"\nshuffle = false\n"
+                                      << "[[model.layers]]\ntype = \"flatten\"\n"
+                                      << kModel << "4\n";
+  const Outcome trained = trial.train(0);
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  const std::vector<double> from_shards = test::last_values(trial, "weights", "shards");
+  check_distance(from_shards, as_they_lie);
+}
+
 }  // namespace echelon

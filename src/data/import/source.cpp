@@ -16,6 +16,7 @@ constexpr Format kFormats[] = {
     {"cifar10", open_cifar10},
     {"cifar100", open_cifar100},
     {"csv", open_csv},
+    {"hdf5", open_hdf5},
 };
 
 }  // namespace

@@ -36,8 +36,8 @@ class SampleSource {
 };
 
 struct ImportRequest {
-  std::string format{};  // idx | cifar10 | cifar100 | csv
-  // idx: images, labels; cifar: batch files; csv: one file. Gzip is recognised by its content.
+  std::string format{};  // idx | cifar10 | cifar100 | csv | hdf5
+  // idx: images, labels; cifar: batch files; csv: one file; hdf5: an experiment. Gzip is recognised by its content.
   std::vector<std::string> inputs{};
   Shape shape{};                         // csv: (C, H, W)
   int label_column = -1;                 // csv: column of the class, counted from 0; -1: the last
@@ -57,6 +57,7 @@ std::unique_ptr<SampleSource> open_idx(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_cifar10(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_cifar100(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_csv(const ImportRequest& request);
+std::unique_ptr<SampleSource> open_hdf5(const ImportRequest& request);
 
 struct SynthRequest {
   std::int64_t samples = 1024;
