@@ -10,6 +10,7 @@
 #include "config/parse.hpp"
 #include "config/traits/algorithms.hpp"
 #include "config/traits/strategies.hpp"
+#include "tests/support/patience.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/strategy_periods.hpp"
 #include "train/run_plan.hpp"
@@ -219,7 +220,7 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   if (sums_whole) toml.set("monitor", "noise_scale", "true");
   if (row["checkpoint"] == "steps") toml.set("checkpoint", "every_steps", 2);
   toml.text("run", "progress", "none");
-  toml.set("run", "hang_timeout_s", 20);
+  toml.set("run", "hang_timeout_s", 20 * patience());
 
   Experiment experiment;
   experiment.ranks = replicas * group + (row["strategy"] == "server.ranks" ? 1 : 0);

@@ -15,6 +15,7 @@
 
 #include "base/crash_note.hpp"
 #include "base/error.hpp"
+#include "base/processor.hpp"
 #include "h5/file.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/refusal.hpp"
@@ -249,6 +250,7 @@ TEST_CASE("a group that a damaged link leads back to is listed once", "[h5]") {
 }
 
 TEST_CASE("a file that crashes the library ends the process with its name and the code of damaged data", "[h5]") {
+  if (test::skip_without(kX86, test::Lacks::processor, "no division by 0 ends a process here")) return;
   const Folder folder;
   const std::string path = folder / "old.h5", said = folder / "said";
   write_old(path, {20}, 7);
