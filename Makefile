@@ -239,7 +239,7 @@ CPU := $(OUT)/obj/cuda_on_cpu
 CPU_SRC := $(call find,cuda/kernels,cu) $(call find,cuda/ops,cpp) $(addprefix cuda/,card.cpp check.cpp context.cpp) $(call find,tests/cuda_on_cpu,cpp)
 CPU_COMPARED := $(filter-out src/device/cuda_entry.cpp src/device/onednn/% src/device/paced/% src/comm/codec/%_bucket.cpp src/comm/codec/part_codecs.cpp,$(call find,src/base src/device src/comm/codec,cpp)) \
   $(addprefix src/verify/,device_cases.cpp device_contract.cpp device_contract_memory.cpp device_variants.cpp oracle.cpp random.cpp stored.cpp) \
-  $(call find,src/verify/ops,cpp) src/h5/initialise.cpp src/h5/handle.cpp src/h5/lzf.cpp $(addprefix tests/support/,session.cpp codec_pair.cpp discrete_codec.cpp) tests/main.cpp
+  $(call find,src/verify/ops,cpp) src/h5/initialise.cpp src/h5/handle.cpp src/h5/numbers.cpp src/h5/lzf.cpp $(addprefix tests/support/,session.cpp codec_pair.cpp discrete_codec.cpp) tests/main.cpp
 $(CPU)/tests/%: private CXXFLAGS += $(if $(SAN),,-O1)
 $(CPU)/%.o: % $(OUT)/flags $(OUT)/pch/src.hpp $(OUT)/pch/tests.hpp
 	@mkdir -p $(@D)

@@ -20,6 +20,7 @@
 #include "data/location.hpp"
 #include "data/sample_file.hpp"
 #include "data/sample_plan.hpp"
+#include "data/shard_header.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::cli {
@@ -169,7 +170,7 @@ int run_data_inspect(const InspectOptions& options) {
   if (options.batch < options.replicas)
     throw ConfigError(
         fmt::format("--batch {} gives {} replicas less than one sample each", options.batch, options.replicas));
-  if (const std::string why = not_a_shard(options.location); !why.empty())
+  if (const std::string why = not_a_shard(files_at(options.location).front()); !why.empty())
     return inspect_foreign(options.location, why);
   Dataset dataset = open_dataset(options.location, 0, Labels::optional);
   dataset.label_sample = std::make_shared<const LabelSample>(dataset);

@@ -10,9 +10,7 @@
 #include "base/escape.hpp"
 #include "base/text.hpp"
 #include "data/foreign_guess.hpp"
-#include "data/format.hpp"
 #include "data/location.hpp"
-#include "data/shard_header.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::cli {
@@ -47,22 +45,6 @@ std::string range_of(const h5::Reader& file, const h5::DatasetInfo& info) {
 }
 
 }  // namespace
-
-std::string not_a_shard(const std::string& location) {
-  namespace format = sample_format;
-  const std::string path = files_at(location).front();
-  try {
-    (void)read_shard(path, Labels::optional);
-    return {};
-  } catch (const DataError& error) {
-    const h5::Reader file(path);
-    if (file.has_attribute(format::kFormat) || file.has_attribute(format::kKind)) return {};
-    const auto names = file.names();
-    if (std::find(names.begin(), names.end(), format::kLabels) != names.end() && file.has_attribute(format::kClasses))
-      return {};
-    return error.what();
-  }
-}
 
 int inspect_foreign(const std::string& location, const std::string& why) {
   const std::vector<std::string> files = files_at(location);

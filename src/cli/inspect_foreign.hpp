@@ -6,8 +6,6 @@
 
 namespace echelon::cli {
 
-// Returns why the first file at `location` is not a shard; "" if it is one, or says that it is one.
-std::string not_a_shard(const std::string& location);
 // Prints what is in the first file, and the [data.hdf5] table that would read it. Returns the exit code.
 int inspect_foreign(const std::string& location, const std::string& why);
 

@@ -20,7 +20,9 @@ OpenedData open_data(const ModelChoice& choice) {
     throw ConfigError(fmt::format(
         "{}: its config names no data.test; give the data to evaluate on: a folder, file or pattern of shards",
         saved.run));
-  Dataset data = open_dataset(location, saved.config.data.of_test(), choice.labels);
+  DataConfig config = saved.config.data.of_test();
+  if (!choice.data.empty()) config.hdf5.rows.clear(), config.hdf5.split.clear();  // of the files of the training alone
+  Dataset data = open_dataset(location, config, choice.labels);
   see_as_trained(data, trained_data_in(saved.checkpoint), saved.checkpoint);
   demand_labels(data, saved.config.model.loss);
   return {std::move(saved), location, std::move(data)};

@@ -144,8 +144,8 @@ struct PlanOptions {  // echelon plan CONFIG --from RUN.. | --step TEXT|FILE  --
 };
 int run_plan(const PlanOptions& options);
 
-struct ImportOptions {              // echelon data import FORMAT INPUT... --out FOLDER
-  std::string format;               // idx | cifar10 | cifar100 | csv | hdf5 | images | tar | text | words | sequences | pairs
+struct ImportOptions {  // echelon data import FORMAT INPUT... --out FOLDER
+  std::string format;   // idx | cifar10 | cifar100 | csv | hdf5 | images | tar | text | words | sequences | pairs
   std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; text: files in sequence; else one
   std::string out;
   std::string prefix = "shard";

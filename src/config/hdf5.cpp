@@ -51,6 +51,8 @@ Found labels_misfit(const Hdf5Config& keys) {
     return Misfit{"labels", "data.hdf5.labels is missing: the path of the dataset that holds the labels"};
   if (of_classes && keys.classes == 0)
     return Misfit{"classes", "data.hdf5.label_form = \"class\" needs data.hdf5.classes, the number of classes"};
+  if (keys.label_column != 0 && keys.label_form != LabelForm::column)
+    return Misfit{"label_column", "data.hdf5.label_column goes with label_form = \"column\"; leave it out"};
   if (keys.label_form == LabelForm::values && keys.classes > 0)
     return Misfit{"classes", "data.hdf5.label_form = \"values\" are numbers and have no classes; leave classes out"};
   if (!keys.labels_file.empty() && keys.labels_file.size() != 2)
@@ -74,6 +76,8 @@ Found values_misfit(const Hdf5Config& keys) {
     return Misfit{"statistics",
                   "data.hdf5.statistics and statistics_of go together: a file and two paths in it, e.g. "
                   "\"stats.h5\" and [\"mean\", \"std\"]"};
+  if (keys.statistics.empty() && keys.statistics_are != StatisticsAre::mean_std)
+    return Misfit{"statistics_are", "data.hdf5.statistics_are goes with statistics, a file; leave it out"};
   if (keys.scale != 0 && (!keys.range.empty() || !keys.statistics.empty()))
     return Misfit{"scale", "data.hdf5.scale goes with mean and std; range and statistics are of the stored values"};
   return {};
@@ -89,6 +93,15 @@ std::optional<Misfit> Hdf5Config::misfit() const {
                   "hold the samples (see `echelon data inspect FILE`)"};
   }
   if (!rows.empty() && !split.empty()) return Misfit{"rows", "data.hdf5 takes rows or split, not both"};
+  if (!test_rows.empty() && !test_split.empty())
+    return Misfit{"test_rows", "data.hdf5 takes test_rows or test_split, not both"};
+  const bool parts = !rows.empty() || !test_rows.empty() || !split.empty() || !test_split.empty();
+  if (parts && axes.find('N') == std::string::npos)
+    return Misfit{"axes",
+                  "data.hdf5.axes has no N, so that a file is one sample and has no rows or parts; leave them out"};
+  for (auto channel = channels.begin(); channel != channels.end(); ++channel)
+    if (std::find(channels.begin(), channel, *channel) != channel)
+      return Misfit{"channels", fmt::format("data.hdf5.channels names channel {} twice", *channel)};
   for (const Found& found : {axes_misfit(axes), rows_misfit("rows", rows), rows_misfit("test_rows", test_rows),
                              labels_misfit(*this), values_misfit(*this)})
     if (found) return found;

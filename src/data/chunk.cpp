@@ -130,12 +130,15 @@ void load_samples(const Dataset& dataset, const SampleFile& file, const Shard& s
   if (const std::int64_t now = file.samples(); now != shard.samples)
     throw DataError(fmt::format("{}: changed while the run read it: it now holds {} samples instead of {}", shard.path,
                                 now, shard.samples));
-  const std::size_t bytes = static_cast<std::size_t>(dataset.sample_shape.elems()) * size_of(dataset.stored);
-  chunk.rows.resize(static_cast<std::size_t>(count) * bytes);
+  // Sequences are read whole and cut to T later.
+  const std::int64_t elems =
+      dataset.starts ? stretch(dataset.starts, chunk.begin, chunk.begin + 1) * dataset.sample_shape.row_elems()
+                     : dataset.sample_shape.elems();
+  chunk.rows.resize(static_cast<std::size_t>(count * elems) * size_of(dataset.stored));
   file.read_samples(first, count, chunk.rows.data(), dataset.stored);
   if (dataset.stored == DType::f32)
     require_finite(dataset, shard, dataset.hdf5 ? dataset.hdf5->samples.front().c_str() : format::kSamples, chunk,
-                   [&](std::int64_t value) { return first + value / dataset.sample_shape.elems(); });
+                   [&](std::int64_t value) { return first + value / elems; });
 }
 
 void load_text(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {

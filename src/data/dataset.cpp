@@ -180,6 +180,10 @@ void see_alike(Dataset& test, Dataset& train) {
     fail(path, fmt::format("has a different vocabulary from the training data in {}; hold out a part of the data when "
                            "they are imported, or import it --like the training data",
                            like));
+  if (test.hdf5 && train.hdf5 && test.scale != train.scale)
+    fail(path, fmt::format("is read with scale {:.6g}, but the training data in {} with {:.6g}, because their types "
+                           "differ; set data.hdf5.scale",
+                           test.scale, like, train.scale));
   test.mean = train.mean;
   test.std = train.std;
   if (!train.has_sequences()) return;

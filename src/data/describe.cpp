@@ -48,7 +48,9 @@ std::string content_text(const Dataset& dataset) {
 std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb) {
   std::vector<std::string> hints;
   const auto channels = [](std::int64_t extent) { return extent == 1 || extent == 3 || extent == 4; };
-  if (dataset.kind == DataKind::samples && channels(dataset.sample_shape[2]) && !channels(dataset.sample_shape[0]))
+  const bool chosen = dataset.hdf5 && dataset.hdf5->axes != Hdf5Config{}.axes;
+  if (dataset.kind == DataKind::samples && !chosen && channels(dataset.sample_shape[2]) &&
+      !channels(dataset.sample_shape[0]))
     hints.push_back(fmt::format("{}: samples are (C, H, W), here {}: {} channels; if they are (H, W, C), {}",
                                 dataset.shards[0].path, dataset.sample_shape.text(), dataset.sample_shape[0],
                                 dataset.hdf5 ? "say so by data.hdf5.axes" : "write them with x.transpose(0, 3, 1, 2)"));
@@ -79,9 +81,9 @@ void warn_without_checksums(const Dataset& dataset, const std::string& location)
   static std::atomic<bool> warned = false;
   const std::string text = checksums_text(dataset);
   if (text == "all" || warned.exchange(true)) return;
-  log_warning(
-      "{}: checksums: {}; damage to the values is not detected (import them again, or write them with fletcher32)",
-      location, text);
+  log_warning("{}: checksums: {}; damage to the values is not detected ({})", location, text,
+              dataset.hdf5 ? "echelon data import hdf5 writes shards that have them"
+                           : "import them again, or write them with fletcher32");
 }
 
 }  // namespace echelon::inline data

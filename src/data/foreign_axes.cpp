@@ -13,7 +13,10 @@ std::string likely_axes(const Shape& shape, bool one_sample) {
       // An image is about as high as wide; steps are many and features few.
       if (extent(0) >= 4 * extent(1)) return samples + "TF";
       return extent(1) >= 4 * extent(0) ? samples + "CW" : samples + "HW";
-    case 3: return samples + (extent(2) < extent(0) ? "HWC" : "CHW");
+    case 3:
+      if ((extent(0) == extent(1)) != (extent(1) == extent(2)))  // images are mostly square
+        return samples + (extent(0) == extent(1) ? "HWC" : "CHW");
+      return samples + (extent(2) < extent(0) ? "HWC" : "CHW");
     case 4: return samples + (extent(3) < extent(0) ? "DHWC" : "CDHW");
     default: return samples;
   }

@@ -18,9 +18,30 @@ namespace {
 
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
-bool is_plain_byte(const h5::DatasetInfo& info) { return info.dtype == DType::u8; }
+// "; nearest: axes = \"NHWC\"", where such axes can be read.
+std::string nearest_axes(const Shape& shape, bool one_sample) {
+  const std::string axes = likely_axes(shape, one_sample);
+  if (axes == "N" || std::ssize(axes) != shape.rank() || axes.find('D') != std::string::npos) return "";
+  return fmt::format("; nearest: axes = \"{}\"", axes);
+}
 
 }  // namespace
+
+Packing packing_of(const h5::Reader& reader, const std::string& dataset) {
+  const auto one = [&](const char* name, double fallback) {
+    const std::vector<double> values = reader.numbers_of(dataset, name);
+    if (values.empty()) return fallback;
+    if (values.size() != 1 || !std::isfinite(values[0]))
+      fail_foreign(reader.path(), dataset, fmt::format("has an attribute {} that is no single number", name));
+    return values[0];
+  };
+  Packing packing{.factor = one("scale_factor", 1), .offset = one("add_offset", 0), .fills = {}};
+  if (packing.factor == 0) fail_foreign(reader.path(), dataset, "has the attribute scale_factor = 0");
+  for (const char* name : {"_FillValue", "missing_value"})
+    for (const double value : reader.numbers_of(dataset, name))
+      if (!std::isnan(value)) packing.fills.push_back(static_cast<float>(value));
+  return packing;
+}
 
 void fail_foreign(const std::string& path, const std::string& dataset, const std::string& what) {
   throw DataError(fmt::format("{}: dataset '{}' {}", path, dataset, what));
@@ -52,10 +73,9 @@ ForeignFile::Source ForeignFile::open_source(const std::string& name) const {
   source.info = file_.info(name);
   const Shape& shape = source.info.shape;
   if (shape.rank() != std::ssize(keys_.axes))
-    fail_foreign(
-        path_, name,
-        fmt::format("has shape {}, but data.hdf5.axes = \"{}\" names {} of its {} axes; nearest: axes = \"{}\"",
-                    shape.text(), keys_.axes, keys_.axes.size(), shape.rank(), likely_axes(shape, one_)));
+    fail_foreign(path_, name,
+                 fmt::format("has shape {}, but data.hdf5.axes = \"{}\" names {} of its {} axes{}", shape.text(),
+                             keys_.axes, keys_.axes.size(), shape.rank(), nearest_axes(shape, one_)));
   if (shape.elems() == 0) fail_foreign(path_, name, fmt::format("holds no sample: its shape is {}", shape.text()));
   file_.require_written(name);
   const std::string order = sequence_ ? "TF" : "CHW";
@@ -69,15 +89,7 @@ ForeignFile::Source ForeignFile::open_source(const std::string& name) const {
     source.strides[at] = stride;
   }
   source.elems = one_ ? shape.elems() : shape.row_elems();
-  const auto attribute = [&](const char* of, double fallback) {
-    const std::vector<double> values = file_.numbers_of(name, of);
-    return values.empty() ? fallback : values.front();
-  };
-  source.factor = attribute("scale_factor", 1);
-  source.offset = attribute("add_offset", 0);
-  for (const char* of : {"_FillValue", "missing_value"})
-    for (const double value : file_.numbers_of(name, of))
-      if (!std::isnan(value)) source.fills.push_back(static_cast<float>(value));
+  static_cast<Packing&>(source) = packing_of(file_, name);
   return source;
 }
 
@@ -98,12 +110,13 @@ void ForeignFile::join_sources() {
                    fmt::format("holds {}, but '{}' holds {}", counted(source.info.shape[0], "sample"), first.info.name,
                                first.info.shape[0]));
     all += source.extents[joined];
-    bytes &= is_plain_byte(source.info) && source.factor == 1 && source.offset == 0 && source.fills.empty();
+    bytes &= source.info.dtype == DType::u8 && source.factor == 1 && source.offset == 0 && source.fills.empty();
   }
   for (const std::int64_t channel : keys_.channels)
     if (channel >= all)
       throw DataError(fmt::format("{}: data.hdf5.channels names channel {}, but there are {}: 0 to {}", path_, channel,
                                   all, all - 1));
+  all_channels_ = all;
   std::int64_t begin = 0;
   for (Source& source : sources_) {
     for (std::int64_t c = begin; c < begin + source.extents[joined]; ++c) {
@@ -131,12 +144,18 @@ void ForeignFile::choose_rows() {
   }
   if (keys_.split.empty()) return;
   std::vector<std::string> known;
+  const std::string& samples = keys_.samples.front();
   for (const h5::NamedRows& named : file_.named_rows()) {
-    if (named.dataset != keys_.samples.front()) continue;
+    if (named.dataset != (samples.starts_with('/') ? samples.substr(1) : samples)) continue;
     if (named.part != keys_.split) {
       known.push_back(named.part);
       continue;
     }
+    if (named.indexed)
+      throw DataError(
+          fmt::format("{}: part '{}' of the attribute 'split' is given by indices, which are not supported; "
+                      "use data.hdf5.rows",
+                      path_, named.part));
     if (named.first < 0 || named.end > all || named.first >= named.end)
       throw DataError(fmt::format("{}: part '{}' of the attribute 'split' is rows {} to {} of {}", path_, named.part,
                                   named.first, named.end, all));
@@ -168,10 +187,12 @@ std::vector<double> ForeignFile::statistic(std::size_t which) const {
   const std::string& dataset = keys_.statistics_of[which];
   std::vector<double> all(static_cast<std::size_t>(reader.info(dataset).shape.elems()));
   reader.read_all(dataset, all.data(), DType::f64);
-  std::vector<double> used;
-  for (const std::int64_t channel : keys_.channels)
-    if (channel < std::ssize(all)) used.push_back(all[static_cast<std::size_t>(channel)]);
-  return per_channel(used.empty() ? all : used, fmt::format("'{}' of {}", dataset, reader.path()), 0);
+  if (std::ssize(all) == all_channels_ && !keys_.channels.empty()) {  // of all channels: take those that are used
+    std::vector<double> used;
+    for (const std::int64_t channel : keys_.channels) used.push_back(all[static_cast<std::size_t>(channel)]);
+    all = std::move(used);
+  }
+  return per_channel(all, fmt::format("'{}' of {}", dataset, reader.path()), 0);
 }
 
 void ForeignFile::set_normalisation() {
@@ -191,7 +212,7 @@ void ForeignFile::set_normalisation() {
   } else if (!keys_.range.empty()) {
     set_range(per_channel({keys_.range[0]}, "", 0), per_channel({keys_.range[1]}, "", 1));
   } else {
-    scale_ = keys_.scale != 0 ? keys_.scale : stored_ == DType::u8 ? 1.0 / 255 : 1.0;
+    scale_ = keys_.scale != 0 ? keys_.scale : holds_bytes() ? 1.0 / 255 : 1.0;
     mean_ = per_channel(keys_.mean, "data.hdf5.mean", 0);
     std_ = per_channel(keys_.std, "data.hdf5.std", 1);
   }
@@ -204,6 +225,13 @@ void ForeignFile::set_normalisation() {
                       "([data.hdf5] mean, std, range, statistics)",
                       path_, c, mean_[c], std_[c]));
   }
+}
+
+bool ForeignFile::holds_bytes() const {
+  return keys_.transform == Transform::none && std::all_of(sources_.begin(), sources_.end(), [](const Source& source) {
+           return source.info.dtype == DType::u8 && source.info.stored_as.empty() && source.factor == 1 &&
+                  source.offset == 0;
+         });
 }
 
 Shape ForeignFile::sample_shape() const {
@@ -244,8 +272,13 @@ void ForeignFile::unpack(const Source& source, float* values, std::int64_t n) co
   if (source.factor != 1 || source.offset != 0)
     for (std::int64_t i = 0; i < n; ++i)
       values[i] = static_cast<float>(static_cast<double>(values[i]) * source.factor + source.offset);
-  if (keys_.transform == Transform::log1p)
-    for (std::int64_t i = 0; i < n; ++i) values[i] = std::log1p(values[i]);
+  if (keys_.transform != Transform::log1p) return;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (values[i] <= -1)
+      fail_foreign(path_, source.info.name,
+                   fmt::format("holds {:g}, which has no ln(1 + value) (transform = \"log1p\")", values[i]));
+    values[i] = std::log1p(values[i]);
+  }
 }
 
 // Missing values become the mean of their channel, 0 after normalisation.

@@ -15,6 +15,14 @@
 
 namespace echelon::inline data {
 
+// How netCDF packs values: value = stored * factor + offset; `fills` are stored values that are missing.
+struct Packing {
+  double factor = 1, offset = 0;
+  std::vector<float> fills;
+};
+// Reads scale_factor, add_offset, _FillValue and missing_value. Throws DataError for a factor of 0 or a list of them.
+Packing packing_of(const h5::Reader& reader, const std::string& dataset);
+
 // A range of rows of the outermost axis.
 struct RowRange {
   std::int64_t first = 0, count = 0;
@@ -46,12 +54,10 @@ class ForeignFile {
 
  private:
   // A dataset of samples: where each axis of a sample is in it, and how its values are unpacked (netCDF).
-  struct Source {
+  struct Source : Packing {
     h5::DatasetInfo info;
     std::array<std::int64_t, 3> extents{1, 1, 1}, strides{0, 0, 0};  // of C, H, W, or of T, F and 1; in elements
     std::int64_t elems = 0;                                          // of one record
-    double factor = 1, offset = 0;                                   // scale_factor and add_offset
-    std::vector<float> fills;                                        // stored values that are missing
     std::vector<std::int64_t> places;  // for each channel or feature its index in the sample; -1: left out
   };
   Source open_source(const std::string& name) const;
@@ -65,6 +71,7 @@ class ForeignFile {
   void unpack(const Source& source, float* values, std::int64_t n) const;
   void fill_missing(float* samples, std::int64_t count) const;
   std::int64_t channels() const { return shape_[sequence_ ? 1 : 0]; }
+  bool holds_bytes() const;  // unsigned bytes as they are: scale is 1/255 by default
 
   const Hdf5Config& keys_;
   std::string path_;
@@ -74,6 +81,7 @@ class ForeignFile {
   DType stored_ = DType::u8;
   RowRange rows_{0, 1};
   std::array<std::int64_t, 3> shape_{1, 1, 1};  // of C, H, W, or of T, F and 1
+  std::int64_t all_channels_ = 0;               // of all datasets, also those that are not used
   double scale_ = 1;
   std::vector<double> mean_, std_;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -48,7 +49,7 @@ bool joins(const h5::DatasetInfo& first, const h5::DatasetInfo& other) {
   return true;
 }
 
-// The datasets that most likely hold the samples: the largest one, and those that join it.
+// The dataset that most likely holds the samples, the largest one, then those that could be joined to it.
 Infos samples_among(const Infos& all) {
   const h5::DatasetInfo* largest = nullptr;
   for (const h5::DatasetInfo& info : all)
@@ -56,9 +57,9 @@ Infos samples_among(const Infos& all) {
         (largest == nullptr || info.shape.elems() > largest->shape.elems()))
       largest = &info;
   if (largest == nullptr) return {};
-  Infos found;
+  Infos found = {*largest};
   for (const h5::DatasetInfo& info : all)
-    if (info.name == largest->name || (joins(*largest, info) && !named_like_labels(info.name))) found.push_back(info);
+    if (info.name != largest->name && joins(*largest, info) && !named_like_labels(info.name)) found.push_back(info);
   return found;
 }
 
@@ -104,12 +105,14 @@ std::string label_keys(const h5::Reader& file, const h5::DatasetInfo& info, bool
   const bool classes = whole && columns == 1 && greatest < kMostClasses && (!floats || std::ssize(kinds) <= 1000) &&
                        (one_sample || std::ssize(kinds) < std::max<std::int64_t>(read, 2));
   if (classes)
-    return text + fmt::format("label_form = \"class\"\nclasses = {}\n", static_cast<std::int64_t>(greatest) + 1);
+    return text + fmt::format("label_form = \"class\"\nclasses = {}  # the greatest of {} + 1\n",
+                              static_cast<std::int64_t>(greatest) + 1, counted(read, "label"));
   return text + "label_form = \"values\"\n";
 }
 
 // Mean and standard deviation by channel of the first records, in units of value * scale.
-std::string normalisation(const h5::Reader& file, const Hdf5Config& keys) {
+std::string normalisation(const h5::Reader& file, Hdf5Config keys) {
+  keys.missing = Missing::refuse;  // NaN is counted below
   const ForeignFile samples(file.path(), file.path(), keys);
   const Shape shape = samples.sample_shape();
   const double record = static_cast<double>(shape.elems()) * static_cast<double>(size_of(samples.stored()));
@@ -118,7 +121,9 @@ std::string normalisation(const h5::Reader& file, const Hdf5Config& keys) {
   std::vector<std::uint8_t> block(static_cast<std::size_t>(static_cast<double>(n) * record));
   samples.read(0, n, block.data());
   const bool steps = samples.is_sequence();
-  const std::int64_t channels = shape[steps ? 1 : 0], inner = steps ? 1 : shape.row_elems();
+  constexpr std::int64_t kMostListed = 16;  // with more channels, one number for all
+  const bool listed = shape[steps ? 1 : 0] <= kMostListed;
+  const std::int64_t channels = listed ? shape[steps ? 1 : 0] : 1, inner = steps ? 1 : shape.row_elems();
   std::vector<double> sum(static_cast<std::size_t>(channels)), squares(sum), count(sum);
   for (std::int64_t i = 0; i < n * shape.elems(); ++i) {
     const double value = samples.stored() == DType::u8 ? static_cast<double>(block[static_cast<std::size_t>(i)])
@@ -135,8 +140,9 @@ std::string normalisation(const h5::Reader& file, const Hdf5Config& keys) {
     mean.push_back(m * samples.scale());
     deviation.push_back(v > 0 ? std::sqrt(v) * samples.scale() : 1);
   }
-  return fmt::format("mean = [{:.5g}]  # of the first {}\nstd = [{:.5g}]\n", fmt::join(mean, ", "),
-                     counted(n, "record"), fmt::join(deviation, ", "));
+  const bool gaps = std::accumulate(count.begin(), count.end(), 0.0) < static_cast<double>(n * shape.elems());
+  return fmt::format("mean = [{:.5g}]  # of the first {}\nstd = [{:.5g}]\n{}", fmt::join(mean, ", "),
+                     counted(n, "record"), fmt::join(deviation, ", "), gaps ? "missing = \"mean\"\n" : "");
 }
 
 }  // namespace
@@ -150,21 +156,16 @@ ForeignGuess guess_foreign(const h5::Reader& file, const std::vector<h5::Dataset
   }
   const h5::DatasetInfo& first = samples.front();
   const bool labels_beside = labels_among(datasets, samples, false) != nullptr;
-  const bool one_sample = several && !labels_beside && first.shape.rank() >= 3;
+  const bool one_sample = several && !labels_beside && first.shape.rank() == 3;
   Hdf5Config keys;
-  std::vector<std::string> names;
-  for (const h5::DatasetInfo& info : samples) {
-    keys.samples.push_back(info.name);
-    names.push_back(toml_text(info.name));
-  }
+  keys.samples = {first.name};
   keys.axes = likely_axes(first.shape, one_sample);
-  const auto inner = [](const h5::DatasetInfo& info) { return info.shape[info.shape.rank() - 1]; };
-  const bool differ =
-      std::any_of(samples.begin(), samples.end(), [&](const auto& s) { return inner(s) != inner(first); });
-  if (differ && keys.axes.ends_with("CHW")) keys.axes.replace(keys.axes.size() - 3, 3, "HWC");  // joined by channels
-  keys.missing = Missing::mean;
-  guess.table = fmt::format("[data.hdf5]\nsamples = {}{}{}\naxes = {}\n", names.size() > 1 ? "[" : "",
-                            fmt::join(names, ", "), names.size() > 1 ? "]" : "", toml_text(keys.axes));
+  guess.table = fmt::format("[data.hdf5]\nsamples = {}\naxes = {}\n", toml_text(first.name), toml_text(keys.axes));
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < samples.size(); ++i) others.push_back(toml_text(samples[i].name));
+  if (!others.empty())
+    guess.notes.push_back(fmt::format("{} could be joined as further channels: samples = [{}, {}]",
+                                      fmt::join(others, ", "), toml_text(first.name), fmt::join(others, ", ")));
   if (const h5::DatasetInfo* labels = labels_among(datasets, samples, one_sample))
     guess.table += label_keys(file, *labels, one_sample);
   else
@@ -189,8 +190,6 @@ ForeignGuess guess_foreign(const h5::Reader& file, const std::vector<h5::Dataset
   } catch (const DataError& error) {
     guess.notes.emplace_back(error.what());
   }
-  if (!file.numbers_of(first.name, "_FillValue").empty() || !file.numbers_of(first.name, "missing_value").empty())
-    guess.table += "missing = \"mean\"\n";
   return guess;
 }
 

@@ -34,16 +34,18 @@ void take_labels(const ForeignLabels& file, const Hdf5Config& keys, Dataset& set
   set.classes = set.labelled ? file.classes() : keys.classes;
   set.label_shape = file.shape();
   for (const std::string& name : keys.class_names) set.class_names.push_back(escaped_for_terminal(name));
-  if (!set.class_names.empty() && std::ssize(set.class_names) != set.classes) set.class_names.clear();
+  if (!set.class_names.empty() && std::ssize(set.class_names) != set.classes)
+    throw ConfigError(
+        fmt::format("data.hdf5.class_names has {} names for {} classes", set.class_names.size(), set.classes));
 }
 
 }  // namespace
 
 Dataset read_foreign(const std::string& path, Labels expected, const Hdf5Config& keys) {
   const ForeignFile file(path, path, keys);
-  const ForeignLabels labels(file, keys);
+  const ForeignLabels labels(file, keys, expected);
   if (!labels.exist() && expected == Labels::needed)
-    throw DataError(fmt::format("{}: [data.hdf5] names no labels; only `echelon predict` works without them", path));
+    throw ConfigError(fmt::format("{}: [data.hdf5] names no labels; only `echelon predict` works without them", path));
   Dataset set;
   set.kind = file.is_sequence() ? DataKind::sequences : DataKind::samples;
   set.sample_shape = file.sample_shape();

@@ -2,9 +2,11 @@
 #include "data/foreign_labels.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
@@ -17,20 +19,24 @@ bool is_real(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
 
 }  // namespace
 
-ForeignLabels::ForeignLabels(const ForeignFile& samples, const Hdf5Config& keys) : samples_(samples), keys_(keys) {
-  if (!keys_.labels_file.empty()) open_own_file();
-  if (!keys_.labels.empty()) open_labels();
+ForeignLabels::ForeignLabels(const ForeignFile& samples, const Hdf5Config& keys, Labels expected)
+    : samples_(samples), keys_(keys) {
+  const bool here = keys_.labels_file.empty() || open_own_file(expected);
+  if (!keys_.labels.empty() && here && (expected == Labels::needed || file().has(keys_.labels))) open_labels();
   if (!keys_.weights.empty()) open_weights();
 }
 
-void ForeignLabels::open_own_file() {
+bool ForeignLabels::open_own_file(Labels expected) {
   const std::string &ending = keys_.labels_file[0], &path = samples_.path();
   if (!path.ends_with(ending))
     throw DataError(
         fmt::format("{}: its name does not end with '{}', so that data.hdf5.labels_file names no file of "
                     "labels for it; data.train and data.test can be patterns: \"folder/*{}\"",
                     path, ending, ending));
-  own_file_ = std::make_unique<h5::Reader>(path.substr(0, path.size() - ending.size()) + keys_.labels_file[1]);
+  const std::string name = path.substr(0, path.size() - ending.size()) + keys_.labels_file[1];
+  if (expected == Labels::optional && ::access(name.c_str(), F_OK) != 0) return false;
+  own_file_ = std::make_unique<h5::Reader>(name);
+  return true;
 }
 
 void ForeignLabels::open_labels() {
@@ -65,6 +71,12 @@ void ForeignLabels::open_labels() {
     fail(fmt::format("has {}, but data.hdf5.classes = {}", counted(columns_, "column"), keys_.classes));
   classes_ = form_ == LabelForm::one_hot ? columns_ : keys_.classes;
   shape_ = form_ == LabelForm::values && table ? Shape{columns_} : Shape{};
+  const Packing packing = packing_of(file(), keys_.labels);
+  factor_ = packing.factor;
+  offset_ = packing.offset;
+  fills_ = packing.fills;
+  if (classes_ > 0 && (factor_ != 1 || offset_ != 0))
+    fail("has the attribute scale_factor or add_offset, so that its values are no classes");
 }
 
 void ForeignLabels::open_weights() {
@@ -110,11 +122,14 @@ void ForeignLabels::read_classes(std::int64_t first, std::int64_t count, std::in
 }
 
 void ForeignLabels::read_numbers(std::int64_t first, std::int64_t count, float* dst) const {
-  if (form_ != LabelForm::column)
-    return read_foreign_rows(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), dst, DType::f32);
   const std::vector<double> values = table(first, count);
-  for (std::int64_t i = 0; i < count; ++i)
-    dst[i] = static_cast<float>(values[static_cast<std::size_t>(i * columns_ + keys_.label_column)]);
+  const bool column = form_ == LabelForm::column;
+  const std::int64_t each = column ? 1 : columns_, skipped = column ? keys_.label_column : 0;
+  for (std::int64_t i = 0; i < count * each; ++i) {
+    const double value = values[static_cast<std::size_t>(i / each * columns_ + skipped + i % each)];
+    const bool missing = std::find(fills_.begin(), fills_.end(), static_cast<float>(value)) != fills_.end();
+    dst[i] = missing ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value * factor_ + offset_);
+  }
 }
 
 void ForeignLabels::read_weights(std::int64_t first, std::int64_t count, float* dst) const {

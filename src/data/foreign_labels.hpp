@@ -8,15 +8,16 @@
 #include <vector>
 
 #include "base/shape.hpp"
+#include "data/dataset.hpp"
 #include "data/foreign_file.hpp"
 
 namespace echelon::inline data {
 
 class ForeignLabels {
  public:
-  // `samples` is the file that the labels belong to. Throws DataError with file, dataset, shape and the nearest valid
-  // keys; `keys` and `samples` must outlive the object.
-  ForeignLabels(const ForeignFile& samples, const Hdf5Config& keys);
+  // `samples` is the file that the labels belong to. With Labels::optional the labels may be absent. Throws DataError
+  // with file, dataset, shape and the nearest valid keys; `keys` and `samples` must outlive the object.
+  ForeignLabels(const ForeignFile& samples, const Hdf5Config& keys, Labels expected);
 
   bool exist() const { return !labels_.name.empty(); }  // false: data.hdf5.labels is empty, or not in the file
   bool weighted() const { return !weights_.name.empty(); }
@@ -34,7 +35,7 @@ class ForeignLabels {
 
  private:
   const h5::Reader& file() const { return own_file_ ? *own_file_ : samples_.file(); }
-  void open_own_file();
+  bool open_own_file(Labels expected);  // returns false if it is absent
   void open_labels();
   void open_weights();
   RowRange rows_of(std::int64_t first, std::int64_t count) const { return {samples_.rows().first + first, count}; }
@@ -46,6 +47,8 @@ class ForeignLabels {
   h5::DatasetInfo labels_, weights_;
   LabelForm form_ = LabelForm::values;
   std::int64_t columns_ = 1, classes_ = 0;
+  double factor_ = 1, offset_ = 0;  // scale_factor and add_offset of numbers (netCDF)
+  std::vector<float> fills_;        // stored values that stand for no label
   Shape shape_;
 };
 

@@ -78,9 +78,9 @@ std::string unlike_classes(const LabelCounts& counts, std::int64_t classes) {
 
 void require_class(const std::string& path, std::int64_t record, std::int32_t label, std::int64_t classes) {
   if (label < 0 || label >= classes)
-    throw DataError(fmt::format("{}: record {} has label {}{}, must be 0 to {} (attribute 'classes' is {})", path,
-                                record, label, label == std::numeric_limits<std::int32_t>::max() ? " or more" : "",
-                                classes - 1, classes));
+    throw DataError(fmt::format("{}: record {} has label {}{}, must be 0 to {} ({} classes)", path, record, label,
+                                label == std::numeric_limits<std::int32_t>::max() ? " or more" : "", classes - 1,
+                                classes));
 }
 
 std::string like_parts_of_a_set(const std::vector<std::string>& names) {

@@ -1,18 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sample_file.hpp"
 
+#include <fmt/format.h>
+
+#include "base/error.hpp"
 #include "data/format.hpp"
 
 namespace echelon::inline data {
 
 namespace format = sample_format;
 
+namespace {
+
+// Files of one sample each are not opened with the set; the others may have been changed since.
+void require_alike(const ForeignFile& file, const Dataset& dataset, const Shard& shard) {
+  Shape expected = dataset.sample_shape;
+  if (dataset.starts) {
+    const auto first = static_cast<std::size_t>(shard.first);
+    expected = expected.with_front((*dataset.starts)[first + 1] - (*dataset.starts)[first]);
+  }
+  const auto differ = [&](const std::string& here, const std::string& there) {
+    throw DataError(fmt::format("{}: has samples of {}, but the set has {} since {} was read", shard.path, here, there,
+                                dataset.shards.front().path));
+  };
+  if (file.sample_shape() != expected) differ(file.sample_shape().text(), expected.text());
+  if (file.stored() != dataset.stored)
+    differ(std::string(name_of(file.stored())), std::string(name_of(dataset.stored)));
+  if (file.scale() != dataset.scale)
+    differ(fmt::format("scale {:g}", file.scale()), fmt::format("scale {:g}", dataset.scale));
+}
+
+}  // namespace
+
 SampleFile::SampleFile(const Dataset& dataset, const Shard& shard) : keys_(dataset.hdf5) {
   const std::string& path = shard.copy.empty() ? shard.path : shard.copy;
-  if (keys_)
-    foreign_ = std::make_unique<Foreign>(path, shard.path, *keys_);
-  else
+  if (keys_) {
+    foreign_ =
+        std::make_unique<Foreign>(path, shard.path, *keys_, dataset.labelled ? Labels::needed : Labels::optional);
+    require_alike(foreign_->samples, dataset, shard);
+  } else {
     shard_ = std::make_unique<h5::Reader>(path);
+  }
 }
 
 std::int64_t SampleFile::samples() const {

@@ -33,8 +33,8 @@ class SampleFile {
 
  private:
   struct Foreign {
-    Foreign(const std::string& read_from, const std::string& path, const Hdf5Config& keys)
-        : samples(read_from, path, keys), labels(samples, keys) {}
+    Foreign(const std::string& read_from, const std::string& path, const Hdf5Config& keys, Labels expected)
+        : samples(read_from, path, keys), labels(samples, keys, expected) {}
     ForeignFile samples;
     ForeignLabels labels;
   };

@@ -294,4 +294,16 @@ Dataset read_shard(const std::string& path, Labels labels) try {
   throw MemoryError(fmt::format("{}: out of memory while its lengths and vocabulary were read", path));
 }
 
+std::string not_a_shard(const std::string& path) {
+  const h5::Reader file(path);
+  try {
+    (void)read_shard(path, Labels::optional);
+    return {};
+  } catch (const DataError& error) {
+    const bool named = file.has_attribute(format::kFormat) || file.has_attribute(format::kKind);
+    if (named || (file.has(format::kLabels) && file.has_attribute(format::kClasses))) return {};
+    return error.what();
+  }
+}
+
 }  // namespace echelon::inline data

@@ -14,6 +14,10 @@ namespace echelon::inline data {
 // no samples. Throws DataError with the file, the dataset or attribute, and the problem, if the format is violated.
 Dataset read_shard(const std::string& path, Labels labels = Labels::needed);
 
+// Returns why a file is not a shard; "" if it is one, also if it is one with an error. Throws DataError if the file is
+// no HDF5.
+std::string not_a_shard(const std::string& path);
+
 // The number of records to read together: a stored chunk if it must be decoded whole or has a suitable size, else 64 to
 // 256, and fewer where samples are large.
 std::int64_t records_together(const h5::DatasetInfo& samples);

@@ -95,7 +95,8 @@ ShardVerdict verify_shard(const std::string& path, bool from_disk) {
       read_dataset(reader, info, verdict);
     }
     verdict.bytes = reader.bytes_read();
-    if (verdict.damaged.empty()) (void)LabelSample(read_shard(path, Labels::optional), kAll);
+    if (verdict.damaged.empty() && not_a_shard(path).empty())
+      (void)LabelSample(read_shard(path, Labels::optional), kAll);
   } catch (const Error& error) {
     verdict.wrong = error.what();
   }

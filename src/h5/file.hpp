@@ -39,6 +39,7 @@ struct DatasetInfo {
 struct NamedRows {
   std::string part, dataset;  // "train", "features"
   std::int64_t first = 0, end = 0;
+  bool indexed = false;  // by a list of indices instead
 };
 
 // An open file for reading. If the file system refuses locks, it is opened without one, and the log gets a line.

@@ -155,6 +155,7 @@ std::vector<NamedRows> read_named_rows(hid_t file, const std::string& path, std:
   if (H5Tget_class(attribute.type.id()) != H5T_COMPOUND) return {};
   const Member part = member_of(attribute, "split"), source = member_of(attribute, "source");
   const Member start = member_of(attribute, "start"), stop = member_of(attribute, "stop");
+  const Member indices = member_of(attribute, "indices");  // a reference; zeros: none
   if (!part.is_text || !source.is_text || !start.number || !stop.number) return {};
   const std::size_t record = H5Tget_size(attribute.type.id());
   std::vector<char> block(attribute.elems * record);
@@ -165,6 +166,8 @@ std::vector<NamedRows> read_named_rows(hid_t file, const std::string& path, std:
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const char* at = block.data() + i * record;
     rows[i] = {.part = part.text(at), .dataset = source.text(at), .first = start.integer(at), .end = stop.integer(at)};
+    rows[i].indexed =
+        std::any_of(at + indices.offset, at + indices.offset + indices.bytes, [](char b) { return b != 0; });
   }
   return rows;
 }

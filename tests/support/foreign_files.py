@@ -164,8 +164,43 @@ for kind in ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f
             file.create_dataset("x", data=values.astype(order + kind if kind != "?" else kind), chunks=(10, 1, 3, 4),
                                 compression=1)
             file.create_dataset("y", data=(values[:, 0, 0, 0] % 2).astype(order + kind if kind != "?" else kind))
-        byte = kind in ("?", "u1")
+        byte = kind == "u1"
         case(name, name + ".h5", 'samples = "x"\nlabels = "y"\nclasses = 2', values / (255.0 if byte else 1.0),
              values[:, 0, 0, 0] % 2, 2)
+
+# Statistics of the channels that are used, in a file beside the data.
+put(at("used/stats.h5"), m=np.array([1.0, 2.0]), s=np.array([2.0, 4.0]))
+x, y = floats(N, 4, 6, 5), whole(N, 3)
+put(at("used/data.h5"), x=x, y=y)
+case("used_statistics", "used/data.h5", 'samples = "x"\nlabels = "y"\nclasses = 3\nchannels = [3, 1]\n'
+     'statistics = "stats.h5"\nstatistics_of = ["m", "s"]',
+     (x[:, [3, 1]] - np.array([1, 2])[:, None, None]) / np.array([2, 4])[:, None, None], y, 3)
+
+# Packed labels.
+y = rng.integers(-50, 50, N).astype("i2")
+with h5py.File(at("packed_labels.h5"), "w") as file:
+    file.create_dataset("x", data=x)
+    d = file.create_dataset("y", data=y)
+    d.attrs["scale_factor"], d.attrs["add_offset"] = 0.5, 3.0
+case("packed_labels", "packed_labels.h5", 'samples = "x"\nlabels = "y"', x, y * 0.5 + 3, 0)
+
+# Sets that are refused: one file differs, and attributes that make no sense.
+for i in range(9):
+    odd = i == 4
+    put(at(f"odd/shape/{i}.h5"), x=floats(2, 6 if odd else 5, 4), y=np.float32(i))
+    put(at(f"odd/type/{i}.h5"), x=floats(2, 5, 4) if odd else bytes_(2, 5, 4), y=np.float32(i))
+    put(at(f"odd/steps/{i}.h5"), x=floats(9 if odd else 7, 3), y=np.float32(i))
+put(at("odd/indexed.h5"), x=bytes_(N, 1, 4, 4), y=floats(N), some=np.arange(5))
+with h5py.File(at("odd/indexed.h5"), "a") as file:
+    form = np.dtype([("split", "S5"), ("source", "S8"), ("start", "i8"), ("stop", "i8"),
+                     ("indices", h5py.special_dtype(ref=h5py.Reference))])
+    rows = np.empty(1, form)
+    rows[0] = (b"train", b"x", 0, 0, file["some"].ref)
+    file.attrs.create("split", rows, dtype=form)
+put(at("odd/packed.h5"), x=floats(N, 1, 4, 4) - 9, y=np.where(np.arange(N) == 5, -999, 1.0), two=floats(N),
+    whole=floats(N))
+with h5py.File(at("odd/packed.h5"), "a") as file:
+    file["y"].attrs["_FillValue"] = -999.0
+    file["two"].attrs["scale_factor"] = np.array([1.0, 2.0])
 
 json.dump(cases, open(f"{folder}/cases.json", "w"))

@@ -111,6 +111,29 @@ TEST_CASE("files of public data sets are read as h5py reads them", "[data][forei
     }
   }
 
+  SECTION("sequences are cut as those of shards are") {
+    DataConfig config =
+        config_of(folder / "radioml.hdf5", "samples = \"X\"\naxes = \"NTF\"\nlabels = \"Y\"\nlabel_form = \"one_hot\"");
+    config.sequence_length = 5;
+    const Dataset data = open_dataset(config.train, config);
+    std::unique_ptr<Loader> loader;
+    const Batch& batch = whole_set(loader, data, config);
+    REQUIRE(batch.length == 5);
+    const std::vector<float> all = floats_in(folder / "radioml.samples");
+    const auto* cut = static_cast<const float*>(batch.samples);
+    for (std::size_t i = 0; i < 37; ++i) CHECK(std::equal(cut + i * 10, cut + i * 10 + 10, all.data() + i * 32));
+  }
+
+  SECTION("labels may lack where only predictions are made") {
+    const std::string table = "samples = \"x\"\naxes = \"NHWC\"\nlabels = \"gone\"\nclasses = 2";
+    const DataConfig config = config_of(folder / "pcam/train_x.h5", table);
+    CHECK_THROWS_WITH(open_dataset(config.train, config), Contains("dataset of labels 'gone'"));
+    const Dataset data = open_dataset(config.train, config, Labels::optional);
+    CHECK_FALSE(data.labelled);
+    std::unique_ptr<Loader> loader;
+    CHECK(whole_set(loader, data, config).weight == 0);
+  }
+
   SECTION("what does not fit is refused with the cure") {
     const std::string galaxy = folder / "galaxy.h5";
     const auto refusal = [&](const std::string& location, const std::string& table) -> std::string {
@@ -148,6 +171,22 @@ TEST_CASE("files of public data sets are read as h5py reads them", "[data][forei
                        "labels_file = [\"_a.h5\", \"_y.h5\"]"),
                Contains("does not end with '_a.h5'"));
     CHECK_THAT(refusal(folder / "modelnet.h5", "samples = \"data\"\naxes = \"NDC\""), Contains("third spatial axis"));
+    CHECK_THAT(refusal(galaxy, images + "classes = 10\nchannels = [0, 0]"), Contains("names channel 0 twice"));
+    CHECK_THAT(refusal(galaxy, images + "classes = 10\ntest_rows = [0, 3]\ntest_split = \"test\""),
+               Contains("not both"));
+    CHECK_THAT(refusal(galaxy, images + "classes = 10\nlabel_column = 1"), Contains("label_form = \"column\""));
+    CHECK_THAT(refusal(folder / "odd/shape", "samples = \"x\"\naxes = \"CHW\"\nlabels = \"y\""),
+               Contains("odd/shape/4.h5") && Contains("(2, 6, 4)") && Contains("(2, 5, 4)"));
+    CHECK_THAT(refusal(folder / "odd/type", "samples = \"x\"\naxes = \"CHW\"\nlabels = \"y\""),
+               Contains("odd/type/4.h5") && Contains("f32") && Contains("u8"));
+    CHECK_THAT(refusal(folder / "odd/steps", "samples = \"x\"\naxes = \"TF\"\nlabels = \"y\""),
+               Contains("odd/steps/4.h5") && Contains("(9, 3)"));
+    CHECK_THAT(refusal(folder / "odd/indexed.h5", "samples = \"x\"\nlabels = \"y\"\nsplit = \"train\""),
+               Contains("indices"));
+    CHECK_THAT(refusal(folder / "odd/packed.h5", "samples = \"x\"\nlabels = \"two\""), Contains("no single number"));
+    CHECK_THAT(refusal(folder / "odd/packed.h5", "samples = \"x\"\nlabels = \"y\""), Contains("not a finite number"));
+    CHECK_THAT(refusal(folder / "odd/packed.h5", "samples = \"x\"\nlabels = \"whole\"\ntransform = \"log1p\""),
+               Contains("no ln(1 + value)"));
     CHECK_THAT(refusal(folder / "hep.h5",
                        "samples = \"all_events/hist\"\naxes = \"NHW\"\nlabels = \"all_events/y\"\n"
                        "weights = \"all_events/hist\""),
