@@ -27,7 +27,7 @@ std::string nearest_axes(const Shape& shape, bool one_sample) {
 
 }  // namespace
 
-Packing packing_of(const h5::Reader& reader, const std::string& dataset) {
+NetcdfPacking packing_of(const h5::Reader& reader, const std::string& dataset) {
   const auto one = [&](const char* name, double fallback) {
     const std::vector<double> values = reader.numbers_of(dataset, name);
     if (values.empty()) return fallback;
@@ -35,7 +35,7 @@ Packing packing_of(const h5::Reader& reader, const std::string& dataset) {
       fail_foreign(reader.path(), dataset, fmt::format("has an attribute {} that is no single number", name));
     return values[0];
   };
-  Packing packing{.factor = one("scale_factor", 1), .offset = one("add_offset", 0), .fills = {}};
+  NetcdfPacking packing{.factor = one("scale_factor", 1), .offset = one("add_offset", 0), .fills = {}};
   if (packing.factor == 0) fail_foreign(reader.path(), dataset, "has the attribute scale_factor = 0");
   for (const char* name : {"_FillValue", "missing_value"})
     for (const double value : reader.numbers_of(dataset, name))
@@ -89,7 +89,7 @@ ForeignFile::Source ForeignFile::open_source(const std::string& name) const {
     source.strides[at] = stride;
   }
   source.elems = one_ ? shape.elems() : shape.row_elems();
-  static_cast<Packing&>(source) = packing_of(file_, name);
+  static_cast<NetcdfPacking&>(source) = packing_of(file_, name);
   return source;
 }
 

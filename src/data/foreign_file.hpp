@@ -16,12 +16,12 @@
 namespace echelon::inline data {
 
 // How netCDF packs values: value = stored * factor + offset; `fills` are stored values that are missing.
-struct Packing {
+struct NetcdfPacking {
   double factor = 1, offset = 0;
   std::vector<float> fills;
 };
 // Reads scale_factor, add_offset, _FillValue and missing_value. Throws DataError for a factor of 0 or a list of them.
-Packing packing_of(const h5::Reader& reader, const std::string& dataset);
+NetcdfPacking packing_of(const h5::Reader& reader, const std::string& dataset);
 
 // A range of rows of the outermost axis.
 struct RowRange {
@@ -54,7 +54,7 @@ class ForeignFile {
 
  private:
   // A dataset of samples: where each axis of a sample is in it, and how its values are unpacked (netCDF).
-  struct Source : Packing {
+  struct Source : NetcdfPacking {
     h5::DatasetInfo info;
     std::array<std::int64_t, 3> extents{1, 1, 1}, strides{0, 0, 0};  // of C, H, W, or of T, F and 1; in elements
     std::int64_t elems = 0;                                          // of one record

@@ -71,7 +71,7 @@ void ForeignLabels::open_labels() {
     fail(fmt::format("has {}, but data.hdf5.classes = {}", counted(columns_, "column"), keys_.classes));
   classes_ = form_ == LabelForm::one_hot ? columns_ : keys_.classes;
   shape_ = form_ == LabelForm::values && table ? Shape{columns_} : Shape{};
-  const Packing packing = packing_of(file(), keys_.labels);
+  const NetcdfPacking packing = packing_of(file(), keys_.labels);
   factor_ = packing.factor;
   offset_ = packing.offset;
   fills_ = packing.fills;
