@@ -72,11 +72,10 @@ TEST_CASE("a worker that evaluates a snapshot is stale for it, and no other one 
   const std::string strategy = GENERATE(as<std::string>(), "asynchronous", "stale_synchronous");
   const bool bounded = strategy != "asynchronous";
   const test::Trial trial;
-  // Evaluating 800 samples one by one takes as long as many steps of 1 ms.
+  // Evaluating 800 samples one by one takes as long as many steps of 8 samples, however fast the machine is.
   const Sets sets = {"exchange.strategy=" + strategy,
                      "exchange.bucket_mb=0.01",
                      "exchange.servers=1",
-                     "device.pace_ms=1",
                      "batch.global=16",
                      "data.test=train",
                      "evaluate.batch=1",
@@ -90,7 +89,7 @@ TEST_CASE("a worker that evaluates a snapshot is stale for it, and no other one 
   for (const json& row : snapshots) {
     CHECK(row["step"].get<int>() % 40 <= 1);
     CHECK(row["test_loss"].get<double>() > 0);
-    CHECK(row["seconds"].get<double>() > 0.01);
+    CHECK(row["seconds"].get<double>() > 0);
   }
   if (bounded)
     CHECK(largest_staleness(trial, 0) <= 7);  // (2 bound + 1) (k - 1): the other one waits for this one

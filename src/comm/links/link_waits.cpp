@@ -12,7 +12,8 @@
 namespace echelon::inline comm {
 namespace {
 
-constexpr double kSlow = 0.5, kBusy = 0.1, kElsewhere = 0.2, kOfStep = 0.2, kRest = 0.5, kApart = 1.5;
+constexpr double kSlow = 0.5, kBusy = 0.1, kElsewhere = 0.2, kOfStep = 0.2, kRest = 0.5, kApart = 1.5, kOfSeconds = 0.7,
+                 kOfLinks = 0.6;
 
 // The link from one host to another.
 struct HostLink {
@@ -99,6 +100,30 @@ int host_of_waits(const Links& links, int hosts) {
   return least >= 0 && second_s >= kApart * least_s ? least : -1;
 }
 
+// Returns the host whose links hold most of all seconds, clearly more than those of any other host, although they are
+// not most of the links; -1 for none.
+int host_of_most_seconds(const Links& links, int hosts) {
+  const auto seconds_of = [&](const Chosen& chosen) {
+    double sum = 0;
+    for (const HostLink& link : links) sum += chosen(link) ? link.seconds : 0;
+    return sum;
+  };
+  const double all_s = seconds_of([](const HostLink&) { return true; });
+  double most_s = 0, second_s = 0;
+  int most = -1;
+  for (int host = 0; host < hosts; ++host) {
+    const double own_s = seconds_of([host](const HostLink& link) { return link.touches(host); });
+    if (own_s > most_s)
+      second_s = most_s, most_s = own_s, most = host;
+    else
+      second_s = std::max(second_s, own_s);
+  }
+  const auto touched =
+      std::count_if(links.begin(), links.end(), [most](const HostLink& link) { return link.touches(most); });
+  const bool few_links = static_cast<double>(touched) <= kOfLinks * static_cast<double>(links.size());
+  return most >= 0 && few_links && most_s >= kOfSeconds * all_s && most_s >= kApart * second_s ? most : -1;
+}
+
 std::string sentence(const Links& links, const std::string& whose, const std::string& which, const Chosen& chosen) {
   return fmt::format(
       "{} the exchange: ranks wait up to {} per step for messages {} and up to {} for those between other hosts", whose,
@@ -147,7 +172,10 @@ std::string limiting_link(const LinkWaits& waits, double step_s) {
     return sentence(links, "what host " + name(*from.begin()) + " sends limits", "from it", slow);
   if (to.size() == 1 && all_slow(links, [&](const HostLink& link) { return link.to == *to.begin(); }))
     return sentence(links, "what host " + name(*to.begin()) + " receives limits", "to it", slow);
-  if (const int host = host_of_waits(links, static_cast<int>(waits.host_names.size())); host >= 0)
+  const int hosts = static_cast<int>(waits.host_names.size());
+  int host = host_of_waits(links, hosts);
+  if (host < 0) host = host_of_most_seconds(links, hosts);
+  if (host >= 0)
     return sentence(links, "the link of host " + name(host) + " limits", "to and from " + name(host),
                     [host](const HostLink& link) { return link.touches(host); });
   return {};

@@ -17,6 +17,10 @@
 //      in one direction lets messages through at once, and the longest waits per byte may be for messages that queue
 //      behind others in the same card
 //
+//   5. the links of one host hold at least 0.7 of all seconds, and 1.5 times those of any other host, although they are
+//      at most 0.6 of the links. Sums of waits and transits exceed what single messages waited where ranks are early at
+//      one step and late at the next, so that some other link may seem slow, too
+//
 // Nothing is named if all links are slow, or if no rank waits for at least a fifth of a step.
 #pragma once
 

@@ -118,6 +118,22 @@ TEST_CASE("a host is named although its card lets some messages of one direction
              Contains("the link of host h3 limits the exchange"));
 }
 
+// Gossip over the exponential graph of ranks that compute fast: rank 1 is early at one step and late at the next, so
+// that the link from h0 to h1 seems slow, too (its sums of waits and of transits are both large).
+TEST_CASE("a host is named by its share of all waits", "[comm]") {
+  CHECK_THAT(named({{0, 1, 0.1286, 0.1400, 99.7},
+                    {0, 2, 0.1298, 0.0027, 76.7},
+                    {1, 0, 0.0072, 0.0283, 30.7},
+                    {1, 2, 0.1845, 0.0054, 99.5},
+                    {1, 3, 0.1306, 0.4091, 76.6},
+                    {2, 0, 0.0063, 0.1295, 107.3},
+                    {2, 3, 0.2191, 0.5922, 99.7},
+                    {3, 0, 0.3495, 0.1796, 130.2},
+                    {3, 1, 0.2800, 0.0644, 76.6}},
+                   0.411),
+             Contains("the link of host h3 limits the exchange"));
+}
+
 // Gossip over the complete graph: h3 sends to h2 last, so that rank 2 waits for all that h3 sends, and nothing that h3
 // receives takes half as long per byte.
 TEST_CASE("a host is named although messages queue behind others in its card", "[comm]") {
