@@ -31,7 +31,7 @@ struct Writer {
 Dataset open_vocabulary(const SavedModel& saved, const std::string& given) {
   const std::string location = given.empty() ? saved.config.data.train : given;
   try {
-    Dataset data = open_dataset(location, saved.config.data.of_test(), Labels::optional);
+    Dataset data = open_dataset(location, saved.config.data, Labels::optional);
     see_as_trained(data, trained_data_in(saved.checkpoint), saved.checkpoint);
     return data;
   } catch (const Error& error) {

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "data/foreign_file.hpp"
 #include "data/foreign_header.hpp"
 #include "data/location.hpp"
 #include "data/shard_header.hpp"

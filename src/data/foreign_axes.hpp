@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the axes of a dataset most likely are, by its shape.
+// Guesses the axes of a dataset from its shape.
 #pragma once
 
 #include <string>

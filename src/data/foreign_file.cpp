@@ -12,6 +12,7 @@
 #include "base/nearest.hpp"
 #include "base/text.hpp"
 #include "data/foreign_axes.hpp"
+#include "data/shard_header.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -60,7 +61,7 @@ ForeignFile::ForeignFile(const std::string& read_from, const std::string& path, 
       path_(path),
       file_(read_from),
       sequence_(keys.axes.find('T') != std::string::npos),
-      one_(keys.axes.find('N') == std::string::npos) {
+      one_(is_one_sample_a_file(keys)) {
   for (const std::string& name : keys_.samples) sources_.push_back(open_source(name));
   join_sources();
   choose_rows();
@@ -110,13 +111,12 @@ void ForeignFile::join_sources() {
                    fmt::format("holds {}, but '{}' holds {}", counted(source.info.shape[0], "sample"), first.info.name,
                                first.info.shape[0]));
     all += source.extents[joined];
-    bytes &= source.info.dtype == DType::u8 && source.factor == 1 && source.offset == 0 && source.fills.empty();
+    bytes &= source.holds_bytes() && source.fills.empty();
   }
   for (const std::int64_t channel : keys_.channels)
     if (channel >= all)
       throw DataError(fmt::format("{}: data.hdf5.channels names channel {}, but there are {}: 0 to {}", path_, channel,
                                   all, all - 1));
-  all_channels_ = all;
   std::int64_t begin = 0;
   for (Source& source : sources_) {
     for (std::int64_t c = begin; c < begin + source.extents[joined]; ++c) {
@@ -187,7 +187,9 @@ std::vector<double> ForeignFile::statistic(std::size_t which) const {
   const std::string& dataset = keys_.statistics_of[which];
   std::vector<double> all(static_cast<std::size_t>(reader.info(dataset).shape.elems()));
   reader.read_all(dataset, all.data(), DType::f64);
-  if (std::ssize(all) == all_channels_ && !keys_.channels.empty()) {  // of all channels: take those that are used
+  std::size_t channels_of_all = 0;
+  for (const Source& source : sources_) channels_of_all += source.places.size();
+  if (all.size() == channels_of_all && !keys_.channels.empty()) {  // of all channels: take those that are used
     std::vector<double> used;
     for (const std::int64_t channel : keys_.channels) used.push_back(all[static_cast<std::size_t>(channel)]);
     all = std::move(used);
@@ -229,8 +231,7 @@ void ForeignFile::set_normalisation() {
 
 bool ForeignFile::holds_bytes() const {
   return keys_.transform == Transform::none && std::all_of(sources_.begin(), sources_.end(), [](const Source& source) {
-           return source.info.dtype == DType::u8 && source.info.stored_as.empty() && source.factor == 1 &&
-                  source.offset == 0;
+           return source.holds_bytes() && source.info.stored_as.empty();
          });
 }
 
@@ -238,11 +239,7 @@ Shape ForeignFile::sample_shape() const {
   return sequence_ ? Shape{shape_[0], shape_[1]} : Shape{shape_[0], shape_[1], shape_[2]};
 }
 
-std::string ForeignFile::stored_as() const {
-  const h5::DatasetInfo& info = sources_.front().info;
-  if (!info.stored_as.empty()) return info.stored_as;
-  return info.dtype == DType::f64 ? "a 64-bit float" : "";
-}
+std::string ForeignFile::stored_as() const { return stored_text(sources_.front().info); }
 
 std::vector<h5::DatasetInfo> ForeignFile::datasets() const {
   std::vector<h5::DatasetInfo> all;

@@ -28,6 +28,8 @@ struct RowRange {
   std::int64_t first = 0, count = 0;
 };
 
+inline bool is_one_sample_a_file(const Hdf5Config& keys) { return keys.axes.find('N') == std::string::npos; }
+
 class ForeignFile {
  public:
   // `path`: the name in messages; `read_from`: the file itself, or a copy of it. Throws DataError with file, dataset,
@@ -59,6 +61,8 @@ class ForeignFile {
     std::array<std::int64_t, 3> extents{1, 1, 1}, strides{0, 0, 0};  // of C, H, W, or of T, F and 1; in elements
     std::int64_t elems = 0;                                          // of one record
     std::vector<std::int64_t> places;  // for each channel or feature its index in the sample; -1: left out
+
+    bool holds_bytes() const { return info.dtype == DType::u8 && factor == 1 && offset == 0; }
   };
   Source open_source(const std::string& name) const;
   void join_sources();
@@ -81,7 +85,6 @@ class ForeignFile {
   DType stored_ = DType::u8;
   RowRange rows_{0, 1};
   std::array<std::int64_t, 3> shape_{1, 1, 1};  // of C, H, W, or of T, F and 1
-  std::int64_t all_channels_ = 0;               // of all datasets, also those that are not used
   double scale_ = 1;
   std::vector<double> mean_, std_;
 };

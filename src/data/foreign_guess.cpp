@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
-#include <optional>
 #include <set>
 
 #include "base/error.hpp"
 #include "base/lower_case.hpp"
 #include "base/text.hpp"
+#include "config/keys.hpp"
 #include "data/foreign_axes.hpp"
 #include "data/foreign_file.hpp"
 
@@ -24,19 +23,14 @@ using Infos = std::vector<h5::DatasetInfo>;
 constexpr std::int64_t kMostLabels = 4 << 20, kMostClasses = 100'000;
 constexpr double kMeasuredBytes = 64 << 20;
 
-std::string toml_text(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' || c == '\\' ? fmt::format("\\{}", c) : std::string(1, c);
-  return out + '"';
-}
-
-bool ends_with_any(const std::string& name, const std::vector<std::string>& endings) {
-  const std::string last = lower_case(name.substr(name.rfind('/') + 1));
-  return std::any_of(endings.begin(), endings.end(), [&](const std::string& e) { return last.find(e) != last.npos; });
+std::string last_part(const std::string& name) { return lower_case(name.substr(name.rfind('/') + 1)); }
+bool has_word(const std::string& name, const std::vector<std::string>& words) {
+  const std::string last = last_part(name);
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return last.find(word) != last.npos; });
 }
 bool named_like_labels(const std::string& name) {
-  const std::string last = lower_case(name.substr(name.rfind('/') + 1));
-  return last == "y" || last == "ans" || ends_with_any(name, {"label", "target", "class"});
+  const std::string last = last_part(name);
+  return last == "y" || last == "ans" || has_word(name, {"label", "target", "class"});
 }
 
 // Whether `other` lies beside `first` as further channels: the same extents but for one outer or inner axis of
@@ -71,13 +65,13 @@ const h5::DatasetInfo* labels_among(const Infos& all, const Infos& samples, bool
         std::any_of(samples.begin(), samples.end(), [&](const auto& s) { return s.name == info.name; });
     const bool fits = one_sample ? info.shape.rank() <= 1 && info.shape.elems() < 4096
                                  : info.shape.rank() >= 1 && info.shape.rank() <= 2 && info.shape[0] == n;
-    if (is_sample || !fits || ends_with_any(info.name, {"weight", "index", "lat", "lon", "time"})) continue;
+    if (is_sample || !fits || has_word(info.name, {"weight", "index", "lat", "lon", "time"})) continue;
     if (found == nullptr || (named_like_labels(info.name) && !named_like_labels(found->name))) found = &info;
   }
   return found;
 }
 
-// What the labels are, by up to four million of their values.
+// Tells by up to four million values what the labels are.
 std::string label_keys(const h5::Reader& file, const h5::DatasetInfo& info, bool one_sample) {
   const std::int64_t rows = one_sample ? 1 : info.shape[0],
                      columns = info.shape.elems() / std::max<std::int64_t>(rows, 1);
@@ -99,7 +93,7 @@ std::string label_keys(const h5::Reader& file, const h5::DatasetInfo& info, bool
     }
     hot = hot && sum == 1;
   }
-  std::string text = fmt::format("labels = {}\n", toml_text(info.name));
+  std::string text = fmt::format("labels = {}\n", value_toml(info.name));
   if (hot) return text + "label_form = \"one_hot\"\n";
   const bool floats = info.dtype == DType::f32 || info.dtype == DType::f64;
   const bool classes = whole && columns == 1 && greatest < kMostClasses && (!floats || std::ssize(kinds) <= 1000) &&
@@ -111,8 +105,7 @@ std::string label_keys(const h5::Reader& file, const h5::DatasetInfo& info, bool
 }
 
 // Mean and standard deviation by channel of the first records, in units of value * scale.
-std::string normalisation(const h5::Reader& file, Hdf5Config keys) {
-  keys.missing = Missing::refuse;  // NaN is counted below
+std::string normalisation(const h5::Reader& file, const Hdf5Config& keys) {
   const ForeignFile samples(file.path(), file.path(), keys);
   const Shape shape = samples.sample_shape();
   const double record = static_cast<double>(shape.elems()) * static_cast<double>(size_of(samples.stored()));
@@ -160,12 +153,14 @@ ForeignGuess guess_foreign(const h5::Reader& file, const std::vector<h5::Dataset
   Hdf5Config keys;
   keys.samples = {first.name};
   keys.axes = likely_axes(first.shape, one_sample);
-  guess.table = fmt::format("[data.hdf5]\nsamples = {}\naxes = {}\n", toml_text(first.name), toml_text(keys.axes));
-  std::vector<std::string> others;
-  for (std::size_t i = 1; i < samples.size(); ++i) others.push_back(toml_text(samples[i].name));
-  if (!others.empty())
-    guess.notes.push_back(fmt::format("{} could be joined as further channels: samples = [{}, {}]",
-                                      fmt::join(others, ", "), toml_text(first.name), fmt::join(others, ", ")));
+  guess.table = fmt::format("[data.hdf5]\nsamples = {}\naxes = {}\n", value_toml(first.name), value_toml(keys.axes));
+  if (samples.size() > 1) {
+    std::vector<std::string> names, others;
+    for (const h5::DatasetInfo& info : samples) names.push_back(info.name);
+    for (std::size_t i = 1; i < names.size(); ++i) others.push_back(value_toml(names[i]));
+    guess.notes.push_back(fmt::format("{} could be joined as further channels: samples = {}", fmt::join(others, ", "),
+                                      value_toml(names)));
+  }
   if (const h5::DatasetInfo* labels = labels_among(datasets, samples, one_sample))
     guess.table += label_keys(file, *labels, one_sample);
   else
@@ -173,14 +168,13 @@ ForeignGuess guess_foreign(const h5::Reader& file, const std::vector<h5::Dataset
         "no dataset looks like labels: name it by `labels`, or use labels_file = [ending of this file, "
         "ending of the file of labels]");
   for (const h5::DatasetInfo& info : datasets)
-    if (!one_sample && info.shape.rank() == 1 && info.shape[0] == first.shape[0] &&
-        ends_with_any(info.name, {"weight"}))
-      guess.table += fmt::format("weights = {}\n", toml_text(info.name));
+    if (!one_sample && info.shape.rank() == 1 && info.shape[0] == first.shape[0] && has_word(info.name, {"weight"}))
+      guess.table += fmt::format("weights = {}\n", value_toml(info.name));
   std::vector<std::string> parts;
   for (const h5::NamedRows& named : file.named_rows())
     if (named.dataset == first.name) parts.push_back(named.part);
-  if (!parts.empty()) guess.table += fmt::format("split = {}\n", toml_text(parts.front()));
-  if (parts.size() > 1) guess.table += fmt::format("test_split = {}\n", toml_text(parts.back()));
+  if (!parts.empty()) guess.table += fmt::format("split = {}\n", value_toml(parts.front()));
+  if (parts.size() > 1) guess.table += fmt::format("test_split = {}\n", value_toml(parts.back()));
   if (keys.misfit()) {
     guess.notes.push_back(keys.misfit()->why);
     return guess;

@@ -9,8 +9,6 @@
 
 namespace echelon::inline data {
 
-inline bool is_one_sample_a_file(const Hdf5Config& keys) { return keys.axes.find('N') == std::string::npos; }
-
 // Reads shapes, types and attributes, but no samples. Dataset::hdf5 has the normalisation in mean, std and scale,
 // wherever it came from. Throws DataError with the file, the dataset and the nearest valid keys.
 Dataset read_foreign(const std::string& path, Labels labels, const Hdf5Config& keys);

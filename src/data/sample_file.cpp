@@ -26,8 +26,6 @@ void require_alike(const ForeignFile& file, const Dataset& dataset, const Shard&
   if (file.sample_shape() != expected) differ(file.sample_shape().text(), expected.text());
   if (file.stored() != dataset.stored)
     differ(std::string(name_of(file.stored())), std::string(name_of(dataset.stored)));
-  if (file.scale() != dataset.scale)
-    differ(fmt::format("scale {:g}", file.scale()), fmt::format("scale {:g}", dataset.scale));
 }
 
 }  // namespace

@@ -39,9 +39,8 @@ bool is_real(DType dtype) { return dtype == DType::f32 || dtype == DType::f64; }
 
 // Reads all floats as f32.
 void take_type(const h5::DatasetInfo& info, Dataset& dataset) {
-  const bool narrowed = info.dtype == DType::f64;
-  dataset.stored = narrowed ? DType::f32 : info.dtype;
-  dataset.stored_as = narrowed ? "a 64-bit float" : info.stored_as;
+  dataset.stored = info.dtype == DType::f64 ? DType::f32 : info.dtype;
+  dataset.stored_as = stored_text(info);
 }
 
 DataKind read_kind(const h5::Reader& reader) {
@@ -268,6 +267,10 @@ std::int64_t records_together(const h5::DatasetInfo& info) {
   return std::clamp<std::int64_t>(rows, 1, samples);
 }
 
+std::string stored_text(const h5::DatasetInfo& samples) {
+  return samples.dtype == DType::f64 ? "a 64-bit float" : samples.stored_as;
+}
+
 std::string_view name_of(DataKind kind) {
   switch (kind) {
     case DataKind::samples: return "samples";
@@ -296,12 +299,12 @@ Dataset read_shard(const std::string& path, Labels labels) try {
 
 std::string not_a_shard(const std::string& path) {
   const h5::Reader file(path);
+  if (file.has_attribute(format::kFormat) || file.has_attribute(format::kKind)) return {};
+  if (file.has_attribute(format::kClasses) && file.has(format::kLabels)) return {};
   try {
     (void)read_shard(path, Labels::optional);
     return {};
   } catch (const DataError& error) {
-    const bool named = file.has_attribute(format::kFormat) || file.has_attribute(format::kKind);
-    if (named || (file.has(format::kLabels) && file.has_attribute(format::kClasses))) return {};
     return error.what();
   }
 }

@@ -18,6 +18,9 @@ Dataset read_shard(const std::string& path, Labels labels = Labels::needed);
 // no HDF5.
 std::string not_a_shard(const std::string& path);
 
+// The type in the file where samples are converted when they are read, for messages; else "".
+std::string stored_text(const h5::DatasetInfo& samples);
+
 // The number of records to read together: a stored chunk if it must be decoded whole or has a suitable size, else 64 to
 // 256, and fewer where samples are large.
 std::int64_t records_together(const h5::DatasetInfo& samples);

@@ -109,6 +109,11 @@ void check_distance(const std::vector<double>& a, const std::vector<double>& b) 
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::fabs(a[i] - b[i]) < 1e-9);
 }
 
+void make_files(const Trial& trial) {
+  fs::create_directories(trial / "files");
+  REQUIRE(test::python({fs::absolute("tests/support/foreign_files.py"), trial / "files"}).code == 0);
+}
+
 }  // namespace
 
 TEST_CASE("k replicas on files of other programs end with the weights of one", "[run][foreign]") {
@@ -116,9 +121,7 @@ TEST_CASE("k replicas on files of other programs end with the weights of one", "
   const auto [data, units] =
       GENERATE(table<const char*, const char*>({{kEvents, "2"}, {kUniverses, "4"}, {kClimate, "1"}, {kSteps, "24"}}));
   const Trial trial(std::string(data) + kModel + units + "\n");
-  const std::string script = fs::absolute("tests/support/foreign_files.py");
-  fs::create_directories(trial / "files");
-  REQUIRE(test::python({script, trial / "files"}).code == 0);
+  make_files(trial);
   const test::Sets sets = {"data.sharding=record", "checkpoint.every_steps=2"};
   const Outcome alone = trial.train(0, sets);
   INFO(alone.err);
@@ -143,8 +146,7 @@ TEST_CASE("k replicas on files of other programs end with the weights of one", "
 TEST_CASE("inspect says what is in any HDF5 file, and its table trains", "[run][foreign]") {
   if (test::skip_without(test::has_module("h5py"), test::Lacks::package, "needs h5py")) return;
   const Trial trial(std::string(kEvents) + kModel + "2\n");
-  fs::create_directories(trial / "files");
-  REQUIRE(test::python({fs::absolute("tests/support/foreign_files.py"), trial / "files"}).code == 0);
+  make_files(trial);
   const Outcome seen = trial.echelon({"data", "inspect", "files/galaxy.h5"});
   INFO(seen.out << seen.err);
   CHECK(seen.code == 0);
@@ -161,8 +163,7 @@ TEST_CASE("inspect says what is in any HDF5 file, and its table trains", "[run][
 TEST_CASE("files of other programs become shards that train alike", "[run][foreign]") {
   if (test::skip_without(test::has_module("h5py"), test::Lacks::package, "needs h5py")) return;
   const Trial trial(std::string(kUniverses) + kModel + "4\n");
-  fs::create_directories(trial / "files");
-  REQUIRE(test::python({fs::absolute("tests/support/foreign_files.py"), trial / "files"}).code == 0);
+  make_files(trial);
   REQUIRE(trial.train(0, {"data.shuffle=false", "data.test="}).code == 0);
   const std::vector<double> as_they_lie = test::last_values(trial, "weights");
   const Outcome made = trial.echelon({"data", "import", "hdf5", "trial.toml", "--out", "shards", "--keep-order"});
