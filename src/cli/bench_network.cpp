@@ -72,12 +72,25 @@ int print(AllPairs& all, const BenchNetworkOptions& options) {
   return faults.blocked.empty() ? kExitOk : kExitUnmet;
 }
 
+// Adds the rates under load, if there are several hosts and no link is blocked. Only rank 0 knows whether one is: it
+// tells the other hosts by not beginning, and aborts at the end.
+void measure_load(Transport& transport, AllPairs& all, const BenchNetworkOptions& options) {
+  const LinkMatrix hosts = LinkMatrix::of(transport.host_names(), transport.hosts());
+  const std::vector<int> leaders = hosts.leaders();
+  if (leaders.size() < 2 || std::find(leaders.begin(), leaders.end(), transport.rank()) == leaders.end()) return;
+  if (transport.rank() == 0 && !all.complete) return;
+  const double bytes_per_s = transport.rank() == 0 ? network_of(all.links).between.bytes_per_s : 1;
+  all.links.loaded = measure_loaded_links(
+      transport, leaders, {.seconds = options.seconds, .bytes_per_s = bytes_per_s, .limit_s = options.limit_s});
+}
+
 // `limit`: guards the steps before links are measured.
 int run_in(MpiWorld& world, const BenchNetworkOptions& options, std::optional<SetUpLimit>& limit) {
   check(options, world.size());
   const std::unique_ptr<Transport> transport = with_network(world.transport(), options.network);
   limit.reset();
   AllPairs all = measure_all_pairs(*transport, {options.seconds, options.limit_s, interface_here(*transport)});
+  measure_load(*transport, all, options);
   const int code = transport->rank() == 0 ? print(all, options) : kExitOk;
   // A blocked link would hang MPI_Finalize too.
   if (transport->rank() == 0 && !all.complete) MpiWorld::abort(code == kExitOk ? kExitUnmet : code);

@@ -84,6 +84,15 @@ std::string part_text(const LinkMatrix& links, const Part& part, const std::stri
          matrix_text(links, part, "latency to", &latency_cell);
 }
 
+std::string loaded_text(const std::vector<LoadedLinks>& loaded) {
+  Table table({"hosts", "ring", "shuffle"});
+  for (const LoadedLinks& one : loaded)
+    table.row({std::to_string(one.hosts), bytes_text(one.ring_bytes_per_s) + "/s",
+               bytes_text(one.shuffle_bytes_per_s) + "/s"});
+  return "bandwidth of a host, each way, while all hosts send: each to the next one (ring), or to all (shuffle)\n\n" +
+         table.text() + "\n";
+}
+
 }  // namespace
 
 std::string interface_here(const Transport& transport) {
@@ -113,6 +122,7 @@ std::string network_text(const LinkMatrix& links, const LinkFaults& faults) {
   if (!out.empty()) out += "\n";
   if (links.host_names.size() > 1)
     out += part_text(links, hosts_of(links), fmt::format("between {} hosts", links.host_names.size()));
+  if (!links.loaded.empty()) out += loaded_text(links.loaded);
   for (std::size_t host = 0; host < links.host_names.size(); ++host)
     if (const Part part = ranks_of(links, static_cast<int>(host)); part.ranks.size() > 1)
       out += part_text(links, part, fmt::format("inside {}, {} ranks", links.host_names[host], part.ranks.size()));

@@ -69,6 +69,7 @@ class Planner {
     for (const RunRecord& run : runs_)  // if several have one codec, the first counts
       if (const auto speed = measured_codec(run); speed && run.state == "finished")
         step_.measured_codecs.emplace(run.codec, *speed);
+    measure_overlap();
   }
 
   PlanReport report() {
@@ -115,6 +116,9 @@ class Planner {
         ms(step_.total_s()), step_.samples, ms(step_.data_s), ms(step_.forward_s), ms(step_.backward_s),
         ms(step_.optimiser_s), ms(step_.other_s)));
     lines.push_back("          " + step_.source);
+    if (step_.overlap < 1)
+      lines.push_back(fmt::format("overlap   hides {:.0f} % of what it would hide with free cores{}",
+                                  100 * step_.overlap, overlapping_ ? ": " + overlapping_->folder : ""));
     lines.push_back(fmt::format("varies    by {:.1f} % from step to step, {:.1f} % from replica to replica",
                                 100 * step_.variation.jitter(), 100 * step_.variation.spread()));
     lines.push_back(
@@ -191,8 +195,9 @@ class Planner {
       report.notes.push_back(fmt::format("meshes are listed for 2 to {} ranks", kMostMeshed));
   }
 
-  // Adds every finished run, with its own config and ranks.
-  void add_points(PlanReport& report) {
+  // Calls `use` with every finished run and the request that predicts it, with its own config and ranks.
+  template <class Use>
+  void for_each_finished_run(const Use& use) {
     for (const RunRecord& run : runs_) {
       const std::string path = run.folder + "/config.toml";
       if (!run.has_summary || run.state != "finished" || !std::filesystem::exists(path)) continue;
@@ -201,20 +206,39 @@ class Planner {
       const double samples = static_cast<double>(run.global_batch) / std::max(1, run.mesh.data);
       if (samples != step.samples) step = step.of_samples(samples);
       const Workload work = workload_of(config, graph_);
-      Forecast made = forecast({.config = config,
-                                .work = work,
-                                .step = step,
-                                .strong = false,
-                                .network = network_,
-                                .replicas = {run.mesh.data},
-                                .pricers = pricers_});
+      use(run, ForecastRequest{.config = config,
+                               .work = work,
+                               .step = step,
+                               .strong = false,
+                               .network = network_,
+                               .replicas = {run.mesh.data},
+                               .pricers = pricers_});
+    }
+  }
+
+  // Takes the share of the exchange that overlap hides from the first run on several replicas that overlaps.
+  void measure_overlap() {
+    if (!options_.step.empty()) return;
+    for_each_finished_run([&](const RunRecord& run, const ForecastRequest& request) {
+      const ExchangeConfig& exchange = request.config.exchange;
+      if (overlapping_ || &run == run_ || run.mesh.data < 2 || exchange.overlap == Overlap::none ||
+          !strategy_traits(exchange.strategy).sums_gradients())
+        return;
+      overlapping_ = &run;
+      step_.overlap = overlap_share(request, run.mesh.data, measured_period_s(run));
+    });
+  }
+
+  void add_points(PlanReport& report) {
+    for_each_finished_run([&](const RunRecord& run, const ForecastRequest& request) {
+      Forecast made = forecast(request);
       report.points.push_back({.folder = run.folder,
                                .title = made.title,
                                .replicas = run.mesh.data,
                                .measured_s = measured_period_s(run),
                                .predicted = made.rows.front(),
-                               .calibrates = &run == run_ && options_.step.empty()});
-    }
+                               .calibrates = (&run == run_ && options_.step.empty()) || &run == overlapping_});
+    });
   }
 
   const PlanOptions& options_;
@@ -225,7 +249,8 @@ class Planner {
   Workload work_;
   Pricers pricers_;
   std::vector<RunRecord> runs_;
-  const RunRecord* run_ = nullptr;
+  const RunRecord* run_ = nullptr;          // measures the step
+  const RunRecord* overlapping_ = nullptr;  // measures what overlap hides; null: none
   StepModel step_;
   std::map<std::int64_t, Footprint> footprints_;  // by samples of a micro-batch
 };

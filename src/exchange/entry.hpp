@@ -53,6 +53,8 @@ struct StrategyEntry {
   // The text that follows the strategy's name in a title: " every 10, ring".
   std::string (*title)(const ExchangeConfig& config) = [](const ExchangeConfig&) { return std::string(); };
   bool always_codes = false;  // messages are coded even without exchange.codec
+  bool to_neighbours =
+      false;  // replicas send to some others of their own choice; exchange.algorithm sums the mean only
   std::vector<StrategyForm> forms = {{}};
 };
 

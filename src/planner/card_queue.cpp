@@ -2,6 +2,7 @@
 #include "planner/card_queue.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace echelon::inline planner {
@@ -124,13 +125,8 @@ std::vector<double> weights_there(const StepShape& shape, const std::vector<Over
   return ends_of(pulls, by_priority);
 }
 
-}  // namespace
-
-std::vector<double> ends_of(const std::vector<CardTransfer>& transfers, bool by_priority) {
-  return Queue(transfers, by_priority).run();
-}
-
-double period_s(const StepShape& shape, const std::vector<OverlapBucket>& buckets, Waits waits, bool by_priority,
+// Seconds from step to step if overlap hides all that it can.
+double hiding_s(const StepShape& shape, const std::vector<OverlapBucket>& buckets, Waits waits, bool by_priority,
                 double gate_s) {
   const std::vector<double> there_s = weights_there(shape, buckets, waits, by_priority, gate_s);
   double now_s = shape.backward_s;
@@ -148,6 +144,19 @@ double period_s(const StepShape& shape, const std::vector<OverlapBucket>& bucket
     now_s = std::max(now_s, there_s[b]) + shape.optimiser_s * buckets[b].share;
   }
   return now_s + shape.forward_s * (1 - read);
+}
+
+}  // namespace
+
+std::vector<double> ends_of(const std::vector<CardTransfer>& transfers, bool by_priority) {
+  return Queue(transfers, by_priority).run();
+}
+
+double period_s(const StepShape& shape, const std::vector<OverlapBucket>& buckets, Waits waits, bool by_priority,
+                double gate_s) {
+  const double hiding = hiding_s(shape, buckets, waits, by_priority, gate_s);
+  if (waits == Waits::none || shape.overlap == 1) return hiding;
+  return std::lerp(std::max(hiding, hiding_s(shape, buckets, Waits::none, by_priority, gate_s)), hiding, shape.overlap);
 }
 
 }  // namespace echelon::inline planner

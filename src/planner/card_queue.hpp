@@ -33,6 +33,7 @@ std::vector<double> ends_of(const std::vector<CardTransfer>& transfers, bool by_
 struct StepShape {
   double before_s = 0;  // input and other
   double forward_s = 0, backward_s = 0, optimiser_s = 0;
+  double overlap = 1;  // share of the hidden part of the exchange that is hidden in fact (step_model.hpp)
 };
 
 struct OverlapBucket {

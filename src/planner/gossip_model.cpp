@@ -163,7 +163,8 @@ double gossip_step_s(const StrategySetting& setting, int replicas) {
   const double pace = neighbour_pace(setting.step.variation, replicas, keys);
   const double compute_s = setting.step.total_s() * pace;
   const double mean_s = whole_allreduce_s(setting, replicas, 1) / static_cast<double>(keys.consensus_every);
-  return (keys.order == MixingOrder::mix_before ? std::max(compute_s, mixing_s) : compute_s + mixing_s) + mean_s;
+  const double beside_s = keys.order == MixingOrder::mix_before ? std::min(compute_s, mixing_s) : 0;
+  return compute_s + mixing_s - setting.step.overlap * beside_s + mean_s;
 }
 
 // Delays spread from group to group until all wait for the slowest.

@@ -55,6 +55,7 @@ struct MeasuredNetwork {
   Network network;
   int ranks_per_host = 1;
   double uncertainty = kLeastUncertainty;  // deviation of the link that is farthest from the median
+  std::vector<LoadedShare> loaded = {};
 };
 
 MeasuredNetwork measured_network(const std::string& path) {
@@ -74,6 +75,10 @@ MeasuredNetwork measured_network(const std::string& path) {
       const Link& link = between ? measured.network.between : measured.network.inside;
       measured.uncertainty = std::clamp(std::abs(rate / link.bytes_per_s - 1), measured.uncertainty, 0.9);
     }
+  const double alone = measured.network.between.bytes_per_s;
+  for (const LoadedLinks& one : links.loaded)
+    measured.loaded.push_back(
+        {.hosts = one.hosts, .ring = one.ring_bytes_per_s / alone, .shuffle = one.shuffle_bytes_per_s / alone});
   if (!any)
     throw DataError(fmt::format("{}: no link {} was measured", path, hosts > 1 ? "between hosts" : "between ranks"));
   return measured;
@@ -84,6 +89,7 @@ struct Base {
   double gbit, latency_us, inside_gb_per_s, inside_latency_us, add_gb_per_s;
   int ranks_per_host = 1;
   double uncertainty = 0.1;
+  std::vector<LoadedShare> loaded = {};
 };
 
 Base base_of(const MeasuredNetwork& measured) {
@@ -94,7 +100,8 @@ Base base_of(const MeasuredNetwork& measured) {
           .inside_latency_us = network.inside.latency_s * 1e6,
           .add_gb_per_s = network.add_bytes_per_s / 1e9,
           .ranks_per_host = measured.ranks_per_host,
-          .uncertainty = measured.uncertainty};
+          .uncertainty = measured.uncertainty,
+          .loaded = measured.loaded};
 }
 
 }  // namespace
@@ -109,6 +116,13 @@ std::string network_of_config(const NetworkConfig& config) {
 }
 
 std::vector<std::string> network_presets() { return names_of(kCards); }
+
+double NetworkModel::loaded_share(int hosts, bool ring) const {
+  double share = 1;
+  for (const LoadedShare& one : loaded)
+    if (one.hosts <= hosts) share = ring ? one.ring : one.shuffle;
+  return share;
+}
 
 Network NetworkModel::scaled(double rate, double latency) const {
   Network other = network;
@@ -145,6 +159,7 @@ NetworkModel read_network(const std::string& argument) {
   const double over = text.number("over_subscription", 1, 1, 100);
   network.uplink_bytes_per_s = network.between.bytes_per_s * std::max(1, network.hosts_per_switch) / over;
   model.uncertainty = text.number("uncertainty", from.uncertainty, 0, 0.9);
+  model.loaded = from.loaded;
   text.refuse_others();
   model.name = measured || text.has("gbit") ? fmt::format("{:.4g} Gbit/s", gbit) : base;
   if (measured) model.name = fmt::format("measured: {}: {}", base, model.name);

@@ -13,8 +13,9 @@
 //   over_subscription bandwidth of a switch's hosts over that of its uplink, 1 to 100; default 1
 //   uncertainty       of bandwidth, as a fraction; default 0.1. Latency is uncertain by a factor of two
 //
-// A measured network has the medians of its links (comm/links) and as many ranks per host as were measured. Its
-// uncertainty is the deviation of the link between hosts that is farthest from the median, at least 0.05.
+// A measured network has the medians of its links (comm/links) and as many ranks per host as were measured, and links
+// that are slower while all hosts send, if that was measured (comm/links/loaded_links.hpp). Its uncertainty is the
+// deviation of the link between hosts that is farthest from the median, at least 0.05.
 //
 // Presets are rules of thumb for one stream of large messages on idle links: 94 % of Ethernet's rate, 97 % of
 // InfiniBand's.
@@ -28,12 +29,22 @@
 
 namespace echelon::inline planner {
 
+// Bandwidth between hosts while this many of them send at once, as a fraction of that of a single pair of hosts.
+struct LoadedShare {
+  int hosts = 2;
+  double ring = 1, shuffle = 1;
+};
+
 struct NetworkModel {
   std::string name;  // "25gbit, 8 ranks a host by nvlink"
   Network network;
   int ranks_per_host = 1;
   double uncertainty = 0.1;
+  std::vector<LoadedShare> loaded = {};  // by number of hosts, ascending; empty: links do not slow each other down
 
+  // The share for an exchange among these hosts in which a host sends to one host only (`ring`), or to several: that of
+  // the largest measured number of hosts that is not larger. 1 for a single host.
+  double loaded_share(int hosts, bool ring) const;
   // Multiplies bandwidths by `rate` and latencies by `latency`.
   Network scaled(double rate, double latency) const;
 };

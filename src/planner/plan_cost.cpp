@@ -220,7 +220,7 @@ double to_all(double k) { return 2 * k * k; }
 constexpr AllreduceModel kModels[] = {
     {.name = "naive", .closed = closed<&Formula::naive>, .error = {kExactForm, 0.15}, .exact = true, .sends_whole = true,
      .buffers = [](double k) { return k * k; }, .messages = to_all},
-    {.name = "ring", .closed = closed<&Formula::ring>, .error = {kExactForm, 0.02}, .exact = true, .automatic = true,
+    {.name = "ring", .closed = closed<&Formula::ring>, .error = {kExactForm, 0.02}, .exact = true, .automatic = true, .sends_to_one = true,
      .messages = to_all},
     {.name = "halving_doubling", .closed = closed<&Formula::halving_doubling>, .error = {kExactForm, 0.05, 0.15},
      .correction = Correction::buffer, .automatic = true},

@@ -20,6 +20,13 @@ struct Variant {
   bool codec = true;
 };
 
+// Whether a rank sends to one other rank only, as in a ring.
+bool sends_to_one(const ExchangeConfig& exchange) {
+  return strategy_traits(exchange.strategy).all_reduces() && !strategy_entry(exchange.strategy).to_neighbours &&
+         route_of(exchange) == CodecRoute::any && !algorithm_traits(exchange.algorithm).measured &&
+         allreduce_model(exchange.algorithm).sends_to_one;
+}
+
 // A config with its mesh and a number of replicas, under one variant of the uncertain quantities.
 class Case {
  public:
@@ -34,7 +41,9 @@ class Case {
   double error() const { return error_; }
 
   double step_s(const Variant& variant) {
-    PlanPricer& pricer = request_.pricers.at(variant.rate, variant.latency);
+    const int hosts = (replicas_ * group_ + request_.network.ranks_per_host - 1) / request_.network.ranks_per_host;
+    const double share = request_.network.loaded_share(hosts, sends_to_one(request_.config.exchange));
+    PlanPricer& pricer = request_.pricers.at(variant.rate * share, variant.latency);
     pricer.begin();
     StrategySetting setting{.config = request_.config,
                             .work = request_.work,
@@ -98,6 +107,15 @@ PlanPricer& Pricers::at(double rate, double latency) {
 
 int model_group(const ParallelConfig& parallel) {
   return static_cast<int>(parallel.pipeline * parallel.tensor * parallel.space);
+}
+
+double overlap_share(ForecastRequest request, int replicas, double measured_s) {
+  request.ranges = false;
+  request.step.overlap = 1;
+  const double hiding_s = forecast_row(request, replicas).step_s;
+  request.step.overlap = 0;
+  const double bare_s = forecast_row(request, replicas).step_s;
+  return bare_s > hiding_s ? std::clamp((bare_s - measured_s) / (bare_s - hiding_s), 0.0, 1.0) : 1;
 }
 
 ForecastRow forecast_row(const ForecastRequest& request, int replicas) {

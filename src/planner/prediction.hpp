@@ -73,6 +73,10 @@ struct ForecastRequest {
 Forecast forecast(const ForecastRequest& request);
 ForecastRow forecast_row(const ForecastRequest& request, int replicas);
 
+// The share of the exchange beside compute that overlap hid in a run of this request's config, whose step took
+// `measured_s`: 0 as if nothing overlapped, 1 as predicted. 1 if the prediction hides nothing.
+double overlap_share(ForecastRequest request, int replicas, double measured_s);
+
 // Reads "8..10000" as 8, 16, 32, .. and the last, or a list, "1,2,4". Throws ConfigError with an example otherwise.
 std::vector<int> replica_list(const std::string& text);
 

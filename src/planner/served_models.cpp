@@ -191,8 +191,20 @@ double served_error(const StrategySetting& setting) {
   return exchange.priority && setting.work.buckets.size() > 1 ? 0.15 : 0.02;
 }
 
+// The step if nothing of the exchange is hidden by compute.
+double bare_s(const StrategySetting& setting, int replicas) {
+  const std::vector<OverlapBucket> buckets = served_stages(setting, replicas, false);
+  return setting.over_slowest(replicas, [&](double factor) {
+    return period_s(served_shape(setting, replicas, factor), buckets, Waits::none, setting.exchange().priority);
+  });
+}
+
 double served_s(const StrategySetting& setting, int replicas) {
-  if (can_simulate_served(setting, replicas)) return simulated_served_s(setting, replicas);
+  if (can_simulate_served(setting, replicas)) {
+    const double hiding_s = simulated_served_s(setting, replicas);
+    if (setting.step.overlap == 1) return hiding_s;
+    return std::lerp(std::max(hiding_s, bare_s(setting, replicas)), hiding_s, setting.step.overlap);
+  }
   setting.pricer.note_formula(served_error(setting));
   if (model_of(setting).drops) return many_backups_s(setting, replicas);
   if (setting.exchange().server.ranks > 0 && setting.exchange().codec == "none" && setting.pricer.ranks_a_host() == 1)

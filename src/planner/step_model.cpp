@@ -66,6 +66,7 @@ StepModel described_step(const std::string& argument, double samples) {
   step.backward_s = seconds("backward_ms", whole * 2 / 3);
   step.optimiser_s = seconds("optimizer_ms", 0);
   step.other_s = seconds("other_ms", 0);
+  step.overlap = text.number("overlap", 1, 0, 1);
   const double jitter = text.number("jitter", 0, 0, 3), spread = text.number("spread", 0, 0, 3);
   step.variation = Variation::lognormal(jitter, spread);
   step.codec.encode_bytes_per_s = 1e9 * text.number("encode_gb_per_s", 4.5, 1e-3, 1e6);

@@ -8,6 +8,8 @@
 //   data_ms           waiting for input; forward_ms, backward_ms; optimizer_ms; other_ms
 //   samples_per_s     instead of the times: a third of the step is forward, two thirds are backward
 //   jitter, spread    variation.hpp; default 0
+//   overlap           share of the exchange beside compute that overlap hides, 0 to 1; default: 1, or the share that a
+//                     given run measured (measured_overlap)
 //   encode_gb_per_s   rate at which a rank encodes, in GB/s of values before coding; default: the rate that a given run
 //                     measured with the codec, otherwise 4.5 (results/codecs.md)
 //   decode_gb_per_s   rate at which a rank decodes; default: the measured rate, otherwise 6
@@ -32,6 +34,7 @@ struct StepModel {
   double samples = 1;
   double data_s = 0, forward_s = 0, backward_s = 0, optimiser_s = 0, other_s = 0;
   Variation variation;
+  double overlap = 1;                                 // less where compute and messages need the same cores
   CodecSpeed codec;                                   // for codecs that were not measured
   std::map<std::string, CodecSpeed> measured_codecs;  // by exchange.codec
   bool measured = false;

@@ -23,7 +23,8 @@ StepShape StrategySetting::shape(double factor) const {
   return {.before_s = factor * (step.data_s + step.other_s),
           .forward_s = factor * step.forward_s,
           .backward_s = factor * step.backward_s,
-          .optimiser_s = factor * step.optimiser_s};
+          .optimiser_s = factor * step.optimiser_s,
+          .overlap = step.overlap};
 }
 
 double strategy_step_s(const StrategySetting& setting, int replicas) {

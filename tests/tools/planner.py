@@ -11,9 +11,10 @@ Tables: alike     paced ranks with 16 samples each, which take the same time per
         jitter    ranks that compute, then sleep to a time which varies from step to step
         compute   real compute on 2 hosts with one core each
 
-Calibration: one run per table (the step), and `bench network` on 2 hosts (latency, bandwidth). The run has one rank; for
-`compute` it has two on two hosts, which compute at the same time and exchange only their weights, at the end of an epoch,
-so that the ranks share caches and memory. Needs root and network namespaces; takes the hosts down at its end."""
+Calibration: one run per table (the step), and `bench network` on all hosts (latency, bandwidth, bandwidth under load). The
+run has one rank; for `compute` it has two on two hosts, which compute at the same time and exchange only their weights, at
+the end of an epoch, so that the ranks share caches and memory; a second run of `compute`, a ring, measures how much of the
+exchange overlap hides. Needs root and network namespaces; takes the hosts down at its end."""
 import argparse
 import glob
 import json
@@ -129,17 +130,21 @@ class Planner:
         self.hosts("up", most, "1gbit")
 
     def network(self, rate):
-        """Returns the file of `bench network` on 2 hosts, with the median of three measurements for each number."""
+        """Returns the file of `bench network` on all hosts, with the median of three measurements for each number."""
         path = f"network-{rate}.json"
         if not os.path.exists(os.path.join(self.work, path)):
             self.shape(rate)
             some = []
             for turn in range(3):
-                self.call(["nice", "-n", "-10", HOSTS, "mpirun", "-n", "2", self.echelon, "bench", "network", "--seconds", "0.2",
+                self.call(["nice", "-n", "-10", HOSTS, "mpirun", "-n", str(max(self.args.hosts)), self.echelon, "bench", "network", "--seconds", "0.2",
                            "--out", f"{path}.{turn}"])
                 some.append(self.load(f"{path}.{turn}"))
             for name in ("latency_s", "bytes_per_s"):
-                for i in range(2): some[0][name][i][1 - i] = statistics.median(one[name][i][1 - i] for one in some)
+                for i, row in enumerate(some[0][name]):
+                    for j in range(len(row)):
+                        if i != j: row[j] = statistics.median(one[name][i][j] for one in some)
+            for i, row in enumerate(some[0]["loaded"]):
+                for name in ("ring_bytes_per_s", "shuffle_bytes_per_s"): row[name] = statistics.median(one["loaded"][i][name] for one in some)
             self.store(path, some[0])
         return path
 
@@ -157,6 +162,13 @@ class Planner:
                         slug = "".join(c if c.isalnum() else "-" for c in f"{table}-{rate}-{label}-{k}")
                         yield table, rate, label, sets + more, period, k, slug
 
+    def overlapped(self, table, rate):
+        """Returns the folder of a run whose exchange overlaps with compute."""
+        self.shape(rate)
+        ranks = TABLES[table][2]
+        sets = [s for s in TABLES[table][0] if not s.startswith("batch.global")] + SYNCHRONOUS
+        return self.run(f"{table}-{rate}-overlapped", ranks, sets + [f"batch.global={ranks * self.batch(table)}"], 60)
+
     def predict(self):
         """Predicts everything that is not predicted yet, from the runs that calibrate."""
         calibrated = {}
@@ -169,7 +181,8 @@ class Planner:
             if slug in self.predicted: continue
             if (table, rate, label) not in done:
                 hosts = TABLES[table][3] or self.args.hosts
-                words = [self.echelon, "plan", "base.toml", "--from", calibrated[table], "--network", self.network(rate),
+                runs = [calibrated[table]] + ([self.overlapped(table, rate)] if TABLES[table][2] > 1 else [])
+                words = [self.echelon, "plan", "base.toml", *(word for run in runs for word in ("--from", run)), "--network", self.network(rate),
                          "--replicas", ",".join(map(str, hosts)), "--compare", "none", "--out", "plans", "--name", slug]
                 for one in sets: words += ["--set", one]
                 self.call(words)

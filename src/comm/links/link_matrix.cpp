@@ -105,6 +105,11 @@ Network network_of(const LinkMatrix& links) {
 }
 
 std::string link_matrix_json(const LinkMatrix& links) {
+  ordered_json loaded = ordered_json::array();
+  for (const LoadedLinks& one : links.loaded)
+    loaded.push_back({{"hosts", one.hosts},
+                      {"ring_bytes_per_s", one.ring_bytes_per_s},
+                      {"shuffle_bytes_per_s", one.shuffle_bytes_per_s}});
   const ordered_json out = {{"format", "echelon-network"},
                             {"version", 1},
                             {"date", links.date},
@@ -113,7 +118,8 @@ std::string link_matrix_json(const LinkMatrix& links) {
                             {"interfaces", links.interfaces},
                             {"hosts", links.hosts},
                             {"latency_s", rows_json(links.latency_s, links.ranks())},
-                            {"bytes_per_s", rows_json(links.bytes_per_s, links.ranks())}};
+                            {"bytes_per_s", rows_json(links.bytes_per_s, links.ranks())},
+                            {"loaded", loaded}};
   return out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -134,6 +140,13 @@ LinkMatrix read_link_matrix(const std::string& path) {
     links.interfaces.resize(links.host_names.size());
     links.latency_s = values_of(file, "latency_s", links.ranks());
     links.bytes_per_s = values_of(file, "bytes_per_s", links.ranks());
+    for (const json& one : file.value("loaded", json::array()))
+      links.loaded.push_back({.hosts = one.at("hosts").get<int>(),
+                              .ring_bytes_per_s = one.at("ring_bytes_per_s").get<double>(),
+                              .shuffle_bytes_per_s = one.at("shuffle_bytes_per_s").get<double>()});
+    for (const LoadedLinks& one : links.loaded)
+      if (one.hosts < 2 || !(one.ring_bytes_per_s > 0) || !(one.shuffle_bytes_per_s > 0))
+        throw DataError("loaded: expected at least 2 hosts and rates above 0");
     return links;
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}", path, error.what()));

@@ -7,7 +7,8 @@
 //    "interfaces": ["eth0 10.0.0.1 ..", ..],      one per host: the one that it sends to other hosts by; "": not known
 //    "hosts": [0, 0, 1, 1],                       by rank: index of its host
 //    "latency_s":   [[null, 3e-07, ..], ..],      [from][to], s: half a round trip of 8 bytes; null: not measured
-//    "bytes_per_s": [[null, 5e+09, ..], ..]}      [from][to], bytes/s in this direction; 0: blocked
+//    "bytes_per_s": [[null, 5e+09, ..], ..],      [from][to], bytes/s in this direction; 0: blocked
+//    "loaded": [{"hosts": 2, "ring_bytes_per_s": 4e+09, "shuffle_bytes_per_s": 3e+09}, ..]}   loaded_links.hpp
 //
 // The diagonals are null. Links between hosts are measured between their first ranks and hold for all their ranks.
 #pragma once
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "comm/collective/plan_time.hpp"
+#include "comm/links/loaded_links.hpp"
 
 namespace echelon::inline comm {
 
@@ -25,6 +27,8 @@ struct LinkMatrix {
   std::vector<std::string> host_names, interfaces;
   std::vector<int> hosts;
   std::vector<double> latency_s, bytes_per_s;  // [from * ranks + to]; NaN: not measured; bytes_per_s 0: blocked
+
+  std::vector<LoadedLinks> loaded;  // by number of hosts, ascending; empty: not measured
 
   // A matrix without measurements.
   static LinkMatrix of(const std::vector<std::string>& host_names, const std::vector<int>& hosts);

@@ -75,6 +75,7 @@ const StrategyEntry gossip_entry{.family = "gossip",
                                  .make = make_gossip,
                                  .arenas = gossip_arenas,
                                  .step_text = gossip_text,
+                                 .to_neighbours = true,
                                  .forms = {{.sets = {"exchange.gossip.consensus_every=8"}}}};
 const StrategyEntry noloco_entry{
     .family = "gossip",
@@ -82,6 +83,7 @@ const StrategyEntry noloco_entry{
     .arenas = noloco_arenas,
     .step_text = noloco_text,
     .title = [](const ExchangeConfig& config) { return fmt::format(" every {}", config.noloco.period); },
+    .to_neighbours = true,
     .forms = {{.sets = {"exchange.noloco.period=4", "exchange.noloco.consensus_every=8"}},
               {.what = "groups of 3",
                .sets = {"exchange.noloco.period=3", "exchange.noloco.group=3", "exchange.noloco.outer_pull=1",

@@ -178,10 +178,12 @@ TEST_CASE("a network goes through its file, and gives medians for prices", "[com
   links.bytes_per_s[links.at(0, 2)] = 0;
   links.latency_s[links.at(0, 2)] = NAN;
   links.transport = "local";
+  links.loaded = {{.hosts = 2, .ring_bytes_per_s = 9e7, .shuffle_bytes_per_s = 8e7}};
   write_file_whole(folder / "n.json", link_matrix_json(links));
   const LinkMatrix read = read_link_matrix(folder / "n.json");
   CHECK(link_matrix_json(read) == link_matrix_json(links));
   CHECK(read.blocked(0, 2));
+  CHECK(read.loaded.at(0).shuffle_bytes_per_s == 8e7);
   CHECK(network_of(read).inside.bytes_per_s == 5e9);
   CHECK(network_of(read).between.bytes_per_s == 1e8);
   CHECK(network_of(read).between.latency_s == 40e-6);
@@ -195,6 +197,8 @@ TEST_CASE("a network goes through its file, and gives medians for prices", "[com
   refused("{", "parse error");
   refused("{}", "bench network");
   std::string text = link_matrix_json(links);
+  refused(text.replace(text.find("\"hosts\":2"), 9, "\"hosts\":1"), "loaded: expected at least 2 hosts");
+  text = link_matrix_json(links);
   refused(text.replace(text.find("[0,0,1,1]"), 9, "[0,0,1]"), "latency_s");
   text = link_matrix_json(links);
   refused(text.replace(text.find("[0,0,1,1]"), 9, "[0,0,1,7]"), "hosts");

@@ -63,6 +63,11 @@ TEST_CASE("periods of the three overlaps by hand", "[planner]") {
   CHECK(period_s(shape, slow, Waits::layers, false) == Approx(48 + 1 + 5 + 1 + 5));
   CHECK(period_s(shape, slow, Waits::layers, true) == Approx(48 + 1 + 5));
   CHECK(period_s(shape, {}, Waits::layers, true) == Approx(31));
+  StepShape crowded = shape;  // a quarter of what could be hidden is hidden
+  crowded.overlap = 0.25;
+  CHECK(period_s(crowded, buckets, Waits::none, false) == Approx(48));
+  CHECK(period_s(crowded, buckets, Waits::buckets, false) == Approx(0.25 * 40 + 0.75 * 48));
+  CHECK(period_s(crowded, buckets, Waits::layers, true) == Approx(0.25 * 40 + 0.75 * 49));
   const std::vector<OverlapBucket> served = {{.ready = 0.5, .needed = 0, .share = 1, .stages = {{0, 4, 0}, {0, 6, 0}}}};
   CHECK(period_s(shape, served, Waits::layers, true) == Approx(20 + 1 + 2 + 10));
   CHECK(period_s(shape, served, Waits::barrier, true, 3) == Approx(20 + 3 + 6 + 2 + 10));

@@ -16,46 +16,12 @@
 #include "model/zoo/zoo.hpp"
 #include "planner/plan_report.hpp"
 #include "planner/strategy_models.hpp"
+#include "tests/support/planner_scene.hpp"
 #include "tests/support/process.hpp"
 
 using namespace echelon;
 using Catch::Contains;
-
-namespace {
-
-Config config_of(const std::string& strategy) {
-  Config config;
-  config.model.zoo = "cnn_32_64";
-  config.exchange.strategy = strategy;
-  return config;
-}
-
-struct Scene {
-  Config config;
-  Graph graph = build_model(config.model, zoo_form("cnn_32_64"));
-  Workload work = workload_of(config, graph);
-  NetworkModel network = read_network("1gbit");
-  StepModel step = described_step("forward_ms=20,backward_ms=40,optimizer_ms=2", 64);
-  Pricers pricers{network, 1};
-
-  explicit Scene(const std::string& strategy) : config(config_of(strategy)) {}
-  ForecastRow row(int replicas, bool ranges = false) {
-    ForecastRequest asked = request();
-    asked.ranges = ranges;
-    return forecast_row(asked, replicas);
-  }
-  ForecastRequest request() {
-    return {.config = config,
-            .work = work,
-            .step = step,
-            .strong = false,
-            .network = network,
-            .replicas = {2, 64, 1024},
-            .pricers = pricers};
-  }
-};
-
-}  // namespace
+using test::Scene;
 
 TEST_CASE("a network is a preset with keys over it", "[planner]") {
   const NetworkModel plain = read_network("10gbit");
@@ -100,6 +66,16 @@ TEST_CASE("a measured network: medians, and keys over them", "[planner]") {
   CHECK(other.network.inside.bytes_per_s == Approx(2e11));
   CHECK(other.network.between.bytes_per_s == Approx(1.25e8));
   CHECK(other.network.between.latency_s == Approx(3e-6));
+  CHECK(model.loaded_share(1000, true) == 1);  // not measured
+  links.loaded = {{.hosts = 2, .ring_bytes_per_s = 1.25e8, .shuffle_bytes_per_s = 1e8},
+                  {.hosts = 3, .ring_bytes_per_s = 1e8, .shuffle_bytes_per_s = 5e7}};
+  write_file_whole(path, link_matrix_json(links));
+  const NetworkModel crowded = read_network(path);
+  CHECK(crowded.loaded_share(1, false) == 1);
+  CHECK(crowded.loaded_share(2, true) == Approx(1));
+  CHECK(crowded.loaded_share(2, false) == Approx(0.8));
+  CHECK(crowded.loaded_share(3, true) == Approx(0.8));
+  CHECK(crowded.loaded_share(1000, false) == Approx(0.4));
   std::fill(links.bytes_per_s.begin(), links.bytes_per_s.end(), 0.0);
   write_file_whole(path, link_matrix_json(links));
   CHECK_THROWS_WITH(read_network(path), Contains("no link between hosts was measured"));
