@@ -123,10 +123,12 @@ void add_shards(CLI::App& app, Options& o) {
 
 Run declare_data_import(CLI::App& app) {
   auto o = held<ImportOptions>();
-  app.add_option("format", o->format, "idx, cifar10, cifar100, csv, hdf5, images, tar, text, words, sequences or pairs")
+  app.add_option("format", o->format,
+                 "idx, cifar10, cifar100, csv, hdf5, npy, images, tar, text, words, sequences or pairs")
       ->required();
   app.add_option("inputs", o->inputs,
                  "idx: images and labels; cifar: batch files; csv: one file; hdf5: an experiment with [data.hdf5]; "
+                 "npy: samples and labels, each FILE.npy or FILE.npz:NAME; "
                  "images: a folder of "
                  "<class>/<name>.jpg, .jpeg, .png; tar: archives of <key>.jpg, .jpeg, .png with <key>.cls or .txt, as "
                  "WebDataset writes them, compressed too, or zips; text and words: files that follow each other; "
@@ -155,6 +157,7 @@ Run declare_data_import(CLI::App& app) {
                  "words: largest size of the vocabulary, other words become <unk>; default 10000, of verbatim all");
   app.add_option("--like", o->like,
                  "a data set whose vocabulary, classes, mean and std are used again (not idx, cifar)");
+  app.add_option("--axes", o->axes, "npy: what each axis of the samples is, N first: NHWC; default NC, NHW or NCHW");
   app.add_option("--size", o->size,
                  "images, tar: H or HxW; each image is scaled until it just covers that, and its middle cut out; "
                  "default: all must have one size");

@@ -62,11 +62,12 @@ const std::vector<FormatOption>& format_options() {
       {"--tokens", {"text", "words", "sequences", "pairs"}, "it selects how text is split into tokens"},
       {"--vocabulary", {"text", "words", "sequences", "pairs"}, "it limits the number of words"},
       {"--like",
-       {"csv", "images", "tar", "text", "words", "sequences", "pairs"},
+       {"csv", "npy", "images", "tar", "text", "words", "sequences", "pairs"},
        "the classes of idx and cifar are numbers already"},
       {"--labels-as-they-are",
-       {"csv", "idx", "hdf5", "images", "tar", "sequences"},
+       {"csv", "idx", "hdf5", "npy", "images", "tar", "sequences"},
        "the other formats have no such labels"},
+      {"--axes", {"npy"}, "the other formats define the order of their axes"},
       {"--heading", {"csv", "sequences"}, "the other formats have no line with names of columns"},
       {"--size", {"images", "tar"}, "the other formats define the shape of their samples"},
       {"--channels", {"images", "tar"}, "the other formats define the shape of their samples"},
@@ -188,7 +189,8 @@ int run_data_import(const ImportOptions& options) {
                              .targets = options.targets,
                              .stored = stored_of(options.stored),
                              .value_max = options.value_max,
-                             .heading = heading_of(options.heading)});
+                             .heading = heading_of(options.heading),
+                             .axes = options.axes});
   if (!options.like.empty()) source = source_like(std::move(source), options.like);
   const int code = write_and_say(*source, shard_options(options), options.verify);
   if (options.format == "hdf5")

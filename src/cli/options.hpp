@@ -145,7 +145,7 @@ struct PlanOptions {  // echelon plan CONFIG --from RUN.. | --step TEXT|FILE  --
 int run_plan(const PlanOptions& options);
 
 struct ImportOptions {  // echelon data import FORMAT INPUT... --out FOLDER
-  std::string format;   // idx | cifar10 | cifar100 | csv | hdf5 | images | tar | text | words | sequences | pairs
+  std::string format;   // idx | cifar10 | cifar100 | csv | hdf5 | npy | images | tar | text | words | sequences | pairs
   std::vector<std::string> inputs;  // idx: images, labels; cifar: batch files; text: files in sequence; else one
   std::string out;
   std::string prefix = "shard";
@@ -168,6 +168,7 @@ struct ImportOptions {  // echelon data import FORMAT INPUT... --out FOLDER
   std::int64_t vocabulary = 0;         // words: vocabulary size; 0: 10,000
   std::string like;                    // shards whose vocabulary, classes and scaling are reused
   std::string heading = "auto";        // csv, sequences: auto | yes | no
+  std::string axes;                    // npy: "NHWC"; "": by the number of axes
   std::string size;                    // images, tar: "H" or "HxW"; "": the size of the images
   int channels = 3;                    // images, tar: 1 or 3
   bool skip_damaged = false;           // images, tar: leave out unusable inputs

@@ -49,6 +49,12 @@ std::string idx_images() {
 }
 std::string idx_labels() { return big_endian(0x801) + big_endian(5) + std::string("\0\1\2\1\0", 5); }
 
+std::string npy_of(const std::string& descr, const std::string& shape, const std::string& values) {
+  const std::string header = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n";
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header + values;
+}
+std::string npy_labels() { return npy_of("|i1", "(5,)", std::string("\0\1\2\1\0", 5)); }
+
 std::string cifar(std::size_t label_bytes) {
   std::string all;
   for (int i = 0; i < 3; ++i) all += std::string(label_bytes, static_cast<char>(i)) + std::string(3072, 'x');
@@ -140,12 +146,17 @@ class ImportTarget final : public Target {
   explicit ImportTarget(const Place& place) : folder_(place.folder) {
     write_plain(folder_ + "/images", idx_images());
     write_plain(folder_ + "/labels", idx_labels());
+    write_plain(folder_ + "/labels.npy", npy_labels());
+    write_plain(folder_ + "/samples.npy", npy_of("<f4", "(5, 2)", std::string(40, '\0')));
     const std::string table = "1,2,0\n3,4,1\n5,6,1\n", named = "x,y,class\n1,2,cat\n\"3\",4,dog\n";
     const std::string series = "#c\n@problemName x\n@classLabel true a b\n@data\n1,2,3:4,5,6:a\n1,2:3,4:b\n";
     const std::string prose = "A word, two words: \xc3\xa9 and <unk>.\n\nThe end of it.\n";
     cases_ = {
         of_samples(idx_images(), "idx", {.format = "idx", .inputs = {"", folder_ + "/labels"}}),
         of_samples(idx_labels(), "idx", {.format = "idx", .inputs = {folder_ + "/images", ""}}),
+        of_samples(npy_of(">f2", "(5, 1, 2)", std::string(20, '\1')), "x.npy",
+                   {.format = "npy", .inputs = {"", folder_ + "/labels.npy"}}),
+        of_samples(npy_labels(), "y.npy", {.format = "npy", .inputs = {folder_ + "/samples.npy", ""}}),
         of_samples(cifar(1), "cifar", {.format = "cifar10", .inputs = {""}}),
         of_samples(cifar(2), "cifar", {.format = "cifar100", .inputs = {""}}),
         of_samples(table, "t.csv", {.format = "csv", .inputs = {""}, .shape = {1, 1, 2}}),

@@ -12,7 +12,8 @@ struct Format {
   std::unique_ptr<SampleSource> (*open)(const ImportRequest&);
 };
 constexpr Format kFormats[] = {
-    {"idx", open_idx}, {"cifar10", open_cifar10}, {"cifar100", open_cifar100}, {"csv", open_csv}, {"hdf5", open_hdf5},
+    {"idx", open_idx}, {"cifar10", open_cifar10}, {"cifar100", open_cifar100},
+    {"csv", open_csv}, {"hdf5", open_hdf5},       {"npy", open_npy},
 };
 
 }  // namespace

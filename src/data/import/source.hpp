@@ -36,8 +36,9 @@ class SampleSource {
 };
 
 struct ImportRequest {
-  std::string format{};  // idx | cifar10 | cifar100 | csv | hdf5
-  // idx: images, labels; cifar: batch files; csv: one file; hdf5: an experiment. Gzip is recognised by its content.
+  std::string format{};  // idx | cifar10 | cifar100 | csv | hdf5 | npy
+  // idx: images, labels; cifar: batch files; csv: one file; hdf5: an experiment; npy: samples, labels. Gzip is
+  // recognised by its content.
   std::vector<std::string> inputs{};
   Shape shape{};                         // csv: (C, H, W)
   int label_column = -1;                 // csv: column of the class, counted from 0; -1: the last
@@ -45,6 +46,7 @@ struct ImportRequest {
   DType stored = DType::u8;              // csv: u8 or f32
   double value_max = 255;                // the u8 value that stands for 1.0
   Heading heading = Heading::automatic;  // csv
+  std::string axes{};                    // npy: a letter of N, C, H, W for each axis; "": by their number
 };
 
 // Returns the names of all formats, including those of image_input.hpp and sequence_source.hpp.
@@ -58,6 +60,7 @@ std::unique_ptr<SampleSource> open_cifar10(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_cifar100(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_csv(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_hdf5(const ImportRequest& request);
+std::unique_ptr<SampleSource> open_npy(const ImportRequest& request);
 
 struct SynthRequest {
   std::int64_t samples = 1024;
