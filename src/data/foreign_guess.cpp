@@ -14,6 +14,7 @@
 #include "config/keys.hpp"
 #include "data/foreign_axes.hpp"
 #include "data/foreign_file.hpp"
+#include "data/netcdf_hints.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -140,8 +141,11 @@ std::string normalisation(const h5::Reader& file, const Hdf5Config& keys) {
 
 }  // namespace
 
-ForeignGuess guess_foreign(const h5::Reader& file, const std::vector<h5::DatasetInfo>& datasets, bool several) {
+ForeignGuess guess_foreign(const h5::Reader& file, const std::vector<h5::DatasetInfo>& all, bool several) {
   ForeignGuess guess;
+  const NetcdfHints netcdf(file, all);
+  Infos datasets = all;
+  std::erase_if(datasets, [&](const h5::DatasetInfo& info) { return netcdf.describes_others(info.name); });
   const Infos samples = samples_among(datasets);
   if (samples.empty()) {
     guess.notes.emplace_back("no dataset of numbers has two axes or more, so none can hold samples");
@@ -149,10 +153,12 @@ ForeignGuess guess_foreign(const h5::Reader& file, const std::vector<h5::Dataset
   }
   const h5::DatasetInfo& first = samples.front();
   const bool labels_beside = labels_among(datasets, samples, false) != nullptr;
-  const bool one_sample = several && !labels_beside && first.shape.rank() == 3;
+  const std::string axes = netcdf.axes_of(first);
+  const bool one_sample =
+      axes.empty() ? several && !labels_beside && first.shape.rank() == 3 : axes.find('N') == std::string::npos;
   Hdf5Config keys;
   keys.samples = {first.name};
-  keys.axes = likely_axes(first.shape, one_sample);
+  keys.axes = axes.empty() ? likely_axes(first.shape, one_sample) : axes;
   guess.table = fmt::format("[data.hdf5]\nsamples = {}\naxes = {}\n", value_toml(first.name), value_toml(keys.axes));
   if (samples.size() > 1) {
     std::vector<std::string> names, others;

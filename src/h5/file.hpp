@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,7 +58,7 @@ class Reader {
   // Throws DataError if the dataset is missing or its type is not a DType.
   DatasetInfo info(std::string_view dataset) const;
   // Throws DataError if rows were declared but never written, or lie in other files that are missing or incomplete:
-  // such rows would read as zeros.
+  // such rows would read as zeros, unless the file's writer set another value for them (fill_of).
   void require_written(std::string_view dataset) const;
 
   // Reads rows [first, first + count) of the outermost axis into `dst`, (count, ..) of `dtype`, converting the values.
@@ -76,6 +77,10 @@ class Reader {
 
   // The numbers in an attribute of a dataset; empty if it has no such attribute.
   std::vector<double> numbers_of(std::string_view dataset, std::string_view attribute) const;
+  // The texts in an attribute of a dataset; empty if it has no such attribute, or no texts there.
+  std::vector<std::string> texts_of(std::string_view dataset, std::string_view attribute) const;
+  // The value of rows that were never written, if the file's writer set one.
+  std::optional<double> fill_of(std::string_view dataset) const;
   // The rows of the root attribute `split`; empty if there is none.
   std::vector<NamedRows> named_rows() const;
 

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -14,6 +17,13 @@
 
 namespace echelon::h5 {
 namespace {
+
+// Versions 1, 2 and 5 of the format before netCDF-4.
+bool is_classic_netcdf(const std::string& path) {
+  std::array<char, 4> magic{};
+  std::ifstream(path, std::ios::binary).read(magic.data(), magic.size());
+  return std::string_view(magic.data(), 3) == "CDF" && (magic[3] == 1 || magic[3] == 2 || magic[3] == 5);
+}
 
 std::string why_not_opened(const std::string& path) {
   const std::string why = reason();
@@ -25,7 +35,9 @@ std::string why_not_opened(const std::string& path) {
   if (const std::string hint = hint_of_newer_library(); !hint.empty())
     return fmt::format("{}: cannot be opened: {}{}", path, why, hint);
   if (reason_has("truncated file")) return fmt::format("{}: is truncated ({})", path, why);
-  if (H5Fis_hdf5(path.c_str()) == 0) return fmt::format("{}: is not an HDF5 file", path);
+  if (H5Fis_hdf5(path.c_str()) == 0)
+    return fmt::format("{}: is not an HDF5 file{}", path,
+                       is_classic_netcdf(path) ? ", but classic netCDF: nccopy -k nc4 SOURCE TARGET converts it" : "");
   return fmt::format("{}: cannot be opened as HDF5: {}", path, why);
 }
 

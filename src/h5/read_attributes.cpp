@@ -149,6 +149,13 @@ std::vector<std::string> read_texts(hid_t file, const std::string& path, std::st
   return read_variable_texts(file, attribute, path, name);
 }
 
+std::vector<std::string> read_fixed_texts_of(hid_t file, const std::string& path, std::string_view name) {
+  if (!has_attribute(file, path, name)) return {};
+  const Attribute attribute = open(file, path, name);
+  if (H5Tget_class(attribute.type.id()) != H5T_STRING || H5Tis_variable_str(attribute.type.id()) != 0) return {};
+  return read_fixed_texts(attribute, path, name);
+}
+
 std::vector<NamedRows> read_named_rows(hid_t file, const std::string& path, std::string_view name) {
   if (!has_attribute(file, path, name)) return {};
   const Attribute attribute = open(file, path, name);

@@ -20,6 +20,8 @@ std::vector<double> read_doubles(hid_t file, const std::string& path, std::strin
 std::int64_t read_int(hid_t file, const std::string& path, std::string_view name);
 // One text or a list, of fixed or variable length.
 std::vector<std::string> read_texts(hid_t file, const std::string& path, std::string_view name);
+// The same for texts of fixed length; empty if there is no such attribute, or if it has another type.
+std::vector<std::string> read_fixed_texts_of(hid_t file, const std::string& path, std::string_view name);
 // A list of records with the members split, source (texts of fixed length), start and stop, as Fuel writes it. Empty if
 // there is no such attribute or if it has another form.
 std::vector<NamedRows> read_named_rows(hid_t file, const std::string& path, std::string_view name);

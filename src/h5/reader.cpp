@@ -135,7 +135,7 @@ DatasetInfo Reader::info(std::string_view dataset) const { return body_->dataset
 
 void Reader::require_written(std::string_view dataset) const {
   const DatasetInfo found = info(dataset);
-  if (found.written_chunks < found.chunks)
+  if (found.written_chunks < found.chunks && fill_of(dataset).value_or(0) == 0)
     body_->fail(dataset, fmt::format("declares {}, but {} of its {} chunks were written", found.shape.text(),
                                      found.written_chunks, found.chunks));
 }
@@ -205,6 +205,23 @@ std::vector<double> Reader::numbers_of(std::string_view dataset, std::string_vie
   const hid_t id = body_->dataset(dataset).handle.id();
   return h5::has_attribute(id, body_->path, attribute) ? read_doubles(id, body_->path, attribute)
                                                        : std::vector<double>();
+}
+std::vector<std::string> Reader::texts_of(std::string_view dataset, std::string_view attribute) const {
+  const Reading reading(body_->path);
+  return read_fixed_texts_of(body_->dataset(dataset).handle.id(), body_->path, attribute);
+}
+std::optional<double> Reader::fill_of(std::string_view name) const {
+  const Reading reading(body_->path);
+  const OpenDataset& dataset = body_->dataset(name);
+  const Handle creation(H5Dget_create_plist(dataset.handle.id()), H5Pclose);
+  H5D_fill_value_t defined = H5D_FILL_VALUE_ERROR;
+  if (!dataset.number || H5Pfill_value_defined(creation.id(), &defined) < 0 || defined != H5D_FILL_VALUE_USER_DEFINED)
+    return std::nullopt;
+  std::array<char, sizeof(double)> stored{};
+  double value = 0;
+  if (H5Pget_fill_value(creation.id(), dataset.type.id(), stored.data()) < 0) return std::nullopt;
+  convert_numbers(*dataset.number, stored.data(), 1, &value, DType::f64);
+  return value;
 }
 std::vector<NamedRows> Reader::named_rows() const {
   const Reading reading(body_->path);
