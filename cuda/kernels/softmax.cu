@@ -75,11 +75,55 @@ void softmax_backward(std::int64_t N, std::int64_t K, double smoothing, const T*
   });
 }
 
+// A thread has one place, so that neighbouring threads read neighbouring logits.
+template <class T>
+void softmax_places_forward(std::int64_t N, std::int64_t K, std::int64_t P, double smoothing, const T* logits,
+                            const std::int32_t* labels, const T* weights, T* probs, double* rows, double* sums,
+                            bool add, cudaStream_t stream) {
+  each(N * P, stream, [=] __device__(std::int64_t at) {
+    const std::int64_t first = at / P * K * P + at % P;
+    const T* row = logits + first;
+    std::int64_t most = 0;
+    double logit_sum = 0, sum = 0;
+    for (std::int64_t k = 0; k < K; ++k) {
+      if (row[k * P] > row[most * P]) most = k;
+      logit_sum += static_cast<double>(row[k * P]);
+    }
+    const auto top = static_cast<double>(row[most * P]);
+    for (std::int64_t k = 0; k < K; ++k) sum += ::exp(static_cast<double>(row[k * P]) - top);
+    for (std::int64_t k = 0; k < K; ++k)
+      probs[first + k * P] = static_cast<T>(::exp(static_cast<double>(row[k * P]) - top) / sum);
+    const auto weight = static_cast<double>(weights[at]);
+    const double target_logit =  // sum of target * logit
+        (1 - smoothing) * static_cast<double>(row[labels[at] * P]) + smoothing / static_cast<double>(K) * logit_sum;
+    rows[at * 3] = weight * (::log(sum) + top - target_logit);
+    rows[at * 3 + 1] = most == labels[at] ? weight : 0.0;
+    rows[at * 3 + 2] = weight;
+  });
+  sum_loss_rows(N * P, rows, sums, add, stream);
+}
+
+template <class T>
+void softmax_places_backward(std::int64_t N, std::int64_t K, std::int64_t P, double smoothing, const T* probs,
+                             const std::int32_t* labels, const T* weights, double scale, T* dlogits, bool add,
+                             cudaStream_t stream) {
+  each(N * K * P, stream, [=] __device__(std::int64_t i) {
+    const std::int64_t at = i / (K * P) * P + i % P, k = i / P % K;
+    const double target = (k == labels[at] ? 1 - smoothing : 0.0) + smoothing / static_cast<double>(K);
+    const double value = scale * static_cast<double>(weights[at]) * (static_cast<double>(probs[i]) - target);
+    dlogits[i] = (add ? dlogits[i] : T(0)) + static_cast<T>(value);
+  });
+}
+
 #define ECHELON_INSTANTIATE(T)                                                                                      \
   template void softmax_forward<T>(std::int64_t, std::int64_t, double, const T*, const std::int32_t*, const T*, T*, \
                                    double*, double*, bool, cudaStream_t);                                           \
   template void softmax_backward<T>(std::int64_t, std::int64_t, double, const T*, const std::int32_t*, const T*,    \
-                                    double, T*, bool, cudaStream_t);
+                                    double, T*, bool, cudaStream_t);                                                \
+  template void softmax_places_forward<T>(std::int64_t, std::int64_t, std::int64_t, double, const T*,               \
+                                          const std::int32_t*, const T*, T*, double*, double*, bool, cudaStream_t); \
+  template void softmax_places_backward<T>(std::int64_t, std::int64_t, std::int64_t, double, const T*,              \
+                                           const std::int32_t*, const T*, double, T*, bool, cudaStream_t);
 ECHELON_INSTANTIATE(float)
 ECHELON_INSTANTIATE(double)
 #undef ECHELON_INSTANTIATE

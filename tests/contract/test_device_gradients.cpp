@@ -298,6 +298,28 @@ TEST_CASE("softmax cross-entropy: the backward is the derivative of the weighted
   CHECK(relative_distance(backward[0], numbers) < kLimit);
 }
 
+TEST_CASE("softmax cross-entropy: planes of classes are rows of classes, transposed", "[device][dense]") {
+  constexpr std::int64_t N = 2, K = 3, P = 5;
+  const auto planes = random_values(N * K * P, "logits");
+  const auto in_rows = [&](const std::vector<double>& values) {
+    std::vector<double> moved(values.size());
+    for (std::int64_t i = 0; i < N * K * P; ++i)
+      moved[static_cast<std::size_t>((i / (K * P) * P + i % P) * K + i / P % K)] = values[static_cast<std::size_t>(i)];
+    return moved;
+  };
+  const std::vector<double> labels = {2, 0, 1, 1, 2, 0, 0, 2, 1, 0}, weights = {1, 0, 1, 3, 0.5, 1, 1, 0, 2, 1};
+  const SoftmaxDims by_place{N, K, 0.1, P}, by_row{N * P, K, 0.1};
+  const Values dense = oracle_outputs(f64_spec(OpKind::loss_softmax_forward, by_place), {planes, labels, weights});
+  const Values plain =
+      oracle_outputs(f64_spec(OpKind::loss_softmax_forward, by_row), {in_rows(planes), labels, weights});
+  CHECK(in_rows(dense[0]) == plain[0]);
+  CHECK(dense[1] == plain[1]);
+  const Values back =
+      oracle_outputs(f64_spec(OpKind::loss_softmax_backward, by_place), {dense[0], labels, weights}, {.scale = 0.5});
+  CHECK(in_rows(back[0]) == oracle_outputs(f64_spec(OpKind::loss_softmax_backward, by_row), {plain[0], labels, weights},
+                                           {.scale = 0.5})[0]);
+}
+
 TEST_CASE("softmax cross-entropy: label smoothing spreads a part of the target over all classes", "[device]") {
   const OpSpec forward = f64_spec(OpKind::loss_softmax_forward, SoftmaxDims{1, 3, 0.3});
   const std::vector<double> logits = {1, -2, 0.5};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax with cross-entropy for few rows, by our own loops; sums over samples are in double and in order.
+// Softmax with cross-entropy by our own loops: rows of classes, or planes of them that hold a label for every place.
+// Sums are in double and in an order that does not depend on the number of threads.
 #include <algorithm>
 #include <cmath>
 
@@ -124,10 +125,143 @@ class SoftmaxBackward final : public Op {
   int threads_;
 };
 
+// Places of a sample that are computed together: their logits of all classes stay in the first cache.
+constexpr std::int64_t kPlaces = 256;
+
+// Runs body(n, first place, number of places, index of the block) for all blocks of places.
+template <class Body>
+void for_blocks(const SoftmaxDims& d, int threads, const Body& body) {
+  const std::int64_t blocks = (d.P + kPlaces - 1) / kPlaces;
+#pragma omp parallel for num_threads(threads) if (threads > 1 && d.N * d.K * d.P >= kParallelElems)
+  for (std::int64_t i = 0; i < d.N * blocks; ++i) {
+    const std::int64_t first = i % blocks * kPlaces;
+    body(i / blocks, first, std::min(kPlaces, d.P - first), i);
+  }
+}
+
+// Logits (N, K, P): the lanes of a vector are neighbouring places.
+class PlacesForward final : public Op {
+ public:
+  PlacesForward(const Context& context, const SoftmaxDims& d) : d_(d), threads_(context.threads) {}
+  std::size_t scratch_bytes() const override {
+    return static_cast<std::size_t>(blocks()) * sizeof(Sums) + alignof(Sums);
+  }
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto address = reinterpret_cast<std::uintptr_t>(args.scratch);
+    auto* const parts = reinterpret_cast<Sums*>((address + alignof(Sums) - 1) / alignof(Sums) * alignof(Sums));
+    for_blocks(d_, threads_, [&](std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t block) {
+      const std::int64_t at = n * d_.K * d_.P + first, place = n * d_.P + first;
+      parts[block] = of_block(
+          static_cast<const float*>(args.tensors[0]) + at, static_cast<const std::int32_t*>(args.tensors[1]) + place,
+          static_cast<const float*>(args.tensors[2]) + place, static_cast<float*>(args.tensors[3]) + at, count);
+    });
+    Sums all{};
+    for (std::int64_t block = 0; block < blocks(); ++block) {
+      all.loss += parts[block].loss;
+      all.correct += parts[block].correct;
+      all.weight += parts[block].weight;
+    }
+    auto* sums = static_cast<double*>(args.tensors[4]);
+    if ((args.accumulate & 16U) == 0) sums[0] = sums[1] = sums[2] = 0.0;
+    sums[0] += all.loss;
+    sums[1] += all.correct;
+    sums[2] += all.weight;
+  }
+
+ private:
+  struct Sums {
+    double loss, correct, weight;
+  };
+
+  std::int64_t blocks() const { return d_.N * ((d_.P + kPlaces - 1) / kPlaces); }
+
+  Sums of_block(const float* logits, const std::int32_t* labels, const float* weights, float* probs,
+                std::int64_t count) const {
+    float top[kPlaces], total[kPlaces], logit_sum[kPlaces];
+    over_lanes(count, [&]<int kLanes>(std::int64_t i) {
+      using L = Lanes<kLanes>;
+      auto most = L::load(logits + i), sum = most;
+      for (std::int64_t k = 1; k < d_.K; ++k) {
+        const auto x = L::load(logits + k * d_.P + i);
+        most = x > most ? x : most;
+        sum += x;
+      }
+      auto parts = most - most;
+      for (std::int64_t k = 0; k < d_.K; ++k) {
+        const auto e = VectorMath<L>::exp(L::load(logits + k * d_.P + i) - most);
+        L::store(probs + k * d_.P + i, e);
+        parts += e;
+      }
+      const auto factor = 1.0f / parts;
+      for (std::int64_t k = 0; k < d_.K; ++k) L::store(probs + k * d_.P + i, L::load(probs + k * d_.P + i) * factor);
+      L::store(top + i, most), L::store(total + i, parts), L::store(logit_sum + i, sum);
+    });
+    Sums sums{};
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float own = logits[labels[i] * d_.P + i];
+      double target_logit = (1 - d_.smoothing) * static_cast<double>(own);  // sum of target * logit
+      if (d_.smoothing > 0)
+        target_logit += d_.smoothing / static_cast<double>(d_.K) * static_cast<double>(logit_sum[i]);
+      const auto w = static_cast<double>(weights[i]);
+      sums.loss += w * (std::log(static_cast<double>(total[i])) - (target_logit - static_cast<double>(top[i])));
+      sums.correct += own == top[i] && is_first(logits + i, labels[i], own) ? w : 0.0;
+      sums.weight += w;
+    }
+    return sums;
+  }
+
+  bool is_first(const float* logits, std::int32_t label, float most) const {
+    for (std::int32_t k = 0; k < label; ++k)
+      if (logits[k * d_.P] == most) return false;
+    return true;
+  }
+
+  SoftmaxDims d_;
+  int threads_;
+};
+
+class PlacesBackward final : public Op {
+ public:
+  PlacesBackward(const Context& context, const SoftmaxDims& d) : d_(d), threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const bool add = (args.accumulate & 8U) != 0;
+    const auto rest = static_cast<float>(d_.smoothing / static_cast<double>(d_.K));
+    const auto hit = static_cast<float>(1 - d_.smoothing);
+    for_blocks(d_, threads_, [&](std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t) {
+      const auto* labels = static_cast<const std::int32_t*>(args.tensors[1]) + n * d_.P + first;
+      const auto* weights = static_cast<const float*>(args.tensors[2]) + n * d_.P + first;
+      float factors[kPlaces];
+      for (std::int64_t i = 0; i < count; ++i)
+        factors[i] = static_cast<float>(args.scale * static_cast<double>(weights[i]));
+      for (std::int64_t k = 0; k < d_.K; ++k) {
+        const std::int64_t at = (n * d_.K + k) * d_.P + first;
+        const auto* probs = static_cast<const float*>(args.tensors[0]) + at;
+        auto* dlogits = static_cast<float*>(args.tensors[3]) + at;
+        for (std::int64_t i = 0; i < count; ++i) {
+          const float value = factors[i] * (probs[i] - (labels[i] == k ? hit + rest : rest));
+          dlogits[i] = add ? dlogits[i] + value : value;
+        }
+      }
+    });
+  }
+
+ private:
+  SoftmaxDims d_;
+  int threads_;
+};
+
 }  // namespace
 
 std::unique_ptr<Op> make_softmax(Context& context, const OpSpec& spec) {
   const auto& d = std::get<SoftmaxDims>(spec.dims);
+  if (d.P > 1) {
+    if (spec.kind == OpKind::loss_softmax_forward) return std::make_unique<PlacesForward>(context, d);
+    return std::make_unique<PlacesBackward>(context, d);
+  }
   if (spec.kind == OpKind::loss_softmax_forward) return std::make_unique<SoftmaxForward>(context, d);
   return std::make_unique<SoftmaxBackward>(context, d);
 }

@@ -9,7 +9,8 @@ std::vector<OpSpec> specs_of(DType dtype) {
   std::vector<OpSpec> specs;
   for (const SoftmaxDims& d :
        {SoftmaxDims{1, 2}, SoftmaxDims{5, 10}, SoftmaxDims{65, 10}, SoftmaxDims{3, 1000}, SoftmaxDims{33, 17},
-        SoftmaxDims{2, 1}, SoftmaxDims{33, 17, 0.1}, SoftmaxDims{4, 3, 0.75}})
+        SoftmaxDims{2, 1}, SoftmaxDims{33, 17, 0.1}, SoftmaxDims{4, 3, 0.75}, SoftmaxDims{2, 5, 0, 7},
+        SoftmaxDims{3, 2, 0.1, 561}, SoftmaxDims{1, 1, 0, 16}})
     for (OpKind kind : {OpKind::loss_softmax_forward, OpKind::loss_softmax_backward})
       specs.push_back({kind, dtype, d, {}});
   return specs;
