@@ -19,10 +19,11 @@ namespace echelon::inline base {
 struct SampleForm {
   Shape shape{};                // shape of "samples", without N
   std::int64_t vocabulary = 0;  // > 0: samples are tokens in [0, vocabulary), else real numbers
-  Shape label{};                // shape of "labels": () one per sample, (T) one per token
+  Shape label{};                // shape of "labels": () one per sample, (T) one per token, (H, W) one per pixel
   std::int64_t classes = 0;     // labels are in [0, classes); 0: real numbers
   bool lengths = false;         // sequences of different lengths, padded: the model gets "lengths" ()
   bool stream = false;          // a text; row n of a batch continues that of the last batch: recurrent state is kept
+  bool dense = false;           // a class for every place of the sample: logits are (classes, ..) by channel
   std::int64_t target = 0;      // > 0: the length of the second text "target", tokens in [0, classes)
 
   bool tokens() const { return vocabulary > 0; }

@@ -26,18 +26,20 @@ std::string sum_of(const Vocabulary& vocabulary) {
 }
 
 ordered_json to_json(const TrainedData& data) {
-  return {{"kind", data.kind},
-          {"samples", data.samples},
-          {"sample_shape", data.sample_shape},
-          {"label_shape", data.label_shape},
-          {"classes", data.classes},
-          {"target_length", data.target_length},
-          {"mean", data.mean},
-          {"std", data.std},
-          {"class_names", data.class_names},
-          {"vocabulary", data.vocabulary},
-          {"target_vocabulary", data.target_vocabulary},
-          {"fingerprint", data.fingerprint}};
+  ordered_json json{{"kind", data.kind},
+                    {"samples", data.samples},
+                    {"sample_shape", data.sample_shape},
+                    {"label_shape", data.label_shape},
+                    {"classes", data.classes},
+                    {"target_length", data.target_length},
+                    {"mean", data.mean},
+                    {"std", data.std},
+                    {"class_names", data.class_names},
+                    {"vocabulary", data.vocabulary},
+                    {"target_vocabulary", data.target_vocabulary},
+                    {"fingerprint", data.fingerprint}};
+  if (!data.class_weights.empty()) json["class_weights"] = data.class_weights;
+  return json;
 }
 
 std::string dump(const ordered_json& json) { return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
@@ -46,6 +48,7 @@ std::string dump(const ordered_json& json) { return json.dump(-1, ' ', false, or
 std::string fingerprint_of(const Dataset& train, TrainedData data) {
   if (train.has_sequences() && train.kind != DataKind::text) data.sample_shape.front() = 0;
   data.target_length = 0;
+  data.class_weights.clear();  // they belong to the model's keys
   std::string all = dump(to_json(data));
   for (const Shard& shard : train.shards)
     all += fmt::format("\n{} {} {}", std::filesystem::path(shard.path).filename().string(), shard.samples, shard.bytes);
@@ -72,6 +75,7 @@ TrainedData trained_data_of(const Dataset& train) {
   data.target_length = train.target_length;
   data.mean = train.mean;
   data.std = train.std;
+  data.class_weights = train.label_weights.by_class;
   data.class_names = train.class_names;
   data.vocabulary = sum_of(train.vocabulary);
   data.target_vocabulary = sum_of(train.target_vocabulary);
@@ -93,6 +97,7 @@ TrainedData read_trained_data(const std::string& text, const std::string& path) 
     json.at("target_length").get_to(data.target_length);
     json.at("mean").get_to(data.mean);
     json.at("std").get_to(data.std);
+    if (json.contains("class_weights")) json.at("class_weights").get_to(data.class_weights);
     json.at("class_names").get_to(data.class_names);
     json.at("vocabulary").get_to(data.vocabulary);
     json.at("target_vocabulary").get_to(data.target_vocabulary);
@@ -152,6 +157,7 @@ void see_as_trained(Dataset& test, const TrainedData& trained, const std::string
                     path, checkpoint));
   test.mean = trained.mean;
   test.std = trained.std;
+  test.label_weights.by_class = trained.class_weights;
   if (test.class_names.empty() || !test.labelled) test.class_names = trained.class_names;
   if (!test.has_sequences()) return;
   test.sample_shape = test.sample_shape.with_front(std::max(test.length(), trained.sample_shape.front()));

@@ -19,6 +19,7 @@ struct TrainedData {
   std::int64_t classes = 0;                   // 0: labels are numbers
   std::int64_t target_length = 0;             // for pairs
   std::vector<double> mean, std;              // per channel or feature: x = (value * scale - mean) / std
+  std::vector<double> class_weights;          // LabelWeights::by_class; empty: none
   std::vector<std::string> class_names;       // may be empty
   std::string vocabulary, target_vocabulary;  // checksum64 over the entries; "" if there are none
   std::string fingerprint;  // checksum64 over names, samples and bytes of the shards, and over all of the above
@@ -37,8 +38,8 @@ TrainedData trained_data_in(const std::string& checkpoint);
 SampleForm trained_form(const TrainedData& data, bool stream, std::int64_t vocabulary);
 
 // Like see_alike (data/dataset.hpp), with the description in the checkpoint instead of the training data: `test` gets
-// its mean and std, class names if it has none, the larger of both lengths and, if it has no labels, the form of the
-// labels. Throws DataError with the path of the shard if kind, shapes, classes or vocabularies differ.
+// its mean, std and class weights, class names if it has none, the larger of both lengths and, if it has no labels, the
+// form of the labels. Throws DataError with the path of the shard if kind, shapes, classes or vocabularies differ.
 void see_as_trained(Dataset& test, const TrainedData& trained, const std::string& checkpoint);
 
 }  // namespace echelon::inline checkpoint

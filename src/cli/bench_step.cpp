@@ -96,7 +96,7 @@ void print_report(StepBench& bench, const BenchStepOptions& options, const Bench
   if (!bench.layouts().empty()) fmt::print("layouts {}\n", bench.layouts());
   fmt::print("random {} of {} in {} classes, in the form of {}\n", form.tokens() ? "tokens" : "samples",
              form.shape.text(), form.classes, bench.samples().origin);
-  if (form.label.rank() > 0)
+  if (form.label.rank() > 0 && !form.dense)
     fmt::print("{:.0f} tokens/s\n", static_cast<double>(batch * form.label.elems()) / times.median_s);
   fmt::print("{:.1f} samples/s: a step of {} samples takes {} (median of {}), at least {}\n",
              static_cast<double>(batch) / times.median_s, batch, seconds_text(times.median_s), times.steps,

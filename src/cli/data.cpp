@@ -33,20 +33,22 @@ Sharding sharding_of(const std::string& name) {
   return static_cast<Sharding>(found - known.begin());
 }
 
-// Counts the samples of each class; reads labels in blocks.
+// Counts the labels of each class; reads them in blocks. Dense labels that are no class, which model.ignore_label can
+// leave out, are counted behind the last class.
 std::vector<std::int64_t> count_classes(const Dataset& dataset) {
   constexpr std::int64_t kBlock = 1 << 16;
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(dataset.classes), 0);
-  std::vector<std::int32_t> labels(kBlock);
+  const std::int64_t each = dataset.label_shape.elems(), block = std::max<std::int64_t>(1, kBlock / each);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(dataset.classes) + 1, 0);
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(block * each));
   for (const Shard& shard : dataset.shards) {
     const SampleFile source(dataset, shard);
-    for (std::int64_t first = 0; first < shard.samples; first += kBlock) {
-      const std::int64_t count = std::min(kBlock, shard.samples - first);
+    for (std::int64_t first = 0; first < shard.samples; first += block) {
+      const std::int64_t count = std::min(block, shard.samples - first);
       source.read_classes(first, count, labels.data());
-      for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t i = 0; i < count * each; ++i) {
         const std::int32_t label = labels[static_cast<std::size_t>(i)];
-        require_class(shard.path, first + i, label, dataset.classes);
-        ++counts[static_cast<std::size_t>(label)];
+        if (!dataset.has_dense_classes()) require_class(shard.path, first + i, label, dataset.classes);
+        ++counts[static_cast<std::size_t>(label >= 0 && label < dataset.classes ? label : dataset.classes)];
       }
     }
   }
@@ -74,12 +76,15 @@ void print_files(const Dataset& dataset) {
 }
 
 void print_classes(const Dataset& dataset) {
-  const std::vector<std::int64_t> counts = count_classes(dataset);
+  std::vector<std::int64_t> counts = count_classes(dataset);
   const bool named = !dataset.class_names.empty();
-  Table classes(named ? std::vector<std::string>{"class", "samples", "share", "name"}
-                      : std::vector<std::string>{"class", "samples", "share"});
+  const std::int64_t each = dataset.label_shape.elems(), none = counts.back();
+  counts.pop_back();
+  const char* what = each > 1 ? "labels" : "samples";
+  Table classes(named ? std::vector<std::string>{"class", what, "share", "name"}
+                      : std::vector<std::string>{"class", what, "share"});
   for (std::size_t c = 0; c < std::min(kRows, counts.size()); ++c) {
-    const double share = static_cast<double>(counts[c]) / static_cast<double>(dataset.samples());
+    const double share = static_cast<double>(counts[c]) / static_cast<double>(dataset.samples() * each);
     std::vector<std::string> row{std::to_string(c), count_text(counts[c]), fmt::format("{:.1f} %", 100 * share)};
     if (named) row.push_back(dataset.class_names[c]);
     classes.row(std::move(row));
@@ -87,6 +92,7 @@ void print_classes(const Dataset& dataset) {
   print_table(classes, counts.size());
   const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
   fmt::print("least {}, most {}\n\n", count_text(*least), count_text(*most));
+  if (none > 0) fmt::print("{} labels are no class: model.ignore_label leaves them out\n\n", count_text(none));
 }
 
 // "digits-0000, digits-0003[0:20)", truncated if there are many.
@@ -173,7 +179,7 @@ int run_data_inspect(const InspectOptions& options) {
   if (const std::string why = not_a_shard(files_at(options.location).front()); !why.empty())
     return inspect_foreign(options.location, why);
   Dataset dataset = open_dataset(options.location, 0, Labels::optional);
-  dataset.label_sample = std::make_shared<const LabelSample>(dataset);
+  if (!dataset.has_dense_classes()) dataset.label_sample = std::make_shared<const LabelSample>(dataset);
   std::uint64_t bytes = 0;
   for (const Shard& shard : dataset.shards) bytes += shard.bytes;
   print_head(dataset, options.location, bytes_text(static_cast<double>(bytes)));

@@ -143,8 +143,9 @@ EpochFigures evaluate(Opened& opened, Engine* ranks) {
   f.epoch = opened.epoch;
   f.test_loss = summary.sums.loss / summary.sums.weight;
   if (!std::isfinite(f.test_loss)) throw NumericError(opened.saved.checkpoint + ": the loss is not a finite number");
-  if (opened.model.graph().counts_correct()) f.test_accuracy = summary.sums.correct / summary.sums.weight;
-  if (opened.data.form().label.rank() > 0 && opened.data.classes > 0) f.test_perplexity = std::exp(f.test_loss);
+  if (opened.model.graph().counts_correct()) f.test_accuracy = summary.accuracy;
+  if (opened.data.form().label.rank() > 0 && opened.data.classes > 0 && !opened.data.has_dense_classes())
+    f.test_perplexity = std::exp(f.test_loss);
   if (summary.classes.any()) take_class_figures(chosen_figures(summary.classes.figures(), metrics), f);
   f.seconds = now_s() - start_s;
   return f;

@@ -23,8 +23,8 @@ OpenedData open_data(const ModelChoice& choice) {
   DataConfig config = saved.config.data.of_test();
   if (!choice.data.empty()) config.hdf5.rows.clear(), config.hdf5.split.clear();  // of the files of the training alone
   Dataset data = open_dataset(location, config, choice.labels);
+  demand_labels(data, saved.config.model);
   see_as_trained(data, trained_data_in(saved.checkpoint), saved.checkpoint);
-  demand_labels(data, saved.config.model.loss);
   return {std::move(saved), location, std::move(data)};
 }
 

@@ -64,14 +64,15 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
     fmt::print("loss     {:.5g}\n", sums.loss / sums.weight);
   else
     fmt::print("labels   none: no loss, no accuracy\n");
-  if (opened.data.labelled && opened.data.form().label.rank() > 0 && opened.data.classes > 0)
+  if (opened.data.labelled && opened.data.form().label.rank() > 0 && opened.data.classes > 0 &&
+      !opened.data.has_dense_classes())
     fmt::print("perplexity {:.5g}\n", std::exp(sums.loss / sums.weight));
   if (opened.data.labelled && opened.model.graph().counts_correct())
-    fmt::print("accuracy {:.2f} %\n", 100 * sums.correct / sums.weight);
+    fmt::print("accuracy {:.2f} %\n", 100 * summary.accuracy);
   if (summary.classes.any()) {
     const ClassFigures figures = summary.classes.figures();
     if (figures.top5_accuracy == figures.top5_accuracy) fmt::print("top-5    {:.2f} %\n", 100 * figures.top5_accuracy);
-    fmt::print("macro F1 {:.4f}\n", figures.macro_f1);
+    fmt::print("macro F1 {:.4f}\nmean IoU {:.4f}\n", figures.macro_f1, figures.mean_iou);
   }
   fmt::print("speed    {} samples/s; a batch of {}: p50 {:.3g} ms, p99 {:.3g} ms\n",
              rate_text(static_cast<double>(summary.samples) / seconds), batch, 1e3 * summary.latency(0.5),
@@ -89,7 +90,7 @@ void print_both(Opened& opened, const InferenceSummary& trained, const Inference
     std::vector<std::string> cells = {
         std::string(name), count_text(size), fmt::format("{:.5g}", of.sums.loss / of.sums.weight),
         fmt::format("{:.3g}", 1e3 * of.latency(0.5)), fmt::format("{:.3g}", 1e3 * of.latency(0.99))};
-    if (accuracy) cells.insert(cells.begin() + 3, fmt::format("{:.2f}", 100 * of.sums.correct / of.sums.weight));
+    if (accuracy) cells.insert(cells.begin() + 3, fmt::format("{:.2f}", 100 * of.accuracy));
     table.row(cells);
   };
   row(name_of(opened.model.arenas().dtype()), bytes.plain, trained);
@@ -119,11 +120,12 @@ class PredictionFile {
   }
   void publish(const InferenceSummary& summary) {
     if (labelled_) writer_.attribute("loss", summary.sums.loss / summary.sums.weight);
-    if (labelled_ && counts_correct_) writer_.attribute("accuracy", summary.sums.correct / summary.sums.weight);
+    if (labelled_ && counts_correct_) writer_.attribute("accuracy", summary.accuracy);
     if (summary.classes.any()) {
       const ClassFigures figures = summary.classes.figures();
       if (figures.top5_accuracy == figures.top5_accuracy) writer_.attribute("top5_accuracy", figures.top5_accuracy);
       writer_.attribute("macro_f1", figures.macro_f1);
+      writer_.attribute("mean_iou", figures.mean_iou);
     }
     writer_.publish();
   }
@@ -142,8 +144,7 @@ class PredictionFile {
 
   void create(const InferenceBatch& batch) {
     created_ = true;
-    Shape rows = Shape(batch.shape.extents().first(static_cast<std::size_t>(batch.shape.rank() - 1)));
-    if (!batch.chosen.empty()) writer_.create("predictions", DType::i32, rows.prepended(samples_));
+    if (!batch.chosen.empty()) writer_.create("predictions", DType::i32, batch.places.prepended(samples_));
     if (outputs_ || batch.chosen.empty()) writer_.create("outputs", DType::f32, batch.shape.prepended(samples_));
   }
 

@@ -284,7 +284,7 @@ void StudyLedger::end(int code, double seconds) {
       const RunRecord run = read_run(record.attempt);
       const bool at_goal = config.goal.stop && code == kExitOk;
       record.rungs.push_back({.epochs = at_goal ? study_.rungs.back() : config.train.epochs,
-                              .figure = goal_figure(study_.goal.metric, run.test_loss, run.test_accuracy)});
+                              .figure = goal_figure(study_.goal.metric, test_figures(run))});
       if (record.rungs.back().epochs < study_.rungs.back()) state = CellState::stopped;
     }
     close(i, state, code, reason);

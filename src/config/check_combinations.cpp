@@ -11,6 +11,7 @@
 #include "config/batch_plan.hpp"
 #include "config/combinations.hpp"
 #include "config/faults.hpp"
+#include "config/goal.hpp"
 #include "config/refuse.hpp"
 #include "config/trace_steps.hpp"
 #include "config/traits/algorithms.hpp"
@@ -185,6 +186,13 @@ void check_network(const Config& config) {
   }
 }
 
+void check_label_weights(const Config& config) {
+  const LabelKeys& labels = config.model.labels;
+  if (labels.inverse_frequency > 0 && !labels.class_weights.empty())
+    refuse(config, "model.inverse_frequency",
+           "model.inverse_frequency and model.class_weights both give the weights of classes; keep one");
+}
+
 void check_goal(const Config& config) {
   const GoalConfig& goal = config.goal;
   if (config.checkpoint.keep_best != GoalMetric::none && config.data.test.empty())
@@ -198,12 +206,24 @@ void check_goal(const Config& config) {
              "[goal] has no metric to reach: set goal.metric, e.g. \"test_accuracy\"");
   } else if (config.data.test.empty()) {
     refuse(config, "goal.metric", "goal.metric is a figure of evaluations, which need data.test");
-  } else if (goal.target == 0 || (goal.metric == GoalMetric::test_accuracy && goal.target > 1)) {
+  } else if (goal.target == 0 || (goal_rises(goal.metric) && goal.target > 1)) {
     refuse(config, "goal.target",
-           fmt::format("goal.target = {} is not a valid {}", goal.target,
-                       goal.metric == GoalMetric::test_accuracy ? "accuracy: above 0 and at most 1, e.g. 0.9"
-                                                                : "loss or perplexity: above 0"));
+           fmt::format(
+               "goal.target = {} is not a valid {}", goal.target,
+               goal_rises(goal.metric)
+                   ? fmt::format("{}: above 0 and at most 1, e.g. 0.9",
+                                 goal.metric == GoalMetric::test_accuracy ? "accuracy" : goal_metric_name(goal.metric))
+                   : "loss or perplexity: above 0"));
   }
+  for (const auto& [key, metric] :
+       {std::pair("goal.metric", goal.metric), std::pair("checkpoint.keep_best", config.checkpoint.keep_best)})
+    for (const auto& [of, needed] :
+         {std::pair(GoalMetric::test_mean_iou, "mean_iou"), std::pair(GoalMetric::test_macro_f1, "macro_f1")})
+      if (const std::vector<std::string>& metrics = config.evaluate.metrics;
+          metric == of && std::find(metrics.begin(), metrics.end(), needed) == metrics.end())
+        refuse(config, key,
+               fmt::format("{} = \"{}\" is measured only if evaluate.metrics names \"{}\"", key,
+                           goal_metric_name(metric), needed));
   if (goal.metric != GoalMetric::none && config.evaluate.by == EvaluateBy::aside)
     refuse(config, "evaluate.by",
            "evaluate.by = \"aside\" leaves evaluations to another job, and goal.metric is judged by the run itself; "
@@ -243,6 +263,7 @@ void check_combinations(const Config& config) {
   check_batch(config);
   check_warmup(config);
   check_buckets(config);
+  check_label_weights(config);
   refuse_unfit_keys(config);
   if (config.train.epochs == 0 && config.train.steps == 0)
     refuse(config, "train.epochs",

@@ -11,33 +11,39 @@ std::string goal_metric_name(GoalMetric metric) {
     case GoalMetric::test_accuracy: return "test_accuracy";
     case GoalMetric::test_loss: return "test_loss";
     case GoalMetric::test_perplexity: return "test_perplexity";
+    case GoalMetric::test_mean_iou: return "test_mean_iou";
+    case GoalMetric::test_macro_f1: return "test_macro_f1";
   }
   return "";
 }
 
-double goal_figure(GoalMetric metric, double test_loss, double test_accuracy) {
+double goal_figure(GoalMetric metric, const TestFigures& figures) {
   double figure = std::nan("");
-  if (metric == GoalMetric::test_accuracy && test_accuracy >= 0) figure = test_accuracy;
-  if (metric == GoalMetric::test_loss) figure = test_loss;
-  if (metric == GoalMetric::test_perplexity) figure = std::exp(test_loss);
-  return std::isfinite(figure) ? figure : std::nan("");
+  switch (metric) {
+    case GoalMetric::none: break;
+    case GoalMetric::test_accuracy: figure = figures.accuracy; break;
+    case GoalMetric::test_loss: figure = figures.loss; break;
+    case GoalMetric::test_perplexity: figure = std::exp(figures.loss); break;
+    case GoalMetric::test_mean_iou: figure = figures.mean_iou; break;
+    case GoalMetric::test_macro_f1: figure = figures.macro_f1; break;
+  }
+  return std::isfinite(figure) && !(goal_rises(metric) && figure < 0) ? figure : std::nan("");
 }
 
-bool goal_is_better(GoalMetric metric, double a, double b) {
-  return metric == GoalMetric::test_accuracy ? a > b : a < b;
-}
+bool goal_rises(GoalMetric metric) { return metric != GoalMetric::test_loss && metric != GoalMetric::test_perplexity; }
 
-std::string goal_result(const GoalConfig& goal, double test_loss, double test_accuracy) {
+bool goal_is_better(GoalMetric metric, double a, double b) { return goal_rises(metric) ? a > b : a < b; }
+
+std::string goal_result(const GoalConfig& goal, const TestFigures& figures) {
   if (goal.metric == GoalMetric::none) return "";
-  return fmt::format("{}: {} {:.4g}, asked for at {} {}",
-                     goal_met(goal, test_loss, test_accuracy) ? "goal met" : "goal missed",
-                     goal_metric_name(goal.metric), goal_figure(goal.metric, test_loss, test_accuracy),
-                     goal.metric == GoalMetric::test_accuracy ? "least" : "most", goal.target);
+  return fmt::format("{}: {} {:.4g}, asked for at {} {}", goal_met(goal, figures) ? "goal met" : "goal missed",
+                     goal_metric_name(goal.metric), goal_figure(goal.metric, figures),
+                     goal_rises(goal.metric) ? "least" : "most", goal.target);
 }
 
-bool goal_met(const GoalConfig& goal, double test_loss, double test_accuracy) {
-  const double figure = goal_figure(goal.metric, test_loss, test_accuracy);
-  return goal.metric == GoalMetric::test_accuracy ? figure >= goal.target : figure <= goal.target;
+bool goal_met(const GoalConfig& goal, const TestFigures& figures) {
+  const double figure = goal_figure(goal.metric, figures);
+  return goal_rises(goal.metric) ? figure >= goal.target : figure <= goal.target;
 }
 
 }  // namespace echelon::inline config

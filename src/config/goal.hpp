@@ -3,23 +3,35 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "config/schema.hpp"
 
 namespace echelon::inline config {
 
+// Figures of an evaluation that a goal can name. Not known: not finite, or a share of 1 below 0.
+struct TestFigures {
+  double loss = std::numeric_limits<double>::quiet_NaN(), accuracy = loss, mean_iou = loss, macro_f1 = loss;
+};
+// Takes them from a record of figures.
+template <class Record>
+TestFigures test_figures(const Record& record) {
+  return {record.test_loss, record.test_accuracy, record.test_mean_iou, record.test_macro_f1};
+}
+
 // "test_accuracy"; "" without a goal.
 std::string goal_metric_name(GoalMetric metric);
 
-// Returns the goal's figure from a loss in nats and an accuracy in [0, 1]. NaN without a goal or if the figure is not
-// known (an accuracy below 0, a loss that is not finite).
-double goal_figure(GoalMetric metric, double test_loss, double test_accuracy);
-// Whether figure `a` of that metric is better than `b`: higher for accuracies, lower for losses and perplexities.
+// Returns the goal's figure: the loss is in nats, others are in [0, 1]. NaN without a goal or if it is not known.
+double goal_figure(GoalMetric metric, const TestFigures& figures);
+// Whether more of the metric is better: of shares of 1, not of losses and perplexities.
+bool goal_rises(GoalMetric metric);
+// Whether figure `a` of that metric is better than `b`.
 bool goal_is_better(GoalMetric metric, double a, double b);
 // "goal met: test_accuracy 0.912, asked for at least 0.9"; "" without a goal.
-std::string goal_result(const GoalConfig& goal, double test_loss, double test_accuracy);
-// True at or above the target for accuracies, at or below it for losses and perplexities; false for an unknown figure.
-bool goal_met(const GoalConfig& goal, double test_loss, double test_accuracy);
+std::string goal_result(const GoalConfig& goal, const TestFigures& figures);
+// True at or above the target for metrics that rise, at or below it for others; false for an unknown figure.
+bool goal_met(const GoalConfig& goal, const TestFigures& figures);
 
 }  // namespace echelon::inline config

@@ -45,12 +45,28 @@ Found rows_misfit(const char* key, const std::vector<std::int64_t>& rows) {
   return Misfit{key, fmt::format("data.hdf5.{} takes the first row and the one after the last, e.g. [0, 50000]", key)};
 }
 
+// Whether the spatial axes, without N and channels, are D, H, W in this order.
+bool places_in_order(const std::string& axes) {
+  std::string places;
+  for (const char letter : axes)
+    if (letter != 'N' && letter != 'C' && letter != 'F') places += letter;
+  return places == "DHW" || places == "HW" || places == "W" || places == "H";
+}
+
 Found labels_misfit(const Hdf5Config& keys) {
-  const bool of_classes = keys.label_form == LabelForm::classes;
+  const bool dense = keys.label_form == LabelForm::dense, of_classes = dense || keys.label_form == LabelForm::classes;
   if (keys.labels.empty() && (keys.label_form != LabelForm::automatic || !keys.labels_file.empty()))
     return Misfit{"labels", "data.hdf5.labels is missing: the path of the dataset that holds the labels"};
   if (of_classes && keys.classes == 0)
-    return Misfit{"classes", "data.hdf5.label_form = \"class\" needs data.hdf5.classes, the number of classes"};
+    return Misfit{"classes", fmt::format("data.hdf5.label_form = \"{}\" needs data.hdf5.classes, the number of classes",
+                                         dense ? "dense" : "class")};
+  if (dense && !places_in_order(keys.axes))
+    return Misfit{
+        "label_form",
+        fmt::format("data.hdf5.label_form = \"dense\" has a class for each place in the order of rows and "
+                    "columns, but data.hdf5.axes = \"{}\"{}",
+                    keys.axes,
+                    keys.axes.find('T') == std::string::npos ? " has another order" : " has time steps, not places")};
   if (keys.label_column != 0 && keys.label_form != LabelForm::column)
     return Misfit{"label_column", "data.hdf5.label_column goes with label_form = \"column\"; leave it out"};
   if (keys.label_form == LabelForm::values && keys.classes > 0)

@@ -11,7 +11,7 @@
 
 namespace echelon::inline config {
 
-enum class LabelForm : std::uint8_t { automatic, classes, column, one_hot, values };
+enum class LabelForm : std::uint8_t { automatic, classes, column, one_hot, values, dense };
 enum class Transform : std::uint8_t { none, log1p };
 enum class StatisticsAre : std::uint8_t { mean_std, range };
 enum class Missing : std::uint8_t { refuse, mean };
@@ -22,7 +22,7 @@ struct Hdf5Config {
   std::vector<std::int64_t> channels;    // channels that are used, by index over all `samples`; empty: all
   std::string labels;                    // path of the labels; "": none (predict only)
   std::vector<std::string> labels_file;  // ending of the file of samples, ending of the file that has its labels
-  LabelForm label_form = LabelForm::automatic;  // "auto" | "class" | "column" | "one_hot" | "values"
+  LabelForm label_form = LabelForm::automatic;  // "auto" | "class" | "column" | "one_hot" | "values" | "dense"
   std::int64_t label_column = 0;                // label_form "column": which one
   std::int64_t classes = 0;                     // number of classes; 0: labels are numbers, or one_hot says it
   std::vector<std::string> class_names;         // by class; may be empty

@@ -12,6 +12,7 @@
 
 #include "base/dtype.hpp"
 #include "config/hdf5.hpp"
+#include "config/label_keys.hpp"
 #include "config/traits/strategies.hpp"
 
 namespace echelon::inline config {
@@ -34,7 +35,7 @@ enum class Overlap : std::uint8_t { none, buckets, layers };
 enum class Reduction : std::uint8_t { sum, adasum };
 enum class Restart : std::uint8_t { automatic, never, require };
 enum class OnLostWorker : std::uint8_t { stop, go_on };
-enum class GoalMetric : std::uint8_t { none, test_accuracy, test_loss, test_perplexity };
+enum class GoalMetric : std::uint8_t { none, test_accuracy, test_loss, test_perplexity, test_mean_iou, test_macro_f1 };
 enum class EvaluateBy : std::uint8_t { all, first, aside };
 enum class Watch : std::uint8_t { off, warn, stop };
 
@@ -82,6 +83,7 @@ struct ModelConfig {
   std::vector<LayerConfig> layers;  // without the loss, which is added
   std::string loss = "auto";        // auto (softmax for classes, mse for numbers) | softmax | mse | bce
   double label_smoothing = 0;       // softmax: fraction of the target spread over all classes in training, in [0, 1)
+  LabelKeys labels;                 // model.ignore_label, class_weights, inverse_frequency
   bool synchronised_batch_norm = false;  // every batch_norm layer is `synchronised`
   bool batch_renorm = false;             // every batch_norm layer has `renorm`
   bool dense_embeddings = false;         // no embedding is `sparse`, in model.zoo either
@@ -264,8 +266,8 @@ struct CheckpointConfig {
 
 // The criteria for a run or a study (config/goal.hpp); a limit of 0 is off.
 struct GoalConfig {
-  GoalMetric metric = GoalMetric::none;  // "" | "test_accuracy" | "test_loss" | "test_perplexity"
-  double target = 0;                     // for the metric: at least this accuracy, at most this loss or perplexity
+  GoalMetric metric = GoalMetric::none;  // "" | the names of GoalMetric
+  double target = 0;                     // for the metric: at least this share of 1, at most this loss or perplexity
   bool stop = false;                     // training ends at the first evaluation that reaches the target
   double most_samples = 0;               // limit for samples to the target over those of the fewest ranks
   double least_efficiency = 0;           // scaling efficiency, in (0, 1]

@@ -15,14 +15,16 @@ struct Batch {
   std::int64_t length = 0;         // T: length to which the sequences of this batch are padded; 0: images
   std::int64_t target_length = 0;  // U: length to which the target sequences are padded; 0: not pairs
   const void* samples = nullptr;   // (N, C, H, W) or (N, T, F) of the loader's dtype, or tokens (N, T), i32
-  const void* labels = nullptr;    // classes (N), tokens (N, T) of text or (N, U) of pairs, i32; or real numbers (N, K)
-                                   // of the loader's dtype
+  const void* labels = nullptr;    // classes (N) or (N, places), tokens (N, T) of text or (N, U) of pairs, i32; or real
+                                   // numbers (N, K) of the loader's dtype
   const void* weights =
       nullptr;  // 0, or the sample's weight (usually 1), per label, in the labels' shape and the loader's dtype
   const std::int32_t* lengths = nullptr;  // (N), lengths without padding; null if all sequences are equally long
   const std::int32_t* target = nullptr;   // (N, U), only pairs: decoder input, the start token and labels[.., :-1]
   const std::int32_t* ids = nullptr;      // (N), the low 32 bits of each sample's id
   double weight = 0;                      // number of labels that count
+  // The same number, as LabelWeights::counts divides it; null: Dataset::label_weights is empty.
+  const double* label_counts = nullptr;
 };
 
 // Provides the batches of one replica in the order of its steps.

@@ -55,6 +55,28 @@ void read_tokens(const h5::Reader& reader, const Rows& rows, const Vocabulary& v
 
 }  // namespace
 
+void require_classes(const Dataset& dataset, const std::string& path, std::int64_t first,
+                     const std::vector<std::int32_t>& labels) {
+  const auto is_class = [&](std::int32_t label) { return label >= 0 && label < dataset.classes; };
+  const std::int64_t each = dataset.label_shape.elems();
+  for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
+    const std::int32_t label = labels[static_cast<std::size_t>(i)];
+    if (is_class(label) || dataset.label_weights.ignores(label)) continue;
+    if (!dataset.has_dense_classes()) require_class(path, first + i, label, dataset.classes);
+    std::vector<std::int64_t> place;
+    for (std::int64_t rest = i % each, inner = each, axis = 0; axis < dataset.label_shape.rank(); ++axis) {
+      inner /= dataset.label_shape[static_cast<int>(axis)];
+      place.push_back(rest / inner);
+      rest %= inner;
+    }
+    throw DataError(fmt::format(
+        "{}: record {} of '{}' has label {} at ({}), must be 0 to {} ({} classes); model.ignore_label = {} leaves such "
+        "places out",
+        path, first + i / each, dataset.labels_name(), label, fmt::join(place, ", "), dataset.classes - 1,
+        dataset.classes, label));
+  }
+}
+
 void require_numbers(const Dataset& dataset, const std::string& path, std::int64_t first,
                      const std::vector<float>& numbers) {
   const std::int64_t each = dataset.label_shape.elems();
@@ -89,10 +111,9 @@ void read_labels(const Dataset& dataset, const SampleFile& file, const Shard& sh
   if (dataset.has_numbers()) return read_numbers(dataset, file, shard, chunk);
   if (!dataset.labelled) return;
   const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
-  chunk.labels.resize(static_cast<std::size_t>(count));
+  chunk.labels.resize(static_cast<std::size_t>(count * dataset.label_shape.elems()));
   file.read_classes(first, count, chunk.labels.data());
-  for (std::int64_t i = 0; i < count; ++i)
-    require_class(shard.path, first + i, chunk.labels[static_cast<std::size_t>(i)], dataset.classes);
+  require_classes(dataset, shard.path, first, chunk.labels);
 }
 
 std::int32_t* token_memory(Chunk& chunk, std::int64_t count) {
@@ -192,7 +213,7 @@ void load_chunk(const Dataset& dataset, const SampleFile& file, Chunk& chunk) tr
 Record Chunk::record(const Dataset& dataset, std::int64_t id) const {
   const auto inside = static_cast<std::size_t>(id - begin);
   Record record{.file = file};
-  if (!labels.empty()) record.label = labels[inside];
+  if (!labels.empty()) record.labels = labels.data() + inside * static_cast<std::size_t>(dataset.label_shape.elems());
   if (!weights.empty()) record.weight = weights[inside];
   if (!numbers.empty())
     record.numbers = numbers.data() + inside * static_cast<std::size_t>(dataset.label_shape.elems());

@@ -19,7 +19,7 @@ struct Record {
   std::int64_t length = 0;               // sequences and pairs: length before truncation
   const std::int32_t* target = nullptr;  // pairs: (target_length) tokens
   std::int64_t target_length = 0;        // before truncation, without the start and end token
-  std::int32_t label = 0;                // class of samples and sequences; unused if `numbers` is set
+  const std::int32_t* labels = nullptr;  // classes in the shape Dataset::label_shape; null if `numbers` is set
   float weight = 1;                      // weight of the sample
   const float* numbers = nullptr;        // regression targets in the shape Dataset::label_shape
   std::size_t file = 0;                  // index in Dataset::shards
@@ -41,6 +41,11 @@ struct Chunk {
 // record for a label outside [0, classes), a label, feature or pixel that is not finite, a token outside the
 // vocabulary, and a file changed since open_dataset; MemoryError with the file if the host has no memory.
 void load_chunk(const Dataset& dataset, const SampleFile& file, Chunk& chunk);
+
+// Throws DataError with file, record, position and value if classes of the records from `first` on, in the shape
+// Dataset::label_shape each, are outside [0, classes) and not ignored (Dataset::label_weights).
+void require_classes(const Dataset& dataset, const std::string& path, std::int64_t first,
+                     const std::vector<std::int32_t>& labels);
 
 // Throws DataError with file and record if numeric labels (.., K) of the records from `first` on are not finite or
 // outside the range that the loss demands.

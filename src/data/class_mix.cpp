@@ -77,7 +77,10 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
   const bool labels = dataset.labelled && (dataset.kind == DataKind::samples || dataset.kind == DataKind::sequences);
   if (!labels) return;
   classes_ = dataset.classes;
-  const bool mixes = classes_ >= 2 && classes_ <= kMostClasses;
+  const bool dense = dataset.has_dense_classes();
+  const bool mixes = !dense && classes_ >= 2 && classes_ <= kMostClasses;
+  const std::int64_t each = dataset.label_shape.elems();
+  if (dense) most = std::max<std::int64_t>(1, 8 * most / each);
   const std::size_t files = std::min(dataset.shards.size(), most_files);
   const std::int64_t stride =
       std::max<std::int64_t>(1, dataset.samples() / most);  // only every stride-th chunk is read
@@ -88,26 +91,30 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
     const std::size_t file = i * dataset.shards.size() / files;
     const Shard& shard = dataset.shards[file];
     const std::int64_t rows = shard.chunk_rows;
-    const std::int64_t block = stride > 1 ? rows : std::max<std::int64_t>(rows, (1 << 16) / rows * rows);
+    const std::int64_t block = stride > 1 ? rows : std::max<std::int64_t>(rows, (1 << 16) / each / rows * rows);
     const SampleFile source(dataset, shard);
     for (std::int64_t first = 0; first < shard.samples; first += block * stride) {
       const std::int64_t count = std::min(block, shard.samples - first);
       if (dataset.has_numbers()) {
-        numbers.resize(static_cast<std::size_t>(count * dataset.label_shape.elems()));
+        numbers.resize(static_cast<std::size_t>(count * each));
         source.read_numbers(first, count, numbers.data());
         require_numbers(dataset, shard.path, first, numbers);
         continue;
       }
-      read.resize(static_cast<std::size_t>(count));
+      read.resize(static_cast<std::size_t>(count * each));
       source.read_classes(first, count, read.data());
-      for (std::int64_t row = 0; row < count; ++row) {
+      require_classes(dataset, shard.path, first, read);
+      for (std::int64_t row = 0; row < std::ssize(read); ++row) {
         const std::int32_t label = read[static_cast<std::size_t>(row)];
-        require_class(shard.path, first + row, label, classes_);
-        counts_.add(label);
-        if (!mixes) continue;
-        if (row % rows == 0)
+        if (mixes && row % rows == 0)
           chunks_.push_back(
               {.file = static_cast<int>(file), .first = first + row, .begin = labels_.size(), .count = 0});
+        if (dataset.label_weights.ignores(label)) continue;
+        counts_.add(label);
+        const auto of_class = static_cast<std::size_t>(label);
+        if (of_class >= class_counts_.size()) class_counts_.resize(of_class + 1);
+        ++class_counts_[of_class];
+        if (!mixes) continue;
         labels_.push_back(label);
         ++chunks_.back().count;
       }

@@ -22,7 +22,8 @@ class LabelSample {
     std::size_t begin = 0;   // index of its first label in labels_
     std::size_t count = 0;
   };
-  // Reads at most about `most` labels from at most `most_files` files. Throws DataError if labels cannot be read, or if
+  // Reads at most about `most` labels, of dense ones 8 times as many, from at most `most_files` files. Dense labels are
+  // counted only. Throws DataError if labels cannot be read, or if
   // one is not a valid class or number (Dataset::least_label), so that every verb refuses them before it begins.
   explicit LabelSample(const Dataset& dataset, std::int64_t most = 1 << 21, std::size_t most_files = 1024);
 
@@ -31,6 +32,8 @@ class LabelSample {
   const std::vector<Chunk>& chunks() const { return chunks_; }
   // Counts of the labels that were read.
   const LabelCounts& counts() const { return counts_; }
+  // Numbers of labels that are not ignored, by class up to the greatest one that occurs.
+  const std::vector<std::int64_t>& class_counts() const { return class_counts_; }
   bool whole() const { return whole_; }  // the labels of the whole set were read
   const std::int32_t* labels(const Chunk& chunk) const { return labels_.data() + chunk.begin; }
   // ClassMix::chunks and files, which are the same for every plan.
@@ -42,6 +45,7 @@ class LabelSample {
   std::vector<Chunk> chunks_;
   std::vector<std::int32_t> labels_;
   LabelCounts counts_;
+  std::vector<std::int64_t> class_counts_;
   bool whole_ = false;
   double chunk_mix_ = 0, file_mix_ = 0;
 };

@@ -33,7 +33,8 @@ BatchMemory::BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype)
       weights(bytes(n * dataset.form().label.elems(), size_of(dtype))),
       lengths(bytes(n, sizeof(std::int32_t))),
       target(bytes(n * dataset.target_length, sizeof(std::int32_t))),
-      ids(bytes(n, sizeof(std::int32_t))) {}
+      ids(bytes(n, sizeof(std::int32_t))),
+      label_counts(dataset.label_weights.counts()) {}
 
 Collator::Collator(const Dataset& dataset, DType dtype, const Augmentation& augmentation)
     : dataset_(dataset),
@@ -50,6 +51,7 @@ Collator::Collator(const Dataset& dataset, DType dtype, const Augmentation& augm
 void Collator::begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step, std::int64_t n,
                      std::int64_t bucket) const {
   const auto padded = [&](std::int64_t most) { return bucket > 0 ? std::min(bucket, most) : most; };
+  std::fill(memory.label_counts.begin(), memory.label_counts.end(), 0.0);
   memory.batch = {.epoch = epoch,
                   .step = step,
                   .n = n,
@@ -60,7 +62,8 @@ void Collator::begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step,
                   .weights = memory.weights.get(),
                   .lengths = dataset_.starts ? memory.lengths.as<std::int32_t>() : nullptr,
                   .target = dataset_.target_starts ? memory.target.as<std::int32_t>() : nullptr,
-                  .ids = memory.ids.as<std::int32_t>()};
+                  .ids = memory.ids.as<std::int32_t>(),
+                  .label_counts = dataset_.label_weights.any() ? memory.label_counts.data() : nullptr};
 }
 
 void Collator::put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot) {
@@ -81,13 +84,44 @@ void Collator::put(BatchMemory& memory, std::int64_t row, const Record& record, 
     if (dataset_.has_numbers())
       counting = put_numbers(memory, row, record);
     else
-      labels[row] = record.label;
+      put_classes(memory, row, record), counting = dataset_.label_shape.elems();
     if (dataset_.kind == DataKind::samples)
       put_image(memory, row, record, slot.id);
     else
       put_steps(memory, row, record);
   }
-  put_weights(memory, row, slot.counts && dataset_.labelled ? counting : 0, record.weight);
+  const bool counts = slot.counts && dataset_.labelled;
+  put_weights(memory, row, counts ? counting : 0, record.weight);
+  if (record.labels != nullptr && dataset_.label_weights.any()) weigh_labels(memory, row, record, counts);
+}
+
+void Collator::put_classes(BatchMemory& memory, std::int64_t row, const Record& record) const {
+  const std::int64_t each = dataset_.label_shape.elems();
+  auto* const labels = memory.labels.as<std::int32_t>() + row * each;
+  if (record.labels == nullptr)
+    std::fill_n(labels, each, 0);
+  else
+    std::copy_n(record.labels, each, labels);
+}
+
+// Ignored labels become class 0 with weight 0, also those of a slot that does not count.
+void Collator::weigh_labels(BatchMemory& memory, std::int64_t row, const Record& record, bool counts) const {
+  const LabelWeights& by = dataset_.label_weights;
+  const std::int64_t each = dataset_.label_shape.elems();
+  auto* const labels = memory.labels.as<std::int32_t>() + row * each;
+  with_float(dtype_, [&]<class T>(T) {
+    T* const weights = memory.weights.as<T>() + row * each;
+    for (std::int64_t i = 0; i < each; ++i) {
+      const std::int32_t label = record.labels[i];
+      if (by.ignores(label)) {
+        labels[i] = 0, weights[i] = T{};
+        memory.batch.weight -= counts ? 1 : 0;
+        continue;
+      }
+      weights[i] = static_cast<T>(static_cast<double>(weights[i]) * by.of(label));
+      memory.label_counts[by.count_of(label)] += counts ? 1 : 0;
+    }
+  });
 }
 
 void Collator::put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id) {

@@ -37,6 +37,7 @@ class Aligned {
 struct BatchMemory {
   BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype);
   Aligned samples, labels, weights, lengths, target, ids;
+  std::vector<double> label_counts;
   Batch batch;
 };
 
@@ -53,6 +54,8 @@ class Collator {
   void put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id);
   void put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_target(BatchMemory& memory, std::int64_t row, const Record& record) const;
+  void put_classes(BatchMemory& memory, std::int64_t row, const Record& record) const;
+  void weigh_labels(BatchMemory& memory, std::int64_t row, const Record& record, bool counts) const;
   // Returns how many numbers a label has.
   std::int64_t put_numbers(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting, float weight) const;

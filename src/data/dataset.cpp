@@ -8,8 +8,10 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "data/class_mix.hpp"
 #include "data/foreign_file.hpp"
 #include "data/foreign_header.hpp"
+#include "data/format.hpp"
 #include "data/location.hpp"
 #include "data/shard_header.hpp"
 
@@ -127,6 +129,7 @@ SampleForm Dataset::form(std::int64_t bucket) const {
   SampleForm form{.shape = sample_shape, .vocabulary = vocabulary.size(), .classes = classes};
   if (has_sequences()) form.shape = sample_shape.with_front(padded(length()));
   form.label = kind == DataKind::text ? form.shape : label_shape;
+  form.dense = has_dense_classes();
   form.stream = stream;
   form.lengths = kind == DataKind::sequences || kind == DataKind::pairs;
   if (kind == DataKind::pairs) {
@@ -153,10 +156,39 @@ std::int64_t Dataset::cut() const {
   return count;
 }
 
-void demand_labels(Dataset& dataset, std::string_view loss) {
-  if (loss != "bce" || !dataset.has_numbers()) return;
-  dataset.least_label = 0;
-  dataset.most_label = 1;
+const char* Dataset::labels_name() const { return hdf5 ? hdf5->labels.c_str() : sample_format::kLabels; }
+
+void demand_labels(Dataset& dataset, const ModelConfig& model) {
+  if (model.loss == "bce" && dataset.has_numbers()) dataset.least_label = 0, dataset.most_label = 1;
+  const LabelKeys& keys = model.labels;
+  const bool weighs = !keys.class_weights.empty() || keys.inverse_frequency > 0;
+  if (!weighs && keys.ignore_label.empty()) return;
+  if (dataset.has_numbers() || dataset.kind == DataKind::text || dataset.kind == DataKind::pairs)
+    throw ConfigError(
+        fmt::format("model.{} is for classes of samples and sequences; {} holds {}; leave it out",
+                    !keys.ignore_label.empty()    ? "ignore_label"
+                    : !keys.class_weights.empty() ? "class_weights"
+                                                  : "inverse_frequency",
+                    dataset.shards[0].path,
+                    dataset.has_numbers() ? "labels that are numbers" : fmt::format("{}", name_of(dataset.kind))));
+  if (!keys.class_weights.empty() && std::ssize(keys.class_weights) != dataset.classes)
+    throw ConfigError(fmt::format("model.class_weights has {}, but {} has {}; give one weight a class",
+                                  counted(std::ssize(keys.class_weights), "weight"), dataset.shards[0].path,
+                                  dataset.classes == 1 ? "1 class" : fmt::format("{} classes", dataset.classes)));
+  for (const std::int64_t label : keys.ignore_label)
+    dataset.label_weights.ignored.push_back(static_cast<std::int32_t>(label));
+  if (!keys.class_weights.empty()) dataset.label_weights.by_class = keys.class_weights;
+}
+
+void weigh_by_frequency(Dataset& train, const ModelConfig& model) {
+  const LabelKeys& keys = model.labels;
+  if (keys.inverse_frequency == 0) return;
+  std::vector<std::int64_t> counts = train.label_sample->class_counts();
+  if (counts.empty())
+    throw DataError(fmt::format("{}: has no label that counts, from which model.inverse_frequency could take weights",
+                                train.shards[0].path));
+  counts.resize(static_cast<std::size_t>(train.classes));
+  train.label_weights.by_class = inverse_frequency_weights(counts, keys.inverse_frequency);
 }
 
 void see_alike(Dataset& test, Dataset& train) {
@@ -168,8 +200,8 @@ void see_alike(Dataset& test, Dataset& train) {
                                                     test.sample_shape.rank() == train.sample_shape.rank()
                                               : test.sample_shape == train.sample_shape;
   if (test.label_shape != train.label_shape)
-    fail(path, fmt::format("has labels of {} numbers, but those of the training data in {} have {}",
-                           test.label_shape.text(), like, train.label_shape.text()));
+    fail(path, fmt::format("has labels of {}, but those of the training data in {} are of {}", test.label_shape.text(),
+                           like, train.label_shape.text()));
   if (!same_rows || test.classes != train.classes)
     fail(path, fmt::format("holds samples of {} and {} classes, but the training data in {} have {} and {}",
                            test.sample_shape.text(), test.classes, like, train.sample_shape.text(), train.classes));

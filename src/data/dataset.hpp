@@ -15,6 +15,7 @@
 #include "base/sample_form.hpp"
 #include "base/shape.hpp"
 #include "config/schema.hpp"
+#include "data/label_weights.hpp"
 #include "data/vocabulary.hpp"
 
 namespace echelon::inline data {
@@ -56,8 +57,9 @@ struct Dataset {
   DType stored = DType::u8;    // type as read
   std::string stored_as = {};  // "a 64-bit float" if samples are converted to `stored` on reading
   std::int64_t classes = 0;    // classes; for text and pairs size of the (target) vocabulary; 0: labels are numbers
-  Shape label_shape;           // for numeric labels: () or (K)
+  Shape label_shape;           // of a sample: numbers () to (K, ..); classes (), or (H, W) for dense labels
   bool labelled = true;        // false: the files have no labels; they read as 0 with weight 0
+  LabelWeights label_weights = {};                                // set by demand_labels
   double least_label = -std::numeric_limits<double>::infinity();  // range of numeric labels (demand_labels)
   double most_label = std::numeric_limits<double>::infinity();
   std::vector<std::string> class_names;  // [class]; may be empty
@@ -82,6 +84,10 @@ struct Dataset {
   SampleForm form(std::int64_t bucket = 0) const;
   // Whether labels are real regression targets, not classes.
   bool has_numbers() const { return classes == 0; }
+  // Whether each place (pixel) of a sample has a class of its own.
+  bool has_dense_classes() const { return kind == DataKind::samples && classes > 0 && label_shape.rank() > 0; }
+  // The dataset in the files that holds the labels, for messages.
+  const char* labels_name() const;
   bool has_sequences() const { return kind != DataKind::samples; }
   // T: steps of a window, or the length to which sequences are padded and truncated; 0 for images.
   std::int64_t length() const { return has_sequences() ? sample_shape[0] : 0; }
@@ -102,9 +108,12 @@ Dataset open_dataset(const std::string& location, std::int64_t sequence_length =
 // Takes data.sequence_length, data.order and [data.hdf5] from the config; DataConfig::of_test() is for data.test.
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels = Labels::needed);
 
-// Sets the range that a loss demands of numeric labels: 0 to 1 for "bce". Reading a label outside it throws DataError
-// with the file and the record.
-void demand_labels(Dataset& dataset, std::string_view loss);
+// Sets what the keys of [model] demand of labels: the range of numeric ones (0 to 1 for "bce"), and which classes count
+// how much, without model.inverse_frequency (weigh_by_frequency). Reading a label outside throws DataError with the
+// file and the record. ConfigError if class_weights are not as many as classes, or if labels have no weights.
+void demand_labels(Dataset& dataset, const ModelConfig& model);
+// Sets the weights of model.inverse_frequency from Dataset::label_sample; nothing if the key is 0.
+void weigh_by_frequency(Dataset& train, const ModelConfig& model);
 
 // Makes test data fit a model of the training data: `test` takes mean and std of `train` (in units of value * scale, so
 // the stored types may differ), and both take the larger T and U. Throws DataError if kinds, shapes, classes, class

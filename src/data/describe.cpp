@@ -14,6 +14,8 @@ namespace echelon::inline data {
 namespace {
 
 std::string labels_text(const Dataset& dataset) {
+  if (dataset.has_dense_classes())
+    return fmt::format("a class of {} for each of {}", dataset.classes, dataset.label_shape.text());
   if (dataset.has_numbers()) return counted(dataset.label_shape.elems(), "regression target");
   return dataset.classes == 1 ? "1 class" : fmt::format("{} classes", dataset.classes);
 }

@@ -72,6 +72,37 @@ const h5::DatasetInfo* labels_among(const Infos& all, const Infos& samples, bool
   return found;
 }
 
+// A class for every place: integers with the extents of the samples, but for channels.
+const h5::DatasetInfo* dense_labels_among(const Infos& all, const h5::DatasetInfo& samples, const std::string& axes) {
+  std::vector<std::int64_t> extents;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    if (axes[axis] != 'C' && axes[axis] != 'F') extents.push_back(samples.shape[static_cast<int>(axis)]);
+  if (axes.find_first_of("HW") == std::string::npos || std::ssize(axes) != samples.shape.rank()) return nullptr;
+  for (const h5::DatasetInfo& info : all)
+    if (named_like_labels(info.name) && info.name != samples.name && info.dtype != DType::f32 &&
+        info.dtype != DType::f64 && info.shape == Shape(extents))
+      return &info;
+  return nullptr;
+}
+
+// 255 and negative numbers stand for places without a class more often than for one.
+std::string dense_label_keys(const h5::Reader& file, const h5::DatasetInfo& info, bool one_sample) {
+  const std::int64_t each = one_sample ? info.shape.elems() : info.shape.row_elems(),
+                     rows = one_sample ? 1 : std::clamp<std::int64_t>(kMostLabels / each, 1, info.shape[0]);
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(rows * each));
+  read_foreign_rows(file, info.name, one_sample, {0, rows}, labels.data(), DType::i32);
+  std::int32_t greatest = 0;
+  std::set<std::int32_t> none;
+  for (const std::int32_t label : labels)
+    if (label < 0 || label == 255)
+      none.insert(label);
+    else
+      greatest = std::max(greatest, label);
+  return fmt::format("labels = {}\nlabel_form = \"dense\"\nclasses = {}  # the greatest of {} + 1{}\n",
+                     value_toml(info.name), greatest + 1, counted(rows * each, "label"),
+                     none.empty() ? "" : fmt::format("; with [model] ignore_label = [{}]", fmt::join(none, ", ")));
+}
+
 // Tells by up to four million values what the labels are.
 std::string label_keys(const h5::Reader& file, const h5::DatasetInfo& info, bool one_sample) {
   const std::int64_t rows = one_sample ? 1 : info.shape[0],
@@ -167,7 +198,9 @@ ForeignGuess guess_foreign(const h5::Reader& file, const std::vector<h5::Dataset
     guess.notes.push_back(fmt::format("{} could be joined as further channels: samples = {}", fmt::join(others, ", "),
                                       value_toml(names)));
   }
-  if (const h5::DatasetInfo* labels = labels_among(datasets, samples, one_sample))
+  if (const h5::DatasetInfo* dense = dense_labels_among(datasets, first, keys.axes))
+    guess.table += dense_label_keys(file, *dense, one_sample);
+  else if (const h5::DatasetInfo* labels = labels_among(datasets, samples, one_sample))
     guess.table += label_keys(file, *labels, one_sample);
   else
     guess.notes.emplace_back(

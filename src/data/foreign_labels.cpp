@@ -58,7 +58,10 @@ void ForeignLabels::open_labels() {
   const bool table = columns_ > 1;
   form_ = keys_.label_form;
   if (form_ == LabelForm::automatic) form_ = keys_.classes > 0 ? LabelForm::classes : LabelForm::values;
-  if (axes > 1 && table) fail(fmt::format("has shape {}: a label for every place is not supported", shape.text()));
+  const bool many = axes > 1 && table && form_ != LabelForm::dense && form_ != LabelForm::values;
+  if (many)
+    fail(fmt::format("has shape {}, a label for every place; nearest: label_form = \"dense\" or \"values\"",
+                     shape.text()));
   if (form_ == LabelForm::classes && table)
     fail(fmt::format("has shape {}, {} numbers a sample, which are no class; label_form = \"one_hot\" or \"column\"",
                      shape.text(), columns_));
@@ -70,13 +73,43 @@ void ForeignLabels::open_labels() {
   if (form_ == LabelForm::one_hot && keys_.classes > 0 && keys_.classes != columns_)
     fail(fmt::format("has {}, but data.hdf5.classes = {}", counted(columns_, "column"), keys_.classes));
   classes_ = form_ == LabelForm::one_hot ? columns_ : keys_.classes;
-  shape_ = form_ == LabelForm::values && table ? Shape{columns_} : Shape{};
+  shape_ = shape_of_label();
   const NetcdfPacking packing = packing_of(file(), keys_.labels);
   factor_ = packing.factor;
   offset_ = packing.offset;
   fills_ = packing.fills;
   if (classes_ > 0 && (factor_ != 1 || offset_ != 0))
     fail("has the attribute scale_factor or add_offset, so that its values are no classes");
+}
+
+// Extents of 1 do not matter in dense labels: (N, 1, H, W) and (N, H, W, 1) are (N, H, W).
+Shape ForeignLabels::shape_of_label() const {
+  const Shape own = samples_.is_one_sample() ? labels_.shape : labels_.shape.without_front();
+  const auto without_ones = [](const Shape& shape) {
+    std::vector<std::int64_t> extents;
+    for (const std::int64_t extent : shape.extents())
+      if (extent != 1) extents.push_back(extent);
+    return extents;
+  };
+  if (form_ == LabelForm::dense) {
+    const Shape places = samples_.sample_shape().without_front();
+    if (without_ones(own) != without_ones(places))
+      fail_foreign(file().path(), keys_.labels,
+                   fmt::format("has shape {}, but the places of a sample are {}: label_form = \"dense\" needs a class "
+                               "for each",
+                               labels_.shape.text(), places.text()));
+    return places;
+  }
+  if (form_ != LabelForm::values || columns_ == 1) return {};
+  if (without_ones(own).size() == 1) return {columns_};
+  const auto channels = keys_.axes.find_first_of("CF");
+  if (own.rank() + (samples_.is_one_sample() ? 0 : 1) == std::ssize(keys_.axes) && channels != std::string::npos &&
+      channels != keys_.axes.find_first_not_of('N'))
+    fail_foreign(file().path(), keys_.labels,
+                 fmt::format("has shape {} and data.hdf5.axes = \"{}\": numbers for each place must have their "
+                             "channels before the places",
+                             labels_.shape.text(), keys_.axes));
+  return own;
 }
 
 void ForeignLabels::open_weights() {
@@ -99,24 +132,27 @@ std::vector<double> ForeignLabels::table(std::int64_t first, std::int64_t count)
 }
 
 void ForeignLabels::read_classes(std::int64_t first, std::int64_t count, std::int32_t* dst) const {
-  if (form_ == LabelForm::classes && !is_real(labels_.dtype))
+  const bool plain = form_ == LabelForm::classes || form_ == LabelForm::dense;
+  if (plain && !is_real(labels_.dtype))
     return read_foreign_rows(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), dst, DType::i32);
   const std::vector<double> values = table(first, count);
   const auto fail = [&](std::int64_t record, const std::string& what) {
     throw DataError(fmt::format("{}: record {} of '{}' {}", file().path(), first + record, keys_.labels, what));
   };
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double* row = values.data() + i * columns_;
+  const std::int64_t labels = form_ == LabelForm::dense ? columns_ : 1, each = columns_ / labels;
+  for (std::int64_t i = 0; i < count * labels; ++i) {
+    const double* row = values.data() + i * each;
     if (form_ == LabelForm::one_hot) {
-      const double* greatest = std::max_element(row, row + columns_);
-      if (!(*greatest > 0) || std::count(row, row + columns_, *greatest) != 1)
+      const double* greatest = std::max_element(row, row + each);
+      if (!(*greatest > 0) || std::count(row, row + each, *greatest) != 1)
         fail(i, "has no single greatest entry, so that it names no class (label_form = \"one_hot\")");
       dst[i] = static_cast<std::int32_t>(greatest - row);
       continue;
     }
     const double label = row[form_ == LabelForm::column ? keys_.label_column : 0];
     if (label != std::floor(label) || std::fabs(label) > 0x1p31)
-      fail(i, fmt::format("is {:g}, which is no class: leave data.hdf5.classes out if labels are numbers", label));
+      fail(i / labels,
+           fmt::format("is {:g}, which is no class: leave data.hdf5.classes out if labels are numbers", label));
     dst[i] = static_cast<std::int32_t>(std::clamp(label, -0x1p31, 0x1p31 - 1));
   }
 }

@@ -22,7 +22,7 @@ class ForeignLabels {
   bool exist() const { return !labels_.name.empty(); }  // false: data.hdf5.labels is empty, or not in the file
   bool weighted() const { return !weights_.name.empty(); }
   std::int64_t classes() const { return classes_; }  // 0: labels are numbers
-  const Shape& shape() const { return shape_; }      // of numbers: () or (K)
+  const Shape& shape() const { return shape_; }      // of numbers (), (K) or (K, ..); of dense classes (H, W)
   std::uint64_t stored_bytes() const { return labels_.stored_bytes + weights_.stored_bytes; }
   bool checksums() const { return (!exist() || labels_.checksum) && (!weighted() || weights_.checksum); }
 
@@ -37,6 +37,7 @@ class ForeignLabels {
   const h5::Reader& file() const { return own_file_ ? *own_file_ : samples_.file(); }
   bool open_own_file(Labels expected);  // returns false if it is absent
   void open_labels();
+  Shape shape_of_label() const;
   void open_weights();
   RowRange rows_of(std::int64_t first, std::int64_t count) const { return {samples_.rows().first + first, count}; }
   std::vector<double> table(std::int64_t first, std::int64_t count) const;  // (count, columns_)

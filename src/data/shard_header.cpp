@@ -100,8 +100,8 @@ void read_normalisation(const h5::Reader& reader, Dataset& dataset, std::int64_t
                                dataset.scale, dataset.mean[c], dataset.std[c], c));
 }
 
-// Reads classes (N) of integers, which need the attribute 'classes', or numbers (N) or (N, K) of floats, which must not
-// have it. If labels are optional and absent, the attribute may exist or not.
+// Reads classes (N) or (N, ..) of integers, which need the attribute 'classes', or numbers (N) or (N, ..) of floats,
+// which must not have it. If labels are optional and absent, the attribute may exist or not.
 h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int64_t samples, Labels expected) {
   const std::string& path = reader.path();
   if (!reader.has(format::kLabels)) {
@@ -112,19 +112,21 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
   }
   const h5::DatasetInfo labels = reader.info(format::kLabels);
   const bool numbers = is_real(labels.dtype);
-  if (labels.shape.rank() < 1 || labels.shape.rank() > (numbers ? 2 : 1))
-    fail(path,
-         fmt::format("dataset 'labels' has shape {}, must be (N){}", labels.shape.text(), numbers ? " or (N, K)" : ""));
+  const int rank = labels.shape.rank();
+  const bool places = dataset.kind == DataKind::samples;
+  if (rank < 1 || (numbers ? rank > 2 && !places : rank == 2 || (rank > 2 && !places)))
+    fail(path, fmt::format("dataset 'labels' has shape {}, must be (N){}", labels.shape.text(),
+                           places ? (numbers ? " or (N, ..)" : " or (N, H, W)") : (numbers ? " or (N, K)" : "")));
+  if (labels.shape.row_elems() == 0)
+    fail(path, fmt::format("dataset 'labels' has shape {}, which holds no label", labels.shape.text()));
   if (samples != labels.shape[0]) fail(path, fmt::format("holds {} samples but {} labels", samples, labels.shape[0]));
   reader.require_written(format::kLabels);
   if (numbers && reader.has_attribute(format::kClasses))
     fail(path,
          "dataset 'labels' holds floats, which are regression targets, but there is an attribute 'classes': write the "
          "labels of classes as integers (y.astype(\"i4\")), or targets without that attribute");
-  if (numbers)
-    dataset.label_shape = labels.shape.without_front();
-  else
-    read_classes(reader, dataset);
+  dataset.label_shape = labels.shape.without_front();
+  if (!numbers) read_classes(reader, dataset);
   return labels;
 }
 

@@ -33,6 +33,12 @@ void BatchNormSum::operator()(const Tensor& tensor) {
   device_.to_device(tensor.data, host_.data(), tensor.bytes());
 }
 
+void BatchNormSum::add(std::vector<double>& values) {
+  host_.swap(values);
+  sum_on_host();
+  host_.swap(values);
+}
+
 void BatchNormSum::sum_on_host() {
   if (engine_.size() == 1) return;
   const std::int64_t values = std::ssize(host_);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums a program's small tensors over all replicas between two of its ops, for synchronised batch norm.
+// Sums a program's small tensors over all replicas between two of its ops, for synchronised batch norm, and the
+// weights of labels of a step.
 #pragma once
 
 #include <vector>
@@ -25,6 +26,8 @@ class BatchNormSum {
   // devices, the call only enqueues; otherwise it blocks, and 8 bytes per element pass through the host. Throws
   // EnvironmentError if the transport or the devices' library fails.
   void operator()(const Tensor& tensor);
+  // The same for values of the host.
+  void add(std::vector<double>& values);
 
  private:
   void sum_on_host();

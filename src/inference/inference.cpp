@@ -36,16 +36,33 @@ std::vector<float> fetch(Device& device, const Tensor& tensor) {
   });
 }
 
-// Turns logits into probabilities, row by row; returns the likeliest class of each row.
-std::vector<std::int32_t> softmax_rows(std::vector<float>& values, std::int64_t classes) {
-  std::vector<std::int32_t> chosen;
-  for (auto row = values.begin(); row != values.end(); row += classes) {
-    const auto most = std::max_element(row, row + classes);
-    chosen.push_back(static_cast<std::int32_t>(most - row));
-    const float top = *most;
+bool has_class_planes(const Graph& graph) {
+  return graph.nodes()[static_cast<std::size_t>(graph.loss())].layer->has_class_planes();
+}
+
+// The shape of the classes of one sample.
+Shape places_of(const Graph& graph) {
+  const Shape& output = outputs_of(graph).shape;
+  if (has_class_planes(graph)) return output.without_front();
+  return Shape(output.extents().first(static_cast<std::size_t>(output.rank() - 1)));
+}
+
+// Turns logits (.., classes, places) into probabilities; returns the likeliest class of each place.
+std::vector<std::int32_t> to_probabilities(std::vector<float>& values, std::int64_t classes, std::int64_t places) {
+  std::vector<std::int32_t> chosen(values.size() / static_cast<std::size_t>(classes));
+  for (std::size_t at = 0; at < chosen.size(); ++at) {
+    const auto place = static_cast<std::int64_t>(at);
+    float* const row = values.data() + place / places * places * classes + place % places;
+    std::int64_t most = 0;
+    for (std::int64_t k = 1; k < classes; ++k)
+      if (row[k * places] > row[most * places]) most = k;
+    const float top = row[most * places];
     double sum = 0;
-    for (auto value = row; value != row + classes; ++value) sum += static_cast<double>(*value = std::exp(*value - top));
-    for (auto value = row; value != row + classes; ++value) *value = static_cast<float>(*value / sum);
+    for (std::int64_t k = 0; k < classes; ++k)
+      sum += static_cast<double>(row[k * places] = std::exp(row[k * places] - top));
+    for (std::int64_t k = 0; k < classes; ++k)
+      row[k * places] = static_cast<float>(static_cast<double>(row[k * places]) / sum);
+    chosen[at] = static_cast<std::int32_t>(most);
   }
   return chosen;
 }
@@ -64,8 +81,12 @@ constexpr int kResultsChannel = 1;  // and the following ones, one per rank
 // Sends predictions of other ranks to rank 0, one message per batch: the chosen classes, then the outputs.
 class Results {
  public:
-  Results(Engine* ranks, const Value& output, bool classes, bool outputs)
-      : ranks_(ranks), output_(output), classes_(classes), outputs_(outputs || !classes) {}
+  Results(Engine* ranks, const Graph& graph, bool outputs)
+      : ranks_(ranks),
+        output_(outputs_of(graph)),
+        places_(places_of(graph)),
+        classes_(gives_classes(graph)),
+        outputs_(outputs || !classes_) {}
 
   // Waits until the last batch has been sent.
   void send(const InferenceBatch& batch) {
@@ -80,7 +101,7 @@ class Results {
   InferenceBatch receive(int rank, std::vector<std::int64_t> ids) {
     message_.resize(bytes_of(ids.size()));
     submit(make_receive_from(rank, static_cast<std::int64_t>(message_.size())), rank).wait();
-    InferenceBatch batch{.ids = std::move(ids), .shape = output_.shape, .outputs = {}, .chosen = {}};
+    InferenceBatch batch{.ids = std::move(ids), .shape = output_.shape, .places = places_, .outputs = {}, .chosen = {}};
     if (classes_) batch.chosen.resize(batch.ids.size() * rows());
     if (outputs_) batch.outputs.resize(batch.ids.size() * elems());
     std::memcpy(batch.chosen.data(), message_.data(), batch.chosen.size() * sizeof(std::int32_t));
@@ -91,7 +112,7 @@ class Results {
 
  private:
   std::size_t elems() const { return static_cast<std::size_t>(output_.shape.elems()); }
-  std::size_t rows() const { return elems() / static_cast<std::size_t>(output_.shape[output_.shape.rank() - 1]); }
+  std::size_t rows() const { return static_cast<std::size_t>(places_.elems()); }
   std::size_t bytes_of(std::size_t samples) const {
     return samples * ((classes_ ? rows() * sizeof(std::int32_t) : 0) + (outputs_ ? elems() * sizeof(float) : 0));
   }
@@ -110,6 +131,7 @@ class Results {
 
   Engine* ranks_;
   const Value& output_;
+  Shape places_;
   bool classes_, outputs_;
   std::vector<std::byte> message_;
   Ticket sent_;
@@ -136,12 +158,17 @@ class Share {
     set_inputs(model_.device(), program_, given);
     program_.reset_losses();
     program_.forward({});
-    InferenceBatch result{.ids = counted_ids(plan_, step, rank_), .shape = output.shape, .outputs = {}, .chosen = {}};
+    InferenceBatch result{.ids = counted_ids(plan_, step, rank_),
+                          .shape = output.shape,
+                          .places = places_of(model_.graph()),
+                          .outputs = {},
+                          .chosen = {}};
     result.outputs = fetch(model_.device(), program_.value(output.name));
     figures[3] = now_s() - start;
     result.outputs.resize(result.ids.size() * static_cast<std::size_t>(output.shape.elems()));
     if (gives_classes(model_.graph()))
-      result.chosen = softmax_rows(result.outputs, output.shape[output.shape.rank() - 1]);
+      result.chosen = to_probabilities(result.outputs, output.shape.elems() / result.places.elems(),
+                                       has_class_planes(model_.graph()) ? result.places.elems() : 1);
     const LossSums sums = program_.losses();
     if (classes.any() && labelled_) counter_.count(model_.device(), program_, given, classes);
     figures[0] = sums.loss, figures[1] = sums.correct, figures[2] = sums.weight;
@@ -194,7 +221,7 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
   ClassCounts classes;
   if (const std::int64_t count = data.labelled ? classes_of(model.graph()) : 0; count > 0)
     classes = ClassCounts(count, options.confusion && count <= ClassCounts::kMostConfused);
-  Results results(options.ranks, outputs_of(model.graph()), gives_classes(model.graph()), options.outputs);
+  Results results(options.ranks, model.graph(), options.outputs);
   std::optional<Share> share;
   if (rank < plan.replicas()) share.emplace(model, data, config, plan, rank);
 
@@ -230,6 +257,9 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
     summary.sums.weight += figures[at + 2];
     if (figures[at + 3] > 0) summary.latencies.push_back(figures[at + 3]);
   }
+  summary.accuracy = data.label_weights.by_class.empty() || !summary.classes.any()
+                         ? summary.sums.correct / summary.sums.weight
+                         : summary.classes.accuracy();
   std::sort(summary.latencies.begin(), summary.latencies.end());
   return summary;
 }

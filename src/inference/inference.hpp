@@ -22,9 +22,10 @@ namespace echelon::inline inference {
 // Results of one forward pass.
 struct InferenceBatch {
   std::vector<std::int64_t> ids;     // ids of the samples in the data set, (n)
-  Shape shape;                       // shape of one sample's outputs: (K), (T, K)
+  Shape shape;                       // shape of one sample's outputs: (K), (T, K), (K, H, W)
+  Shape places;                      // shape of its classes: (), (T), (H, W)
   std::vector<float> outputs;        // (n, shape): softmax of the logits, or the values; may be empty if not requested
-  std::vector<std::int32_t> chosen;  // most probable class of each row of K, (n) or (n, T); empty for values
+  std::vector<std::int32_t> chosen;  // most probable class of each row of K, (n, places); empty for values
 };
 
 struct InferenceSummary {
@@ -32,6 +33,7 @@ struct InferenceSummary {
   int ranks = 1;                      // ranks that took part
   LossSums sums;                      // over all labels; weight 0 if the data have none
   ClassCounts classes;                // only for labels that are classes
+  double accuracy = 0;                // of the labels that count; those of weighted classes count alike
   std::vector<double> latencies;      // seconds of each pass, sorted: copying the input, forward, copying the output
   double latency(double part) const;  // quantile `part` in [0, 1], the nearest rank; 0 without passes
 };

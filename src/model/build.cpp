@@ -119,7 +119,7 @@ LayerPtr make_loss(const LossOptions& loss, const SampleForm& form) {
     throw ConfigError("model.label_smoothing applies only to the softmax loss over classes; leave it out");
   if (loss.kind == "mse") return make_value_loss(ValueLoss::squared, form.classes);
   if (loss.kind == "bce") return make_value_loss(ValueLoss::logistic, form.classes);
-  if (form.classes > 0) return make_softmax_loss(form.classes, loss.label_smoothing);
+  if (form.classes > 0) return make_softmax_loss(form.classes, loss.label_smoothing, form.dense);
   if (loss.kind == "softmax")
     throw ConfigError("model.loss = \"softmax\" needs classes, but the labels are real numbers; use \"mse\"");
   return make_value_loss(ValueLoss::squared, form.classes);

@@ -63,11 +63,12 @@ void GraphLowering::keep_readable() {
   }
 }
 
-// The tensor that Program::value returns: the f32 copy that the loss reads if the value is in halves.
+// The tensor that Program::value returns: the plain f32 copy that the loss reads if the value has another form.
 int GraphLowering::readable(ValueId value) {
   const int tensor = table_.value(value);
   const int wide = table_.copy_in(tensor, Layout::plain, wide_of(dtype_));
-  return is_half(table_.at(tensor).dtype) && wide >= 0 ? wide : tensor;
+  const bool other = is_half(table_.at(tensor).dtype) || table_.at(tensor).layout != Layout::plain;
+  return other && wide >= 0 ? wide : tensor;
 }
 
 TensorRef GraphLowering::input(int i) {

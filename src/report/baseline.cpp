@@ -29,7 +29,7 @@ Candidates greatest(const Candidates& from, const Value& value) {
 Measure final_metric(const Evidence& evidence) {
   return {.name = goal_metric_name(shown_metric(evidence)),
           .ratio = false,
-          .more_is_better = shown_metric(evidence) == GoalMetric::test_accuracy,
+          .more_is_better = goal_rises(shown_metric(evidence)),
           .tested = Tested::figure,
           .value = [&evidence](const Setting&, const Repetition& r) { return evidence.final_figure(r); }};
 }

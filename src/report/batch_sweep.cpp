@@ -20,8 +20,8 @@ BatchSweepRow row_of(const BatchSweepCell& cell, const GoalConfig& goal) {
   row.run = read_run(cell.attempt);
   const std::vector<Evaluation> evaluations = evaluations_of(*row.run);
   for (const Evaluation& now : evaluations) {
-    const double figure = goal_figure(goal.metric, now.test_loss, now.test_accuracy);
-    row.best = goal.metric == GoalMetric::test_accuracy ? std::fmax(row.best, figure) : std::fmin(row.best, figure);
+    const double figure = goal_figure(goal.metric, test_figures(now));
+    row.best = goal_rises(goal.metric) ? std::fmax(row.best, figure) : std::fmin(row.best, figure);
   }
   row.reach = reach_of(evaluations, goal);
   return row;
@@ -50,8 +50,7 @@ UsefulRange useful_of(const BatchSweep& sweep, const std::string& rule) {
 
 std::string figure_text(const GoalConfig& goal, double figure) {
   if (!std::isfinite(figure)) return "-";
-  return goal.metric == GoalMetric::test_accuracy ? fmt::format("{:.2f} %", 100 * figure)
-                                                  : fmt::format("{:.4g}", figure);
+  return goal_rises(goal.metric) ? fmt::format("{:.2f} %", 100 * figure) : fmt::format("{:.4g}", figure);
 }
 
 Table table_of(const BatchSweep& sweep) {

@@ -58,6 +58,8 @@ Repetition repetition_of(const LabelledRun& cell, const GoalConfig& goal) {
   out.train_loss = run.train_loss;
   out.test_loss = run.test_loss;
   out.test_accuracy = run.test_accuracy;
+  out.test_mean_iou = run.test_mean_iou;
+  out.test_macro_f1 = run.test_macro_f1;
   out.train_accuracy = run.train_accuracy;
   out.drift = run.drift;
   out.noise_scale = run.noise_scale;

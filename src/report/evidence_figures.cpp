@@ -9,9 +9,10 @@
 namespace echelon::inline report {
 namespace {
 
-double figure_of(const GoalConfig& goal, double test_loss, double test_accuracy) {
-  if (goal.metric != GoalMetric::none) return goal_figure(goal.metric, test_loss, test_accuracy);
-  return std::isnan(test_accuracy) ? test_loss : test_accuracy;
+template <class Record>
+double figure_of(const GoalConfig& goal, const Record& record) {
+  if (goal.metric != GoalMetric::none) return goal_figure(goal.metric, test_figures(record));
+  return std::isnan(record.test_accuracy) ? record.test_loss : record.test_accuracy;
 }
 
 // Interpolates `value` where `axis` equals `where`, and skips evaluations without that value. A finished run keeps its
@@ -60,9 +61,7 @@ int Evidence::baseline_of(const Setting& setting) const {
   return at == environments.end() ? -1 : baselines[static_cast<std::size_t>(at - environments.begin())];
 }
 
-double Evidence::final_figure(const Repetition& repetition) const {
-  return figure_of(goal, repetition.test_loss, repetition.test_accuracy);
-}
+double Evidence::final_figure(const Repetition& repetition) const { return figure_of(goal, repetition); }
 
 double Evidence::common_point(double Evaluation::*axis, const std::string& environment) const {
   std::vector<double> ends;
@@ -71,7 +70,7 @@ double Evidence::common_point(double Evaluation::*axis, const std::string& envir
     const double least = spread_of(setting, [&](const Repetition& repetition) {
                            double end = kUnknown;
                            for (const Evaluation& e : repetition.curve)
-                             if (std::isfinite(figure_of(goal, e.test_loss, e.test_accuracy))) end = e.*axis;
+                             if (std::isfinite(figure_of(goal, e))) end = e.*axis;
                            return end;
                          }).low;
     if (std::isfinite(least)) ends.push_back(least);
@@ -87,8 +86,7 @@ double Evidence::common_point(double Evaluation::*axis, const std::string& envir
 }
 
 double Evidence::figure_at(const Repetition& repetition, double Evaluation::*axis, double where) const {
-  return interpolated(repetition.curve, axis, where,
-                      [&](const Evaluation& e) { return figure_of(goal, e.test_loss, e.test_accuracy); });
+  return interpolated(repetition.curve, axis, where, [&](const Evaluation& e) { return figure_of(goal, e); });
 }
 
 Spread Evidence::figure_at(const Setting& setting, double Evaluation::*axis, double where) const {

@@ -32,7 +32,7 @@ Field::Field(const Evidence& all, const std::string& name) : evidence(all), envi
   const bool deadline = all.goal.deadline_h > 0;
   seconds = deadline ? 3600 * all.goal.deadline_h : all.common_point(&Evaluation::seconds, name);
 
-  const bool more = shown() == GoalMetric::test_accuracy, whole = equal_runs, to_goal = by_time;
+  const bool more = goal_rises(shown()), whole = equal_runs, to_goal = by_time;
   const double point = samples, moment = seconds;
   rate = {.name = "samples/s", .value = [](const Setting&, const Repetition& r) { return r.samples_per_s; }};
   speed = rate;

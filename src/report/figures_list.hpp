@@ -55,8 +55,11 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"test_perplexity", "", R::same, S::none, A::first, "e to the test loss, if there is one label per token", kLeftOut}, f.test_perplexity);
   visit(Figure{"test_top5_accuracy", "0..1", R::same, S::none, A::first, "fraction of the labels that are among the five largest outputs (evaluate.metrics)", kLeftOut}, f.test_top5_accuracy);
   visit(Figure{"test_macro_f1", "0..1", R::same, S::none, A::first, "macro F1 over the classes that occur as labels or predictions (evaluate.metrics)", kLeftOut}, f.test_macro_f1);
+  visit(Figure{"test_mean_iou", "0..1", R::same, S::none, A::first, "mean over the same classes of right / (labels + predictions - right) (evaluate.metrics)", kLeftOut}, f.test_mean_iou);
   visit(Figure{"test_recall", "0..1", R::same, S::none, A::first, "recall by class (evaluate.metrics); null: no label of the class", kLeftOut}, f.test_recall);
   visit(Figure{"test_precision", "0..1", R::same, S::none, A::first, "precision by class (evaluate.metrics); null: no prediction of the class", kLeftOut}, f.test_precision);
+  visit(Figure{"test_f1", "0..1", R::same, S::none, A::first, "F1 by class, the Dice coefficient of pixels (evaluate.metrics); null: the class does not occur", kLeftOut}, f.test_f1);
+  visit(Figure{"test_iou", "0..1", R::same, S::none, A::first, "intersection over union by class (evaluate.metrics); null: the class does not occur", kLeftOut}, f.test_iou);
   visit(Figure{"train_eval_loss", "", R::same, S::none, A::first, "loss on the share evaluate.train_fraction of the training data, with the weights of the evaluation", kLeftOut}, f.train_eval_loss);
   visit(Figure{"train_accuracy", "0..1", R::same, S::none, A::first, "accuracy on the same data", kLeftOut}, f.train_accuracy);
   visit(Figure{"seconds", "s", R::rank0, S::sum, A::first, "time of the epoch, evaluation included"}, f.seconds);
@@ -142,8 +145,11 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"test_accuracy", "0..1", R::same, S::newest, A::median, "test accuracy of the last evaluation"}, f.test_accuracy);
   visit(Figure{"test_top5_accuracy", "0..1", R::same, S::newest, A::median, "fraction of the labels that are among the five largest outputs, in the last evaluation (evaluate.metrics)", kLeftOut}, f.test_top5_accuracy);
   visit(Figure{"test_macro_f1", "0..1", R::same, S::newest, A::median, "macro F1 over the classes that occur as labels or predictions, in the last evaluation (evaluate.metrics)", kLeftOut}, f.test_macro_f1);
+  visit(Figure{"test_mean_iou", "0..1", R::same, S::newest, A::median, "mean over the same classes of right / (labels + predictions - right), in the last evaluation (evaluate.metrics)", kLeftOut}, f.test_mean_iou);
   visit(Figure{"test_recall", "0..1", R::same, S::newest, A::first, "recall by class in the last evaluation (evaluate.metrics); null: no label of the class", kLeftOut}, f.test_recall);
   visit(Figure{"test_precision", "0..1", R::same, S::newest, A::first, "precision by class in the last evaluation (evaluate.metrics); null: no prediction of the class", kLeftOut}, f.test_precision);
+  visit(Figure{"test_f1", "0..1", R::same, S::newest, A::first, "F1 by class in the last evaluation, the Dice coefficient of pixels (evaluate.metrics); null: the class does not occur", kLeftOut}, f.test_f1);
+  visit(Figure{"test_iou", "0..1", R::same, S::newest, A::first, "intersection over union by class in the last evaluation (evaluate.metrics); null: the class does not occur", kLeftOut}, f.test_iou);
   visit(Figure{"card_peak", "bytes/s", R::list, S::none, A::largest, "bytes per second sent and received in the busiest tenth of a second", kLeftOut}, f.card_peak);
   visit(Figure{"card_mean", "bytes/s", R::list, S::mean, A::largest, "bytes per second sent and received, mean over the attempt", kLeftOut}, f.card_mean);
   visit(Figure{"peak_rss_mb", "MiB", R::list, S::none, A::largest, "peak of the resident memory of a rank's process during the run; null: the process made runs before, and the kernel does not reset its peak"}, f.peak_rss_mb);

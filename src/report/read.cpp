@@ -127,8 +127,11 @@ void take_aside(const std::string& folder, RunRecord& run) {
     run.test_accuracy = f.test_accuracy;
     run.test_top5_accuracy = f.test_top5_accuracy;
     run.test_macro_f1 = f.test_macro_f1;
+    run.test_mean_iou = f.test_mean_iou;
     run.test_recall = f.test_recall;
     run.test_precision = f.test_precision;
+    run.test_f1 = f.test_f1;
+    run.test_iou = f.test_iou;
     run.test_perplexity = f.test_perplexity;
   }
 }

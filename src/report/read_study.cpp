@@ -23,7 +23,8 @@ double or_zero(const json& value) { return value.is_null() ? 0 : value.get<doubl
 GoalConfig goal_of(const json& from) {
   GoalConfig goal;
   if (!from.at("metric").is_null()) {
-    for (const GoalMetric metric : {GoalMetric::test_accuracy, GoalMetric::test_loss, GoalMetric::test_perplexity})
+    for (const GoalMetric metric : {GoalMetric::test_accuracy, GoalMetric::test_loss, GoalMetric::test_perplexity,
+                                    GoalMetric::test_mean_iou, GoalMetric::test_macro_f1})
       if (from.at("metric") == goal_metric_name(metric)) goal.metric = metric;
     goal.target = from.at("target");
   }

@@ -33,7 +33,9 @@ Evaluation evaluation_of(const EpochFigures& figures, double samples_a_step, dou
           .samples = static_cast<double>(figures.step) * samples_a_step,
           .seconds = seconds,
           .test_loss = figures.test_loss,
-          .test_accuracy = figures.test_accuracy};
+          .test_accuracy = figures.test_accuracy,
+          .test_mean_iou = figures.test_mean_iou,
+          .test_macro_f1 = figures.test_macro_f1};
 }
 
 // An evaluation within an epoch has no time of its own; its time follows from its step.
@@ -69,13 +71,13 @@ std::vector<Evaluation> evaluations_of(const RunRecord& run) {
 Reach reach_of(const std::vector<Evaluation>& evaluations, const GoalConfig& goal) {
   const Evaluation* before = nullptr;
   for (const Evaluation& now : evaluations) {
-    const double figure = goal_figure(goal.metric, now.test_loss, now.test_accuracy);
-    if (!goal_met(goal, now.test_loss, now.test_accuracy)) {
+    const double figure = goal_figure(goal.metric, test_figures(now));
+    if (!goal_met(goal, test_figures(now))) {
       if (std::isfinite(figure)) before = &now;
       continue;
     }
     if (before == nullptr) return {now.samples, now.seconds};
-    const double last = goal_figure(goal.metric, before->test_loss, before->test_accuracy);
+    const double last = goal_figure(goal.metric, test_figures(*before));
     const double part = (goal.target - last) / (figure - last);
     return {before->samples + part * (now.samples - before->samples),
             before->seconds + part * (now.seconds - before->seconds)};

@@ -54,7 +54,7 @@ int end_attempt(Ready& r, Running& running, Ending ending, const std::function<v
     if (!wire.empty()) write_file_whole(folder.attempt + "/wire.json", wire);
     write_staleness(staleness, folder);
     const std::string why = why_stopped(r);
-    const std::string met = goal_result(config.goal, summary.test_loss, summary.test_accuracy);
+    const std::string met = goal_result(config.goal, test_figures(summary));
     const std::string by_monitor = r.monitor.ends_run() ? r.monitor.why() : "";
     r.context.board.conclude(summary.state, code,
                              finished ? met + (!met.empty() && r.monitor.ends_run() ? "; " : "") + by_monitor

@@ -76,8 +76,8 @@ EvaluateHook::Tell tell_evaluation(Ready& r) {
   return [&r](const char* type, const EpochFigures& figures) {
     if (r.metrics) r.metrics->add_test(type, figures);
     if (type != std::string_view("test")) return;
-    r.goal.take(figures.test_loss, figures.test_accuracy);
-    r.checkpoints.take(figures.test_loss, figures.test_accuracy);
+    r.goal.take(test_figures(figures));
+    r.checkpoints.take(test_figures(figures));
     r.monitor.take(figures.step, figures.test_loss);
   };
 }

@@ -34,7 +34,7 @@ std::optional<Decision> finished_already(const Config& config, const std::string
   Decision decision;
   if (config.goal.metric != GoalMetric::none) {
     const RunRecord record = read_run(earlier.back());
-    decision.goal_missed = !goal_met(config.goal, record.test_loss, record.test_accuracy);
+    decision.goal_missed = !goal_met(config.goal, test_figures(record));
   }
   const bool at_goal = config.goal.stop && !decision.goal_missed;
   const bool flat = config.monitor.plateau == Watch::stop && status->reason.find(kPlateau) != std::string::npos;

@@ -263,7 +263,8 @@ void write_summary(const RunFigures& run, const Ready& ready) {
   ordered_json json = {{"format", "echelon-summary"}, {"version", 2}};
   json.update(to_json(run));
   json["provenance"] = to_json(ready.opened.provenance);
-  if (const ClassCounts& classes = ready.statistics.newest_epoch().classes; classes.any())
+  if (const ClassCounts& classes = ready.statistics.newest_epoch().classes;
+      classes.any() && !ready.agreed.config.evaluate.metrics.empty())
     write_file_whole(ready.agreed.start.folder.attempt + "/classes.csv",
                      classes.csv(ready.agreed.plan.train.class_names));
   write_file_whole(ready.agreed.start.folder.attempt + "/summary.json",

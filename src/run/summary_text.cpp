@@ -74,6 +74,7 @@ std::string summary_text(const RunFigures& s, const Ready& ready, const std::str
                         ready.agreed.plan.per_token() ? perplexity_text(s.test_loss) : "");
   if (s.test_top5_accuracy >= 0) text += fmt::format(", top-5 accuracy {:.2f} %", 100 * s.test_top5_accuracy);
   if (s.test_macro_f1 >= 0) text += fmt::format(", macro F1 {:.4f}", s.test_macro_f1);
+  if (s.test_mean_iou >= 0) text += fmt::format(", mean IoU {:.4f}", s.test_mean_iou);
   text += "\n" + rate_lines(s) + "\ntime:";
   const TimePercent percent = time_percent(s.time_split_s);
   for (std::size_t i = 0; i < percent.size(); ++i)

@@ -46,6 +46,7 @@
 #include <string>
 #include <vector>
 
+#include "config/goal.hpp"
 #include "config/schema.hpp"
 #include "report/study_rules.hpp"
 #include "study/search/halving.hpp"
@@ -108,7 +109,7 @@ struct StudyPlan {
   std::int64_t side_by_side = 0;    // simultaneous cells; 0: one, or for a search as many as fit the launch
   GoalConfig goal;                  // goal of the experiment
 
-  bool maximises() const { return goal.metric == GoalMetric::test_accuracy; }
+  bool maximises() const { return goal_rises(goal.metric); }
 };
 
 inline constexpr const char* kStudyVerbs[] = {"train", "bench allreduce", "bench update", "plan", "supervise", "run"};

@@ -19,6 +19,7 @@ const Value& outputs_of(const Graph& graph) {
   return graph.values()[static_cast<std::size_t>(loss_of(graph).inputs.front())];
 }
 bool is_softmax(const Graph& graph) { return loss_of(graph).layer->reads_logits(); }
+bool has_class_planes(const Graph& graph) { return loss_of(graph).layer->has_class_planes(); }
 std::int64_t last_extent(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[shape.rank() - 1]; }
 
 template <class T>
@@ -60,6 +61,7 @@ struct ClassCounter::Rows {
 };
 
 std::int64_t classes_of(const Graph& whole) {
+  if (has_class_planes(whole)) return outputs_of(whole).shape[0];
   if (is_softmax(whole)) return last_extent(outputs_of(whole).shape);
   return whole.counts_correct() ? 2 : 0;
 }
@@ -87,7 +89,7 @@ ClassCounter::ClassCounter(const Graph& whole, const Graph& part, const Place& p
 // Shards that hold some of the classes have fewer outputs than there are.
 void ClassCounter::find_shards() {
   known_ = true;
-  if (place_.replica == nullptr || !is_softmax(whole_)) return;
+  if (place_.replica == nullptr || !is_softmax(whole_) || has_class_planes(whole_)) return;
   const std::array<double, 2> own = {
       static_cast<double>(place_.shard),
       place_.has_outputs ? static_cast<double>(last_extent(outputs_of(part_).shape)) : 0};
@@ -134,7 +136,9 @@ void ClassCounter::count(Device& device, const Program& program, const Batch& ba
 
 template <class T>
 void ClassCounter::count_whole(const T* outputs, const Rows& rows, ClassCounts& counts) const {
-  const bool softmax = is_softmax(whole_);
+  const bool softmax = is_softmax(whole_), planes = has_class_planes(whole_);
+  const std::int64_t places = planes ? outputs_of(whole_).shape.row_elems() : 1;
+  std::vector<T> gathered(static_cast<std::size_t>(planes ? classes_ : 0));
   for (std::int64_t row = 0; row < rows.count; ++row) {
     if (!rows.counts(row)) continue;
     const std::int64_t label = rows.label(row);
@@ -143,7 +147,11 @@ void ClassCounter::count_whole(const T* outputs, const Rows& rows, ClassCounts& 
       counts.add(label, chosen, chosen == label ? 0 : 1);
       continue;
     }
-    const T* const own = outputs + row * classes_;
+    const T* own = outputs + row / places * places * classes_ + (planes ? row % places : 0);
+    if (planes) {
+      for (std::int64_t k = 0; k < classes_; ++k) gathered[static_cast<std::size_t>(k)] = own[k * places];
+      own = gathered.data();
+    }
     const std::int64_t position = position_of(own[label], label, own, classes_);
     counts.add(label, position == 0 ? label : first_largest(own, classes_), position);
   }

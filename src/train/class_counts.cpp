@@ -44,30 +44,49 @@ double ClassCounts::f1(std::int64_t of) const {
   return ratio(2 * count(kRight, of), count(kLabels, of) + count(kChosen, of));
 }
 
+double ClassCounts::iou(std::int64_t of) const {
+  return ratio(count(kRight, of), count(kLabels, of) + count(kChosen, of) - count(kRight, of));
+}
+
+double ClassCounts::accuracy() const {
+  double right = 0;
+  for (std::int64_t c = 0; c < classes_; ++c) right += count(kRight, c);
+  return ratio(right, values_[kAllLabels]);
+}
+
 ClassFigures ClassCounts::figures() const {
-  ClassFigures figures{.recall = {}, .precision = {}};
+  ClassFigures figures{.recall = {}, .precision = {}, .f1 = {}, .iou = {}};
   if (classes_ > kTop) figures.top5_accuracy = ratio(values_[kInTop5], values_[kAllLabels]);
-  double sum = 0, present = 0;
+  double f1_sum = 0, iou_sum = 0, present = 0;
   for (std::int64_t c = 0; c < classes_; ++c) {
     figures.recall.push_back(ratio(count(kRight, c), count(kLabels, c)));
     figures.precision.push_back(ratio(count(kRight, c), count(kChosen, c)));
-    if (const double one = f1(c); one == one) sum += one, ++present;
+    figures.f1.push_back(f1(c));
+    figures.iou.push_back(iou(c));
+    if (count(kLabels, c) + count(kChosen, c) > 0) f1_sum += f1(c), iou_sum += iou(c), ++present;
   }
-  figures.macro_f1 = ratio(sum, present);
+  figures.macro_f1 = ratio(f1_sum, present);
+  figures.mean_iou = ratio(iou_sum, present);
   return figures;
 }
 
 std::string ClassCounts::csv(const std::vector<std::string>& names) const {
   const ClassFigures all = figures();
-  std::vector<std::string> head = {"class", "name", "labels", "predictions", "right", "recall", "precision", "f1"};
+  std::vector<std::string> head = {"class",  "name",      "labels", "predictions", "right",
+                                   "recall", "precision", "f1",     "iou"};
   for (std::int64_t c = 0; confusion_ && c < classes_; ++c) head.push_back(fmt::format("as_{}", c));
   Table table(head);
   for (std::int64_t c = 0; c < classes_; ++c) {
     const auto i = static_cast<std::size_t>(c);
-    std::vector<std::string> row = {number(static_cast<double>(c)), i < names.size() ? names[i] : "",
-                                    number(count(kLabels, c)),      number(count(kChosen, c)),
-                                    number(count(kRight, c)),       number(all.recall[i]),
-                                    number(all.precision[i]),       number(f1(c))};
+    std::vector<std::string> row = {number(static_cast<double>(c)),
+                                    i < names.size() ? names[i] : "",
+                                    number(count(kLabels, c)),
+                                    number(count(kChosen, c)),
+                                    number(count(kRight, c)),
+                                    number(all.recall[i]),
+                                    number(all.precision[i]),
+                                    number(f1(c)),
+                                    number(all.iou[i])};
     for (std::int64_t to = 0; confusion_ && to < classes_; ++to)
       row.push_back(number(count(kPerClass, c * classes_ + to)));
     table.row(std::move(row));
@@ -81,6 +100,9 @@ ClassFigures chosen_figures(ClassFigures all, const std::vector<std::string>& me
   };
   if (!requested("top5_accuracy")) all.top5_accuracy = kUnknown;
   if (!requested("macro_f1")) all.macro_f1 = kUnknown;
+  if (!requested("mean_iou")) all.mean_iou = kUnknown;
+  if (!requested("class_f1")) all.f1.clear();
+  if (!requested("class_iou")) all.iou.clear();
   if (!requested("class_recall")) all.recall.clear();
   if (!requested("class_precision")) all.precision.clear();
   return all;

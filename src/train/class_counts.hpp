@@ -8,7 +8,10 @@
 //   top-5 accuracy   labels at a position below 5, over all labels; unknown with at most 5 classes
 //   recall           of a class: right predictions over its labels; unknown without labels
 //   precision        of a class: right predictions over its predictions; unknown without predictions
-//   macro F1         mean of 2 right / (labels + predictions) over the classes that have labels or predictions
+//   F1               of a class: 2 right / (labels + predictions); unknown without both. Of pixels it is the Dice
+//                    coefficient of the class
+//   IoU              of a class: right / (labels + predictions - right), intersection over union; unknown without both
+//   macro F1, mean IoU   means over the classes that have labels or predictions
 #pragma once
 
 #include <cstdint>
@@ -22,8 +25,8 @@ namespace echelon::inline train {
 
 // Figures by class are empty where they were not asked for, others kUnknown.
 struct ClassFigures {
-  double top5_accuracy = kUnknown, macro_f1 = kUnknown;
-  std::vector<double> recall, precision;  // by class
+  double top5_accuracy = kUnknown, macro_f1 = kUnknown, mean_iou = kUnknown;
+  std::vector<double> recall, precision, f1, iou;  // by class
 };
 
 class ClassCounts {
@@ -41,8 +44,9 @@ class ClassCounts {
   std::span<double> values() { return values_; }
 
   ClassFigures figures() const;
-  // A line a class: class, name, labels, predictions, right, recall, precision, F1, and with a confusion matrix how
-  // many of its labels were taken for each class. `names` by class; may be empty.
+  double accuracy() const;  // right predictions over all labels; kUnknown without labels
+  // A line a class: class, name, labels, predictions, right, recall, precision, F1, IoU, and with a confusion matrix
+  // how many of its labels were taken for each class. `names` by class; may be empty.
   std::string csv(const std::vector<std::string>& names) const;
 
  private:
@@ -50,6 +54,7 @@ class ClassCounts {
   std::size_t at(PerClass what, std::int64_t of) const;
   double count(PerClass what, std::int64_t of) const { return values_[at(what, of)]; }
   double f1(std::int64_t of) const;
+  double iou(std::int64_t of) const;
 
   std::int64_t classes_ = 0;
   bool confusion_ = false;
@@ -64,8 +69,11 @@ template <class Figures>
 void take_class_figures(const ClassFigures& from, Figures& to) {
   to.test_top5_accuracy = from.top5_accuracy;
   to.test_macro_f1 = from.macro_f1;
+  to.test_mean_iou = from.mean_iou;
   to.test_recall = from.recall;
   to.test_precision = from.precision;
+  to.test_f1 = from.f1;
+  to.test_iou = from.iou;
 }
 
 }  // namespace echelon::inline train

@@ -54,12 +54,17 @@ std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& tra
   return graphs;
 }
 
-// ConfigError if data other than images are to be moved and mirrored.
+// ConfigError if data other than images, or images with a label for each pixel, are to be moved and mirrored.
 void check_augmentation(const Config& config, const Dataset& train) {
   const DataConfig& data = config.data;
   if ((data.augment_crop_padding > 0 || data.augment_flip) && train.kind != DataKind::samples)
     throw ConfigError(fmt::format("data.augment_crop_padding and data.augment_flip are for images; {} holds {}",
                                   data.train, name_of(train.kind)));
+  if ((data.augment_crop_padding > 0 || data.augment_flip) && train.label_shape.rank() > 1)
+    throw ConfigError(
+        fmt::format("data.augment_crop_padding and data.augment_flip would move images and not their "
+                    "labels of {}; leave them out",
+                    train.label_shape.text()));
 }
 
 // ConfigError where optimizer.lazy has no sparse embedding to be lazy about.
@@ -105,9 +110,11 @@ RunInputs open_inputs(const Config& config) {
     test = open_dataset(config.data.test, config.data.of_test());
     see_alike(*test, train);
   }
-  demand_labels(train, config.model.loss);
+  demand_labels(train, config.model);
   train.label_sample = std::make_shared<const LabelSample>(train);
-  if (test) demand_labels(*test, config.model.loss);
+  weigh_by_frequency(train, config.model);
+  if (test) demand_labels(*test, config.model);
+  if (test) test->label_weights = train.label_weights;
   if (test) static_cast<void>(LabelSample(*test));  // bad labels are refused now, not at the first evaluation
   Graph graph = build_model(config.model, train.form());
   check_sparse(config, graph.parameters());

@@ -184,14 +184,12 @@ LossSums StepRunner::sent_losses() {
 
 void StepRunner::forward(Step& step, int micro) {
   const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
-  p_.phase.enter("data");
   if (first == 0) {
-    const WatchedSpan span(SpanKind::data);
-    if (p_.draws == nullptr) source->batch = &source->batches->at(step.info.epoch, step.info.step_in_epoch);
-    ECHELON_CHECK_EQ(source->batch->n, p_.plan.batch.accumulation * source->micro_batch, "samples of a batch");
+    if (!p_.plan.train.label_weights.any()) take_batch(*source, step.info);
     if (micro == 0 && source->batch->step == 0)  // streams begin anew
       for (auto& [key, of_any] : programs_) of_any->reset_states();
   }
+  p_.phase.enter("data");
   Program& program = program_of(*source);
   const PassScalars scalars = scalars_of(step, micro);
   {
@@ -235,9 +233,10 @@ void StepRunner::backward(Step& step, int micro) {
   if (!last && tree_) tree_->keep_gradients();
 }
 
-StepResult StepRunner::run(const StepInfo& info, const std::function<void(const LossSums&)>& on_losses) {
+StepResult StepRunner::run(const StepInfo& planned, const std::function<void(const LossSums&)>& on_losses) {
   StepResult result;
   const double drawn_s = std::exchange(drawing_s_, 0);
+  const StepInfo info = p_.plan.train.label_weights.any() ? weighed(planned) : planned;
   Step step{info, result, on_losses, p_.strategy.divisor(info)};
   SpanPlace place = span_place;
   if (device_times_) {

@@ -84,6 +84,8 @@ class StepRunner final : public Stepper {
   void report_losses(Step& step, const LossSums& losses);
   void send_losses();
   LossSums sent_losses();
+  void take_batch(Source& source, const StepInfo& info);
+  StepInfo weighed(const StepInfo& planned);
   void forward(Step& step, int micro);
   void backward(Step& step, int micro);
   void end_behind(Step& step, double drawn_s);

@@ -41,7 +41,9 @@ SampleForm form_of(const Graph& graph) {
   const Shape& output = graph.values()[static_cast<std::size_t>(loss.outputs[0])].shape;
   SampleForm form{.shape = value("samples").shape, .label = value("labels").shape};
   if (value("samples").type == ValueType::index) form.vocabulary = vocabulary_of(graph);
-  if (value("labels").type == ValueType::index) form.classes = std::max<std::int64_t>(2, output[output.rank() - 1]);
+  form.dense = loss.layer->has_class_planes();
+  if (value("labels").type == ValueType::index)
+    form.classes = std::max<std::int64_t>(2, output[form.dense ? 0 : output.rank() - 1]);
   form.lengths = graph.find("lengths") >= 0;
   if (graph.find("target") >= 0) form.target = value("target").shape[0];
   return form;

@@ -94,8 +94,9 @@ Contents contents_of(const std::string& path) {
                                                               : record.length * set.sample_shape.row_elems();
     digest.add(with_zeros_for_ones(record.sample, static_cast<std::size_t>(values) * step));
     samples.add(record.sample, static_cast<std::size_t>(values) * step);
-    digest.add(record.label);
-    labels.add(&record.label, sizeof record.label);
+    const auto places = static_cast<std::size_t>(record.labels == nullptr ? 0 : set.label_shape.elems());
+    for (std::size_t i = 0; i < places; ++i) digest.add(record.labels[i]);
+    if (places > 0) labels.add(record.labels, places * sizeof(std::int32_t));
     if (record.numbers)
       digest.add(
           with_zeros_for_ones(record.numbers, static_cast<std::size_t>(set.label_shape.elems()) * sizeof(float)));

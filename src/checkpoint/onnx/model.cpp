@@ -177,7 +177,7 @@ void OnnxLowering::add_outputs() {
   const Value& last = value_of(input_value(0));
   const std::string& value = at(tensor_of(input_value(0))).value;
   if (node().layer->reads_logits())
-    to_.write("Softmax", {value}, {"outputs"}, {{"axis", std::int64_t{-1}}});
+    to_.write("Softmax", {value}, {"outputs"}, {{"axis", std::int64_t{node().layer->has_class_planes() ? 1 : -1}}});
   else
     to_.write("Identity", {value}, {"outputs"});
   to_.file().outputs.push_back({"outputs", Element::f32, with_batch(last.shape, Port::kBatch)});

@@ -30,6 +30,16 @@ void add_experiment(Table& all) {
   model.key("freeze", &ModelConfig::freeze, text(),
             "layers or parameters that are not trained, by name or pattern: [\"conv*\", \"fc1.bias\"]");
 
+  Section<Config, LabelKeys> labels(all, "model", [](Config& config) -> LabelKeys& { return config.model.labels; });
+  labels.younger();
+  labels.key("ignore_label", &LabelKeys::ignore_label, range(-2147483648.0, 2147483647),
+             "labels that do not count, in the loss or in metrics: 255, or [254, 255]");
+  labels.key("class_weights", &LabelKeys::class_weights, range(1e-6, 1e6),
+             "weight of the labels of each class in the loss, which is divided by the weights of the step's labels");
+  labels.key("inverse_frequency", &LabelKeys::inverse_frequency, range(0, 2),
+             "instead of class_weights: they are (1 / frequency in the training labels) to this power, with mean 1; 0: "
+             "off");
+
   auto data = part(all, "data", &Config::data);
   data.key("train", &DataConfig::train, text(), "folder, file or pattern of HDF5 shards");
   data.key("test", &DataConfig::test, text(), "the same for the evaluation data; empty: no evaluation");

@@ -16,9 +16,9 @@ void add_hdf5(Table& all) {
   files.key("labels", &Hdf5Config::labels, text(), "path of the dataset of labels; empty: none, for predict only");
   files.key("labels_file", &Hdf5Config::labels_file, filled_text(),
             "labels in files of their own: ending of the file of samples, ending of the file of labels");
-  files.key("label_form", &Hdf5Config::label_form, words({"auto", "class", "column", "one_hot", "values"}),
+  files.key("label_form", &Hdf5Config::label_form, words({"auto", "class", "column", "one_hot", "values", "dense"}),
             "class: numbers of classes; column: one column of a table; one_hot: a column a class; values: numbers to "
-            "be predicted; auto: class if classes is set, else values");
+            "be predicted; dense: a class for each place of a sample; auto: class if classes is set, else values");
   files.key("label_column", &Hdf5Config::label_column, range(0, 1e9), "label_form column: index of the column");
   files.key("classes", &Hdf5Config::classes, range(0, 16777216), "number of classes; 0: labels are numbers");
   files.key("class_names", &Hdf5Config::class_names, filled_text(), "names by class, for tables; may be empty");

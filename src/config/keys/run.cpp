@@ -80,8 +80,10 @@ void add_run(Table& all) {
                "`echelon eval --follow` beside the run",
                kNeutral);
   evaluate.key("metrics", &EvaluateConfig::metrics,
-               words({"top5_accuracy", "macro_f1", "class_recall", "class_precision", "confusion"}),
-               "figures of classes beside loss, accuracy and perplexity", kNeutral);
+               words({"top5_accuracy", "macro_f1", "mean_iou", "class_recall", "class_precision", "class_f1",
+                      "class_iou", "confusion"}),
+               "figures of classes beside loss, accuracy and perplexity; F1 is the Dice coefficient of pixels",
+               kNeutral);
   evaluate.key("train_fraction", &EvaluateConfig::train_fraction, range(0, 1),
                "share of the training samples whose loss and accuracy, without augmentation, each evaluation of all "
                "replicas measures beside those of data.test; 0: none",
@@ -93,7 +95,8 @@ void add_run(Table& all) {
   checkpoint.key("every_epochs", &CheckpointConfig::every_epochs, range(0, 1e6), "0: off");
   checkpoint.key("keep", &CheckpointConfig::keep, range(1, 10000), "number of newest checkpoints that are kept");
   checkpoint.key(
-      "keep_best", &CheckpointConfig::keep_best, words({"", "test_accuracy", "test_loss", "test_perplexity"}),
+      "keep_best", &CheckpointConfig::keep_best,
+      words({"", "test_accuracy", "test_loss", "test_perplexity", "test_mean_iou", "test_macro_f1"}),
       "also writes a checkpoint after each evaluation with a new best value of this figure, and keeps the best "
       "one besides the newest; \"\": none");
   checkpoint.key("asynchronous", &CheckpointConfig::asynchronous, {},
@@ -102,10 +105,12 @@ void add_run(Table& all) {
                  "reads each checkpoint back and verifies it before it counts and older ones are removed");
 
   auto goal = part(all, "goal", &Config::goal, kNeutral);
-  goal.key("metric", &GoalConfig::metric, words({"", "test_accuracy", "test_loss", "test_perplexity"}),
+  goal.key("metric", &GoalConfig::metric,
+           words({"", "test_accuracy", "test_loss", "test_perplexity", "test_mean_iou", "test_macro_f1"}),
            "evaluation figure that target refers to; \"\": none");
-  goal.key("target", &GoalConfig::target, range(0, 1e9),
-           "at least this accuracy, at most this loss or perplexity; a run that ends without it exits with 8");
+  goal.key(
+      "target", &GoalConfig::target, range(0, 1e9),
+      "at least this accuracy, IoU or F1, at most this loss or perplexity; a run that ends without it exits with 8");
   goal.key("stop", &GoalConfig::stop, {}, "training ends at the first evaluation of all replicas that reaches it");
   goal.key("most_samples", &GoalConfig::most_samples, range(0, 1e6),
            "studies: limit for the samples to the target, relative to those of the fewest ranks; 0: off");

@@ -45,7 +45,7 @@ class Hdf5Files final : public SampleSource {
       if (info_.targets > 0)
         std::copy_n(record.numbers, info_.targets, static_cast<float*>(labels) + i * info_.targets);
       else
-        static_cast<std::int32_t*>(labels)[i] = record.label;
+        static_cast<std::int32_t*>(labels)[i] = record.labels[0];
     }
     return count;
   }
@@ -75,6 +75,9 @@ std::unique_ptr<SampleSource> open_hdf5(const ImportRequest& request) {
     throw ConfigError(fmt::format("{}: time series (axis T) are read as they lie, not imported", request.inputs[0]));
   if (set.weighted)
     throw ConfigError(fmt::format("{}: data.hdf5.weights: shards hold no weights of samples", request.inputs[0]));
+  if (set.label_shape.rank() > (set.has_numbers() ? 1 : 0))
+    throw ConfigError(fmt::format("{}: labels of {} a sample are read as they lie, not imported", request.inputs[0],
+                                  set.label_shape.text()));
   return std::make_unique<Hdf5Files>(config.data, std::move(set));
 }
 

@@ -16,7 +16,8 @@ enum Input : int { kLogits = 0, kLabels = 1, kWeights = 2 };
 
 class SoftmaxLoss final : public SplittableLayer {
  public:
-  SoftmaxLoss(std::int64_t classes, double smoothing) : classes_(classes), smoothing_(smoothing) {}
+  SoftmaxLoss(std::int64_t classes, double smoothing, bool dense)
+      : classes_(classes), smoothing_(smoothing), dense_(dense) {}
 
   std::string_view kind() const override { return "softmax_loss"; }
   std::string attributes() const override {
@@ -26,9 +27,16 @@ class SoftmaxLoss final : public SplittableLayer {
 
   bool reads_indices(int input) const override { return input == kLabels; }
   bool reads_logits() const override { return true; }
+  bool has_class_planes() const override { return dense_; }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape &logits = inputs[kLogits], &labels = inputs[kLabels];
+    if (dense_) {
+      if (logits == labels.prepended(classes_)) return {logits};
+      throw ConfigError(fmt::format(
+          "the output of the last layer is {}, but there is a class of {} for each of {}; end with a layer of {}",
+          logits.text(), classes_, labels.text(), labels.prepended(classes_).text()));
+    }
     if (logits.rank() != labels.rank() + 1)
       throw ConfigError(fmt::format(
           "the output of the last layer is {}, but {}; end with a dense layer of units = {}{}", logits.text(),
@@ -60,25 +68,31 @@ class SoftmaxLoss final : public SplittableLayer {
   }
 
   LayerPtr on_classes(const Units& classes, int cut, int parts) const override {
+    if (dense_) return nullptr;
     return make_softmax_loss_part(classes, cut, parts, smoothing_);
   }
 
  private:
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
-    const std::int64_t rows = lowering.input_shape(kLabels).elems();
-    const double smoothing = lowering.training() ? smoothing_ : 0;
-    return {
-        .kind = kind, .dtype = lowering.dtype(), .dims = SoftmaxDims{.N = rows, .K = classes_, .smoothing = smoothing}};
+    const Shape labels = lowering.input_shape(kLabels);
+    const std::int64_t places = dense_ ? labels.row_elems() : 1;
+    return {.kind = kind,
+            .dtype = lowering.dtype(),
+            .dims = SoftmaxDims{.N = labels.elems() / places,
+                                .K = classes_,
+                                .smoothing = lowering.training() ? smoothing_ : 0,
+                                .P = places}};
   }
 
   std::int64_t classes_;
   double smoothing_;
+  bool dense_;
 };
 
 }  // namespace
 
-LayerPtr make_softmax_loss(std::int64_t classes, double smoothing) {
-  return std::make_shared<SoftmaxLoss>(classes, smoothing);
+LayerPtr make_softmax_loss(std::int64_t classes, double smoothing, bool dense) {
+  return std::make_shared<SoftmaxLoss>(classes, smoothing, dense);
 }
 
 }  // namespace echelon::inline model

@@ -10,8 +10,9 @@ namespace echelon::inline model {
 // q_k = (1 - smoothing) [k = t] + smoothing / classes (Szegedy et al. 2015), in evaluation q_k = [k = t]; dx = w (p -
 // q) * loss_scale.
 // Inputs: logits (.., classes), labels (..) index, weights (..): one label per sample, or one per token of a sequence.
-// Output: probabilities of the logits' shape. Adds loss, correct predictions (argmax = t) and weights of all forward
-// passes in a kept tensor "sums" (3) f64, which Program::losses reads. infer: ConfigError if the logits do not fit.
-LayerPtr make_softmax_loss(std::int64_t classes, double smoothing = 0);
+// With `dense` a label per place of an image: logits (classes, ..), labels (..), weights (..). Output: probabilities of
+// the logits' shape. Adds loss, correct predictions (argmax = t) and weights of all forward passes in a kept tensor
+// "sums" (3) f64, which Program::losses reads. infer: ConfigError if the logits do not fit.
+LayerPtr make_softmax_loss(std::int64_t classes, double smoothing = 0, bool dense = false);
 
 }  // namespace echelon::inline model

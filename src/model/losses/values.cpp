@@ -27,11 +27,12 @@ class ValueLossLayer final : public Layer {
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape &values = inputs[kValues], &labels = inputs[kLabels];
-    const bool one = labels.rank() == 0 && values.rank() == 1 && values[0] == 1;
+    const bool one = values == labels.prepended(1);
     if (!one && !(values == labels))
-      throw ConfigError(
-          fmt::format("the output of the last layer is {}, but the labels are {}; end with a dense layer of units = {}",
-                      values.text(), labels.text(), labels.rank() == 0 ? 1 : labels[labels.rank() - 1]));
+      throw ConfigError(fmt::format(
+          "the output of the last layer is {}, but the labels are {}; end with a {}", values.text(), labels.text(),
+          labels.rank() > 1 ? "layer of that shape"
+                            : fmt::format("dense layer of units = {}", labels.rank() == 0 ? 1 : labels[0])));
     return {values};
   }
 

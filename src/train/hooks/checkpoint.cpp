@@ -50,9 +50,9 @@ void CheckpointHook::name_best() {
   parts_.board.set_best(is_there ? place_of(path) : "");
 }
 
-void CheckpointHook::take(double test_loss, double test_accuracy) {
+void CheckpointHook::take(const TestFigures& figures) {
   const GoalMetric metric = config_.keep_best;
-  const double figure = goal_figure(metric, test_loss, test_accuracy);
+  const double figure = goal_figure(metric, figures);
   if (std::isnan(figure)) return;
   BestCheckpoint& best = parts_.state.best;
   const bool first = best.step < 0 || best.metric != static_cast<std::int64_t>(metric);
@@ -77,7 +77,7 @@ void CheckpointHook::step_end(const StepRecord& record) {
 }
 
 void CheckpointHook::epoch_end(EpochRecord& record) {
-  if (record.tested()) take(record.test_loss, record.test_accuracy);
+  if (record.tested()) take(record.test_figures());
   const bool due = config_.every_epochs > 0 && record.epoch % config_.every_epochs == 0;
   if (due || record.last || at_epoch_end_ || is_best_) save(record.step);
   if (record.last || stopping_) finish();

@@ -14,6 +14,7 @@
 
 #include "checkpoint/checkpoint_writer.hpp"
 #include "checkpoint/run_state.hpp"
+#include "config/goal.hpp"
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
 #include "exchange/strategy.hpp"
@@ -53,7 +54,7 @@ class CheckpointHook final : public Hook {
   double StepTimes::*time_part() const override { return &StepTimes::checkpoint_s; }
 
   // Figures of an evaluation of all replicas at this meeting, the same on all ranks.
-  void take(double test_loss, double test_accuracy);
+  void take(const TestFigures& figures);
   // Finishes the write under way, as far as it can be; its error is logged.
   void settle();
   // Sums over the checkpoints of this attempt, and the best of the run.

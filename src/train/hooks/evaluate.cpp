@@ -43,7 +43,7 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
     for (int r = 0; r < part_.shards->replicas(); ++r) batches.push_back(part_.shards->batch(r));
     train_ = make_share(plan_.train, training_evaluation_plan(plan_.train, config, std::move(batches)), replica_);
   }
-  if (!config.evaluate.metrics.empty()) {
+  if (!config.evaluate.metrics.empty() || weighs_classes()) {
     const MeshCoord& coord = rank_groups.coord();
     const bool last_stage = coord.stage == rank_groups.mesh().pipeline() - 1;
     counter_.emplace(plan_.graph, plan_.part.graph,
@@ -121,6 +121,7 @@ EvaluateHook::Figures EvaluateHook::figures_of(Sums& sums, bool common) const {
   }
   Figures figures{.loss = all[2] > 0 ? all[0] / all[2] : 0, .classes = std::move(sums.classes)};
   if (plan_.graph.counts_correct()) figures.accuracy = all[2] > 0 ? all[1] / all[2] : 0;
+  if (figures.classes.any() && weighs_classes()) figures.accuracy = figures.classes.accuracy();
   return figures;
 }
 
@@ -137,7 +138,9 @@ EvaluateHook::Figures EvaluateHook::meet() {
   };
   met_ = measure(part_, no_sums(part_));
   if (train_.shards) {
-    const Figures train = measure(train_, {.batches = no_sums(train_).batches, .classes = {}});
+    Sums sums = no_sums(train_);
+    if (!weighs_classes()) sums.classes = {};
+    const Figures train = measure(train_, std::move(sums));
     met_->train_loss = train.loss, met_->train_accuracy = train.accuracy;
   }
   phase_.enter("hooks");

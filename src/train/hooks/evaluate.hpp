@@ -70,6 +70,8 @@ class EvaluateHook final : public Hook {
   };
 
   bool due(const StepRecord& record);
+  // Whether the loss weighs classes: accuracies then come from counts, in which all labels count alike.
+  bool weighs_classes() const { return !plan_.train.label_weights.by_class.empty() && classes_of(plan_.graph) > 0; }
   Share make_share(const Dataset& data, SamplePlan shards, int replica) const;
   Sums no_sums(const Share& share) const;
   void pass(const Share& share, Sums& sums);

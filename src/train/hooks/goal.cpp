@@ -5,10 +5,10 @@
 
 namespace echelon::inline train {
 
-void GoalHook::take(double test_loss, double test_accuracy) { met_ = goal_met(goal_, test_loss, test_accuracy); }
+void GoalHook::take(const TestFigures& figures) { met_ = goal_met(goal_, figures); }
 
 void GoalHook::epoch_end(EpochRecord& record) {
-  if (record.tested()) take(record.test_loss, record.test_accuracy);
+  if (record.tested()) take(record.test_figures());
   if (ends_run()) record.last = true;
 }
 

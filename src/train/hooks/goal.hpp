@@ -3,6 +3,7 @@
 // every rank, after evaluation and before the hooks that save: all see the same figures at a meeting.
 #pragma once
 
+#include "config/goal.hpp"
 #include "config/schema.hpp"
 #include "report/figures.hpp"
 #include "train/hooks/hook.hpp"
@@ -14,7 +15,7 @@ class GoalHook final : public Hook {
   explicit GoalHook(const GoalConfig& goal) : goal_(goal) {}
 
   // Figures of an evaluation between epochs, of all replicas.
-  void take(double test_loss, double test_accuracy);
+  void take(const TestFigures& figures);
   void epoch_end(EpochRecord& record) override;
   bool ends_run() const override { return goal_.stop && met_; }
   // True if the newest evaluation meets the goal.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/allocations.hpp"
+#include "config/goal.hpp"
 #include "exchange/strategy.hpp"
 #include "model/program.hpp"
 #include "report/figures.hpp"
@@ -72,6 +73,10 @@ struct EpochRecord {
   bool last = false;    // the run is finished
   bool within = false;  // in the middle of the epoch after those
   bool tested() const { return test_loss >= 0; }
+  TestFigures test_figures() const {
+    const ClassFigures of_classes = classes.any() ? classes.figures() : ClassFigures{};
+    return {test_loss, test_accuracy, of_classes.mean_iou, of_classes.macro_f1};
+  }
 };
 
 class Hook {

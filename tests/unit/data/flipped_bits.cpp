@@ -116,7 +116,8 @@ std::uint64_t digest_of_set(const std::string& location) {
   for (std::int64_t id = 0; id < set.samples(); ++id) {
     const Record record = cache.record(id);
     digest.bytes(record.sample, bytes_of(set, record));
-    digest.number(record.label);
+    for (std::int64_t i = 0; record.labels != nullptr && i < set.label_shape.elems(); ++i)
+      digest.number(record.labels[i]);
     if (record.numbers != nullptr)
       digest.bytes(record.numbers, static_cast<std::size_t>(set.label_shape.elems()) * sizeof(float));
     if (record.target != nullptr)

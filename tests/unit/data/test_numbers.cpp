@@ -88,9 +88,12 @@ TEST_CASE("the loss bce takes targets from 0 to 1, and others are named with fil
     Dataset dataset = open_dataset(folder / "targets.h5");
     const SamplePlan plan(plan_request(dataset, {}, {3}, 1));
     (void)Loader(dataset, plan, {}).next();  // suits any loss
-    demand_labels(dataset, "mse");
+    ModelConfig model;
+    model.loss = "mse";
+    demand_labels(dataset, model);
     (void)Loader(dataset, plan, {}).next();
-    demand_labels(dataset, "bce");
+    model.loss = "bce";
+    demand_labels(dataset, model);
     Loader loader(dataset, plan, {});
     if (refused.empty())
       (void)loader.next();

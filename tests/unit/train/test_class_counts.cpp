@@ -46,7 +46,7 @@ void check_figures(const ClassCounts& counts, const std::vector<Row>& rows) {
     CHECK(figures.top5_accuracy == top5 / static_cast<double>(rows.size()));
   else
     CHECK(std::isnan(figures.top5_accuracy));
-  double f1 = 0, present = 0;
+  double f1 = 0, iou = 0, present = 0;
   for (std::size_t c = 0; c < classes; ++c) {
     double labels = 0, chosen = 0;
     for (std::size_t o = 0; o < classes; ++o) labels += confusion[c][o], chosen += confusion[o][c];
@@ -55,10 +55,14 @@ void check_figures(const ClassCounts& counts, const std::vector<Row>& rows) {
     CHECK((chosen == 0 ? std::isnan(figures.precision[c]) : figures.precision[c] == right / chosen));
     if (labels + chosen == 0) continue;
     const double recall = labels > 0 ? right / labels : 0, precision = chosen > 0 ? right / chosen : 0;
+    CHECK(figures.iou[c] == right / (labels + chosen - right));
+    iou += figures.iou[c];
+    CHECK(figures.f1[c] == 2 * right / (labels + chosen));
     f1 += right > 0 ? 2 * recall * precision / (recall + precision) : 0;
     ++present;
   }
   CHECK(figures.macro_f1 == Approx(f1 / present));
+  CHECK(figures.mean_iou == Approx(iou / present));
 }
 
 }  // namespace
@@ -113,14 +117,40 @@ TEST_CASE("binary cross-entropy counts two classes", "[evaluate]") {
   check_figures(counts, rows);
 }
 
+TEST_CASE("a class for every pixel is counted by pixel", "[evaluate][dense]") {
+  constexpr std::int64_t kClasses = 6, kPlaces = 4 * 3, kImages = 5;
+  LayerConfig conv;
+  conv.type = "conv", conv.channels = kClasses, conv.kernel = {1, 1};
+  const Graph graph = build_layers({conv}, {.shape = {2, 4, 3}, .label = {4, 3}, .classes = kClasses, .dense = true});
+  REQUIRE(classes_of(graph) == kClasses);
+  Trainer trainer(graph, kImages, {.training = false});
+  PlainBatch batch = hashed_batch(form_of(graph), 0, kImages, test_seed());
+  for (std::size_t i = 0; i < batch.weights.size(); i += 5) batch.weights[i] = 0;
+  (void)trainer.loss(batch);
+  const std::vector<double> outputs = trainer.read(trainer.program().value("conv1"));
+  std::vector<std::int32_t> labels(batch.labels.begin(), batch.labels.end());
+  ClassCounts counts(kClasses, true);
+  ClassCounter(graph).count(trainer.arenas().device(), trainer.program(),
+                            {.n = kImages, .labels = labels.data(), .weights = batch.weights.data()}, counts);
+  std::vector<Row> rows;
+  for (std::int64_t at = 0; at < kImages * kPlaces; ++at) {
+    if (batch.weights[static_cast<std::size_t>(at)] == 0) continue;
+    Row row{labels[static_cast<std::size_t>(at)], {}};
+    for (std::int64_t k = 0; k < kClasses; ++k)
+      row.outputs.push_back(outputs[static_cast<std::size_t>((at / kPlaces * kClasses + k) * kPlaces + at % kPlaces)]);
+    rows.push_back(row);
+  }
+  check_figures(counts, rows);
+}
+
 TEST_CASE("a table by class quotes names and leaves what is unknown empty", "[evaluate]") {
   ClassCounts counts(3, true);
   counts.add(0, 0, 0), counts.add(0, 1, 2), counts.add(1, 1, 0);
   CHECK(counts.csv({"a,b", "c", "d"}) ==
-        "class,name,labels,predictions,right,recall,precision,f1,as_0,as_1,as_2\n"
-        "0,\"a,b\",2,1,1,0.5,1,0.6666666666666666,1,1,0\n"
-        "1,c,1,2,1,1,0.5,0.6666666666666666,0,1,0\n"
-        "2,d,0,0,0,,,,0,0,0\n");
+        "class,name,labels,predictions,right,recall,precision,f1,iou,as_0,as_1,as_2\n"
+        "0,\"a,b\",2,1,1,0.5,1,0.6666666666666666,0.5,1,1,0\n"
+        "1,c,1,2,1,1,0.5,0.6666666666666666,0.5,0,1,0\n"
+        "2,d,0,0,0,,,,,0,0,0\n");
   const ClassFigures some = chosen_figures(counts.figures(), {"class_recall"});
   CHECK(std::isnan(some.macro_f1));
   CHECK(some.precision.empty());

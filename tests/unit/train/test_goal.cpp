@@ -11,21 +11,28 @@ namespace echelon {
 TEST_CASE("an accuracy is to be reached, a loss or perplexity to be come down to", "[train][goal]") {
   const double nan = std::nan("");
   const GoalConfig accuracy{.metric = GoalMetric::test_accuracy, .target = 0.9};
-  CHECK(goal_met(accuracy, nan, 0.9));
-  CHECK_FALSE(goal_met(accuracy, 0.1, 0.8999));
-  CHECK_FALSE(goal_met(accuracy, 0.1, -1));
-  CHECK_FALSE(goal_met(accuracy, 0.1, nan));
+  CHECK(goal_met(accuracy, {.loss = nan, .accuracy = 0.9}));
+  CHECK_FALSE(goal_met(accuracy, {.loss = 0.1, .accuracy = 0.8999}));
+  CHECK_FALSE(goal_met(accuracy, {.loss = 0.1, .accuracy = -1}));
+  CHECK_FALSE(goal_met(accuracy, {.loss = 0.1, .accuracy = nan}));
   const GoalConfig loss{.metric = GoalMetric::test_loss, .target = 2};
-  CHECK(goal_met(loss, 2, -1));
-  CHECK_FALSE(goal_met(loss, 2.001, 1));
-  CHECK_FALSE(goal_met(loss, nan, 1));
+  CHECK(goal_met(loss, {.loss = 2, .accuracy = -1}));
+  CHECK_FALSE(goal_met(loss, {.loss = 2.001, .accuracy = 1}));
+  CHECK_FALSE(goal_met(loss, {.loss = nan, .accuracy = 1}));
   const GoalConfig perplexity{.metric = GoalMetric::test_perplexity, .target = 10};
-  CHECK(goal_met(perplexity, std::log(9.99), -1));
-  CHECK_FALSE(goal_met(perplexity, std::log(10.01), -1));
-  CHECK_FALSE(goal_met({}, 0, 1));
-  CHECK(goal_result(accuracy, 0.1, 0.912) == "goal met: test_accuracy 0.912, asked for at least 0.9");
-  CHECK(goal_result(loss, 2.5, -1) == "goal missed: test_loss 2.5, asked for at most 2");
-  CHECK(goal_result({}, 1, 1).empty());
+  CHECK(goal_met(perplexity, {.loss = std::log(9.99), .accuracy = -1}));
+  CHECK_FALSE(goal_met(perplexity, {.loss = std::log(10.01), .accuracy = -1}));
+  const GoalConfig overlap{.metric = GoalMetric::test_mean_iou, .target = 0.5};
+  CHECK(goal_met(overlap, {.mean_iou = 0.5}));
+  CHECK_FALSE(goal_met(overlap, {.accuracy = 0.9, .mean_iou = 0.49}));
+  CHECK_FALSE(goal_met(overlap, {.accuracy = 0.9}));
+  CHECK(goal_met({.metric = GoalMetric::test_macro_f1, .target = 0.5}, {.macro_f1 = 0.6}));
+  CHECK(goal_result(overlap, {.mean_iou = 0.25}) == "goal missed: test_mean_iou 0.25, asked for at least 0.5");
+  CHECK_FALSE(goal_met({}, {.loss = 0, .accuracy = 1}));
+  CHECK(goal_result(accuracy, {.loss = 0.1, .accuracy = 0.912}) ==
+        "goal met: test_accuracy 0.912, asked for at least 0.9");
+  CHECK(goal_result(loss, {.loss = 2.5, .accuracy = -1}) == "goal missed: test_loss 2.5, asked for at most 2");
+  CHECK(goal_result({}, {.loss = 1, .accuracy = 1}).empty());
 }
 
 TEST_CASE("a run ends at its goal where it is told to, and its last epoch is the one of the evaluation",
@@ -43,7 +50,7 @@ TEST_CASE("a run ends at its goal where it is told to, and its last epoch is the
   CHECK_FALSE(hook.ends_run());
   CHECK_FALSE(record.last);
   EpochRecord untested{.epoch = 2};
-  hook.take(1, 0.7);
+  hook.take({.loss = 1, .accuracy = 0.7});
   CHECK(hook.ends_run());
   hook.epoch_end(untested);  // without an evaluation of its own it keeps the newest one
   CHECK(untested.last);
