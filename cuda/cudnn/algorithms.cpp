@@ -104,7 +104,8 @@ std::string nothing_usable_text(const Context& context, const Ranked& ranked) {
 }
 
 Layout half_conv_layout(const Context& context, const OpSpec& spec) {
-  if (!fits_cudnn(spec)) return Layout::plain;
+  // Volumes have no channels-last descriptor here.
+  if (!fits_cudnn(spec) || std::get<ConvDims>(spec.dims).in.rank > 2) return Layout::plain;
   const ConvDescriptors last(std::get<ConvDims>(spec.dims), spec.dtype, Layout::channels_last, context.tf32());
   const Ranked ranked = conv_algorithms(context, spec.kind, spec.dtype, last);
   if (!ranked.usable.empty()) return Layout::channels_last;

@@ -34,9 +34,9 @@ class Conv final : public Op {
         text_(spec.text()),
         layout_(spec.layouts[0]),
         repacks_(kHalf<T> || layout_ != Layout::plain),
-        weight_shape_{d_.K, d_.C / d_.groups, d_.R, d_.S},
+        weight_shape_(d_.w()),
         weights_(static_cast<std::size_t>(weight_shape_.elems())),
-        output_(channel_extents(d_.N, d_.K, d_.P() * d_.Q(), layout_)) {
+        output_(channel_extents(d_.N, d_.K, d_.out().cells(), layout_)) {
     if (fits_cudnn(spec)) {
       descriptors_.emplace(d_, spec.dtype, layout_, context_.tf32());
       Ranked ranked = conv_algorithms(context_, kind_, spec.dtype, *descriptors_);
@@ -183,7 +183,7 @@ class Conv final : public Op {
   std::string text_;
   Layout layout_;        // layout of images
   bool repacks_;         // the library needs the weights in an order other than the arena's
-  Shape weight_shape_;   // (K, C/groups, R, S)
+  Shape weight_shape_;   // (K, C/groups, kernel)
   std::size_t weights_;  // elements
   ChannelExtents output_;
   std::optional<ConvDescriptors> descriptors_;

@@ -37,9 +37,10 @@ struct OwnValues {
 }  // namespace
 
 template <class T>
-void activation_forward(Activation function, const T* x, T* y, std::int64_t n, cudaStream_t stream) {
+void activation_forward(const ActivationDims& d, const T* x, T* y, std::int64_t n, cudaStream_t stream) {
   using W = Wide<T>;
-  switch (function) {
+  const auto a = static_cast<W>(d.a);
+  switch (d.function) {
     case Activation::relu:
       return map(n, inputs(x), y, false, stream, [=] __device__(const W* at) { return at[0] < W(0) ? W(0) : at[0]; });
     case Activation::tanh:
@@ -48,14 +49,27 @@ void activation_forward(Activation function, const T* x, T* y, std::int64_t n, c
       return map(n, inputs(x), y, false, stream, [=] __device__(const W* at) { return W(1) / (W(1) + ::exp(-at[0])); });
     case Activation::gelu:
       return map(n, inputs(x), y, false, stream, [=] __device__(const W* at) { return at[0] * normal_share(at[0]); });
+    case Activation::leaky_relu:
+      return map(n, inputs(x), y, false, stream,
+                 [=] __device__(const W* at) { return at[0] < W(0) ? a * at[0] : at[0]; });
+    case Activation::elu:
+      return map(n, inputs(x), y, false, stream,
+                 [=] __device__(const W* at) { return at[0] < W(0) ? a * ::expm1(at[0]) : at[0]; });
+    case Activation::softplus:
+      return map(n, inputs(x), y, false, stream, [=] __device__(const W* at) {
+        return (at[0] > W(0) ? at[0] : W(0) * at[0]) + ::log1p(::exp(at[0] > W(0) ? -at[0] : at[0]));
+      });
+    case Activation::scale:
+      return map(n, inputs(x), y, false, stream, [=] __device__(const W* at) { return a * at[0]; });
   }
 }
 
 template <class T>
-void activation_backward(Activation function, const T* y, const T* dy, T* dx, std::int64_t n, bool add,
+void activation_backward(const ActivationDims& d, const T* y, const T* dy, T* dx, std::int64_t n, bool add,
                          cudaStream_t stream) {
   using W = Wide<T>;
-  switch (function) {
+  const auto a = static_cast<W>(d.a);
+  switch (d.function) {
     case Activation::relu:
       return map(n, inputs(y, dy), dx, add, stream,
                  [=] __device__(const W* at) { return at[0] > W(0) ? at[1] : W(0) * at[1]; });
@@ -71,6 +85,16 @@ void activation_backward(Activation function, const T* y, const T* dy, T* dx, st
         const W slope = normal_share(x) + x * W(0.39894228040143267794) * ::exp(-x * x / W(2));
         return slope * at[1];
       });
+    case Activation::leaky_relu:
+      return map(n, inputs(y, dy), dx, add, stream,
+                 [=] __device__(const W* at) { return at[0] > W(0) ? at[1] : a * at[1]; });
+    case Activation::elu:
+      return map(n, inputs(y, dy), dx, add, stream,
+                 [=] __device__(const W* at) { return at[0] > W(0) ? at[1] : (at[0] + a) * at[1]; });
+    case Activation::softplus:
+      return map(n, inputs(y, dy), dx, add, stream, [=] __device__(const W* at) { return -::expm1(-at[0]) * at[1]; });
+    case Activation::scale:
+      return map(n, inputs(y, dy), dx, add, stream, [=] __device__(const W* at) { return a * at[1]; });
   }
 }
 
@@ -105,9 +129,9 @@ void bias_gradient(const T* dy, Wide<T>* db, const ChannelExtents& e, bool add, 
 
 template <class X, class Y>
 void reorder(const X* x, Layout from, Y* y, Layout to, const Shape& shape, bool add, cudaStream_t stream) {
-  const bool image = shape.rank() == 4;
+  const bool image = shape.rank() >= 4;
   const std::int64_t C = image ? shape[1] : 1;
-  const std::int64_t elems = image ? shape[2] * shape[3] : shape.elems();
+  const std::int64_t elems = image ? shape.elems() / (shape[0] * C) : shape.elems();
   const Place src{C, elems, image ? from : Layout::plain};
   const Place dst{C, elems, image ? to : Layout::plain};
   if (dst.layout == Layout::plain || dst.layout == Layout::channels_last)
@@ -125,13 +149,14 @@ void reorder(const X* x, Layout from, Y* y, Layout to, const Shape& shape, bool 
   });
 }
 
-#define ECHELON_INSTANTIATE(T)                                                                                \
-  template void activation_forward<T>(Activation, const T*, T*, std::int64_t, cudaStream_t);                  \
-  template void activation_backward<T>(Activation, const T*, const T*, T*, std::int64_t, bool, cudaStream_t); \
-  template void add_tensors<T>(const T*, const T*, T*, std::int64_t, bool, cudaStream_t);                     \
-  template void add_masked<T>(const T*, const T*, const T*, T*, std::int64_t, cudaStream_t);                  \
-  template void add_bias<T>(T*, const Wide<T>*, const ChannelExtents&, cudaStream_t);                         \
-  template void bias_gradient<T>(const T*, Wide<T>*, const ChannelExtents&, bool, void*, cudaStream_t);       \
+#define ECHELON_INSTANTIATE(T)                                                                            \
+  template void activation_forward<T>(const ActivationDims&, const T*, T*, std::int64_t, cudaStream_t);   \
+  template void activation_backward<T>(const ActivationDims&, const T*, const T*, T*, std::int64_t, bool, \
+                                       cudaStream_t);                                                     \
+  template void add_tensors<T>(const T*, const T*, T*, std::int64_t, bool, cudaStream_t);                 \
+  template void add_masked<T>(const T*, const T*, const T*, T*, std::int64_t, cudaStream_t);              \
+  template void add_bias<T>(T*, const Wide<T>*, const ChannelExtents&, cudaStream_t);                     \
+  template void bias_gradient<T>(const T*, Wide<T>*, const ChannelExtents&, bool, void*, cudaStream_t);   \
   template void reorder<T, T>(const T*, Layout, T*, Layout, const Shape&, bool, cudaStream_t);
 ECHELON_CUDA_TYPES(ECHELON_INSTANTIATE)
 #undef ECHELON_INSTANTIATE

@@ -12,10 +12,10 @@
 namespace echelon::cuda {
 
 template <class T>
-void activation_forward(Activation function, const T* x, T* y, std::int64_t n, cudaStream_t stream);
+void activation_forward(const ActivationDims& d, const T* x, T* y, std::int64_t n, cudaStream_t stream);
 // dx = dy * f'(x), computed from y = f(x); for gelu from x itself.
 template <class T>
-void activation_backward(Activation function, const T* y, const T* dy, T* dx, std::int64_t n, bool add,
+void activation_backward(const ActivationDims& d, const T* y, const T* dy, T* dx, std::int64_t n, bool add,
                          cudaStream_t stream);
 
 // y = a + b; with relu max(0, a + b).

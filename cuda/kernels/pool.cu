@@ -30,16 +30,31 @@ __device__ Range windows_of(std::int64_t h, std::int64_t stride, std::int64_t pa
   return {first, last + 1 < windows ? last + 1 : windows};
 }
 
-__device__ double divisor(const PoolDims& d, Range rows, Range columns) {
-  if (d.mode == PoolMode::average_all) return static_cast<double>(d.R * d.S);
-  return static_cast<double>((rows.end - rows.begin) * (columns.end - columns.begin));
+// The cells of one window, or the windows of one cell.
+struct Ranges {
+  Range slabs, rows, columns;
+  __device__ std::int64_t count() const {
+    return (slabs.end - slabs.begin) * (rows.end - rows.begin) * (columns.end - columns.begin);
+  }
+};
+
+// The cells of the image in window (o, p, q).
+__device__ Ranges cells_of(const PoolDims& d, std::int64_t o, std::int64_t p, std::int64_t q) {
+  return {cells_of(o, d.stride.d, d.pad.d, d.kernel.d, d.in.d), cells_of(p, d.stride.h, d.pad.h, d.kernel.h, d.in.h),
+          cells_of(q, d.stride.w, d.pad.w, d.kernel.w, d.in.w)};
+}
+
+__device__ double divisor(const PoolDims& d, const Ranges& cells) {
+  if (d.mode == PoolMode::average_all) return static_cast<double>(d.kernel.d * d.kernel.h * d.kernel.w);
+  return static_cast<double>(cells.count());
 }
 
 // The type in which the few cells or windows of one position are summed.
 template <class T>
 using PlaceSum = std::conditional_t<kHalf<T>, float, double>;
 
-// Calls f.at<K>(n, c, h, w) for every position of (N, C, H, W), with K channels at once. Threads cover a row's
+// Calls f.at<K>(n, c, h, w) for every position of (N, C, H, W), with K channels at once; rows h of a volume count
+// through its slabs. Threads cover a row's
 // positions (x) and several rows (y), so that a position costs one 32-bit division.
 template <int K, class F>
 __global__ void __launch_bounds__(kThreads)
@@ -101,41 +116,46 @@ __device__ void store_positions(std::int32_t* to, const Pack<K, std::int32_t>& p
 template <class T>
 struct Forward {
   PoolDims d;
-  std::int64_t Q;
+  SpatialExtents y_extents;
   Place from, to;
   const T* x;
   T* y;
   std::int32_t* positions;
 
   template <int K>
-  __device__ void at(std::int64_t n, std::int64_t c, std::int64_t p, std::int64_t q) const {
-    const Range rows = cells_of(p, d.stride_h, d.pad_h, d.R, d.H), columns = cells_of(q, d.stride_w, d.pad_w, d.S, d.W);
+  __device__ void at(std::int64_t n, std::int64_t c, std::int64_t row, std::int64_t q) const {
+    const std::int64_t o = y_extents.d == 1 ? 0 : row / y_extents.h;
+    const Ranges cells = cells_of(d, o, row - o * y_extents.h, q);
     const T* plane = x + from.at(n, c, 0);
     const std::int64_t step = from.layout == Layout::channels_last ? from.C : 1;
-    const std::int64_t window = to.at(n, c, p * Q + q);
+    const std::int64_t window = to.at(n, c, row * y_extents.w + q);
     if (d.mode == PoolMode::max)
-      maximum<K>(plane, step, rows, columns, window);
+      maximum<K>(plane, step, cells, window);
     else
-      mean<K>(plane, step, rows, columns, window);
+      mean<K>(plane, step, cells, window);
   }
 
  private:
+  __device__ std::int32_t cell_at(std::int64_t z, std::int64_t h, std::int64_t w) const {
+    return static_cast<std::int32_t>((z * d.in.h + h) * d.in.w + w);
+  }
   template <int K>
-  __device__ void maximum(const T* plane, std::int64_t step, Range rows, Range columns, std::int64_t window) const {
-    auto cell = static_cast<std::int32_t>(rows.begin * d.W + columns.begin);
+  __device__ void maximum(const T* plane, std::int64_t step, const Ranges& cells, std::int64_t window) const {
+    auto cell = cell_at(cells.slabs.begin, cells.rows.begin, cells.columns.begin);
     Pack<K, T> most = fetch<K>(plane + cell * step, true);
     Pack<K, std::int32_t> best;
     for (int k = 0; k < K; ++k) best.at[k] = cell;
-    for (std::int64_t h = rows.begin; h < rows.end; ++h)
-      for (std::int64_t w = columns.begin; w < columns.end; ++w) {
-        cell = static_cast<std::int32_t>(h * d.W + w);
-        const Pack<K, T> values = fetch<K>(plane + cell * step, true);
-        for (int k = 0; k < K; ++k)
-          if (const Wide<T> value = wide(values.at[k]); value > wide(most.at[k]) || value != value) {  // NaN stays
-            most.at[k] = values.at[k];
-            best.at[k] = cell;
-          }
-      }
+    for (std::int64_t z = cells.slabs.begin; z < cells.slabs.end; ++z)
+      for (std::int64_t h = cells.rows.begin; h < cells.rows.end; ++h)
+        for (std::int64_t w = cells.columns.begin; w < cells.columns.end; ++w) {
+          cell = cell_at(z, h, w);
+          const Pack<K, T> values = fetch<K>(plane + cell * step, true);
+          for (int k = 0; k < K; ++k)
+            if (const Wide<T> value = wide(values.at[k]); value > wide(most.at[k]) || value != value) {  // NaN stays
+              most.at[k] = values.at[k];
+              best.at[k] = cell;
+            }
+        }
     for (int k = 0; k < K; ++k) {
       if (d.relu && !(wide(most.at[k]) > 0)) best.at[k] = -1;
       if (d.relu && wide(most.at[k]) < 0) most.at[k] = T(0);
@@ -145,16 +165,17 @@ struct Forward {
   }
 
   template <int K>
-  __device__ void mean(const T* plane, std::int64_t step, Range rows, Range columns, std::int64_t window) const {
+  __device__ void mean(const T* plane, std::int64_t step, const Ranges& cells, std::int64_t window) const {
     PlaceSum<T> sums[K] = {};
-    for (std::int64_t h = rows.begin; h < rows.end; ++h)
-      for (std::int64_t w = columns.begin; w < columns.end; ++w) {
-        const Pack<K, T> values = fetch<K>(plane + (h * d.W + w) * step, true);
-        for (int k = 0; k < K; ++k) sums[k] += wide(values.at[k]);
-      }
-    const auto cells = static_cast<PlaceSum<T>>(divisor(d, rows, columns));
+    for (std::int64_t z = cells.slabs.begin; z < cells.slabs.end; ++z)
+      for (std::int64_t h = cells.rows.begin; h < cells.rows.end; ++h)
+        for (std::int64_t w = cells.columns.begin; w < cells.columns.end; ++w) {
+          const Pack<K, T> values = fetch<K>(plane + cell_at(z, h, w) * step, true);
+          for (int k = 0; k < K; ++k) sums[k] += wide(values.at[k]);
+        }
+    const auto divided = static_cast<PlaceSum<T>>(divisor(d, cells));
     Pack<K, T> means;
-    for (int k = 0; k < K; ++k) put(means.at + k, sums[k] / cells);
+    for (int k = 0; k < K; ++k) put(means.at + k, sums[k] / divided);
     store(y + window, true, means);
   }
 };
@@ -162,7 +183,7 @@ struct Forward {
 template <class T>
 struct Backward {
   PoolDims d;
-  std::int64_t P, Q;
+  SpatialExtents y_extents;
   Place from, to;
   const T* dy;
   const std::int32_t* positions;
@@ -170,25 +191,27 @@ struct Backward {
   bool add;
 
   template <int K>
-  __device__ void at(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) const {
-    const Range over_h = windows_of(h, d.stride_h, d.pad_h, d.R, P),
-                over_w = windows_of(w, d.stride_w, d.pad_w, d.S, Q);
-    const auto cell = static_cast<std::int32_t>(h * d.W + w);
+  __device__ void at(std::int64_t n, std::int64_t c, std::int64_t row, std::int64_t w) const {
+    const std::int64_t z = d.in.d == 1 ? 0 : row / d.in.h, h = row - z * d.in.h;
+    const Range over_d = windows_of(z, d.stride.d, d.pad.d, d.kernel.d, y_extents.d),
+                over_h = windows_of(h, d.stride.h, d.pad.h, d.kernel.h, y_extents.h),
+                over_w = windows_of(w, d.stride.w, d.pad.w, d.kernel.w, y_extents.w);
+    const auto cell = static_cast<std::int32_t>(row * d.in.w + w);
     PlaceSum<T> sums[K] = {};
-    for (std::int64_t p = over_h.begin; p < over_h.end; ++p)
-      for (std::int64_t q = over_w.begin; q < over_w.end; ++q) {
-        const std::int64_t window = from.at(n, c, p * Q + q);
-        const Pack<K, T> gradients = fetch<K>(dy + window, true);
-        if (d.mode == PoolMode::max) {
-          const Pack<K, std::int32_t> best = fetch_positions<K>(positions + window);
-          for (int k = 0; k < K; ++k) sums[k] += best.at[k] == cell ? wide(gradients.at[k]) : Wide<T>(0);
-        } else {
-          const auto cells = static_cast<PlaceSum<T>>(
-              divisor(d, cells_of(p, d.stride_h, d.pad_h, d.R, d.H), cells_of(q, d.stride_w, d.pad_w, d.S, d.W)));
-          for (int k = 0; k < K; ++k) sums[k] += wide(gradients.at[k]) / cells;
+    for (std::int64_t o = over_d.begin; o < over_d.end; ++o)
+      for (std::int64_t p = over_h.begin; p < over_h.end; ++p)
+        for (std::int64_t q = over_w.begin; q < over_w.end; ++q) {
+          const std::int64_t window = from.at(n, c, (o * y_extents.h + p) * y_extents.w + q);
+          const Pack<K, T> gradients = fetch<K>(dy + window, true);
+          if (d.mode == PoolMode::max) {
+            const Pack<K, std::int32_t> best = fetch_positions<K>(positions + window);
+            for (int k = 0; k < K; ++k) sums[k] += best.at[k] == cell ? wide(gradients.at[k]) : Wide<T>(0);
+          } else {
+            const auto cells = static_cast<PlaceSum<T>>(divisor(d, cells_of(d, o, p, q)));
+            for (int k = 0; k < K; ++k) sums[k] += wide(gradients.at[k]) / cells;
+          }
         }
-      }
-    const std::int64_t index = to.at(n, c, h * d.W + w);
+    const std::int64_t index = to.at(n, c, row * d.in.w + w);
     Pack<K, T> out = {};
     if (add) out = fetch<K>(static_cast<const T*>(dx + index), true);
     for (int k = 0; k < K; ++k) put(out.at + k, sums[k], add);
@@ -200,17 +223,19 @@ struct Backward {
 
 template <class T>
 void pool_forward(const PoolDims& d, Layout layout, const T* x, T* y, std::int32_t* positions, cudaStream_t stream) {
-  const Place from{d.C, d.H * d.W, layout}, to{d.C, d.P() * d.Q(), layout};
-  each_position<T>(whole(x) && whole(y) && whole(positions), d.N, d.C, d.P(), d.Q(), layout, stream,
-                   Forward<T>{d, d.Q(), from, to, x, y, positions});
+  const SpatialExtents out = d.out();
+  const Place from{d.C, d.in.cells(), layout}, to{d.C, out.cells(), layout};
+  each_position<T>(whole(x) && whole(y) && whole(positions), d.N, d.C, out.d * out.h, out.w, layout, stream,
+                   Forward<T>{d, out, from, to, x, y, positions});
 }
 
 template <class T>
 void pool_backward(const PoolDims& d, Layout layout, const T* dy, const std::int32_t* positions, T* dx, bool add,
                    cudaStream_t stream) {
-  const Place from{d.C, d.P() * d.Q(), layout}, to{d.C, d.H * d.W, layout};
-  each_position<T>(whole(dy) && whole(positions) && whole(dx), d.N, d.C, d.H, d.W, layout, stream,
-                   Backward<T>{d, d.P(), d.Q(), from, to, dy, positions, dx, add});
+  const SpatialExtents out = d.out();
+  const Place from{d.C, out.cells(), layout}, to{d.C, d.in.cells(), layout};
+  each_position<T>(whole(dy) && whole(positions) && whole(dx), d.N, d.C, d.in.d * d.in.h, d.in.w, layout, stream,
+                   Backward<T>{d, out, from, to, dy, positions, dx, add});
 }
 
 #define ECHELON_INSTANTIATE(T)                                                                       \

@@ -9,8 +9,8 @@
 
 namespace echelon::cuda {
 
-// x (N, C, H, W) -> y (N, C, P, Q). max: `positions`, in the layout of y, receives h*W + w of each maximum (the first
-// among equals; a NaN if there is one), or -1 if a ReLU cuts it off; may be null.
+// x (N, C, in) -> y (N, C, out). max: `positions`, in the layout of y, receives (d*H + h)*W + w of each maximum (the
+// first among equals; a NaN if there is one), or -1 if a ReLU cuts it off; may be null.
 template <class T>
 void pool_forward(const PoolDims& dims, Layout layout, const T* x, T* y, std::int32_t* positions, cudaStream_t stream);
 // Each dx sums over the windows that contain it, in the order of the windows.

@@ -15,14 +15,13 @@ namespace {
 
 template <class T>
 KernelOp::Body activation_body(const OpSpec& spec, const ActivationDims& d) {
-  const Activation function = d.function;
   const std::int64_t n = d.shape.elems();
   if (spec.kind == OpKind::activation_forward)
     return [=](const OpArgs& a, cudaStream_t stream) {
-      activation_forward(function, tensor<const T>(a, 0), tensor<T>(a, 1), n, stream);
+      activation_forward(d, tensor<const T>(a, 0), tensor<T>(a, 1), n, stream);
     };
   return [=](const OpArgs& a, cudaStream_t stream) {
-    activation_backward(function, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<T>(a, 2), n, adds(a, 2), stream);
+    activation_backward(d, tensor<const T>(a, 0), tensor<const T>(a, 1), tensor<T>(a, 2), n, adds(a, 2), stream);
   };
 }
 

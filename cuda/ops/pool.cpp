@@ -13,10 +13,10 @@ namespace echelon::cuda {
 
 std::unique_ptr<Op> make_pool(const Context& context, const OpSpec& spec) {
   const auto d = std::get<PoolDims>(spec.dims);
-  ECHELON_CHECK_LE(d.H * d.W, std::int64_t{std::numeric_limits<std::int32_t>::max()},
+  ECHELON_CHECK_LE(d.in.cells(), std::int64_t{std::numeric_limits<std::int32_t>::max()},
                    "the positions of maxima are 32-bit integers");
   const std::size_t saved =
-      d.mode == PoolMode::max ? static_cast<std::size_t>(d.N * d.C * d.P() * d.Q()) * sizeof(std::int32_t) : 0;
+      d.mode == PoolMode::max ? static_cast<std::size_t>(d.N * d.C * d.out().cells()) * sizeof(std::int32_t) : 0;
   const Layout layout = spec.layouts[0];
   return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     KernelOp::Body body;

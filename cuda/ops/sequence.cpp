@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "cuda/kernel_op.hpp"
+#include "cuda/kernels/channel_sums.hpp"
+#include "cuda/kernels/elementwise.hpp"
 #include "cuda/kernels/softmax.hpp"
 #include "cuda/make.hpp"
 
@@ -26,6 +28,24 @@ std::unique_ptr<Op> value_loss(const Context& context, const OpSpec& spec) {
     sum_loss_rows(d.elems, rows, tensor<double>(a, 3), adds(a, 3), stream);
   };
   return std::make_unique<KernelOp>(context, spec, forward, static_cast<std::size_t>(d.elems) * 3 * sizeof(double));
+}
+
+// x w -> y, or dy -> dw, with a number w for each channel
+std::unique_ptr<Op> channel_broadcast(const Context& context, const OpSpec& spec) {
+  const auto d = std::get<BroadcastDims>(spec.dims);
+  const ChannelExtents extents{d.shape[0], d.shape[1], d.cells()};
+  const bool forward = spec.kind == OpKind::broadcast_add;
+  return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
+    const auto body = [=, bytes = static_cast<std::size_t>(d.shape.elems()) * sizeof(T)](const OpArgs& a,
+                                                                                         cudaStream_t stream) {
+      if (!forward)
+        return bias_gradient(tensor<const T>(a, 0), tensor<Wide<T>>(a, 1), extents, adds(a, 1), a.scratch, stream);
+      if (a.tensors[0] != a.tensors[2])
+        ECHELON_CUDA(cudaMemcpyAsync(a.tensors[2], a.tensors[0], bytes, cudaMemcpyDeviceToDevice, stream));
+      add_bias(tensor<T>(a, 2), tensor<const Wide<T>>(a, 1), extents, stream);
+    };
+    return std::make_unique<KernelOp>(context, spec, body, channel_scratch_bytes(extents, 1));
+  });
 }
 
 }  // namespace
@@ -53,9 +73,11 @@ std::unique_ptr<Op> make_sequence_pool(const Context& context, const OpSpec& spe
 }
 
 std::unique_ptr<Op> make_broadcast(const Context& context, const OpSpec& spec) {
-  const Shape shape = std::get<BroadcastDims>(spec.dims).shape;
+  const auto d = std::get<BroadcastDims>(spec.dims);
+  const Shape shape = d.shape;
   const std::int64_t N = shape[0], elems = shape.row_elems();
   const bool forward = spec.kind == OpKind::broadcast_add;
+  if (d.channels) return channel_broadcast(context, spec);
   return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     return std::make_unique<KernelOp>(context, spec, [=](const OpArgs& a, cudaStream_t stream) {
       if (forward)

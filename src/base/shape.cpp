@@ -31,6 +31,13 @@ Shape Shape::with_front(std::int64_t extent) const {
   return other;
 }
 
+Shape Shape::with(int axis, std::int64_t extent) const {
+  ECHELON_CHECK(axis >= 0 && axis < rank_, "axis {} of {}", axis, text());
+  Shape other = *this;
+  other.extents_[static_cast<std::size_t>(axis)] = extent;
+  return other;
+}
+
 Shape Shape::prepended(std::int64_t extent) const {
   ECHELON_CHECK_LT(rank_, kMaxRank, "no room for one more axis before {}", text());
   Shape other;

@@ -32,6 +32,8 @@ class Shape {
 
   // (N, C, H, W) -> (extent, C, H, W); the rank is at least 1.
   Shape with_front(std::int64_t extent) const;
+  // The shape with another extent of one axis; 0 <= axis < rank().
+  Shape with(int axis, std::int64_t extent) const;
   // (C, H, W) -> (extent, C, H, W); the rank is below kMaxRank.
   Shape prepended(std::int64_t extent) const;
   // (N, C, H, W) -> (C, H, W); a scalar remains a scalar.

@@ -12,16 +12,13 @@ namespace {
 using Found = std::optional<Misfit>;
 
 Found axes_misfit(const std::string& axes) {
-  constexpr std::string_view kKnown = "NCFHWT";
+  constexpr std::string_view kKnown = "NCFDHWT";
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i] == 'D')
-      return Misfit{"axes",
-                    "data.hdf5.axes has the letter D: a third spatial axis is not supported; read slices as "
-                    "samples or as channels, e.g. axes = \"NCHW\" with D as C"};
     if (kKnown.find(axes[i]) == std::string_view::npos)
       return Misfit{"axes",
-                    fmt::format("data.hdf5.axes = \"{}\": '{}' is none of N (sample), C or F (channel), H, W, T "
-                                "(time step); e.g. \"NCHW\", \"NHWC\", \"HW\" (a file is one sample), \"NTF\"",
+                    fmt::format("data.hdf5.axes = \"{}\": '{}' is none of N (sample), C or F (channel), D, H, W, T "
+                                "(time step); e.g. \"NCHW\", \"NHWC\", \"NCDHW\", \"HW\" (a file is one sample), "
+                                "\"NTF\"",
                                 axes, axes[i])};
     if (axes.find(axes[i], i + 1) != std::string::npos)
       return Misfit{"axes", fmt::format("data.hdf5.axes = \"{}\" has '{}' twice", axes, axes[i])};
@@ -31,6 +28,10 @@ Found axes_misfit(const std::string& axes) {
     return Misfit{"axes", fmt::format("data.hdf5.axes = \"{}\": N (sample) must be the first axis", axes)};
   if (has('C') && has('F'))
     return Misfit{"axes", fmt::format("data.hdf5.axes = \"{}\" has both C and F, which are one axis: use one", axes)};
+  if (has('D') && !(has('H') && has('W')))
+    return Misfit{"axes", fmt::format("data.hdf5.axes = \"{}\": D (slice) goes with H and W; two spatial axes are "
+                                      "H and W, one is W",
+                                      axes)};
   if (has('T') && (has('H') || has('W')))
     return Misfit{"axes", fmt::format("data.hdf5.axes = \"{}\": T (time step) goes with F only; a time axis of images "
                                       "can be their channels: write C for it",

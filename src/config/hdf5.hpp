@@ -18,7 +18,7 @@ enum class Missing : std::uint8_t { refuse, mean };
 
 struct Hdf5Config {
   std::vector<std::string> samples;      // paths of datasets in a file, joined along channels; empty: files are shards
-  std::string axes = "NCHW";             // their axes: N sample, C or F channel, H row, W column, T time step
+  std::string axes = "NCHW";             // their axes: N sample, C or F channel, D slice, H row, W column, T time step
   std::vector<std::int64_t> channels;    // channels that are used, by index over all `samples`; empty: all
   std::string labels;                    // path of the labels; "": none (predict only)
   std::vector<std::string> labels_file;  // ending of the file of samples, ending of the file that has its labels

@@ -7,7 +7,7 @@ namespace echelon::inline data {
 namespace {
 
 struct Move {
-  std::int64_t down, right;  // position of the window in the image; if negative, zeros enter above or at the left
+  std::int64_t back, down, right;  // position of the window; if negative, zeros enter in front, above or at the left
   bool flip;
 };
 
@@ -34,11 +34,22 @@ void Augmenter::operator()(const void* src, void* dst, const Shape& shape, DType
   const auto shift = [&](std::uint64_t draw) {
     return static_cast<std::int64_t>(draws.below(draw, static_cast<std::uint64_t>(2 * padding + 1))) - padding;
   };
-  const Move move{shift(0), shift(1), augmentation_.flip && draws.below(2, 2) == 1};
-  const std::int64_t plane = shape[1] * shape[2];
+  const int axes = shape.rank() - 1;
+  const Move move{axes > 2 ? shift(3) : 0, axes > 1 ? shift(0) : 0, shift(1),
+                  augmentation_.flip && draws.below(2, 2) == 1};
+  const std::int64_t depth = axes > 2 ? shape[1] : 1, height = axes > 1 ? shape[axes - 1] : 1, width = shape[axes];
+  const std::int64_t plane = height * width;
   with_float(dtype, [&]<class T>(T) {
-    for (std::int64_t c = 0; c < shape[0]; ++c)
-      move_plane(static_cast<const T*>(src) + c * plane, static_cast<T*>(dst) + c * plane, shape[1], shape[2], move);
+    const T* from = static_cast<const T*>(src);
+    T* to = static_cast<T*>(dst);
+    for (std::int64_t c = 0; c < shape[0]; ++c, from += depth * plane)
+      for (std::int64_t z = 0; z < depth; ++z, to += plane) {
+        const std::int64_t slice = z + move.back;
+        if (slice >= 0 && slice < depth)
+          move_plane(from + slice * plane, to, height, width, move);
+        else
+          std::fill(to, to + plane, T{});
+      }
   });
 }
 

@@ -51,10 +51,10 @@ std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb) 
   std::vector<std::string> hints;
   const auto channels = [](std::int64_t extent) { return extent == 1 || extent == 3 || extent == 4; };
   const bool chosen = dataset.hdf5 && dataset.hdf5->axes != Hdf5Config{}.axes;
-  if (dataset.kind == DataKind::samples && !chosen && channels(dataset.sample_shape[2]) &&
-      !channels(dataset.sample_shape[0]))
+  const Shape& shape = dataset.sample_shape;
+  if (dataset.kind == DataKind::samples && !chosen && shape.rank() == 3 && channels(shape[2]) && !channels(shape[0]))
     hints.push_back(fmt::format("{}: samples are (C, H, W), here {}: {} channels; if they are (H, W, C), {}",
-                                dataset.shards[0].path, dataset.sample_shape.text(), dataset.sample_shape[0],
+                                dataset.shards[0].path, shape.text(), shape[0],
                                 dataset.hdf5 ? "say so by data.hdf5.axes" : "write them with x.transpose(0, 3, 1, 2)"));
   double chunk = 0;  // bytes
   for (const Shard& shard : dataset.shards)

@@ -14,6 +14,7 @@ std::string likely_axes(const Shape& shape, bool one_sample) {
       if (extent(0) >= 4 * extent(1)) return samples + "TF";
       return extent(1) >= 4 * extent(0) ? samples + "CW" : samples + "HW";
     case 3:
+      if (extent(0) > 4 && extent(0) == extent(1) && extent(1) == extent(2)) return samples + "DHW";
       if ((extent(0) == extent(1)) != (extent(1) == extent(2)))  // images are mostly square
         return samples + (extent(0) == extent(1) ? "HWC" : "CHW");
       return samples + (extent(2) < extent(0) ? "HWC" : "CHW");

@@ -22,7 +22,7 @@ constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 // "; nearest: axes = \"NHWC\"", where such axes can be read.
 std::string nearest_axes(const Shape& shape, bool one_sample) {
   const std::string axes = likely_axes(shape, one_sample);
-  if (axes == "N" || std::ssize(axes) != shape.rank() || axes.find('D') != std::string::npos) return "";
+  if (axes == "N" || std::ssize(axes) != shape.rank()) return "";
   return fmt::format("; nearest: axes = \"{}\"", axes);
 }
 
@@ -83,7 +83,7 @@ ForeignFile::Source ForeignFile::open_source(const std::string& name) const {
                              keys_.axes, keys_.axes.size(), shape.rank(), nearest_axes(shape, one_)));
   if (shape.elems() == 0) fail_foreign(path_, name, fmt::format("holds no sample: its shape is {}", shape.text()));
   file_.require_written(name);
-  const std::string order = sequence_ ? "TF" : "CHW";
+  const std::string order = sequence_ ? "TF" : "CDHW";
   for (int axis = 0; axis < shape.rank(); ++axis) {
     const char letter = keys_.axes[static_cast<std::size_t>(axis)];
     if (letter == 'N') continue;
@@ -105,7 +105,7 @@ void ForeignFile::join_sources() {
   std::int64_t all = 0;
   bool bytes = keys_.transform == Transform::none;
   for (const Source& source : sources_) {
-    for (std::size_t axis = 0; axis < 3; ++axis)
+    for (std::size_t axis = 0; axis < shape_.size(); ++axis)
       if (axis != joined && source.extents[axis] != first.extents[axis])
         fail_foreign(path_, source.info.name,
                      fmt::format("has shape {}, but '{}' has {}: they can differ in channels only",
@@ -240,7 +240,11 @@ bool ForeignFile::holds_bytes() const {
 }
 
 Shape ForeignFile::sample_shape() const {
-  return sequence_ ? Shape{shape_[0], shape_[1]} : Shape{shape_[0], shape_[1], shape_[2]};
+  if (sequence_) return {shape_[0], shape_[1]};
+  const auto has = [&](char letter) { return keys_.axes.find(letter) != std::string::npos; };
+  if (has('D')) return {shape_[0], shape_[1], shape_[2], shape_[3]};
+  if (has('W') && !has('H')) return {shape_[0], shape_[3]};
+  return {shape_[0], shape_[2], shape_[3]};
 }
 
 std::string ForeignFile::stored_as() const { return stored_text(sources_.front().info); }
@@ -253,17 +257,18 @@ std::vector<h5::DatasetInfo> ForeignFile::datasets() const {
 
 template <class T>
 void ForeignFile::place(const Source& source, const T* from, std::int64_t count, T* to) const {
-  const auto [a, b, c] = source.extents;
+  const auto [a, b, c, d] = source.extents;
   const std::size_t joined = sequence_ ? 1 : 0;
-  const std::int64_t sample = shape_[0] * shape_[1] * shape_[2];
+  const std::int64_t block = shape_[2] * shape_[3], sample = shape_[0] * shape_[1] * block;
   for (std::int64_t n = 0; n < count; ++n, from += source.elems, to += sample)
     for (std::int64_t i = 0; i < a; ++i)
       for (std::int64_t j = 0; j < b; ++j) {
         const std::int64_t at = source.places[static_cast<std::size_t>(joined == 0 ? i : j)];
         if (at < 0) continue;
-        T* row = to + (joined == 0 ? at * shape_[1] + j : i * shape_[1] + at) * shape_[2];
+        T* row = to + (joined == 0 ? at * shape_[1] + j : i * shape_[1] + at) * block;
         const T* values = from + i * source.strides[0] + j * source.strides[1];
-        for (std::int64_t k = 0; k < c; ++k) row[k] = values[k * source.strides[2]];
+        for (std::int64_t k = 0; k < c; ++k, row += d, values += source.strides[2])
+          for (std::int64_t l = 0; l < d; ++l) row[l] = values[l * source.strides[3]];
       }
 }
 
@@ -284,7 +289,8 @@ void ForeignFile::unpack(const Source& source, float* values, std::int64_t n) co
 
 // Missing values become the mean of their channel, 0 after normalisation.
 void ForeignFile::fill_missing(float* samples, std::int64_t count) const {
-  const std::int64_t inner = sequence_ ? 1 : shape_[1] * shape_[2], all = count * shape_[0] * shape_[1] * shape_[2];
+  const std::int64_t cells = shape_[1] * shape_[2] * shape_[3], inner = sequence_ ? 1 : cells,
+                     all = count * shape_[0] * cells;
   for (std::int64_t i = 0; i < all; ++i)
     if (std::isnan(samples[i])) {
       const auto channel = static_cast<std::size_t>(i / inner % channels());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of one HDF5 file that is not a shard, as [data.hdf5] describes them: (C, H, W) or (T, F), by record.
+// The samples of one HDF5 file that is not a shard, as [data.hdf5] describes them: images (C, H, W),
+// volumes (C, D, H, W), series (C, W) or sequences (T, F), by record.
 // Record 0 is the first row that the keys choose. foreign_labels.hpp reads what belongs to them.
 #pragma once
 
@@ -41,7 +42,7 @@ class ForeignFile {
   RowRange rows() const { return rows_; }  // the records, by row of the file; (0, 1) if the file is one sample
   bool is_one_sample() const { return one_; }
   bool is_sequence() const { return sequence_; }
-  Shape sample_shape() const;               // (C, H, W), or (T, F)
+  Shape sample_shape() const;               // (C, W), (C, H, W), (C, D, H, W), or (T, F)
   DType stored() const { return stored_; }  // u8, or f32
   std::string stored_as() const;            // see Dataset::stored_as
   std::vector<h5::DatasetInfo> datasets() const;
@@ -58,8 +59,8 @@ class ForeignFile {
   // A dataset of samples: where each axis of a sample is in it, and how its values are unpacked (netCDF).
   struct Source : NetcdfPacking {
     h5::DatasetInfo info;
-    std::array<std::int64_t, 3> extents{1, 1, 1}, strides{0, 0, 0};  // of C, H, W, or of T, F and 1; in elements
-    std::int64_t elems = 0;                                          // of one record
+    std::array<std::int64_t, 4> extents{1, 1, 1, 1}, strides{0, 0, 0, 0};  // of C, D, H, W, or of T, F; in elements
+    std::int64_t elems = 0;                                                // of one record
     std::vector<std::int64_t> places;  // for each channel or feature its index in the sample; -1: left out
 
     bool holds_bytes() const { return info.dtype == DType::u8 && factor == 1 && offset == 0; }
@@ -84,7 +85,7 @@ class ForeignFile {
   bool sequence_, one_;
   DType stored_ = DType::u8;
   RowRange rows_{0, 1};
-  std::array<std::int64_t, 3> shape_{1, 1, 1};  // of C, H, W, or of T, F and 1
+  std::array<std::int64_t, 4> shape_{1, 1, 1, 1};  // of C, D, H, W, or of T, F, 1 and 1
   double scale_ = 1;
   std::vector<double> mean_, std_;
 };

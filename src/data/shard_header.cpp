@@ -133,8 +133,10 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
 void read_samples(const h5::Reader& reader, Dataset& dataset, Labels expected) {
   const std::string& path = reader.path();
   const h5::DatasetInfo samples = reader.info(format::kSamples);
-  if (samples.shape.rank() != 4)
-    fail(path, fmt::format("dataset 'samples' has shape {}, must be (N, C, H, W)", samples.shape.text()));
+  if (samples.shape.rank() < 3 || samples.shape.rank() > 5)
+    fail(path, fmt::format("dataset 'samples' has shape {}, must be (N, C, H, W), (N, C, D, H, W) of volumes or (N, C, "
+                           "W) of series",
+                           samples.shape.text()));
   if (samples.dtype != DType::u8 && !is_real(samples.dtype))
     fail(path, fmt::format("dataset 'samples' is {}, must be 8-bit unsigned integers or floats: write x.astype(\"f4\")",
                            samples.stored_as.empty() ? "a 32-bit signed integer" : samples.stored_as));

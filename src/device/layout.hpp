@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the elements of an activation (N, C, H, W) in memory.
+// The order of the elements of an activation (N, C, H, W) or (N, C, D, H, W) in memory. A volume lies in memory as an
+// image with D*H rows.
 //
-// `plain` is (N, C, H, W) row-major, the only layout at cuts between ranks, in arenas, in checkpoints, and for tensors
-// that are not 4-dimensional. A pass over the program chooses the others where a device's ops run faster in them
+// `plain` is row-major, the only layout at cuts between ranks, in arenas, in checkpoints, and for tensors that are
+// neither images nor volumes. A pass over the program chooses the others where a device's ops run faster in them
 // (Device::layouts); reorders between them are ops of the program. Parameters are always plain: an op that needs packed
 // weights packs them itself, once per parameter version (OpArgs::parameter_version).
 #pragma once
@@ -34,7 +35,7 @@ constexpr std::string_view name_of(Layout layout) {
 // The elements that a tensor takes in memory, padding included.
 inline std::int64_t stored_elems(const Shape& shape, Layout layout) {
   const std::int64_t block = layout == Layout::blocked8 ? 8 : layout == Layout::blocked16 ? 16 : 1;
-  if (block == 1 || shape.rank() != 4) return shape.elems();
+  if (block == 1 || shape.rank() < 4) return shape.elems();
   return shape.elems() / (shape[1] > 0 ? shape[1] : 1) * ((shape[1] + block - 1) / block * block);
 }
 

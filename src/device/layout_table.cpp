@@ -19,10 +19,15 @@ ConvDims without_batch(ConvDims conv) {
   return conv;
 }
 
-// The fields of a row in the order of its text.
-std::array<std::int64_t*, 14> fields(ConvDims& d) {
-  return {&d.C,        &d.H,     &d.W,     &d.K,     &d.R,     &d.S,      &d.stride_h,
-          &d.stride_w, &d.pad_h, &d.pad_w, &d.dil_h, &d.dil_w, &d.groups, &d.N};
+// Calls field(number) for the numbers of a row in the order of its text.
+template <class Field>
+void each_field(ConvDims& d, const Field& field) {
+  std::int64_t rank = d.in.rank;
+  for (std::int64_t* number : {&rank, &d.C, &d.K, &d.groups}) field(*number);
+  d.in.rank = static_cast<int>(rank);
+  for (int axis = 0; axis < kMostAxes; ++axis)
+    for (std::int64_t* number : {&d.in[axis], &d.kernel[axis], &d.stride[axis], &d.pad[axis], &d.dil[axis]})
+      field(*number);
 }
 
 ConvLayout layout_named(const std::string& name) {
@@ -56,12 +61,13 @@ void LayoutTable::set(const ConvDims& conv, ConvLayout layout) {
   rows_.emplace_back(dims, layout);
 }
 
-// "others channels_last; blocked 3 32 32 16 3 3 1 1 1 1 1 1 1 0 1; ..": fields(), then whether there is a bias.
+// "others channels_last; blocked 2 3 16 1 1 1 1 0 1 32 3 1 1 1 32 3 1 1 1 1; ..": each_field(), then whether there is a
+// bias.
 std::string LayoutTable::text() const {
   std::string text = fmt::format("others {}", name_of(others_));
   for (auto [dims, layout] : rows_) {
     text += fmt::format("; {}", name_of(layout));
-    for (const std::int64_t* field : fields(dims)) text += fmt::format(" {}", *field);
+    each_field(dims, [&](std::int64_t number) { text += fmt::format(" {}", number); });
     text += dims.bias ? " 1" : " 0";
   }
   return text;
@@ -81,7 +87,7 @@ LayoutTable LayoutTable::parse(std::string_view text) {
     words >> word;
     ConvDims dims{};
     int bias = 0;
-    for (std::int64_t* field : fields(dims)) words >> *field;
+    each_field(dims, [&](std::int64_t& number) { words >> number; });
     words >> bias;
     if (!words) throw DataError(fmt::format("'{}' is no row of a table of layouts", row));
     dims.bias = bias != 0;

@@ -59,8 +59,8 @@ class OpDescription {
   OpDescription& parameter() { return args_.back().parameter = true, wide(); }
   // f32 if activations are halves: for parameters and their gradients.
   OpDescription& wide() { return args_.back().dtype = wide_of(args_.back().dtype), *this; }
-  // Only a tensor with four axes has layouts other than plain.
-  OpDescription& movable() { return args_.back().movable = args_.back().shape.rank() == 4, *this; }
+  // Only images (N, C, H, W) and volumes (N, C, D, H, W) have layouts other than plain.
+  OpDescription& movable() { return args_.back().movable = args_.back().shape.rank() >= 4, *this; }
 
   // Words of the text, separated by spaces: "N64 C1", "stride 2", "relu". Flags come after all other words.
   OpDescription& extents(std::initializer_list<std::pair<std::string_view, std::int64_t>> named);

@@ -12,6 +12,7 @@ std::vector<std::size_t> candidates(OpKind kind) {
     case OpKind::activation_forward: return {0};
     case OpKind::activation_backward: return {1, 0};
     case OpKind::add: return {0, 1};
+    case OpKind::broadcast_add: return {0};
     case OpKind::masked_add: return {1, 2, 0};
     case OpKind::loss_softmax_backward: return {0};
     default: return {};

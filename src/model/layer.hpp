@@ -43,8 +43,12 @@ using LayerPtr = std::shared_ptr<const Layer>;
 class Layer {
  public:
   virtual ~Layer() = default;
-  virtual std::string_view kind() const = 0;             // "conv": its type in a config
-  virtual std::string attributes() const { return {}; }  // "32 3x3 pad 1", for the model's table
+  virtual std::string_view kind() const = 0;  // "conv": its type in a config
+  // "32 3x3 pad 1", for the model's table.
+  virtual std::string attributes(std::span<const Shape> inputs) const {
+    (void)inputs;
+    return {};
+  }
   // The number of inputs without "lengths" and "ids"; -1: one or more, which `infer` checks.
   virtual int arity() const { return 1; }
   // Whether the graph's input "ids" (), the sample's number in the data set, is added as the last input.

@@ -135,7 +135,9 @@ std::string model_table(const Graph& graph, DType dtype) {
              bytes_text(static_cast<double>(samples.shape.elems()) * static_cast<double>(size_of(dtype)))});
   for (const Node& node : graph.nodes()) {
     const NodeCosts costs = node_costs(graph, node, dtype);
-    table.row({node.name, std::string(node.layer->kind()), node.layer->attributes(),
+    std::vector<Shape> inputs;
+    for (const ValueId id : node.inputs) inputs.push_back(graph.values()[static_cast<std::size_t>(id)].shape);
+    table.row({node.name, std::string(node.layer->kind()), node.layer->attributes(inputs),
                graph.values()[static_cast<std::size_t>(node.outputs.front())].shape.text(),
                count_text(costs.parameters), short_count(costs.forward_flops), bytes_text(costs.bytes)});
   }

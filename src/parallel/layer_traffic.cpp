@@ -25,7 +25,8 @@ bool divides(const Graph& graph, const Node& node, int ranks) {
   if (split.state_units() >= ranks) return true;
   const Shape& y = graph.values()[static_cast<std::size_t>(node.outputs.front())].shape;
   const std::int64_t units = y.rank() == 2 ? y[1] : y.rank() > 0 ? y[0] : 0;
-  return units >= ranks && split.with_outputs({0, units / ranks, units}) != nullptr;
+  const bool over_series = split.row_window() && y.rank() == 2;  // Roles in tensor.cpp divides none
+  return !over_series && units >= ranks && split.with_outputs({0, units / ranks, units}) != nullptr;
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ bool rising(const RowCuts& cuts) {
   return std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) == cuts.end();
 }
 
-bool is_image(const Value& value) { return value.shape.rank() == 3; }
+// An image (C, H, W) or a volume (C, D, H, W).
+bool is_image(const Value& value) { return value.shape.rank() >= 3; }
 
 }  // namespace
 
@@ -297,9 +298,8 @@ class SpatialShardBuilder {
 
   int halo_cut(ValueId id, int stage, int from, int to, std::int64_t rows) {
     if (rows == 0) return -1;
-    const Shape& whole = value(id).shape;
     return new_cut({.value = value(id).name,
-                    .shape = {whole[0], rows, whole[2]},
+                    .shape = value(id).shape.with(1, rows),
                     .kind = CutKind::halo,
                     .from = stage,
                     .to = stage,

@@ -60,11 +60,13 @@ class Roles {
   const Shape& input(int i) const { return graph_.values()[static_cast<std::size_t>(node(i).inputs[0])].shape; }
   Units probe(const Shape& sample) const { return units_of(units_in(sample), shards_, 0); }
 
+  // Whether the layer has windows over series (C, T), whose channels no split divides.
+  bool over_series(int i) const { return split(i).row_window() && input(i).rank() == 2; }
   bool has_outputs(int i) const {
-    return units_in(output(i)) >= shards_ && split(i).with_outputs(probe(output(i))) != nullptr;
+    return !over_series(i) && units_in(output(i)) >= shards_ && split(i).with_outputs(probe(output(i))) != nullptr;
   }
   bool has_inputs(int i) const {
-    return units_in(input(i)) >= shards_ && split(i).with_inputs(probe(input(i))) != nullptr;
+    return !over_series(i) && units_in(input(i)) >= shards_ && split(i).with_inputs(probe(input(i))) != nullptr;
   }
   // Not for (T, F), where the elements of a feature are not contiguous.
   bool keeps_channels_apart(int i) const {

@@ -42,10 +42,13 @@ void check_linear(const D& d, OpKind forward_kind, OpKind data_kind, OpKind weig
 
 TEST_CASE("convolution: both backwards are the derivative", "[device][gradient]") {
   const ConvDims rows[] = {
-      {.N = 2, .C = 3, .H = 5, .W = 6, .K = 4, .R = 3, .S = 2, .pad_h = 1, .pad_w = 1},
-      {.N = 2, .C = 2, .H = 7, .W = 6, .K = 3, .R = 3, .S = 3, .stride_h = 2, .stride_w = 3, .pad_h = 1, .pad_w = 2},
-      {.N = 1, .C = 4, .H = 7, .W = 7, .K = 6, .R = 3, .S = 2, .pad_h = 2, .dil_h = 2, .dil_w = 3, .groups = 2},
-      {.N = 2, .C = 3, .H = 4, .W = 4, .K = 3, .R = 2, .S = 2, .groups = 3, .bias = false},
+      {.N = 2, .C = 3, .in = {5, 6}, .K = 4, .kernel = {3, 2}, .pad = {1, 1}},
+      {.N = 2, .C = 2, .in = {7, 6}, .K = 3, .kernel = {3, 3}, .stride = {2, 3}, .pad = {1, 2}},
+      {.N = 1, .C = 4, .in = {7, 7}, .K = 6, .kernel = {3, 2}, .pad = {2, 0}, .dil = {2, 3}, .groups = 2},
+      {.N = 2, .C = 3, .in = {4, 4}, .K = 3, .kernel = {2, 2}, .groups = 3, .bias = false},
+      {.N = 2, .C = 2, .in = {4, 5, 3}, .K = 3, .kernel = {3, 2, 2}, .stride = {2, 1, 1}, .pad = {1, 1, 0}},
+      {.N = 1, .C = 4, .in = {5, 3, 5}, .K = 2, .kernel = {2, 2, 3}, .pad = {0, 1, 2}, .dil = {3, 1, 2}, .groups = 2},
+      {.N = 2, .C = 3, .in = {9}, .K = 4, .kernel = {3}, .stride = {2}, .pad = {2}, .dil = {2}},
   };
   for (const ConvDims& d : rows)
     check_linear(d, OpKind::conv_forward, OpKind::conv_backward_data, OpKind::conv_backward_weights);
@@ -58,33 +61,33 @@ TEST_CASE("dense: both backwards are the derivative", "[device][gradient]") {
 
 TEST_CASE("convolution and pools give numbers worked out by hand", "[device]") {
   // A 3x3 image of 1..9 with the 2x2 kernel 1 2 / 3 4 and bias 10: the kernel must not be flipped.
-  const ConvDims conv{.N = 1, .C = 1, .H = 3, .W = 3, .K = 1, .R = 2, .S = 2};
+  const ConvDims conv{.N = 1, .C = 1, .in = {3, 3}, .K = 1, .kernel = {2, 2}};
   const std::vector<double> x = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   CHECK(oracle_outputs(f64_spec(OpKind::conv_forward, conv), {x, {1, 2, 3, 4}, {10}})[0] ==
         std::vector<double>{47, 57, 77, 87});
-  PoolDims pool{.N = 1, .C = 1, .H = 3, .W = 3, .R = 2, .S = 2, .stride_h = 2, .stride_w = 2, .pad_h = 1, .pad_w = 1};
+  PoolDims pool{.N = 1, .C = 1, .in = {3, 3}, .kernel = {2, 2}, .stride = {2, 2}, .pad = {1, 1}};
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1, 3, 7, 9});
   pool.mode = PoolMode::average_inside;
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1, 2.5, 5.5, 7});
   pool.mode = PoolMode::average_all;
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{0.25, 1.25, 2.75, 7});
   // Windows cover rows 0 and 1, then row 2 and the padding below; then there is padding above only.
-  pool.pad_h = 0, pool.more_below = 1;
+  pool.pad.h = 0, pool.more_behind = 1;
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1.25, 4, 1.75, 4.25});
   pool.mode = PoolMode::average_inside;
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{2.5, 4, 7, 8.5});
-  pool.pad_h = 1, pool.more_below = -1;
+  pool.pad.h = 1, pool.more_behind = -1;
   CHECK(oracle_outputs(f64_spec(OpKind::pool_forward, pool), {x})[0] == std::vector<double>{1, 2.5, 5.5, 7});
 }
 
 TEST_CASE("pools: the backward is the derivative", "[device][gradient]") {
   for (const std::int64_t more : {0, -1, 1})
     for (PoolMode mode : {PoolMode::max, PoolMode::average_inside, PoolMode::average_all}) {
-      PoolDims d{.N = 2, .C = 3, .H = 6, .W = 7, .R = 3, .S = 2, .stride_h = 2, .pad_h = 1, .pad_w = 1, .mode = mode};
-      d.more_below = more;
+      PoolDims d{.N = 2, .C = 3, .in = {6, 7}, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 1}, .mode = mode};
+      d.more_behind = more;
       const OpSpec forward = f64_spec(OpKind::pool_forward, d);
       INFO(forward.text());
-      const Values inputs = {apart(static_cast<std::size_t>(d.N * d.C * d.H * d.W))};
+      const Values inputs = {apart(static_cast<std::size_t>(d.N * d.C * d.in.h * d.in.w))};
       const auto dy = random_gradient(forward);
       std::vector<std::byte> saved;
       (void)oracle_outputs(forward, inputs, {}, &saved);
@@ -94,8 +97,8 @@ TEST_CASE("pools: the backward is the derivative", "[device][gradient]") {
 }
 
 TEST_CASE("a max pool with relu is the max pool of relus", "[device]") {
-  PoolDims d{.N = 2, .C = 3, .H = 6, .W = 7, .R = 3, .S = 2, .stride_h = 2, .pad_h = 1, .pad_w = 1};
-  std::vector<double> x = apart(static_cast<std::size_t>(d.N * d.C * d.H * d.W));
+  PoolDims d{.N = 2, .C = 3, .in = {6, 7}, .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 1}};
+  std::vector<double> x = apart(static_cast<std::size_t>(d.N * d.C * d.in.h * d.in.w));
   for (std::size_t i = 0; i < x.size() / 2; ++i) x[i] = -std::abs(x[i]);  // some whole windows give 0
   const auto run = [&](const std::vector<double>& from) {
     std::vector<std::byte> saved;
@@ -115,7 +118,7 @@ TEST_CASE("a max pool with relu is the max pool of relus", "[device]") {
 }
 
 TEST_CASE("of equal maxima the first takes the gradient", "[device]") {
-  const PoolDims d{.N = 1, .C = 1, .H = 2, .W = 2, .R = 2, .S = 2};
+  const PoolDims d{.N = 1, .C = 1, .in = {2, 2}, .kernel = {2, 2}};
   std::vector<std::byte> saved;
   (void)oracle_outputs(f64_spec(OpKind::pool_forward, d), {{0, 3, 3, 3}}, {}, &saved);
   CHECK(oracle_outputs(f64_spec(OpKind::pool_backward, d), {{5}}, {}, &saved)[0] == std::vector<double>{0, 5, 0, 0});

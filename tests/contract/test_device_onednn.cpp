@@ -96,7 +96,7 @@ TEST_CASE("no op of onednn falls back to an unoptimised body", "[device][onednn]
 TEST_CASE("onednn gives the same bits again at the same number of threads", "[device][onednn]") {
   const std::uint64_t seed = test_seed();
   CAPTURE(seed);
-  const OpSpec weights{OpKind::conv_backward_weights, DType::f32, ConvDims{16, 16, 14, 14, 32, 3, 3, 1, 1, 1, 1}};
+  const OpSpec weights{OpKind::conv_backward_weights, DType::f32, ConvDims{16, 16, {14, 14}, 32, {3, 3}, {}, {1, 1}}};
   const OpSpec dense{OpKind::dense_backward_weights, DType::f32, DenseDims{64, 300, 50}};
   const OpSpec norm{OpKind::norm_moments, DType::f32, NormDims{16, 16, 14, 14}};
   const OpSpec rnn{OpKind::rnn_forward, DType::f32, RnnDims{.N = 17, .T = 4, .F = 5, .H = 200}};
@@ -116,7 +116,7 @@ TEST_CASE("onednn packs weights anew when the parameters' version changes", "[de
   const auto device = make_onednn_device(with_threads(1));
   const HashRng rng(test_seed(), "weights");
   for (OpKind kind : {OpKind::conv_forward, OpKind::conv_backward_data}) {
-    OpSpec spec{kind, DType::f32, ConvDims{1, 16, 5, 5, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, false}};
+    OpSpec spec{kind, DType::f32, ConvDims{1, 16, {5, 5}, 16, {3, 3}, {}, {1, 1}, {}, 1, false}};
     spec.layouts = device->layouts(spec).layouts;
     const std::unique_ptr<Op> op = device->make(spec);
     const std::size_t elems = 16 * 5 * 5, weights = 16 * 16 * 9;

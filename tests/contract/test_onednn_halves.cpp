@@ -129,7 +129,7 @@ TEST_CASE("onednn in bf16 multiplies by weights rounded to bf16", "[device][oned
   const bool emulated = GENERATE(true, false);
   if (without_instructions(emulated)) return;
   const auto device = halves(emulated)();
-  const ConvDims conv{2, 16, 9, 9, 16, 3, 3, 1, 1, 1, 1};
+  const ConvDims conv{2, 16, {9, 9}, 16, {3, 3}, {}, {1, 1}};
   const RnnDims rnn{.N = 3, .T = 4, .F = 5, .H = 40, .cell = Cell::tanh};
   for (const OpSpec& spec :
        std::initializer_list<OpSpec>{{OpKind::conv_forward, DType::bf16, conv},

@@ -20,11 +20,12 @@ namespace {
 
 class Shapes {
  public:
-  ConvDims draw() {
+  ConvDims draw(bool volume = false) {
     ConvDims d;
     do {
       d = any();
-    } while (d.P() < 1 || d.Q() < 1);
+      if (volume) deepen(d);
+    } while (d.out().d < 1 || d.P() < 1 || d.Q() < 1);
     return d;
   }
   std::int64_t whole(std::int64_t least, std::int64_t most) {
@@ -44,18 +45,29 @@ class Shapes {
     d.N = whole(1, 3);
     d.C = channels(d.groups);
     d.K = channels(d.groups);
-    d.H = whole(1, 13);
-    d.W = whole(1, one_in(4) ? 40 : 13);
+    d.in.h = whole(1, 13);
+    d.in.w = whole(1, one_in(4) ? 40 : 13);
     const bool point = one_in(3);
-    d.R = point ? 1 : whole(1, 5);
-    d.S = point ? 1 : whole(1, one_in(6) ? 11 : 5);
-    d.stride_h = whole(1, 4);
-    d.stride_w = one_in(2) ? d.stride_h : whole(1, 4);
-    d.pad_h = whole(0, std::min<std::int64_t>(2, d.R - 1));
-    d.pad_w = whole(0, std::min<std::int64_t>(2, d.S - 1));
-    d.dil_h = d.dil_w = one_in(4) ? 2 : 1;
+    d.kernel.h = point ? 1 : whole(1, 5);
+    d.kernel.w = point ? 1 : whole(1, one_in(6) ? 11 : 5);
+    d.stride.h = whole(1, 4);
+    d.stride.w = one_in(2) ? d.stride.h : whole(1, 4);
+    d.pad.h = whole(0, std::min<std::int64_t>(2, d.kernel.h - 1));
+    d.pad.w = whole(0, std::min<std::int64_t>(2, d.kernel.w - 1));
+    d.dil.h = d.dil.w = one_in(4) ? 2 : 1;
     d.bias = one_in(2);
     return d;
+  }
+
+  // Makes a volume of the image, of which some are depthwise or dilated in depth.
+  void deepen(ConvDims& d) {
+    d.in.rank = 3;
+    d.in.d = whole(1, 6);
+    if (one_in(5)) d.K = d.C = d.groups = whole(2, 40);
+    d.kernel.d = d.kernel.h == 1 && d.kernel.w == 1 ? 1 : whole(1, 3);
+    d.stride.d = one_in(2) ? 1 : whole(1, 3);
+    d.pad.d = whole(0, d.kernel.d - 1);
+    d.dil.d = one_in(4) ? 2 : 1;
   }
 
   std::mt19937_64 engine_{test_seed()};
@@ -91,39 +103,44 @@ TEST_CASE("onednn: convolutions of random shapes", "[device][onednn][halves]") {
   }
 }
 
+TEST_CASE("onednn: convolutions of volumes of random shapes", "[device][onednn][halves]") {
+  const bool halves = GENERATE(false, true);
+  constexpr int kShapes = 60;
+  const auto device = open();
+  CAPTURE(device->describe());
+  Shapes shapes;
+  for (int i = 0; i < kShapes; ++i) {
+    const ConvDims d = shapes.draw(true);
+    WishingDevice wishing(*device, kLayouts[static_cast<std::size_t>(shapes.whole(0, 3))]);
+    check_directions(wishing, d, halves ? DType::bf16 : DType::f32);
+  }
+}
+
 // Each case breaks one rule of conv_faults.cpp on a processor that has the body: AVX2, AVX512_BF16 or AMX.
 TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[device][onednn][halves]") {
   const auto device = open();
   for (const ConvDims& d : {
            ConvDims{.N = 2,
           .C = 16,
-          .H = 9,
-          .W = 2,
+          .in = {9, 2},
           .K = 16,
-          .R = 3,
-          .S = 3,
-          .stride_h = 3,
-          .stride_w = 3,
-          .pad_h = 1,
-          .pad_w = 1},  // columns of the kernel that cover only padding
-           ConvDims{
-               .N = 1, .C = 19, .H = 3, .W = 10, .K = 19, .R = 5, .S = 1, .stride_h = 4, .stride_w = 4, .pad_h = 2},
-           ConvDims{.N = 3, .C = 37, .H = 13, .W = 8, .K = 36, .R = 1, .S = 1, .dil_h = 2, .dil_w = 2},  // dilated
+          .kernel = {3, 3},
+          .stride = {3, 3},
+          .pad = {1, 1}},  // columns of the kernel that cover only padding
+           ConvDims{.N = 1, .C = 19, .in = {3, 10}, .K = 19, .kernel = {5, 1}, .stride = {4, 4}, .pad = {2, 0}},
+           ConvDims{.N = 3, .C = 37, .in = {13, 8}, .K = 36, .kernel = {1, 1}, .dil = {2, 2}},  // dilated
            ConvDims{.N = 2,
            .C = 98,
-           .H = 12,
-           .W = 13,
+           .in = {12, 13},
            .K = 68,
-           .R = 2,
-           .S = 4,
-           .stride_h = 4,
-           .stride_w = 4,
-           .pad_w = 2},  // tails of tiles, strided
+           .kernel = {2, 4},
+           .stride = {4, 4},
+           .pad = {0, 2}},  // tails of tiles, strided
+           ConvDims{.N = 1, .C = 176, .in = {6, 11}, .K = 38, .kernel = {1, 4}, .stride = {4, 4}, .pad = {0, 3}},
+           ConvDims{.N = 3, .C = 11, .in = {12, 11}, .K = 34, .kernel = {1, 1}, .stride = {4, 1}},  // writes beyond
+           ConvDims{.N = 1, .C = 18, .in = {4, 2}, .K = 2, .kernel = {1, 1}, .stride = {3, 3}},     // crashes
            ConvDims{
-               .N = 1, .C = 176, .H = 6, .W = 11, .K = 38, .R = 1, .S = 4, .stride_h = 4, .stride_w = 4, .pad_w = 3},
-           ConvDims{.N = 3, .C = 11, .H = 12, .W = 11, .K = 34, .R = 1, .S = 1, .stride_h = 4},  // writes beyond
-           ConvDims{.N = 1, .C = 18, .H = 4, .W = 2, .K = 2, .R = 1, .S = 1, .stride_h = 3, .stride_w = 3},  // crashes
-           ConvDims{.N = 3, .C = 2, .H = 12, .W = 23, .K = 2, .R = 1, .S = 1, .stride_h = 3},  // beyond scratch, AVX2
+               .N = 3, .C = 2, .in = {12, 23}, .K = 2, .kernel = {1, 1}, .stride = {3, 1}},  // beyond scratch, AVX2
        })
     for (Layout layout : kLayouts) {
       WishingDevice wishing(*device, layout);
@@ -139,8 +156,8 @@ TEST_CASE("onednn: 1x1 convolutions with channels last", "[device][onednn][halve
   Shapes shapes;
   for (int i = 0; i < 30; ++i) {
     ConvDims d = shapes.draw();
-    d.R = d.S = d.groups = d.dil_h = d.dil_w = 1;
-    d.pad_h = d.pad_w = 0;
+    d.kernel.h = d.kernel.w = d.groups = d.dil.h = d.dil.w = 1;
+    d.pad.h = d.pad.w = 0;
     d.bias = i % 3 == 0;
     check_directions(wishing, d, DType::bf16);
   }

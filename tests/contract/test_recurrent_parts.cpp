@@ -35,7 +35,7 @@ int recurrent_parts(const SplitRun& run) {
   int parts = 0;
   const Graph graph = part_of(run.replicas.graph, run.parallel, {}, costs).graph;
   for (const Node& node : graph.nodes())
-    parts += node.layer->attributes().find("units 0 to") != std::string::npos ? 1 : 0;
+    parts += node.layer->attributes({}).find("units 0 to") != std::string::npos ? 1 : 0;
   return parts;
 }
 

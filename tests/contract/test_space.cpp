@@ -17,7 +17,7 @@ std::vector<NamedGraph> image_models() {
   return {{"cnn_32_64", tall_cnn()},        {"resnet20", tall_resnet20()},
           {"inception", small_inception()}, {"batch_norm", tall_batch_norm_net()},
           {"dropout", tall_dropout_net()},  {"windows", small_windows()},
-          {"torn rows", small_torn_rows()}};
+          {"torn rows", small_torn_rows()}, {"volumes", small_volumes()}};
 }
 
 TEST_CASE("images split by rows have the weights of whole ones, in double", "[split][space][sampled]") {

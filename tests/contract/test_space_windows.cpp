@@ -55,6 +55,23 @@ TEST_CASE("rows: windows one behind another and beside one another", "[split][sp
   CHECK(fit > 30);
 }
 
+TEST_CASE("slabs: volumes of random extents with random windows", "[split][space]") {
+  int fit = 0;
+  for (int number = 0; number < 8; ++number)
+    for (const int spatial_shards : {2, 4})
+      for (const char* device : kDevices) {
+        const Graph graph = random_volumes(fmt::format("volumes {}", number));
+        INFO("volumes " << number << " s=" << spatial_shards << " " << device);
+        try {
+          check_split(short_run(graph, spatial_shards, device));
+        } catch (const ConfigError&) {
+          continue;  // too few slices for this many spatial shards
+        }
+        ++fit;
+      }
+  CHECK(fit > 15);
+}
+
 TEST_CASE("rows: windows of stages and of shards", "[split][space]") {
   for (const char* type : {"conv", "max_pool", "avg_pool"})
     for (const char* device : kDevices) DYNAMIC_SECTION(type << " " << device) {

@@ -138,7 +138,7 @@ TEST_CASE("a convolution that the library cannot run is refused unless a plain l
   if (without_gpu()) return;
   // Image tensors of 2^32 values, which the library cannot describe. Nothing of them is allocated.
   const OpSpec spec{OpKind::conv_forward, DType::f32,
-                    ConvDims{.N = 1 << 20, .C = 1, .H = 64, .W = 64, .K = 1, .R = 3, .S = 3}};
+                    ConvDims{.N = 1 << 20, .C = 1, .in = {64, 64}, .K = 1, .kernel = {3, 3}}};
   const auto strict = open_device("cuda", {});
   CHECK_THROWS_AS(strict->make(spec), EnvironmentError);
   CHECK_THROWS_WITH(strict->make(spec), Catch::Contains("device.allow_fallback = true") &&
@@ -195,7 +195,7 @@ TEST_CASE("uploads and readings of the clock on a stream beside the host", "[cud
 TEST_CASE("an op gives the same bits at every run", "[cuda]") {
   if (without_gpu()) return;
   const auto device = open_device("cuda", {});
-  const ConvDims conv{.N = 33, .C = 17, .H = 19, .W = 21, .K = 35, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1};
+  const ConvDims conv{.N = 33, .C = 17, .in = {19, 21}, .K = 35, .kernel = {3, 3}, .pad = {1, 1}};
   const RnnDims rnn{.N = 20, .T = 35, .F = 130, .H = 200};
   const OpSpec specs[] = {{OpKind::conv_forward, DType::f32, conv},
                           {OpKind::conv_backward_data, DType::f32, conv},

@@ -20,7 +20,7 @@ template <class T>
 KernelOp::Body conv_body(const OpSpec& spec, const ConvDims& d) {
   using P = Wide<T>;
   const Layout layout = spec.layouts[0];
-  const ChannelExtents output = channel_extents(d.N, d.K, d.P() * d.Q(), layout);
+  const ChannelExtents output = channel_extents(d.N, d.K, d.out().cells(), layout);
   if (spec.kind == OpKind::conv_forward)
     return [=](const OpArgs& a, cudaStream_t stream) {
       T* y = tensor<T>(a, d.bias ? 3 : 2);
@@ -43,7 +43,7 @@ KernelOp::Body conv_body(const OpSpec& spec, const ConvDims& d) {
 
 std::unique_ptr<Op> make_conv(const Context& context, const OpSpec& spec) {
   const auto& d = std::get<ConvDims>(spec.dims);
-  const auto output = channel_extents(d.N, d.K, d.P() * d.Q(), spec.layouts[0]);
+  const auto output = channel_extents(d.N, d.K, d.out().cells(), spec.layouts[0]);
   return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     return std::make_unique<KernelOp>(context, spec, conv_body<T>(spec, d), channel_scratch_bytes(output, 1));
   });

@@ -17,7 +17,7 @@ namespace {
 bool is_long(const OpSpec& spec) {
   if (spec.kind == OpKind::conv_backward_weights) {
     const auto& d = std::get<ConvDims>(spec.dims);
-    return d.K * d.C / d.groups * d.R * d.S > 400;
+    return d.weights() > 400;
   }
   const auto* attention = std::get_if<AttentionDims>(&spec.dims);
   return attention && attention->N * attention->heads * attention->T > 200;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes HDF5 files in the layouts of public data sets, and what h5py reads from them.
 
-foreign_files.py FOLDER: FOLDER/cases.json lists name, location, [data.hdf5] table, shape of a sample (C, H, W) or
-(T, F), and files of float32: samples as the model is fed them, labels, weights.
+foreign_files.py FOLDER: FOLDER/cases.json lists name, location, [data.hdf5] table, shape of a sample (C, W),
+(C, H, W), (C, D, H, W) or (T, F), and files of float32: samples as the model is fed them, labels, weights.
 """
 import json
 import os
@@ -52,7 +52,7 @@ case("caffe", "caffe.h5", 'samples = "data"\nlabels = "label"\nclasses = 10', x,
 x, y = floats(N, 20, 3), whole(N, 40)
 put(at("modelnet.h5"), data=x, label=y.astype("u1")[:, None])
 case("modelnet", "modelnet.h5", 'samples = "data"\naxes = "NWC"\nlabels = "label"\nclasses = 40',
-     x.transpose(0, 2, 1)[:, :, None, :], y, 40)
+     x.transpose(0, 2, 1), y, 40)
 
 # PCam: samples and labels in two files.
 x, y = bytes_(N, 6, 5, 3), whole(N, 2)
@@ -115,6 +115,27 @@ for i in range(9):
     put(at(f"cosmo/universe_{i}.h5"), x=xs[i], y=ys[i])
 case("cosmo", "cosmo", 'samples = "x"\naxes = "HWC"\nlabels = "y"\ntransform = "log1p"',
      np.log1p(planes(xs).astype("f4")), ys, 0)
+
+# Volumes: channels in front or last, without channels, in a file of their own; and series.
+x, y = bytes_(N, 3, 4, 6, 2), whole(N, 10)
+put(at("volumes.h5"), last=x, front=np.moveaxis(x, 4, 1), one=x[..., 0], labels=y)
+table = 'labels = "labels"\nclasses = 10\nmean = [0.25, 0.5]\nstd = [0.5, 2.0]\nsamples = '
+each = lambda *numbers: np.array(numbers)[:, None, None, None]
+scaled = (np.moveaxis(x, 4, 1) / 255.0 - each(0.25, 0.5)) / each(0.5, 2.0)
+case("volumes_last", "volumes.h5", table + '"last"\naxes = "NDHWC"', scaled, y, 10)
+case("volumes_front", "volumes.h5", table + '"front"\naxes = "NCDHW"', scaled, y, 10)
+case("volumes_turned", "volumes.h5", table + '"front"\naxes = "NCWHD"', scaled.swapaxes(2, 4), y, 10)
+case("volumes_one", "volumes.h5", 'labels = "labels"\nclasses = 10\nsamples = "one"\naxes = "NDHW"',
+     x[:, None, ..., 0] / 255.0, y, 10)
+case("volumes_joined", "volumes.h5",
+     'labels = "labels"\nclasses = 10\nsamples = "last"\naxes = "NDHWC"\nchannels = [1]', x[:, None, ..., 1] / 255.0, y, 10)
+for i in range(9):
+    put(at(f"universe/{i}.h5"), x=x[i], y=y[i])
+case("universe", "universe", 'samples = "x"\naxes = "DHWC"\nlabels = "y"\nclasses = 10',
+     np.moveaxis(x[:9], 4, 1) / 255.0, y[:9], 10)
+x = floats(N, 3, 12)
+put(at("waves.h5"), x=x, y=y)
+case("waves", "waves.h5", 'samples = "x"\naxes = "NCW"\nlabels = "y"\nclasses = 10', x, y, 10)
 
 # Statistics in a file of their own, as DeepCAM's.
 xs, ys = floats(9, 6, 5, 3), whole(9, 3)

@@ -109,6 +109,17 @@ Graph small_windows() {
             Shape{2, 23, 6});
 }
 
+Graph small_volumes() {
+  LayerConfig drop = layer("dropout", "drop");
+  drop.rate = 0.25;
+  return of({bare(conv("stem", 3, {{3, 3, 2}, {1}, {1, 1, 0}})), layer("batch_norm", "norm"), layer("relu", "bent"),
+             pool("max_pool", "most", {{3, 2, 2}, {2, 1, 1}, {1, 0, 0}}), drop,
+             conv("apart", 2, {{3, 1, 2}, {1}, {2, 0, 0}, {2, 1, 1}}, {"drop"}),
+             conv("near", 2, {{3, 1, 2}, {1}, {1, 0, 0}}, {"drop"}), layer("concat", "joined", {"apart", "near"}),
+             pool("avg_pool", "mean", {{2}, {2, 1, 1}}), layer("tanh"), layer("flatten"), head()},
+            Shape{2, 19, 5, 6});
+}
+
 Graph small_torn_rows() {
   return of({conv("first", 3, {{3}, {1}, {1}}), layer("relu", "bent"), conv("odd", 2, {{3}, {2}}, {"bent"}),
              pool("max_pool", "even", {{2, 3}, {2}}, {"bent"}), layer("concat", "joined", {"odd", "even"}),
@@ -169,6 +180,17 @@ Graph random_windows(std::string_view name) {
              layer("concat", "both", {"left", "right"}), one_of(5, 1 + numbers[7] % 2, "behind"), layer("tanh"),
              layer("flatten"), head()},
             Shape{2, 28 + numbers[7] % 13, 4});
+}
+
+Graph random_volumes(std::string_view name) {
+  const auto n = random_integers(9, 0, 1000, name);
+  const std::int64_t kernel = 1 + n[0] % 4, wide = 1 + n[1] % 3, dilation = 1 + n[2] % 2;
+  return of(
+      {bare(conv("before", 2 + n[3] % 2, {{kernel, 2, 1}, {1 + n[4] % 2, 1, 2}, {kernel / 2, 0, 0}})),
+       layer("batch_norm"), layer("relu"),
+       pool(n[5] % 2 == 0 ? "max_pool" : "avg_pool", "middle", {{wide, 1, 2}, {1 + n[6] % 2, 1, 1}, {wide / 2, 0, 0}}),
+       conv("behind", 3, {{2, 2, 1}, {1}, {1, 0, 0}, {dilation, 1, 1}}), layer("tanh"), layer("flatten"), head()},
+      Shape{1 + n[7] % 2, 22 + n[8] % 11, 4, 4});
 }
 
 Graph tall_batch_norm_net(const ModelConfig& norms) {

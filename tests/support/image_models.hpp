@@ -13,6 +13,7 @@ Graph small_inception();  // branches with several windows and pools, joined by 
 Graph small_windows();    // strides, dilation, groups, odd heights, overlapping pools; some windows without padding
 // Two layers that read one value and prefer its rows cut in different places.
 Graph small_torn_rows();
+Graph small_volumes();  // (C, D, H, W): windows with strides and dilation, pools, batch norm, dropout, a join
 Graph tall_cnn();       // the 17 rows become 4, and the first pool leaves one over
 Graph tall_resnet20();  // 4 rows before the last pool
 Graph tall_dropout_net();
@@ -28,6 +29,8 @@ LayerConfig window_layer(const WindowCase& window);
 Graph one_window(const WindowCase& window);
 // Two windows on one value, whose rows they prefer cut in different places, and a window behind them.
 Graph random_windows(std::string_view name);
+// Volumes of random depth behind windows of random sizes, strides and padding along it.
+Graph random_volumes(std::string_view name);
 Graph tall_batch_norm_net(const ModelConfig& norms = {});
 
 }  // namespace echelon::test

@@ -60,6 +60,18 @@ SampleForm image(std::int64_t channels, std::int64_t rows, std::int64_t columns)
   return labelled({channels, rows, columns}, kClasses);
 }
 
+SampleForm volume(std::int64_t channels, const Shape& extents) {
+  return labelled({channels, extents[0], extents[1], extents[2]}, kClasses);
+}
+
+// Series of several channels, whose positions are a spatial axis.
+SampleForm series_of(std::int64_t channels, std::int64_t steps) { return labelled({channels, steps}, kClasses); }
+
+LayerConfig with_number(LayerConfig config, double LayerConfig::*key, double value) {
+  config.*key = value;
+  return config;
+}
+
 SampleForm sequence(std::int64_t places, std::int64_t features, bool lengths = false) {
   SampleForm form = labelled({places, features}, kClasses);
   form.lengths = lengths;
@@ -99,6 +111,56 @@ std::vector<LayerConfig> attended(std::int64_t heads, bool causal) {
 LayerConfig sparse(LayerConfig config) {
   config.sparse = true;
   return config;
+}
+
+LayerConfig transposed(LayerConfig conv) {
+  conv.type = "conv_transpose";
+  return conv;
+}
+
+LayerConfig upsampled(const std::string& mode, std::vector<std::int64_t> factor) {
+  LayerConfig config = layer("upsample");
+  config.mode = mode;
+  config.factor = std::move(factor);
+  return config;
+}
+
+std::vector<LayerRow> rows_of_other_axes() {
+  LayerConfig deep = conv(4, {3, 2, 2}), cube = conv(3, {2}), long_one = conv(6, {3});
+  deep.stride = {2, 1, 1}, deep.padding = {1, 0, 2}, deep.dilation = {1, 2, 1}, deep.groups = 2;
+  long_one.stride = {2}, long_one.padding = {2}, long_one.dilation = {2}, long_one.groups = 3;
+  LayerConfig same = conv(3, {3}, "first");
+  same.padding = {1};
+  LayerConfig wide = transposed(conv(4, {3, 2})), deep_wide = transposed(conv(3, {2})), bare = wide;
+  wide.stride = {2, 3}, wide.padding = {1, 0}, wide.output_padding = {1, 2}, wide.groups = 2;
+  deep_wide.stride = {2, 1, 2}, bare.bias = false, bare.dilation = {1, 2};
+  return {
+      {"conv_transpose", image(2, 3, 4), {conv(2, {1}), wide}},
+      {"conv_transpose without bias", image(3, 3, 4), {conv(2, {2}), bare, layer("relu")}},
+      {"conv_transpose of volumes", volume(2, {2, 3, 2}), {conv(3, {1}), deep_wide, layer("tanh")}},
+      {"conv_transpose of series", series_of(3, 6), {conv(2, {2}), transposed(conv(3, {4}))}},
+      {"upsample nearest", image(2, 3, 4), {conv(3, {2}), upsampled("nearest", {2, 3}), layer("tanh")}},
+      {"upsample linear", image(2, 3, 4), {conv(3, {2}), upsampled("linear", {3, 2}), layer("tanh")}},
+      {"upsample of volumes", volume(2, {2, 3, 3}), {deep_wide, upsampled("linear", {2, 1, 3}), layer("tanh")}},
+      {"upsample of series", series_of(2, 6), {conv(3, {2}), upsampled("linear", {4}), layer("tanh")}},
+      {"conv of volumes", volume(2, {5, 4, 6}), {cube, conv(4, {1}), deep}},
+      {"max_pool of volumes",
+       volume(2, {6, 5, 4}),
+       {cube, pool("max_pool", {2, 3, 2}, {1, 2, 1}, {1, 0, 1}), layer("relu")}},
+      {"avg_pool of volumes", volume(2, {5, 4, 4}), {cube, pool("avg_pool", {3, 2, 2}, {2, 1, 1}, {1}, true)}},
+      {"global_avg_pool of volumes", volume(2, {4, 3, 5}), {cube, layer("tanh"), layer("global_avg_pool")}},
+      {"batch_norm of volumes", volume(2, {4, 3, 5}), {cube, layer("batch_norm"), layer("relu")}},
+      {"lrn of volumes", volume(2, {3, 4, 3}), {conv(5, {2}), lrn(3, 0.9, 0.75), layer("tanh")}},
+      {"concat and add of volumes",
+       volume(2, {3, 4, 3}),
+       {same, layer("tanh", "t"), layer("concat", "both", {"t", "samples", "first"}), layer("dropout"),
+        layer("add", "sum", {"dropout1", "both"})}},
+      {"conv of series", series_of(2, 11), {conv(3, {4}), layer("tanh"), long_one}},
+      {"pools and batch_norm of series",
+       series_of(3, 12),
+       {conv(4, {3}), layer("batch_norm"), layer("relu"), pool("max_pool", {3}, {2}, {1}), layer("tanh"),
+        pool("avg_pool", {2}, {}, {}), layer("global_avg_pool")}},
+  };
 }
 
 std::vector<LayerRow> recurrent_rows() {
@@ -164,6 +226,10 @@ std::vector<LayerRow> layer_rows() {
       {"tanh", image(2, 5, 4), after_conv(layer("tanh"))},
       {"sigmoid", image(2, 5, 4), after_conv(layer("sigmoid"))},
       {"gelu", image(2, 5, 4), after_conv(layer("gelu"))},
+      {"leaky_relu", image(2, 5, 4), after_conv(with_number(layer("leaky_relu"), &LayerConfig::slope, 0.2))},
+      {"elu", image(2, 5, 4), after_conv(with_number(layer("elu"), &LayerConfig::alpha, 0.7))},
+      {"softplus", image(2, 5, 4), after_conv(layer("softplus"))},
+      {"scale", image(2, 5, 4), after_conv(with_number(layer("scale"), &LayerConfig::alpha, 1.5))},
       {"gelu of samples", image(5, 1, 1), {layer("gelu", "g", {"samples"}), layer("flatten"), dense(kClasses)}},
       {"global_avg_pool", image(2, 6, 5), {conv(5, {2}), layer("tanh"), layer("global_avg_pool")}},
       {"layer_norm", image(2, 5, 4), {conv(3, {2}), layer("layer_norm"), layer("tanh")}},
@@ -239,8 +305,8 @@ std::vector<LayerRow> layer_rows() {
         layer("tanh", "bent", {"flat"}), layer("add", "sum", {"flat2", "bent"}),
         layer("add", "again", {"sum", "flat"})}},
   };
-  const std::vector<LayerRow> more = recurrent_rows();
-  rows.insert(rows.end(), more.begin(), more.end());
+  for (const std::vector<LayerRow>& more : {rows_of_other_axes(), recurrent_rows()})
+    rows.insert(rows.end(), more.begin(), more.end());
   return rows;
 }
 

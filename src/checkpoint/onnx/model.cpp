@@ -162,7 +162,7 @@ std::string OnnxLowering::normalised(const std::string& samples, const Value& va
     offset.push_back(static_cast<float>(-mean[c] / deviation[c]));
   }
   const auto count = static_cast<std::int64_t>(mean.size());
-  const bool sequence = value.shape.rank() == 2;
+  const bool sequence = value.shape.rank() == 2 && value.shape[1] == count;  // else a series (C, W)
   std::vector<std::int64_t> each = {count};
   if (!sequence) each.resize(static_cast<std::size_t>(value.shape.rank()), 1);
   const std::string scaled = to_.add("Mul", {samples, to_.numbers(Shape(each), factor)});

@@ -10,8 +10,8 @@ void add_hdf5(Table& all) {
   files.key("samples", &Hdf5Config::samples, filled_text(),
             "paths of the datasets that hold the samples, joined along channels; empty: files are shards of echelon");
   files.key("axes", &Hdf5Config::axes, filled_text(),
-            "a letter for each axis of samples: N sample, C or F channel, H row, W column, T time step; without N a "
-            "file is one sample");
+            "a letter for each axis of samples: N sample, C or F channel, D slice, H row, W column, T time step; "
+            "without N a file is one sample");
   files.key("channels", &Hdf5Config::channels, range(0, 1e6), "channels that are used, by index; empty: all");
   files.key("labels", &Hdf5Config::labels, text(), "path of the dataset of labels; empty: none, for predict only");
   files.key("labels_file", &Hdf5Config::labels_file, filled_text(),

@@ -12,13 +12,16 @@ void add_layer(LayerTable& all) {
   layer.key("name", &LayerConfig::name, plain_name(), "default: type and a number, conv1");
   layer.key("inputs", &LayerConfig::inputs, plain_name(), "names of layers; default: the layer before");
   layer.key("stage", &LayerConfig::stage, range(-1, 4095), "parallel.pipeline: its stage; -1: chosen by cost");
-  layer.key("channels", &LayerConfig::channels, range(1, 1e6), "conv: output channels");
+  layer.key("channels", &LayerConfig::channels, range(1, 1e6), "conv, conv_transpose: output channels");
   layer.key("units", &LayerConfig::units, range(1, 1e8),
             "dense: outputs; embedding: features; rnn, lstm, gru: size of the state");
-  layer.key("kernel", &LayerConfig::kernel, pair(1, 4096), "conv, pools: [rows, columns] or one number");
-  layer.key("stride", &LayerConfig::stride, pair(1, 4096), "default 1 (conv), the kernel (pools)");
-  layer.key("padding", &LayerConfig::padding, pair(0, 4096), "default 0");
-  layer.key("dilation", &LayerConfig::dilation, pair(1, 4096), "conv; default 1");
+  layer.key("kernel", &LayerConfig::kernel, per_axis(1, 4096), "conv, pools: one number, or one for each spatial axis");
+  layer.key("stride", &LayerConfig::stride, per_axis(1, 4096), "as kernel; default 1 (conv), the kernel (pools)");
+  layer.key("padding", &LayerConfig::padding, per_axis(0, 4096), "default 0");
+  layer.key("dilation", &LayerConfig::dilation, per_axis(1, 4096), "conv, conv_transpose; default 1");
+  layer.key("output_padding", &LayerConfig::output_padding, per_axis(0, 4096),
+            "conv_transpose: rows and columns more, below the stride; default 0");
+  layer.key("factor", &LayerConfig::factor, per_axis(1, 4096), "upsample: one number, or one for each spatial axis");
   layer.key("groups", &LayerConfig::groups, range(1, 1e6), "conv");
   layer.key("bias", &LayerConfig::bias, {}, "conv, dense");
   layer.key("count_padding", &LayerConfig::count_padding, {}, "avg_pool: padding is counted in the divisor");
@@ -30,11 +33,14 @@ void add_layer(LayerTable& all) {
   layer.key("d_max", &LayerConfig::d_max, range(0, 1e6), "batch_norm with renorm: bound of its shift");
   layer.key("rate", &LayerConfig::rate, range(0, 0.999), "dropout: share of zeros");
   layer.key("size", &LayerConfig::size, range(1, 4096), "lrn: channels of a window");
-  layer.key("alpha", &LayerConfig::alpha, range(0, 1e6), "lrn: weight of the window's mean square");
+  layer.key("alpha", &LayerConfig::alpha, range(0, 1e6),
+            "lrn: weight of the window's mean square, 0: 1e-4; elu: bound below 0, 0: 1; scale: the factor");
+  layer.key("slope", &LayerConfig::slope, range(0, 1), "leaky_relu: factor of negative values");
   layer.key("beta", &LayerConfig::beta, range(0, 100), "lrn: exponent");
   layer.key("heads", &LayerConfig::heads, range(1, 4096), "attention");
   layer.key("causal", &LayerConfig::causal, {}, "attention: later positions are masked");
-  layer.key("mode", &LayerConfig::mode, words({"sum", "mean", "last"}), "sequence_pool");
+  layer.key("mode", &LayerConfig::mode, words({"sum", "mean", "last", "nearest", "linear"}),
+            "sequence_pool: sum, mean, last; upsample: nearest, linear");
   layer.key("k", &LayerConfig::k, range(1e-6, 1e6), "lrn: constant that the mean square is added to");
   layer.key("vocabulary", &LayerConfig::vocabulary, range(0, 1e9),
             "embedding: rows of the table; 0: as many as the data has tokens");

@@ -39,7 +39,8 @@ inline KeyLimits words_or_empty(std::vector<std::string> list) {
 inline KeyLimits text() { return words({}); }
 inline KeyLimits filled_text() { return {.low = 1, .high = 0, .filled = true}; }
 inline KeyLimits plain_name() { return {.low = 1, .high = 0, .plain_name = true, .most = 64}; }
-inline KeyLimits pair(double low, double high) { return {.low = low, .high = high, .most = 2}; }
+// One number for all spatial axes, or one for each of up to three.
+inline KeyLimits per_axis(double low, double high) { return {.low = low, .high = high, .most = 3}; }
 
 // Converts a field to a KeyValue and back. limits.words must be in the order of the enum.
 template <class Field>

@@ -34,6 +34,14 @@ struct LayerTraits {
   X(tanh, .splits = {"tensor", "space", "time_chunks"})                                                                \
   X(sigmoid, .splits = {"tensor", "space", "time_chunks"})                                                             \
   X(gelu, .splits = {"tensor", "space", "time_chunks"})                                                                \
+  X(leaky_relu, .takes = {"slope"}, .splits = {"tensor", "space", "time_chunks"})                                      \
+  X(elu, .takes = {"alpha"}, .splits = {"tensor", "space", "time_chunks"})                                             \
+  X(softplus, .splits = {"tensor", "space", "time_chunks"})                                                            \
+  X(scale, .takes = {"alpha"}, .needs = {"alpha"}, .splits = {"tensor", "space", "time_chunks"})                        \
+  X(conv_transpose,                                                                                                    \
+    .takes = {"channels", "kernel", "stride", "padding", "output_padding", "dilation", "groups", "bias"},              \
+    .needs = {"channels", "kernel"})                                                                                   \
+  X(upsample, .takes = {"mode", "factor"}, .needs = {"mode", "factor"}, .splits = {"tensor"})                          \
   X(batch_norm, .takes = {"epsilon", "momentum", "synchronised", "renorm", "r_max", "d_max"},                          \
     .splits = {"tensor", "space"}, .takes_means = true)                                                                \
   X(layer_norm, .takes = {"epsilon"}, .splits = {"time_chunks"})                                                       \

@@ -49,9 +49,51 @@ class Broadcast final : public Op {
   int threads_;
 };
 
+// One number for each channel of plain images.
+class ChannelBroadcast final : public Op {
+ public:
+  ChannelBroadcast(const Context& context, const OpSpec& spec)
+      : N_(std::get<BroadcastDims>(spec.dims).shape[0]),
+        C_(std::get<BroadcastDims>(spec.dims).shape[1]),
+        cells_(std::get<BroadcastDims>(spec.dims).cells()),
+        forward_(spec.kind == OpKind::broadcast_add),
+        threads_(context.threads) {}
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto* first = static_cast<const float*>(args.tensors[0]);
+    forward_ ? add(first, static_cast<const float*>(args.tensors[1]), static_cast<float*>(args.tensors[2]))
+             : sum(first, (args.accumulate & 2U) != 0, static_cast<float*>(args.tensors[1]));
+  }
+
+ private:
+  bool worth_a_team() const { return threads_ > 1 && N_ * C_ * cells_ >= kParallelElems; }
+
+  void add(const float* x, const float* w, float* y) const {
+#pragma omp parallel for num_threads(threads_) if (worth_a_team())
+    for (std::int64_t nc = 0; nc < N_ * C_; ++nc)
+      for (std::int64_t i = 0; i < cells_; ++i) y[nc * cells_ + i] = x[nc * cells_ + i] + w[nc % C_];
+  }
+
+  void sum(const float* dy, bool add_to, float* dw) const {
+#pragma omp parallel for num_threads(threads_) if (worth_a_team())
+    for (std::int64_t c = 0; c < C_; ++c) {
+      double total = 0;
+      for (std::int64_t n = 0; n < N_; ++n)
+        for (std::int64_t i = 0; i < cells_; ++i) total += static_cast<double>(dy[(n * C_ + c) * cells_ + i]);
+      dw[c] = (add_to ? dw[c] : 0.0f) + static_cast<float>(total);
+    }
+  }
+
+  std::int64_t N_, C_, cells_;
+  bool forward_;
+  int threads_;
+};
+
 }  // namespace
 
 std::unique_ptr<Op> make_broadcast(Context& context, const OpSpec& spec) {
+  if (std::get<BroadcastDims>(spec.dims).channels) return std::make_unique<ChannelBroadcast>(context, spec);
   return std::make_unique<Broadcast>(context, spec);
 }
 

@@ -37,7 +37,7 @@ auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y
   const Desc inner_x = result == Result::x ? outer_x : problem.multiplied(outer_x);
   const Desc inner_y = result == Result::y ? outer_y : problem.multiplied(outer_y);
   std::vector<std::pair<Desc, Desc>> candidates = {{inner_x, inner_y}};
-  for (Tag tag : {Tag::any, Tag::nhwc, Tag::nchw})
+  for (Tag tag : {Tag::any, problem.volume ? Tag::ndhwc : Tag::nhwc, problem.volume ? Tag::ncdhw : Tag::nchw})
     candidates.push_back({{problem.x, type_of(inner_x), tag}, {problem.y, type_of(inner_y), tag}});
   std::optional<decltype(build(inner_x, inner_y))> fallback;
   for (const auto& [x, y] : candidates) {
@@ -262,18 +262,27 @@ class TiledBackwardWeights final : public Op {
   bool bias_;
 };
 
-// Whether all three directions run optimised code in exactly these layouts.
+// Activations as the library takes them: of rank 5 for volumes, else 4.
+Shape image(std::int64_t N, std::int64_t C, const SpatialExtents& extents) {
+  return with_axes(N, C, extents, std::max(2, extents.rank));
+}
+
+// Whether all three directions run optimised code in exactly these layouts. The gradient of the weights of a dilated or
+// depthwise volume has no better code than matrix products.
 bool runs_fast(const Context& context, const ConvDims& d, const Precision& precision, const ConvLayouts& layouts) {
   const ConvProblem problem(d, precision);
-  const Desc x = describe({d.N, d.C, d.H, d.W}, layouts.x, precision.type);
-  const Desc y = describe({d.N, d.K, d.P(), d.Q()}, layouts.y, precision.type);
+  const Desc x = describe(image(d.N, d.C, d.in), layouts.x, precision.type);
+  const Desc y = describe(image(d.N, d.K, d.out()), layouts.y, precision.type);
   const auto fast = [&](const auto& made) {
     const char* name = made.impl_info_str();
     return (starts_with(name, "jit") || starts_with(name, "brg")) && !errs(problem, made);
   };
+  const auto fast_weights = [&](const auto& made) {
+    return fast(made) || (problem.volume && !falls_back(made.impl_info_str()) && !errs(problem, made));
+  };
   try {
     return fast(problem.forward(context, x, y)) && (d.C < 8 || fast(problem.backward_data(context, x, y))) &&
-           fast(problem.backward_weights(context, x, y));
+           fast_weights(problem.backward_weights(context, x, y));
   } catch (const dnnl::error&) {
     return false;
   }
@@ -288,6 +297,7 @@ bool fills(std::int64_t channels, Layout layout) {
 }  // namespace
 
 ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const Precision& precision, ConvLayout given) {
+  if (d.in.rank == 1) return {Layout::plain, Layout::plain};  // series have no other layout
   const Layout wide = context.blocked();
   constexpr Layout plain = Layout::plain, last = Layout::channels_last, eight = Layout::blocked8;
   // The library uses matrix units in channels-last only, where they are 4 to 20 times as fast as blocks.
@@ -306,8 +316,8 @@ ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const P
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision) {
   if (auto product = make_point_conv(context, spec, precision)) return product;
   const auto& d = std::get<ConvDims>(spec.dims);
-  const auto x = [&](int a) { return describe({d.N, d.C, d.H, d.W}, spec.layouts[a], precision.stored); };
-  const auto y = [&](int a) { return describe({d.N, d.K, d.P(), d.Q()}, spec.layouts[a], precision.stored); };
+  const auto x = [&](int a) { return describe(image(d.N, d.C, d.in), spec.layouts[a], precision.stored); };
+  const auto y = [&](int a) { return describe(image(d.N, d.K, d.out()), spec.layouts[a], precision.stored); };
   switch (spec.kind) {
     case OpKind::conv_forward: return std::make_unique<ConvForward>(context, d, precision, x(0), y(d.bias ? 3 : 2));
     case OpKind::conv_backward_data: return std::make_unique<ConvBackwardData>(context, d, precision, x(2), y(0));

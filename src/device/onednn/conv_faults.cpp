@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/onednn/conv_faults.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace echelon::inline device::onednn {
@@ -12,14 +13,19 @@ using Tag = dnnl::memory::format_tag;
 bool is(const char* implementation, std::string_view begins) {
   return std::string_view(implementation).starts_with(begins);
 }
-bool channels_last(const ConvProblem& problem, const Desc& y) { return y == Desc(problem.y, problem.type, Tag::nhwc); }
+bool channels_last(const ConvProblem& problem, const Desc& y) {
+  return y == Desc(problem.y, problem.type, problem.volume ? Tag::ndhwc : Tag::nhwc);
+}
 std::int64_t x_channels(const ConvProblem& problem) { return problem.x[1] / problem.groups; }
+bool any_above(const ConvProblem::Extents& values, std::int64_t bound) {
+  return std::any_of(values.begin(), values.end(), [&](std::int64_t value) { return value > bound; });
+}
 bool odd_y_channels(const ConvProblem& problem) { return (problem.y[1] / problem.groups) % 2 != 0; }
 
-// Whether some cell of the kernel along `axis` (2: rows, 3: columns) is in padding at every output position.
-bool meets_padding_alone(const ConvProblem& problem, std::size_t axis) {
-  const std::size_t at = axis - 2;
-  const std::int64_t cells = problem.w[problem.w.size() - 2 + at], extent = problem.x[axis];
+// Whether some cell of the kernel along spatial axis `at` is in padding at every output position.
+bool meets_padding_alone(const ConvProblem& problem, std::size_t at) {
+  const std::size_t axes = problem.strides.size(), axis = at + 2;
+  const std::int64_t cells = problem.w[problem.w.size() - axes + at], extent = problem.x[axis];
   for (std::int64_t cell = 0; cell < cells; ++cell) {
     bool inside = false;
     for (std::int64_t q = 0; q < problem.y[axis] && !inside; ++q) {
@@ -37,7 +43,7 @@ bool meets_padding_alone(const ConvProblem& problem, std::size_t axis) {
 bool errs(const ConvProblem& problem, const dnnl::convolution_forward::primitive_desc& made) {
   const std::int64_t channels = x_channels(problem);
   return is(made.impl_info_str(), "brgconv:avx512_core_amx") && channels > 64 && channels % 32 != 0 &&
-         problem.strides[1] > 1;
+         problem.strides.back() > 1;
 }
 
 // An odd number of channels, channels last: the second of the last pair is read from the next position. Seen in blocks
@@ -50,20 +56,20 @@ bool errs(const ConvProblem& problem, const dnnl::convolution_backward_data::pri
 bool errs(const ConvProblem& problem, const dnnl::convolution_backward_weights::primitive_desc& made) {
   const char* name = made.impl_info_str();
   // Images narrower than the stride: it reads and writes beyond its own copy of them.
-  if (is(name, "jit_bf16:") && problem.x[3] < problem.strides[1]) return true;
+  if (is(name, "jit_bf16:") && problem.x.back() < problem.strides.back()) return true;
   // Channels last that do not fill blocks, with a stride: it writes beyond its own copy of x.
   const std::int64_t block = is(name, "jit_bf16_1x1") ? 16 : is(name, "jit_1x1:avx2") ? 8 : 1;
-  if (channels_last(problem, made.diff_dst_desc()) && x_channels(problem) % block != 0 &&
-      (problem.strides[0] > 1 || problem.strides[1] > 1))
+  if (channels_last(problem, made.diff_dst_desc()) && x_channels(problem) % block != 0 && any_above(problem.strides, 1))
     return true;
   // More than 32 channels that do not fill blocks, with a dilated kernel: it computes wrong sums.
-  const bool dilated = problem.dilates[0] > 0 || problem.dilates[1] > 0;
+  const bool dilated = any_above(problem.dilates, 0);
   return is(name, "jit:avx512_core_amx") && dilated && x_channels(problem) % 16 != 0;
 }
 
 bool reads_old_scratch(const ConvProblem& problem) {
-  return problem.type == ConvProblem::Type::bf16 &&
-         (meets_padding_alone(problem, 2) || meets_padding_alone(problem, 3));
+  bool alone = false;
+  for (std::size_t at = 0; at < problem.strides.size(); ++at) alone = alone || meets_padding_alone(problem, at);
+  return problem.type == ConvProblem::Type::bf16 && alone;
 }
 
 }  // namespace echelon::inline device::onednn

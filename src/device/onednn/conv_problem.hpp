@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's view of one convolution: the descriptors of its three directions.
+// The library's view of one convolution: the descriptors of its three directions. A series is an image of height 1 to
+// the library, a volume is one of its own.
 #pragma once
 
 #include "device/onednn/library.hpp"
@@ -15,17 +16,22 @@ struct ConvProblem {
   static constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
   ConvProblem(const ConvDims& d, const Precision& precision)
-      : x{d.N, d.C, d.H, d.W},
-        y{d.N, d.K, d.P(), d.Q()},
-        w(d.groups > 1 ? Extents{d.groups, d.K / d.groups, d.C / d.groups, d.R, d.S} : Extents{d.K, d.C, d.R, d.S}),
+      : x(listed(d, {d.N, d.C}, d.in)),
+        y(listed(d, {d.N, d.K}, d.out())),
+        w(listed(d, d.groups > 1 ? Extents{d.groups, d.K / d.groups, d.C / d.groups} : Extents{d.K, d.C}, d.kernel)),
         groups(d.groups),
-        strides{d.stride_h, d.stride_w},
-        dilates{d.dil_h - 1, d.dil_w - 1},
-        pads{d.pad_h, d.pad_w},
+        strides(listed(d, {}, d.stride)),
+        dilates(listed(d, {}, d.dil)),
+        pads(listed(d, {}, d.pad)),
         type(precision.type),
-        plain_w(w, Type::f32, d.groups > 1 ? Tag::goihw : Tag::oihw),
+        volume(d.in.rank > 2),
+        plain_w(w, Type::f32,
+                volume         ? (d.groups > 1 ? Tag::goidhw : Tag::oidhw)
+                : d.groups > 1 ? Tag::goihw
+                               : Tag::oihw),
         any_w(w, type, Tag::any),
         any_dw(w, Type::f32, Tag::any) {
+    for (std::int64_t& dilation : dilates) --dilation;  // the library counts the cells left out
     if (d.bias) b = Desc({d.K}, Type::f32, Tag::a);
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   }
@@ -53,9 +59,18 @@ struct ConvProblem {
   Extents x, y, w;
   std::int64_t groups;
   Extents strides, dilates, pads;
-  Type type;  // type of activations and weights in the product; sums, biases and gradients are f32
+  Type type;    // type of activations and weights in the product; sums, biases and gradients are f32
+  bool volume;  // x and y are (N, C, D, H, W)
   Desc plain_w, any_w, any_dw, b;
   dnnl::primitive_attr attributes;
+
+ private:
+  template <std::int64_t kUnused>
+  static Extents listed(const ConvDims& d, Extents front, const PerAxis<kUnused>& values) {
+    if (d.in.rank > 2) front.push_back(values.d);
+    front.insert(front.end(), {values.h, values.w});
+    return front;
+  }
 };
 
 }  // namespace echelon::inline device::onednn

@@ -62,7 +62,7 @@ class Matmul {
 class MetPixels {
  public:
   MetPixels(const Context& context, const ConvDims& d, ScratchPlan& plan)
-      : d_(d), threads_(context.threads), all_(d.stride_h == 1 && d.stride_w == 1) {
+      : d_(d), threads_(context.threads), all_(d.stride.h == 1 && d.stride.w == 1) {
     if (!all_) rows_ = plan.take(static_cast<std::size_t>(d.N * d.P() * d.Q() * d.C) * sizeof(BHalf));
   }
   bool all() const { return all_; }
@@ -71,11 +71,11 @@ class MetPixels {
   void scatter(BHalf* x, bool add, std::byte* scratch) const {
     const std::int64_t P = d_.P(), Q = d_.Q();
     const BHalf* rows = in(scratch);
-    if (!add) std::fill_n(x, d_.N * d_.H * d_.W * d_.C, BHalf{});
+    if (!add) std::fill_n(x, d_.N * d_.in.h * d_.in.w * d_.C, BHalf{});
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * P * Q * d_.C >= kParallelElems)
     for (std::int64_t i = 0; i < d_.N * P; ++i)
       for (std::int64_t q = 0; q < Q; ++q) {
-        BHalf* to = x + ((i / P * d_.H + i % P * d_.stride_h) * d_.W + q * d_.stride_w) * d_.C;
+        BHalf* to = x + ((i / P * d_.in.h + i % P * d_.stride.h) * d_.in.w + q * d_.stride.w) * d_.C;
         add_halves(to, rows + (i * Q + q) * d_.C, to, d_.C, 1);
       }
   }
@@ -120,7 +120,8 @@ class PointBackwardData final : public Op {
 
 std::unique_ptr<Op> make_point_conv(const Context& context, const OpSpec& spec, const Precision& precision) {
   const auto& d = std::get<ConvDims>(spec.dims);
-  const bool point = d.R == 1 && d.S == 1 && d.pad_h == 0 && d.pad_w == 0 && d.groups == 1;
+  const bool point =
+      d.in.rank == 2 && d.kernel.h == 1 && d.kernel.w == 1 && d.pad.h == 0 && d.pad.w == 0 && d.groups == 1;
   if (spec.kind != OpKind::conv_backward_data || !point || !context.amx() || !precision.stores_halves()) return nullptr;
   if (spec.layouts[0] != Layout::channels_last || spec.layouts[2] != Layout::channels_last) return nullptr;
   auto product = std::make_unique<PointBackwardData>(context, d);

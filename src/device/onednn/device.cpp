@@ -65,10 +65,11 @@ void claim_threads(int threads) {
 dnnl::memory::desc describe(const Shape& shape, Layout layout, dnnl::memory::data_type type) {
   using Tag = dnnl::memory::format_tag;
   const dnnl::memory::dims extents(shape.extents().begin(), shape.extents().end());
+  const bool volume = shape.rank() == 5;
   switch (layout) {
-    case Layout::channels_last: return {extents, type, Tag::nhwc};
-    case Layout::blocked8: return {extents, type, Tag::nChw8c};
-    case Layout::blocked16: return {extents, type, Tag::nChw16c};
+    case Layout::channels_last: return {extents, type, volume ? Tag::ndhwc : Tag::nhwc};
+    case Layout::blocked8: return {extents, type, volume ? Tag::nCdhw8c : Tag::nChw8c};
+    case Layout::blocked16: return {extents, type, volume ? Tag::nCdhw16c : Tag::nChw16c};
     case Layout::plain: break;
   }
   dnnl::memory::dims strides(extents.size(), 1);

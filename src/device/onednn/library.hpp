@@ -26,8 +26,8 @@ typename Primitive::primitive_desc described_backward(const dnnl::engine& engine
 
 // y = f(x) of one descriptor for both.
 inline dnnl::eltwise_forward::primitive_desc described_eltwise(const dnnl::engine& engine, dnnl::algorithm function,
-                                                               const dnnl::memory::desc& x) {
-  return {engine, dnnl::prop_kind::forward_training, function, x, x, 0.0f, 0.0f};
+                                                               const dnnl::memory::desc& x, float alpha = 0.0f) {
+  return {engine, dnnl::prop_kind::forward_training, function, x, x, alpha, 0.0f};
 }
 inline dnnl::eltwise_backward::primitive_desc described_eltwise_backward(
     const dnnl::engine& engine, dnnl::algorithm function, const dnnl::memory::desc& x,
@@ -42,7 +42,9 @@ inline dnnl::memory::desc with_type(const dnnl::memory::desc& desc, dnnl::memory
   using Tag = dnnl::memory::format_tag;
   if (desc.get_format_kind() == dnnl::memory::format_kind::any) return {desc.get_dims(), type, Tag::any};
   if (desc.get_inner_nblks() == 0) return {desc.get_dims(), type, desc.get_strides()};
-  return {desc.get_dims(), type, desc.get_inner_blks()[0] == 16 ? Tag::nChw16c : Tag::nChw8c};
+  const bool wide = desc.get_inner_blks()[0] == 16;
+  if (desc.get_ndims() == 5) return {desc.get_dims(), type, wide ? Tag::nCdhw16c : Tag::nCdhw8c};
+  return {desc.get_dims(), type, wide ? Tag::nChw16c : Tag::nChw8c};
 }
 
 #else
@@ -60,8 +62,8 @@ typename Primitive::primitive_desc described_backward(const dnnl::engine& engine
 }
 
 inline dnnl::eltwise_forward::primitive_desc described_eltwise(const dnnl::engine& engine, dnnl::algorithm function,
-                                                               const dnnl::memory::desc& x) {
-  return {{dnnl::prop_kind::forward_training, function, x, 0.0f, 0.0f}, engine};
+                                                               const dnnl::memory::desc& x, float alpha = 0.0f) {
+  return {{dnnl::prop_kind::forward_training, function, x, alpha, 0.0f}, engine};
 }
 inline dnnl::eltwise_backward::primitive_desc described_eltwise_backward(
     const dnnl::engine& engine, dnnl::algorithm function, const dnnl::memory::desc& x,

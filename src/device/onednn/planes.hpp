@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over a 4-D activation of any layout as planes of H x W pixels. A pixel consists of `kLanes` neighbouring floats
-// (channels), so that one templated body serves all layouts and vectorises over the lanes.
+// Loops over an image or volume of any layout as planes of pixels (H x W, D x H x W). A pixel consists of `kLanes`
+// neighbouring floats (channels), so that one templated body serves all layouts and vectorises over the lanes.
 //
 //   plain           planes (n, c) of 1 lane
 //   channels_last   planes (n, group of channels) of 16, 8 or 1 lanes, or of 32 if a loop asks for them (32 bf16 are a
@@ -82,12 +82,12 @@ class Planes {
   std::int64_t groups32_ = 0, groups16_ = 0, groups8_ = 0, groups1_ = 0;
 };
 
-// Zeroes the padding in the last block of channels of an activation (N, C, H, W).
+// Zeroes the padding in the last block of channels of an activation (N, C, H, W) or (N, C, D, H, W).
 inline void clear_padding(float* y, const Shape& shape, Layout layout) {
-  const Planes planes(shape.rank() == 4 ? shape[1] : 1, layout);
+  const Planes planes(shape.rank() >= 4 ? shape[1] : 1, layout);
   const std::int64_t block = planes.block(), used = block == 1 ? 0 : shape[1] % block;
   if (used == 0) return;
-  const std::int64_t pixels = shape[2] * shape[3];
+  const std::int64_t pixels = shape.elems() / (shape[0] * shape[1]);
   for (std::int64_t n = 0; n < shape[0]; ++n) {
     float* last = y + planes.offset(n, shape[1] - 1, pixels);
     for (std::int64_t i = 0; i < pixels; ++i) std::fill(last + i * block + used, last + (i + 1) * block, 0.0f);

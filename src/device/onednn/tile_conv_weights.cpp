@@ -23,22 +23,22 @@ TileConvWeights::TileConvWeights(const ConvDims& d, int threads, bool real, Scra
   bands_of_image_ = quotient_up(P_, band_rows_);
   steps_ = tile_steps(band_rows_ * 2 * pairs_);
   bands_ = std::min(d.N * bands_of_image_, quotient_up(kSteps, steps_));
-  tiles_ = quotient_up(d.S * d.C, kTileSide);
-  columns_ = tile_blocks((d.R * tiles_ + (d.bias ? 1 : 0)) * kTileSide) * kTileBlock;
+  tiles_ = quotient_up(d.kernel.w * d.C, kTileSide);
+  columns_ = tile_blocks((d.kernel.h * tiles_ + (d.bias ? 1 : 0)) * kTileSide) * kTileBlock;
 
   std::int64_t elems = 0;
-  for (std::int64_t first = 0; first < d.stride_h; ++first) {
+  for (std::int64_t first = 0; first < d.stride.h; ++first) {
     Phase phase{first, 0, elems};
-    for (std::int64_t r = 0; r < d.R; ++r)
-      if (r * d.dil_h % d.stride_h == first) phase.rows = band_rows_ + r * d.dil_h / d.stride_h;
+    for (std::int64_t r = 0; r < d.kernel.h; ++r)
+      if (r * d.dil.h % d.stride.h == first) phase.rows = band_rows_ + r * d.dil.h / d.stride.h;
     elems += tiles_ * bands_ * phase.rows * pairs_ * kPairElems;
     phases_.push_back(phase);
   }
-  for (std::int64_t r = 0; r < d.R; ++r)
+  for (std::int64_t r = 0; r < d.kernel.h; ++r)
     for (std::int64_t tile = 0; tile < tiles_; ++tile) {
-      const Phase& phase = phases_[static_cast<std::size_t>(r * d.dil_h % d.stride_h)];
+      const Phase& phase = phases_[static_cast<std::size_t>(r * d.dil.h % d.stride.h)];
       const std::int64_t band = phase.rows * pairs_ * kPairElems;
-      sides_.push_back({phase.start + tile * bands_ * band + r * d.dil_h / d.stride_h * pairs_ * kPairElems, band});
+      sides_.push_back({phase.start + tile * bands_ * band + r * d.dil.h / d.stride.h * pairs_ * kPairElems, band});
     }
   // The last step of the last band may read beyond its rows, and the bias sums dy times one.
   elems += steps_ * kTileElems;
@@ -47,7 +47,7 @@ TileConvWeights::TileConvWeights(const ConvDims& d, int threads, bool real, Scra
 
   left_at_ = scratch.take(tile_bytes(d.K, bands_ * steps_ * kTileDepth));
   right_at_ = scratch.take(static_cast<std::size_t>(elems) * sizeof(BHalf));
-  edges_at_ = scratch.take(static_cast<std::size_t>(threads * kTileDepth * d.S * d.C) * sizeof(BHalf));
+  edges_at_ = scratch.take(static_cast<std::size_t>(threads * kTileDepth * d.kernel.w * d.C) * sizeof(BHalf));
   sums_at_ = scratch.take(static_cast<std::size_t>(d.K * columns_) * sizeof(float));
 }
 
@@ -63,7 +63,7 @@ void TileConvWeights::run(const BHalf* x, const BHalf* dy, const Gradients& to, 
 
   const std::int64_t bands = d_.N * bands_of_image_, column_blocks = columns_ / kTileBlock;
   const std::int64_t blocks = column_blocks * tile_blocks(d_.K);
-  const bool team = threads_ > 1 && d_.N * P_ * Q_ * d_.K * d_.C * d_.R * d_.S >= kParallelProducts;
+  const bool team = threads_ > 1 && d_.N * P_ * Q_ * d_.K * d_.C * d_.kernel.h * d_.kernel.w >= kParallelProducts;
 #pragma omp parallel num_threads(threads_) if (team)
   {
     TileUnit unit(real_);
@@ -73,7 +73,7 @@ void TileConvWeights::run(const BHalf* x, const BHalf* dy, const Gradients& to, 
 #pragma omp for nowait
         for (std::int64_t i = 0; i < now * phase.rows; ++i)
           pack_row(x, first + i / phase.rows, phase, i % phase.rows, right + phase.start + i * pairs_ * kPairElems,
-                   edges + omp_get_thread_num() * kTileDepth * d_.S * d_.C);
+                   edges + omp_get_thread_num() * kTileDepth * d_.kernel.w * d_.C);
       }
 #pragma omp for
       for (std::int64_t i = 0; i < now * steps_; ++i)
@@ -107,21 +107,21 @@ void TileConvWeights::run(const BHalf* x, const BHalf* dy, const Gradients& to, 
 void TileConvWeights::pack_row(const BHalf* x, std::int64_t band, const Phase& phase, std::int64_t row, BHalf* to,
                                BHalf* edges) const {
   const std::int64_t p = band % bands_of_image_ * band_rows_ + row;
-  const std::int64_t h = p * d_.stride_h + phase.first - d_.pad_h, elems = d_.S * d_.C;
+  const std::int64_t h = p * d_.stride.h + phase.first - d_.pad.h, elems = d_.kernel.w * d_.C;
   const std::int64_t tile = bands_ * phase.rows * pairs_ * kPairElems;
-  const bool outside = h < 0 || h >= d_.H;
-  const BHalf* from = x + (band / bands_of_image_ * d_.H + h) * d_.W * d_.C;
+  const bool outside = h < 0 || h >= d_.in.h;
+  const BHalf* from = x + (band / bands_of_image_ * d_.in.h + h) * d_.in.w * d_.C;
   for (std::int64_t begin = 0; begin < 2 * pairs_; begin += kTileDepth, to += kTileElems) {
     std::array<const BHalf*, kTileDepth> lines{};
     const std::int64_t count = std::min(kTileDepth, 2 * pairs_ - begin);
     for (std::int64_t i = 0; i < count && !outside && begin + i < Q_; ++i) {
-      const std::int64_t w = (begin + i) * d_.stride_w - d_.pad_w;
+      const std::int64_t w = (begin + i) * d_.stride.w - d_.pad.w;
       const BHalf*& line = lines[static_cast<std::size_t>(i)];
       line = from + w * d_.C;
-      if (w >= 0 && w + d_.S <= d_.W) continue;
+      if (w >= 0 && w + d_.kernel.w <= d_.in.w) continue;
       BHalf* edge = edges + i * elems;
       std::fill_n(edge, elems, BHalf{0});
-      const std::int64_t left = std::max<std::int64_t>(w, 0), right = std::min(w + d_.S, d_.W);
+      const std::int64_t left = std::max<std::int64_t>(w, 0), right = std::min(w + d_.kernel.w, d_.in.w);
       if (left < right) std::copy(from + left * d_.C, from + right * d_.C, edge + (left - w) * d_.C);
       line = edge;
     }
@@ -148,14 +148,15 @@ void TileConvWeights::pack_left(const BHalf* dy, std::int64_t band, std::int64_t
 }
 
 void TileConvWeights::store(const float* sums, std::int64_t k, const Gradients& to) const {
-  float* w = to.w + k * d_.C * d_.R * d_.S;
-  for (std::int64_t r = 0; r < d_.R; ++r)
-    for (std::int64_t s = 0; s < d_.S; ++s) {
+  float* w = to.w + k * d_.C * d_.kernel.h * d_.kernel.w;
+  for (std::int64_t r = 0; r < d_.kernel.h; ++r)
+    for (std::int64_t s = 0; s < d_.kernel.w; ++s) {
       const float* from = sums + r * tiles_ * kTileSide + s * d_.C;
-      float* at = w + r * d_.S + s;
-      for (std::int64_t c = 0; c < d_.C; ++c) at[c * d_.R * d_.S] = from[c] + (to.add_w ? at[c * d_.R * d_.S] : 0.0f);
+      float* at = w + r * d_.kernel.w + s;
+      for (std::int64_t c = 0; c < d_.C; ++c)
+        at[c * d_.kernel.h * d_.kernel.w] = from[c] + (to.add_w ? at[c * d_.kernel.h * d_.kernel.w] : 0.0f);
     }
-  if (to.b) to.b[k] = sums[d_.R * tiles_ * kTileSide] + (to.add_b ? to.b[k] : 0.0f);
+  if (to.b) to.b[k] = sums[d_.kernel.h * tiles_ * kTileSide] + (to.add_b ? to.b[k] : 0.0f);
 }
 
 }  // namespace echelon::inline device::onednn

@@ -23,7 +23,7 @@ class TileConvWeights {
     float *w = nullptr, *b = nullptr;  // dw (K, C, R, S) and, with a bias, db (K)
     bool add_w = false, add_b = false;
   };
-  static bool fits(const ConvDims& d) { return d.groups == 1 && d.dil_w == 1; }
+  static bool fits(const ConvDims& d) { return d.in.rank == 2 && d.groups == 1 && d.dil.w == 1; }
 
   // Reserves what it needs in `scratch`. `real`: uses the matrix unit, which must exist; else plain loops.
   TileConvWeights(const ConvDims& d, int threads, bool real, ScratchPlan& scratch);

@@ -29,12 +29,14 @@
 #include "device/ops/slice.hpp"
 #include "device/ops/softmax.hpp"
 #include "device/ops/softmax_part.hpp"
+#include "device/ops/upsample.hpp"
 #include "device/ops/value_loss.hpp"
 
 // clang-format off
 #define ECHELON_OP_FAMILIES(F)                                                                                     \
   F(conv,          ConvDims,         X(conv_forward) X(conv_backward_data) X(conv_backward_weights))               \
   F(pool,          PoolDims,         X(pool_forward) X(pool_backward))                                             \
+  F(upsample,      UpsampleDims,     X(upsample_forward) X(upsample_backward))                                     \
   F(dense,         DenseDims,        X(dense_forward) X(dense_backward_data) X(dense_backward_weights))            \
   F(activation,    ActivationDims,   X(activation_forward) X(activation_backward))                                 \
   F(norm,          NormDims,         X(norm_moments) X(norm_normalise) X(norm_backward_sums) X(norm_backward_apply) \

@@ -11,23 +11,31 @@ namespace {
 // Phi(x), the probability that a standard normal variable is below x.
 double normal_share(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 
-double value(Activation function, double x) {
-  switch (function) {
+double value(const ActivationDims& d, double x) {
+  switch (d.function) {
     case Activation::relu: return x < 0 ? 0 : x;  // NaN stays NaN
     case Activation::tanh: return std::tanh(x);
     case Activation::sigmoid: return 1 / (1 + std::exp(-x));
     case Activation::gelu: return x * normal_share(x);
+    case Activation::leaky_relu: return x < 0 ? d.a * x : x;
+    case Activation::elu: return x < 0 ? d.a * std::expm1(x) : x;
+    case Activation::softplus: return (x > 0 ? x : 0 * x) + std::log1p(std::exp(-std::abs(x)));
+    case Activation::scale: return d.a * x;
   }
   return 0;
 }
 
-double slope(Activation function, double y) {
-  switch (function) {
+double slope(const ActivationDims& d, double y) {
+  switch (d.function) {
     case Activation::relu: return y > 0 ? 1 : 0;
     case Activation::tanh: return 1 - y * y;
     case Activation::sigmoid: return y * (1 - y);
     case Activation::gelu:  // y is x
       return normal_share(y) + y * std::exp(-y * y / 2) / std::sqrt(2 * std::numbers::pi);
+    case Activation::leaky_relu: return y > 0 ? 1 : d.a;
+    case Activation::elu: return y > 0 ? 1 : y + d.a;
+    case Activation::softplus: return -std::expm1(-y);  // sigmoid(x)
+    case Activation::scale: return d.a;
   }
   return 0;
 }
@@ -36,7 +44,7 @@ template <class T>
 void forward(const ActivationDims& d, const OpArgs& args) {
   const T* x = in<T>(args, 0);
   const Output<T> y(args, 1);
-  for (std::int64_t i = 0; i < d.shape.elems(); ++i) y.put(i, value(d.function, static_cast<double>(x[i])));
+  for (std::int64_t i = 0; i < d.shape.elems(); ++i) y.put(i, value(d, static_cast<double>(x[i])));
 }
 
 template <class T>
@@ -44,7 +52,7 @@ void backward(const ActivationDims& d, const OpArgs& args) {
   const T *y = in<T>(args, 0), *dy = in<T>(args, 1);
   const Output<T> dx(args, 2);
   for (std::int64_t i = 0; i < d.shape.elems(); ++i)
-    dx.put(i, static_cast<double>(dy[i]) * slope(d.function, static_cast<double>(y[i])));
+    dx.put(i, static_cast<double>(dy[i]) * slope(d, static_cast<double>(y[i])));
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ void masked_add(const ElementwiseDims& d, const OpArgs& args) {
 }
 
 template <class X, class Y>
-void reorder(const Shape& shape, Layout from, Layout to, const OpArgs& args) {
+void reorder(const Shape& whole, Layout from, Layout to, const OpArgs& args) {
+  const Shape shape = whole.rank() == 5 ? whole.folded(2) : whole;  // a volume lies like an image with D*H rows
   const X* x = in<X>(args, 0);
   Y* y = static_cast<Y*>(args.tensors[1]);
   if (shape.rank() != 4) {

@@ -79,10 +79,11 @@ class Add final : public SplittableLayer {
     for (int axis = 0; axis < a.rank(); ++axis)
       if (a[axis] != b[axis])
         return fmt::format("{}: the numbers of {} differ ({} and {})", both,
-                           a.rank() == 1 ? "features"
-                           : axis == 0   ? "channels"
-                           : axis == 1   ? "rows"
-                                         : "columns",
+                           a.rank() == 1          ? "features"
+                           : axis == 0            ? "channels"
+                           : axis + 1 == a.rank() ? "columns"
+                           : axis + 2 == a.rank() ? "rows"
+                                                  : "slices",
                            a[axis], b[axis]);
     return both;
   }

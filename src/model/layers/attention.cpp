@@ -29,7 +29,7 @@ class Attention final : public Layer {
   }
 
   std::string_view kind() const override { return "attention"; }
-  std::string attributes() const override {
+  std::string attributes(std::span<const Shape>) const override {
     return fmt::format("{} head{}{}", heads_, heads_ == 1 ? "" : "s", causal_ ? " causal" : "");
   }
   int arity() const override { return 3; }

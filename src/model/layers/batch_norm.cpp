@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "model/layers/list.hpp"
+#include "model/layers/window.hpp"
 #include "model/lowering.hpp"
 #include "model/splits/layer_split.hpp"
 
@@ -39,7 +40,7 @@ class BatchNorm final : public SplittableLayer {
   }
 
   std::string_view kind() const override { return "batch_norm"; }
-  std::string attributes() const override {
+  std::string attributes(std::span<const Shape>) const override {
     return fmt::format("eps {:g} momentum {:g}{}{}", epsilon_, momentum_, synchronised_ ? " synchronised" : "",
                        renorm_ ? fmt::format(" renorm {:g} {:g}", r_max_, d_max_) : "");
   }
@@ -52,9 +53,7 @@ class BatchNorm final : public SplittableLayer {
   }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    if (inputs[0].rank() != 3 && inputs[0].rank() != 1)
-      throw ConfigError(fmt::format(
-          "batch norm takes images (channels, rows, columns) or features (F), but its input is {}", inputs[0].text()));
+    if (inputs[0].rank() != 1) spatial_axes(inputs[0], "batch norm");
     return {inputs[0]};
   }
 
@@ -153,7 +152,8 @@ class BatchNorm final : public SplittableLayer {
       const TensorRef own = sums;
       sums = of_channels(lowering, tag, 2, DType::f64);
       lowering.transfer(cut_, own, sums);
-      lowering.count_cells(rows_.all * lowering.input_shape(0)[3]);
+      const Shape x = lowering.input_shape(0);
+      lowering.count_cells(rows_.all * (x.row_elems() / (x[1] * x[2])));
     }
     if (synchronised_) lowering.sum_over_replicas(sums);
     return sums;
@@ -209,14 +209,14 @@ class BatchNorm final : public SplittableLayer {
     return renorm_ ? of_channels(lowering, "beta2", 1, wide_of(lowering.dtype())) : lowering.parameter(kBeta);
   }
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
-    const Shape x = lowering.input_shape(0);  // (N, C, H, W) or (N, F)
-    const bool image = x.rank() == 4;
+    const Shape x = lowering.input_shape(0);  // (N, C, spatial axes) or (N, F)
+    const SpatialExtents cells = extents_of(x, 2);
     return {.kind = kind,
             .dtype = lowering.dtype(),
             .dims = NormDims{.N = x[0],
                              .C = x[1],
-                             .H = image ? x[2] : 1,
-                             .W = image ? x[3] : 1,
+                             .H = cells.d * cells.h,
+                             .W = cells.w,
                              .epsilon = epsilon_,
                              .relu = relu_,
                              .r_max = r_max_,

@@ -21,18 +21,17 @@ class Concat final : public SplittableLayer {
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs.size() < 2) throw ConfigError("a concat layer takes at least 2 inputs, but 1 is given");
     const Shape& first = inputs[0];
-    if (first.rank() < 1 || first.rank() > 3)
+    if (first.rank() < 1 || first.rank() > 4)
       throw ConfigError(
-          fmt::format("a concat layer takes images (channels, rows, columns), features (F) or sequences (T, F), but "
-                      "its first input "
-                      "is {}",
+          fmt::format("a concat layer takes images (channels, rows, columns), volumes (channels, slices, rows, "
+                      "columns), features (F) or sequences (T, F), but its first input is {}",
                       first.text()));
     std::int64_t channels = 0;
     for (const Shape& input : inputs) {
       if (input.rank() != first.rank() || !(with_channels(input, 1) == with_channels(first, 1)))
         throw ConfigError(
             fmt::format("the inputs of a concat layer may differ only in their {}, but two of them are {} and {}",
-                        first.rank() == 3 ? "channels" : "features", first.text(), input.text()));
+                        first.rank() > 2 ? "channels" : "features", first.text(), input.text()));
       channels += input.rank() == 2 ? input[1] : input[0];
     }
     return {with_channels(first, channels)};
@@ -85,8 +84,10 @@ class Concat final : public SplittableLayer {
     std::int64_t N, H, W;
   };
   static Extents extents(const Lowering& lowering) {
-    const Shape x = lowering.input_shape(0);  // (N, C, H, W), (N, F) or (N, T, F)
-    return {x.rank() == 3 ? x[0] * x[1] : x[0], x.rank() == 4 ? x[2] : 1, x.rank() == 4 ? x[3] : 1};
+    const Shape x = lowering.input_shape(0);  // (N, C, H, W), (N, C, D, H, W), (N, F) or (N, T, F)
+    if (x.rank() < 4) return {x.rank() == 3 ? x[0] * x[1] : x[0], 1, 1};
+    const std::int64_t W = x[x.rank() - 1];
+    return {x[0], x.row_elems() / (x[1] * W), W};
   }
   static std::int64_t channels_of(const Shape& x) { return x.rank() == 3 ? x[2] : x[1]; }
   static Shape with_channels(const Shape& sample, std::int64_t channels) {

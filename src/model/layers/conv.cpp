@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution with optional bias, stride, padding, dilation and groups: (C, H, W) -> (K, P, Q).
-// Weights are (K, C/groups, R, S), biases (K).
+// Convolution with optional bias, stride, padding, dilation and groups over 1 to 3 spatial axes: (C, W) -> (K, Q),
+// (C, H, W) -> (K, P, Q) or (C, D, H, W) -> (K, O, P, Q). Weights are (K, C/groups, kernel), biases (K).
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -14,29 +14,33 @@ namespace {
 
 class Conv final : public SplittableLayer {
  public:
-  explicit Conv(const LayerConfig& config) : channels_(config.channels), groups_(config.groups), bias_(config.bias) {
+  explicit Conv(const LayerConfig& config)
+      : channels_(config.channels),
+        groups_(config.groups),
+        bias_(config.bias),
+        window_{.kernel = required_kernel(config.kernel),
+                .stride = {"stride", config.stride, 1, 1},
+                .padding = {"padding", config.padding, 0, 0},
+                .dilation = {"dilation", config.dilation, 1, 1}} {
     if (channels_ < 1)
       throw ConfigError("a conv layer needs the key channels, the number of output channels, at least 1");
     if (groups_ < 1) throw ConfigError(fmt::format("groups = {} must be at least 1", groups_));
-    window_.kernel = required_rows_columns(config.kernel, "kernel");
-    window_.stride = rows_columns(config.stride, {1, 1}, 1, "stride");
-    window_.padding = rows_columns(config.padding, {0, 0}, 0, "padding");
-    window_.dilation = rows_columns(config.dilation, {1, 1}, 1, "dilation");
   }
 
   std::string_view kind() const override { return "conv"; }
-  std::string attributes() const override {
-    return fmt::format("{} {}{}{}", channels_, window_text(window_, {1, 1}),
+  std::string attributes(std::span<const Shape> inputs) const override {
+    return fmt::format("{} {}{}{}", channels_, window_text(window_, {"stride", {}, 1, 1}, inputs[0].rank() - 1),
                        groups_ > 1 ? fmt::format(" groups {}", groups_) : "", bias_ ? "" : " no bias");
   }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    require_image(inputs[0], "a convolution");
+    spatial_axes(inputs[0], "a convolution");
     const std::int64_t in = inputs[0][0];
     if (in % groups_ != 0 || channels_ % groups_ != 0)
       throw ConfigError(
           fmt::format("groups = {} must divide the {} input and the {} output channels", groups_, in, channels_));
-    return {slide(window_, inputs[0], channels_)};
+    if (!cut_) return {slide(window_, inputs[0], channels_)};
+    return {out_of(dims(inputs[0].prepended(1)))};
   }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
@@ -73,38 +77,44 @@ class Conv final : public SplittableLayer {
   std::optional<RowWindow> row_window() const override {
     RowWindow rows = rows_of(window_);
     rows.in_pieces = true;
+    if (cut_) rows.padding = 0;
     return rows;
   }
   LayerPtr on_rows(const Units&, int) const override {
     auto part = std::make_shared<Conv>(*this);
-    part->window_.padding.rows = 0;
+    part->cut_ = true;
     return part;
   }
 
  private:
   Shape weight_shape(std::span<const Shape> inputs) const {
-    return {channels_, inputs[0][0] / groups_, window_.kernel.rows, window_.kernel.columns};
+    const int rank = inputs[0].rank() - 1;
+    return with_axes(channels_, inputs[0][0] / groups_, window_.kernel.on<1>(rank), rank);
   }
-  OpSpec spec(OpKind kind, const Lowering& lowering) const {
-    const Shape x = lowering.input_shape(0);  // (N, C, H, W)
+  ConvDims dims(const Shape& x) const {  // (N, C, spatial axes)
+    const int rank = x.rank() - 2;
     ConvDims dims{.N = x[0],
                   .C = x[1],
-                  .H = x[2],
-                  .W = x[3],
+                  .in = extents_of(x, 2),
                   .K = channels_,
-                  .R = window_.kernel.rows,
-                  .S = window_.kernel.columns};
-    dims.stride_h = window_.stride.rows, dims.stride_w = window_.stride.columns;
-    dims.pad_h = window_.padding.rows, dims.pad_w = window_.padding.columns;
-    dims.dil_h = window_.dilation.rows, dims.dil_w = window_.dilation.columns;
-    dims.groups = groups_;
-    dims.bias = bias_;
-    return {.kind = kind, .dtype = lowering.dtype(), .dims = dims};
+                  .kernel = window_.kernel.on<1>(rank),
+                  .stride = window_.stride.on<1>(rank),
+                  .pad = window_.padding.on<0>(rank),
+                  .dil = window_.dilation.on<1>(rank),
+                  .groups = groups_,
+                  .bias = bias_};
+    if (cut_) dims.pad[dims.in.first_axis()] = 0;
+    return dims;
+  }
+  static Shape out_of(const ConvDims& dims) { return with_axes(1, dims.K, dims.out(), dims.in.rank).without_front(); }
+  OpSpec spec(OpKind kind, const Lowering& lowering) const {
+    return {.kind = kind, .dtype = lowering.dtype(), .dims = dims(lowering.input_shape(0))};
   }
 
   std::int64_t channels_, groups_;
   bool bias_;
   Window window_;
+  bool cut_ = false;  // the layer of a spatial shard, whose input includes the padding of the first axis
   WeightPart part_;
 };
 

@@ -18,7 +18,9 @@ class Dense final : public SplittableLayer {
   }
 
   std::string_view kind() const override { return "dense"; }
-  std::string attributes() const override { return fmt::format("{}{}", units_, bias_ ? "" : " no bias"); }
+  std::string attributes(std::span<const Shape>) const override {
+    return fmt::format("{}{}", units_, bias_ ? "" : " no bias");
+  }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     if (inputs[0].rank() == 1) return {Shape{units_}};

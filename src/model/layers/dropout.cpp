@@ -23,7 +23,7 @@ class Dropout final : public SplittableLayer {
   }
 
   std::string_view kind() const override { return "dropout"; }
-  std::string attributes() const override { return fmt::format("rate {:g}", rate_); }
+  std::string attributes(std::span<const Shape>) const override { return fmt::format("rate {:g}", rate_); }
   bool wants_ids() const override { return true; }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[kValue]}; }
 
@@ -55,11 +55,12 @@ class Dropout final : public SplittableLayer {
   OpSpec spec(const Lowering& lowering) const {
     const Shape shape = lowering.input_shape(kValue);
     DropoutDims dims{.shape = shape, .rate = rate_};
-    if (rows_.count() > 0) dims.plane = rows_.all * shape[3];
+    const std::int64_t row = rows_.count() > 0 ? shape.row_elems() / (shape[1] * shape[2]) : 0;
+    dims.plane = rows_.all * row;
     const std::int64_t channel = rows_.count() > 0   ? dims.plane
                                  : part_.count() > 0 ? shape.row_elems() / part_.count()
                                                      : 0;
-    dims.first = part_.begin * channel + (rows_.count() > 0 ? rows_.begin * shape[3] : 0);
+    dims.first = part_.begin * channel + (rows_.begin * row);
     return {.kind = OpKind::dropout, .dtype = lowering.dtype(), .dims = dims};
   }
 

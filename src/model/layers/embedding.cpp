@@ -20,7 +20,7 @@ class Embedding final : public SplittableLayer {
   }
 
   std::string_view kind() const override { return "embedding"; }
-  std::string attributes() const override {
+  std::string attributes(std::span<const Shape>) const override {
     return fmt::format("{} of {} tokens{}", units_, vocabulary_, sparse_ ? ", sparse" : "");
   }
   bool reads_indices(int) const override { return true; }

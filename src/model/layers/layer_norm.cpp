@@ -20,7 +20,7 @@ class LayerNorm final : public SplittableLayer {
   }
 
   std::string_view kind() const override { return "layer_norm"; }
-  std::string attributes() const override { return fmt::format("eps {:g}", epsilon_); }
+  std::string attributes(std::span<const Shape>) const override { return fmt::format("eps {:g}", epsilon_); }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {

@@ -14,19 +14,20 @@ namespace {
 
 class Lrn final : public SplittableLayer {
  public:
-  explicit Lrn(const LayerConfig& config) : size_(config.size), alpha_(config.alpha), beta_(config.beta), k_(config.k) {
+  explicit Lrn(const LayerConfig& config)
+      : size_(config.size), alpha_(config.alpha == 0 ? 1e-4 : config.alpha), beta_(config.beta), k_(config.k) {
     if (size_ < 1) throw ConfigError(fmt::format("size = {} must be at least 1", size_));
     if (!(k_ > 0)) throw ConfigError(fmt::format("k = {} must be above 0", k_));
     if (!(alpha_ >= 0)) throw ConfigError(fmt::format("alpha = {} must not be negative", alpha_));
   }
 
   std::string_view kind() const override { return "lrn"; }
-  std::string attributes() const override {
+  std::string attributes(std::span<const Shape>) const override {
     return fmt::format("size {} alpha {:g} beta {:g} k {:g}", size_, alpha_, beta_, k_);
   }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    require_image(inputs[0], "local response normalisation");
+    spatial_axes(inputs[0], "local response normalisation");
     return {inputs[0]};
   }
 
@@ -45,9 +46,16 @@ class Lrn final : public SplittableLayer {
 
  private:
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
-    const Shape x = lowering.input_shape(0);  // (N, C, H, W)
-    const LrnDims dims{
-        .N = x[0], .C = x[1], .H = x[2], .W = x[3], .size = size_, .alpha = alpha_, .beta = beta_, .k = k_};
+    const Shape x = lowering.input_shape(0);  // (N, C, spatial axes)
+    const SpatialExtents cells = extents_of(x, 2);
+    const LrnDims dims{.N = x[0],
+                       .C = x[1],
+                       .H = cells.d * cells.h,
+                       .W = cells.w,
+                       .size = size_,
+                       .alpha = alpha_,
+                       .beta = beta_,
+                       .k = k_};
     return {.kind = kind, .dtype = lowering.dtype(), .dims = dims};
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max and average pooling: (C, H, W) -> (C, P, Q), where the stride is the kernel unless it is given; and the mean of
-// each channel over the whole image: (C, H, W) -> (C, 1, 1).
+// Max and average pooling over 1 to 3 spatial axes: (C, W) -> (C, Q), (C, H, W) -> (C, P, Q) or (C, D, H, W) -> (C, O,
+// P, Q), where the stride is the kernel unless it is given; and the mean of each channel over all of them, (C, 1, ..).
 //
 // A maximum ignores padding; an average divides by the cells inside the image, or by all cells of the window if
 // `count_padding` is set.
@@ -31,7 +31,7 @@ class PoolLayer : public SplittableLayer {
   }
 
  private:
-  virtual PoolDims dims(const Shape& x) const = 0;  // (N, C, H, W)
+  virtual PoolDims dims(const Shape& x) const = 0;  // (N, C, spatial axes)
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     return {.kind = kind, .dtype = lowering.dtype(), .dims = dims(lowering.input_shape(0))};
   }
@@ -39,28 +39,32 @@ class PoolLayer : public SplittableLayer {
 
 class Pool final : public PoolLayer {
  public:
-  Pool(const LayerConfig& config, PoolMode mode) : mode_(mode) {
-    window_.kernel = required_rows_columns(config.kernel, "kernel");
-    window_.stride = rows_columns(config.stride, window_.kernel, 1, "stride");
-    window_.padding = rows_columns(config.padding, {0, 0}, 0, "padding");
-    // A window inside the padding alone would have no value.
-    if (window_.padding.rows >= window_.kernel.rows || window_.padding.columns >= window_.kernel.columns)
-      throw ConfigError(
-          fmt::format("padding {} must be smaller than the kernel {}", window_.padding.text(), window_.kernel.text()));
-  }
+  Pool(const LayerConfig& config, PoolMode mode)
+      : mode_(mode),
+        window_{.kernel = required_kernel(config.kernel),
+                .stride = {"stride", config.stride.empty() ? config.kernel : config.stride, 1, 1},
+                .padding = {"padding", config.padding, 0, 0},
+                .dilation = {"dilation", {}, 1, 1}} {}
 
   std::string_view kind() const override { return mode_ == PoolMode::max ? "max_pool" : "avg_pool"; }
-  std::string attributes() const override {
-    return window_text(window_, window_.kernel) + (mode_ == PoolMode::average_all ? " count padding" : "");
+  std::string attributes(std::span<const Shape> inputs) const override {
+    return window_text(window_, window_.kernel, inputs[0].rank() - 1) +
+           (mode_ == PoolMode::average_all ? " count padding" : "");
   }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    require_image(inputs[0], "pooling");
+    const int rank = spatial_axes(inputs[0], "pooling");
+    for (int axis = 0; axis < rank; ++axis)  // a window inside the padding alone would have no value
+      if (window_.padding.at(axis, rank) >= window_.kernel.at(axis, rank))
+        throw ConfigError(fmt::format("padding {} must be smaller than the kernel {}", window_.padding.text(rank),
+                                      window_.kernel.text(rank)));
     if (!rows_) return {slide(window_, inputs[0], inputs[0][0])};
     const PoolDims here = dims(inputs[0].prepended(1));
-    ECHELON_CHECK_EQ(here.P(), rows_->count(), "{} of {} must give the rows of its spatial shard", attributes(),
+    const SpatialExtents out = here.out();
+    const std::int64_t along = out[out.first_axis()];
+    ECHELON_CHECK_EQ(along, rows_->count(), "{} of {} must give the rows of its spatial shard", attributes(inputs),
                      inputs[0].text());
-    return {Shape{here.C, here.P(), here.Q()}};
+    return {with_axes(1, here.C, out, out.rank).without_front()};
   }
 
   // The max pool of a ReLU equals the ReLU of the max pool, which has fewer elements and needs no pass of its own.
@@ -85,21 +89,27 @@ class Pool final : public PoolLayer {
 
  private:
   PoolDims dims(const Shape& x) const override {
-    PoolDims dims{.N = x[0], .C = x[1], .H = x[2], .W = x[3], .R = window_.kernel.rows, .S = window_.kernel.columns};
-    dims.stride_h = window_.stride.rows, dims.stride_w = window_.stride.columns;
-    dims.pad_h = window_.padding.rows, dims.pad_w = window_.padding.columns;
-    dims.mode = mode_;
-    dims.relu = relu_;
+    const int rank = x.rank() - 2;
+    PoolDims dims{.N = x[0],
+                  .C = x[1],
+                  .in = extents_of(x, 2),
+                  .kernel = window_.kernel.on<1>(rank),
+                  .stride = window_.stride.on<1>(rank),
+                  .pad = window_.padding.on<0>(rank),
+                  .mode = mode_,
+                  .relu = relu_};
     if (rows_) pad_rows(dims);
     return dims;
   }
 
   // Rows that the windows read and that x does not have are outside the image.
   void pad_rows(PoolDims& dims) const {
-    const std::int64_t padding = window_.padding.rows;
-    dims.pad_h = std::max<std::int64_t>(0, padding - rows_->begin * dims.stride_h);
-    const std::int64_t seen = (rows_->count() - 1) * dims.stride_h + dims.R;
-    dims.more_below = std::max<std::int64_t>(0, seen - dims.pad_h - dims.H) - dims.pad_h;
+    const int first = dims.in.first_axis();
+    const std::int64_t stride = dims.stride[first];
+    std::int64_t& pad = dims.pad[first];
+    pad = std::max<std::int64_t>(0, window_.padding.first() - rows_->begin * stride);
+    const std::int64_t seen = (rows_->count() - 1) * stride + dims.kernel[first];
+    dims.more_behind = std::max<std::int64_t>(0, seen - pad - dims.in[first]) - pad;
   }
 
   PoolMode mode_;
@@ -114,17 +124,15 @@ class GlobalAveragePool final : public PoolLayer {
   std::string_view kind() const override { return "global_avg_pool"; }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    require_image(inputs[0], "global pooling");
-    return {Shape{inputs[0][0], 1, 1}};
+    return {with_axes(1, inputs[0][0], {}, spatial_axes(inputs[0], "global pooling")).without_front()};
   }
 
   LayerPtr on_channels(const Units&) const override { return std::make_shared<GlobalAveragePool>(); }
 
  private:
   PoolDims dims(const Shape& x) const override {
-    PoolDims dims{.N = x[0], .C = x[1], .H = x[2], .W = x[3], .R = x[2], .S = x[3]};
-    dims.mode = PoolMode::average_inside;
-    return dims;
+    const SpatialExtents all = extents_of(x, 2);
+    return {.N = x[0], .C = x[1], .in = all, .kernel = all, .mode = PoolMode::average_inside};
   }
 };
 

@@ -54,7 +54,7 @@ class Recurrent final : public SplittableLayer {
   }
 
   std::string_view kind() const override { return kind_; }
-  std::string attributes() const override {
+  std::string attributes(std::span<const Shape>) const override {
     return fmt::format("{}{}{}{}", form_.H, form_.cell == Cell::relu ? " relu" : "", form_.reverse ? " reverse" : "",
                        carry_ ? " carry" : "");
   }

@@ -24,7 +24,7 @@ class SequencePoolLayer final : public Layer {
   explicit SequencePoolLayer(const LayerConfig& config) : name_(config.mode), mode_(mode_of(config.mode)) {}
 
   std::string_view kind() const override { return "sequence_pool"; }
-  std::string attributes() const override { return name_; }
+  std::string attributes(std::span<const Shape>) const override { return name_; }
   bool wants_lengths() const override { return true; }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {

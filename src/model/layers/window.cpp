@@ -3,14 +3,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/dims.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace echelon::inline model {
 namespace {
 
-std::int64_t extent_of(const char* axis, std::int64_t extent, std::int64_t size, std::int64_t stride, std::int64_t pad,
-                       std::int64_t dilation) {
+std::string_view axis_name(int axis, int rank) {
+  constexpr std::string_view kNames[] = {"slices", "rows", "columns"};
+  return kNames[kMostAxes - rank + axis];
+}
+
+std::int64_t windows_along(std::string_view axis, std::int64_t extent, std::int64_t size, std::int64_t stride,
+                           std::int64_t pad, std::int64_t dilation) {
   const std::int64_t out = window_extent(extent, size, stride, pad, dilation);
   if (out > 0) return out;
   const std::int64_t reach = dilation * (size - 1) + 1;
@@ -23,44 +31,82 @@ std::int64_t extent_of(const char* axis, std::int64_t extent, std::int64_t size,
 
 }  // namespace
 
-std::string RowsColumns::text() const { return fmt::format("{}x{}", rows, columns); }
-
-RowsColumns rows_columns(const std::vector<std::int64_t>& values, RowsColumns missing, std::int64_t least,
-                         std::string_view key) {
-  if (values.empty()) return missing;
-  if (values.size() > 2)
-    throw ConfigError(fmt::format("{} has {} numbers, but takes one number or [rows, columns]", key, values.size()));
-  for (std::int64_t value : values)
+AxesKey::AxesKey(std::string_view key, const std::vector<std::int64_t>& values, std::int64_t usual, std::int64_t least)
+    : key_(key), values_(values) {
+  if (values_.empty()) values_ = {usual};
+  if (values_.size() > kMostAxes)
+    throw ConfigError(fmt::format("{} has {} numbers, but takes one number or one for each of at most {} spatial axes",
+                                  key, values_.size(), kMostAxes));
+  for (std::int64_t value : values_)
     if (value < least) throw ConfigError(fmt::format("{} = {} must be at least {}", key, value, least));
-  return {values.front(), values.back()};
 }
 
-RowsColumns required_rows_columns(const std::vector<std::int64_t>& values, std::string_view key) {
+std::int64_t AxesKey::at(int axis, int rank) const {
+  if (values_.size() == 1) return values_.front();
+  if (values_.size() != static_cast<std::size_t>(rank))
+    throw ConfigError(fmt::format("{} has {} numbers, but the layer's input has {}; give one number, or {}", key_,
+                                  values_.size(), rank == 1 ? "1 spatial axis" : fmt::format("{} spatial axes", rank),
+                                  rank));
+  return values_[static_cast<std::size_t>(axis)];
+}
+
+std::string AxesKey::text(int rank) const {
+  std::string text;
+  for (int axis = 0; axis < rank; ++axis) text += (axis == 0 ? "" : "x") + std::to_string(at(axis, rank));
+  return text;
+}
+
+std::string AxesKey::short_text(int rank) const {
+  return is(values_.front()) ? fmt::format("{}", first()) : text(rank);
+}
+
+bool AxesKey::is(std::int64_t value) const {
+  return std::all_of(values_.begin(), values_.end(), [&](std::int64_t own) { return own == value; });
+}
+
+AxesKey required_kernel(const std::vector<std::int64_t>& values) {
   if (values.empty())
-    throw ConfigError(fmt::format("the layer needs the key {}, one number or [rows, columns], e.g. {} = 3", key, key));
-  return rows_columns(values, {}, 1, key);
+    throw ConfigError("the layer needs the key kernel, one number or one for each spatial axis, e.g. kernel = 3");
+  return {"kernel", values, 1, 1};
 }
 
-void require_image(const Shape& input, std::string_view what) {
-  if (input.rank() == 3) return;
-  throw ConfigError(fmt::format("{} takes images (channels, rows, columns), but its input is {}", what, input.text()));
+int spatial_axes(const Shape& input, std::string_view what) {
+  if (input.rank() >= 2 && input.rank() <= 1 + kMostAxes) return input.rank() - 1;
+  throw ConfigError(
+      fmt::format("{} takes series (channels, steps), images (channels, rows, columns) or volumes (channels, slices, "
+                  "rows, columns), but its input is {}",
+                  what, input.text()));
+}
+
+SpatialExtents extents_of(const Shape& shape, int front) {
+  SpatialExtents extents;
+  extents.rank = shape.rank() - front;
+  for (int axis = 0; axis < extents.rank; ++axis) extents[extents.first_axis() + axis] = shape[front + axis];
+  return extents;
 }
 
 Shape slide(const Window& w, const Shape& input, std::int64_t channels) {
-  return {channels, extent_of("rows", input[1], w.kernel.rows, w.stride.rows, w.padding.rows, w.dilation.rows),
-          extent_of("columns", input[2], w.kernel.columns, w.stride.columns, w.padding.columns, w.dilation.columns)};
+  const int rank = input.rank() - 1;
+  std::vector<std::int64_t> extents = {channels};
+  for (int axis = 0; axis < rank; ++axis) {
+    const std::int64_t size = w.kernel.at(axis, rank);  // the first key that an error names
+    extents.push_back(windows_along(axis_name(axis, rank), input[1 + axis], size, w.stride.at(axis, rank),
+                                    w.padding.at(axis, rank), w.dilation.at(axis, rank)));
+  }
+  return Shape(extents);
 }
 
 RowWindow rows_of(const Window& w) {
-  return {.reach = w.dilation.rows * (w.kernel.rows - 1) + 1, .stride = w.stride.rows, .padding = w.padding.rows};
+  return {.reach = w.dilation.first() * (w.kernel.first() - 1) + 1,
+          .stride = w.stride.first(),
+          .padding = w.padding.first()};
 }
 
-std::string window_text(const Window& w, RowsColumns usual_stride) {
-  const auto both = [](RowsColumns v) { return v.rows == v.columns ? std::to_string(v.rows) : v.text(); };
-  std::string text = w.kernel.text();
-  if (!(w.stride == usual_stride)) text += " stride " + both(w.stride);
-  if (!(w.padding == RowsColumns{0, 0})) text += " pad " + both(w.padding);
-  if (!(w.dilation == RowsColumns{1, 1})) text += " dilation " + both(w.dilation);
+std::string window_text(const Window& w, const AxesKey& usual_stride, int rank) {
+  std::string text = w.kernel.text(rank);
+  if (w.stride.text(rank) != usual_stride.text(rank)) text += " stride " + w.stride.short_text(rank);
+  if (!w.padding.is(0)) text += " pad " + w.padding.short_text(rank);
+  if (!w.dilation.is(1)) text += " dilation " + w.dilation.short_text(rank);
   return text;
 }
 

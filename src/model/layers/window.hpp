@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys [rows, columns] and output extents of convolution and pooling.
+// Keys and output extents of convolution and pooling over 1 to 3 spatial axes.
 #pragma once
 
 #include <cstdint>
@@ -8,36 +8,61 @@
 #include <vector>
 
 #include "base/shape.hpp"
+#include "device/ops/window.hpp"
 #include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 
-struct RowsColumns {
-  std::int64_t rows = 1;
-  std::int64_t columns = 1;
-  std::string text() const;  // "3x3"
-  friend bool operator==(const RowsColumns&, const RowsColumns&) = default;
+// The value of a key: one number for all spatial axes, or one for each, in the order of the axes. Both it and `usual`,
+// which stands for a key that is not given, depend on the number of axes only through the length of the list.
+class AxesKey {
+ public:
+  // ConfigError with the key's name for more than three numbers and for a number below `least`.
+  AxesKey(std::string_view key, const std::vector<std::int64_t>& values, std::int64_t usual, std::int64_t least);
+
+  // The number for spatial axis `axis` of `rank`, counted from 0. ConfigError if the list has another length than
+  // `rank`, with the one that fits.
+  std::int64_t at(int axis, int rank) const;
+  // For the first spatial axis, whatever their number.
+  std::int64_t first() const { return values_.front(); }
+  bool operator==(const AxesKey& other) const { return values_ == other.values_; }
+  // "3x3x3" for three axes.
+  std::string text(int rank) const;
+  // "3" if all axes have the same number.
+  std::string short_text(int rank) const;
+  bool is(std::int64_t value) const;  // on all axes
+
+  template <std::int64_t kUnused>
+  PerAxis<kUnused> on(int rank) const {
+    PerAxis<kUnused> values;
+    for (int axis = 0; axis < rank; ++axis) values[kMostAxes - rank + axis] = at(axis, rank);
+    return values;
+  }
+
+ private:
+  std::string_view key_;
+  std::vector<std::int64_t> values_;
 };
 
-// The value of a key: one number for both, or [rows, columns]; `missing` if the key is not given. ConfigError with the
-// key's name for more than two numbers and for a number below `least`.
-RowsColumns rows_columns(const std::vector<std::int64_t>& values, RowsColumns missing, std::int64_t least,
-                         std::string_view key);
-// Does the same for a key that must be given and be at least 1.
-RowsColumns required_rows_columns(const std::vector<std::int64_t>& values, std::string_view key);
+// The key `kernel`, which must be given and be at least 1.
+AxesKey required_kernel(const std::vector<std::int64_t>& values);
 
-// ConfigError unless the input is an image (C, H, W); `what` names the layer.
-void require_image(const Shape& input, std::string_view what);
+// The number of spatial axes of (C, W), (C, H, W) or (C, D, H, W). ConfigError for another shape; `what` names the
+// layer.
+int spatial_axes(const Shape& input, std::string_view what);
+// The spatial extents of (C, ..) or, with `front` = 2, of (N, C, ..).
+SpatialExtents extents_of(const Shape& shape, int front = 1);
 
 struct Window {
-  RowsColumns kernel, stride, padding{0, 0}, dilation;
+  AxesKey kernel, stride, padding, dilation;
 };
-// (channels, P, Q) for an image (C, H, W), where P = (H + 2 padding - dilation (R - 1) - 1) / stride + 1 rounded down,
-// and Q accordingly. ConfigError with the extent and the nearest one that fits if the window exceeds the padded image.
+// (channels, windows along each axis) for (C, spatial axes): along each axis P = (H + 2 padding - dilation (R - 1) -
+// 1) / stride + 1 rounded down. ConfigError with the extent and the nearest one that fits if the window exceeds the
+// padded input.
 Shape slide(const Window& window, const Shape& input, std::int64_t channels);
-// The rows that the window reads (LayerSplit::row_window).
+// The rows along the first spatial axis that the window reads (LayerSplit::row_window).
 RowWindow rows_of(const Window& window);
-// "3x3 stride 2 pad 1"; a stride of `usual_stride`, no padding and no dilation are left out.
-std::string window_text(const Window& window, RowsColumns usual_stride);
+// "3x3 stride 2 pad 1"; the stride `usual_stride`, no padding and no dilation are left out.
+std::string window_text(const Window& window, const AxesKey& usual_stride, int rank);
 
 }  // namespace echelon::inline model

@@ -20,7 +20,7 @@ class SoftmaxLoss final : public SplittableLayer {
       : classes_(classes), smoothing_(smoothing), dense_(dense) {}
 
   std::string_view kind() const override { return "softmax_loss"; }
-  std::string attributes() const override {
+  std::string attributes(std::span<const Shape>) const override {
     return fmt::format("{} classes{}", classes_, smoothing_ > 0 ? fmt::format(" smoothing {:g}", smoothing_) : "");
   }
   int arity() const override { return 3; }

@@ -14,7 +14,7 @@ class Send final : public Layer {
  public:
   explicit Send(int cut) : cut_(cut) {}
   std::string_view kind() const override { return "send"; }
-  std::string attributes() const override { return fmt::format("cut {}", cut_); }
+  std::string attributes(std::span<const Shape>) const override { return fmt::format("cut {}", cut_); }
   // Every node has an output; no op writes or reads this one.
   std::vector<Shape> infer(std::span<const Shape>) const override { return {Shape{}}; }
   void forward(Lowering& lowering) const override { lowering.transfer(cut_, lowering.input(0), kNothing); }
@@ -30,7 +30,7 @@ class Receive final : public Layer {
  public:
   Receive(int cut, const Shape& shape, bool learns) : cut_(cut), shape_(shape), learns_(learns) {}
   std::string_view kind() const override { return "receive"; }
-  std::string attributes() const override { return fmt::format("cut {}", cut_); }
+  std::string attributes(std::span<const Shape>) const override { return fmt::format("cut {}", cut_); }
   int arity() const override { return 0; }
   bool learns_elsewhere() const override { return learns_; }
   std::vector<Shape> infer(std::span<const Shape>) const override { return {shape_}; }
@@ -47,7 +47,7 @@ class Spread final : public Layer {
  public:
   explicit Spread(int cut) : cut_(cut) {}
   std::string_view kind() const override { return "spread"; }
-  std::string attributes() const override { return fmt::format("cut {}", cut_); }
+  std::string attributes(std::span<const Shape>) const override { return fmt::format("cut {}", cut_); }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
   void forward(Lowering& lowering) const override { lowering.share(0, 0); }
   void backward(Lowering& lowering) const override {
@@ -62,7 +62,7 @@ class Sum final : public Layer {
  public:
   explicit Sum(int cut) : cut_(cut) {}
   std::string_view kind() const override { return "sum"; }
-  std::string attributes() const override { return fmt::format("cut {}", cut_); }
+  std::string attributes(std::span<const Shape>) const override { return fmt::format("cut {}", cut_); }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0]}; }
   void forward(Lowering& lowering) const override {
     lowering.transfer(cut_, lowering.input(0), lowering.output(0), true);
@@ -77,7 +77,7 @@ class Gather final : public Layer {
  public:
   Gather(int cut, const Units& units) : cut_(cut), units_(units) {}
   std::string_view kind() const override { return "gather"; }
-  std::string attributes() const override { return fmt::format("cut {}", cut_); }
+  std::string attributes(std::span<const Shape>) const override { return fmt::format("cut {}", cut_); }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     return {inputs[0].rank() == 2 ? Shape{inputs[0][0], units_.all} : inputs[0].with_front(units_.all)};
   }
@@ -85,8 +85,9 @@ class Gather final : public Layer {
   void backward(Lowering& lowering) const override {
     if (!lowering.wants_grad_input(0)) return;
     const Shape y = lowering.output_shape(0);  // for the op, a sequence is N*T samples of F channels
-    const SliceDims dims{y.rank() == 3 ? y[0] * y[1] : y[0], units_.all,   y.rank() == 4 ? y[2] : 1,
-                         y.rank() == 4 ? y[3] : 1,           units_.begin, units_.count()};
+    const bool image = y.rank() >= 4;
+    const std::int64_t W = image ? y[y.rank() - 1] : 1, H = image ? y.row_elems() / (y[1] * W) : 1;
+    const SliceDims dims{y.rank() == 3 ? y[0] * y[1] : y[0], units_.all, H, W, units_.begin, units_.count()};
     lowering.op({.kind = OpKind::slice, .dtype = lowering.dtype(), .dims = dims},
                 {lowering.grad_output(0), lowering.grad_input(0)});
   }

@@ -63,7 +63,7 @@ std::vector<RowPieces::Source> Halo::gradients_of_sent() const {
 Shape with_halo(const Shape& sample, const RowsFetch& f) {
   ECHELON_CHECK(f.end <= sample[1] && f.above.out <= sample[1] && f.below.out <= sample[1], "rows of {}",
                 sample.text());
-  return {sample[0], f.above.rows() + f.end - f.first + f.below.rows(), sample[2]};
+  return sample.with(1, f.above.rows() + f.end - f.first + f.below.rows());
 }
 
 std::string rows_text(const RowsFetch& f) {

@@ -11,7 +11,7 @@
 
 namespace echelon::inline model {
 
-// The halo of input 0, (N, C, rows, W), of the node that is being lowered.
+// The halo of input 0, (N, C, rows, ..), of the node that is being lowered.
 class Halo {
  public:
   using Piece = RowPieces::Piece;
@@ -40,7 +40,7 @@ class Halo {
   std::int64_t own_;
 };
 
-// (C, own rows [first, end) with padding and received rows around them, W) of a sample (C, rows, W).
+// (C, own rows [first, end) with padding and received rows around them, ..) of a sample (C, rows, ..).
 Shape with_halo(const Shape& sample, const RowsFetch& fetch);
 // "1 + 16 + 1": rows above, own rows, rows below.
 std::string rows_text(const RowsFetch& fetch);

@@ -27,8 +27,8 @@ class RecurrentPart final : public SplittableLayer {
       : whole_(std::move(whole)), form_(form), units_(units), cuts_(cuts) {}
 
   std::string_view kind() const override { return whole_->kind(); }
-  std::string attributes() const override {
-    return fmt::format("{} units {} to {}", whole_->attributes(), units_.begin, units_.end);
+  std::string attributes(std::span<const Shape> inputs) const override {
+    return fmt::format("{} units {} to {}", whole_->attributes(inputs), units_.begin, units_.end);
   }
   int arity() const override { return -1; }
   bool wants_lengths() const override { return true; }

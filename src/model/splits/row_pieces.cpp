@@ -20,13 +20,13 @@ Piece RowPieces::zeros(const std::string& tag, std::int64_t rows) const {
 Piece RowPieces::slice(const std::string& tag, const Piece& from, std::int64_t first, std::int64_t count) const {
   if (count == from.rows) return from;
   const Piece to = room(tag, count);
-  const SliceDims dims{image_[0] * image_[1], from.rows, 1, image_[3], first, count};
+  const SliceDims dims{image_[0] * image_[1], from.rows, 1, row_elems(), first, count};
   lowering_.op({.kind = OpKind::slice, .dtype = lowering_.dtype(), .dims = dims}, {from.tensor, to.tensor});
   return to;
 }
 
 void RowPieces::join(const std::vector<Piece>& pieces, TensorRef to) const {
-  ConcatDims dims{.N = image_[0] * image_[1], .H = 1, .W = image_[3], .channels = {}};
+  ConcatDims dims{.N = image_[0] * image_[1], .H = 1, .W = row_elems(), .channels = {}};
   std::vector<TensorRef> args;
   for (const Piece& piece : pieces) {
     dims.channels[args.size()] = piece.rows;

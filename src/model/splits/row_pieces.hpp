@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors (N, C, rows, W) of one node, sliced and concatenated along their rows. Each function appends ops, for which
-// rows are the channels of N*C samples; `tag` names the kept tensor that it writes.
+// Tensors (N, C, rows, ..) of one node, sliced and concatenated along their rows, which are the slices of a volume.
+// Each function appends ops, for which rows are the channels of N*C samples; `tag` names the kept tensor that it
+// writes.
 #pragma once
 
 #include <string>
@@ -22,10 +23,10 @@ class RowPieces {
     std::int64_t begin, end, first;
   };
 
-  // `image`: (N, C, any, W).
+  // `image`: (N, C, any, ..).
   RowPieces(Lowering& lowering, const Shape& image) : lowering_(lowering), image_(image) {}
 
-  Shape shape(std::int64_t rows) const { return {image_[0], image_[1], rows, image_[3]}; }
+  Shape shape(std::int64_t rows) const { return image_.with(2, rows); }
   Piece room(const std::string& tag, std::int64_t rows) const;   // a kept tensor with this many rows
   Piece zeros(const std::string& tag, std::int64_t rows) const;  // rows of zeros
   // Rows [first, first + count) of a piece; returns the piece itself if these are all of its rows.
@@ -37,6 +38,8 @@ class RowPieces {
   Piece sum_of(const std::string& tag, const std::vector<Source>& sources, std::int64_t rows) const;
 
  private:
+  std::int64_t row_elems() const { return image_.elems() / (image_[0] * image_[1] * image_[2]); }
+
   Lowering& lowering_;
   Shape image_;
 };

@@ -19,7 +19,7 @@ class Rows final : public Layer {
  public:
   explicit Rows(const RowsFetch& fetch) : f_(fetch) {}
   std::string_view kind() const override { return "rows"; }
-  std::string attributes() const override { return rows_text(f_); }
+  std::string attributes(std::span<const Shape>) const override { return rows_text(f_); }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {with_halo(inputs[0], f_)}; }
 
   void forward(Lowering& lowering) const override {
@@ -60,10 +60,8 @@ class GatherRows final : public Layer {
  public:
   GatherRows(int cut, const Units& rows) : cut_(cut), rows_(rows) {}
   std::string_view kind() const override { return "gather rows"; }
-  std::string attributes() const override { return fmt::format("cut {}", cut_); }
-  std::vector<Shape> infer(std::span<const Shape> inputs) const override {
-    return {Shape{inputs[0][0], rows_.all, inputs[0][2]}};
-  }
+  std::string attributes(std::span<const Shape>) const override { return fmt::format("cut {}", cut_); }
+  std::vector<Shape> infer(std::span<const Shape> inputs) const override { return {inputs[0].with(1, rows_.all)}; }
   void forward(Lowering& lowering) const override { lowering.transfer(cut_, lowering.input(0), lowering.output(0)); }
   void backward(Lowering& lowering) const override {
     if (!lowering.wants_grad_input(0)) return;

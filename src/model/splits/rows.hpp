@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of a spatial shard (parallel/space.hpp), which has some rows of each image and fetches the halo, the rows that
-// its windows read beyond them, from its neighbours.
+// Nodes of a spatial shard (parallel/space.hpp), which has some rows of each image (C, rows, W), or slices of each
+// volume (C, slices, H, W), and fetches the halo, the rows that its windows read beyond them, from its neighbours. Rows
+// are positions along the first spatial axis; everything behind it is one contiguous block.
 #pragma once
 
 #include "model/splits/layer_split.hpp"
@@ -16,7 +17,7 @@ struct RowsSide {
   std::int64_t rows() const { return in + padding; }
 };
 
-// (C, rows, W) -> (C, padding + rows from above + own rows [first, end) + rows from below + padding, W).
+// (C, rows, ..) -> (C, padding + rows from above + own rows [first, end) + rows from below + padding, ..).
 struct RowsFetch {
   RowsSide above, below;
   std::int64_t first = 0, end = 0;
@@ -28,7 +29,7 @@ LayerPtr make_rows(const RowsFetch& fetch);
 // negative above the own rows. If transfers overlap with ops (Lowering::travels_beside_ops), output rows that read only
 // own rows are computed while the halo is in flight, and the backward pass does the same.
 LayerPtr make_rows_window(LayerPtr layer, const RowsFetch& fetch, const Units& rows, std::int64_t first);
-// (C, rows.count(), W) -> (C, rows.all, W): gathers the whole image at `cut`; backward, the own rows of the gradient.
+// (C, rows.count(), ..) -> (C, rows.all, ..): gathers the whole image at `cut`; backward, the own rows of the gradient.
 LayerPtr make_gather_rows(int cut, const Units& rows);
 
 }  // namespace echelon::inline model

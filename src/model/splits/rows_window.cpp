@@ -26,7 +26,9 @@ class RowsWindow final : public SplittableLayer {
   RowsWindow(LayerPtr layer, const RowsFetch& fetch, const Units& rows, std::int64_t first)
       : layer_(std::move(layer)), f_(fetch), rows_(rows), first_(first) {}
   std::string_view kind() const override { return layer_->kind(); }
-  std::string attributes() const override { return layer_->attributes() + " on rows " + rows_text(f_); }
+  std::string attributes(std::span<const Shape> inputs) const override {
+    return layer_->attributes(inputs) + " on rows " + rows_text(f_);
+  }
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape seen = with_halo(inputs[0], f_);
     return layer_split(*layer_).on_rows(rows_, -1)->infer({&seen, 1});

@@ -16,7 +16,9 @@ class SoftmaxLossPart final : public Layer {
       : classes_(classes), cut_(cut), parts_(parts), smoothing_(smoothing) {}
 
   std::string_view kind() const override { return "softmax_loss"; }
-  std::string attributes() const override { return fmt::format("{} of {} classes", classes_.count(), classes_.all); }
+  std::string attributes(std::span<const Shape>) const override {
+    return fmt::format("{} of {} classes", classes_.count(), classes_.all);
+  }
   int arity() const override { return 3; }
   bool reads_indices(int input) const override { return input == kLabels; }
   bool reads_logits() const override { return true; }

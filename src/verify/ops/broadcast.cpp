@@ -10,6 +10,9 @@ std::vector<OpSpec> specs_of(DType dtype) {
   for (const Shape& shape : {Shape{1, 1}, Shape{3, 5, 7}, Shape{9, 300}, Shape{2, 33, 70}})
     for (OpKind kind : {OpKind::broadcast_add, OpKind::sum_samples})
       specs.push_back({kind, dtype, BroadcastDims{shape}, {}});
+  for (const Shape& shape : {Shape{3, 5}, Shape{2, 17, 9}, Shape{2, 8, 3, 5}, Shape{3, 9, 2, 4, 3}})
+    for (OpKind kind : {OpKind::broadcast_add, OpKind::sum_samples})
+      specs.push_back({kind, dtype, BroadcastDims{shape, true}, {}});
   return specs;
 }
 

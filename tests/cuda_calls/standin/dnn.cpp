@@ -217,6 +217,24 @@ cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t handle, cudnnDa
   return CUDNN_STATUS_SUCCESS;
 }
 
+cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t handle, cudnnDataType_t type,
+                                         cudnnTensorFormat_t format, int rank, const int extents[]) {
+  STAND_IN(cudnnStatus_t);
+  auto* filter = call.find<Filter>(handle, kFilter);
+  if (!filter) return CUDNN_STATUS_BAD_PARAM;
+  DEMAND(CUDNN_STATUS_BAD_PARAM, extents && rank > 2 && size_of(type) > 0, "null, rank {} or type {}", rank,
+         static_cast<int>(type));
+  DEMAND(CUDNN_STATUS_NOT_SUPPORTED, rank <= CUDNN_DIM_MAX && format == CUDNN_TENSOR_NCHW, "rank {} or format {}", rank,
+         static_cast<int>(format));
+  const std::vector<std::int64_t> extent(extents, extents + rank);
+  DEMAND(CUDNN_STATUS_BAD_PARAM, positive(extent), "an extent below 1");
+  filter->set = true;
+  filter->type = type;
+  filter->extents = extent;
+  filter->last = false;
+  return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* out) {
   STAND_IN(cudnnStatus_t);
   return make_descriptor<Convolution>(call, out, kConvolution);
@@ -244,6 +262,28 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t handl
   conv->pads = {pad_h, pad_w};
   conv->strides = {stride_h, stride_w};
   conv->dilations = {dilation_h, dilation_w};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t handle, int axes, const int pads[],
+                                              const int strides[], const int dilations[], cudnnConvolutionMode_t mode,
+                                              cudnnDataType_t type) {
+  STAND_IN(cudnnStatus_t);
+  auto* conv = call.find<Convolution>(handle, kConvolution);
+  if (!conv) return CUDNN_STATUS_BAD_PARAM;
+  DEMAND(CUDNN_STATUS_BAD_PARAM, pads && strides && dilations && axes >= 0, "null, or {} axes", axes);
+  DEMAND(CUDNN_STATUS_NOT_SUPPORTED, axes <= CUDNN_DIM_MAX - 2, "{} axes", axes);
+  for (int axis = 0; axis < axes; ++axis)
+    DEMAND(CUDNN_STATUS_BAD_PARAM, pads[axis] >= 0 && strides[axis] > 0 && dilations[axis] > 0,
+           "padding {}, stride {} and dilation {} of axis {}", pads[axis], strides[axis], dilations[axis], axis);
+  DEMAND(CUDNN_STATUS_BAD_PARAM, mode == CUDNN_CROSS_CORRELATION, "mode {}", static_cast<int>(mode));
+  DEMAND(CUDNN_STATUS_BAD_PARAM, size_of(type) > 0 && type != CUDNN_DATA_BFLOAT16, "sums of type {}",
+         static_cast<int>(type));
+  conv->set = true;
+  conv->type = type;
+  conv->pads.assign(pads, pads + axes);
+  conv->strides.assign(strides, strides + axes);
+  conv->dilations.assign(dilations, dilations + axes);
   return CUDNN_STATUS_SUCCESS;
 }
 

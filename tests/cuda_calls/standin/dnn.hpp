@@ -28,11 +28,11 @@ struct Tensor : Descriptor {
   std::vector<std::int64_t> extents, strides;
 };
 struct Filter : Descriptor {
-  std::array<std::int64_t, 4> extents{};  // K C R S
-  bool last = false;                      // (K, R, S, C)
+  std::vector<std::int64_t> extents;  // K C R S, or K C T R S
+  bool last = false;                  // (K, R, S, C)
 };
 struct Convolution : Descriptor {  // `type` is that of sums
-  std::array<std::int64_t, 2> pads{}, strides{}, dilations{};
+  std::vector<std::int64_t> pads, strides, dilations;
   std::int64_t groups = 1;
   cudnnMathType_t math = CUDNN_DEFAULT_MATH;
 };

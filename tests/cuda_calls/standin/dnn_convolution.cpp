@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <numeric>
 
 #include "tests/cuda_calls/standin/dnn.hpp"
 
@@ -26,11 +28,20 @@ struct Problem {
   }
 };
 
+std::int64_t product(const std::vector<std::int64_t>& values, std::size_t first) {
+  return std::accumulate(values.begin() + static_cast<std::ptrdiff_t>(first), values.end(), std::int64_t{1},
+                         std::multiplies<>());
+}
+std::int64_t places(const Tensor& tensor) { return product(tensor.extents, 2); }
+bool any_above_1(const std::vector<std::int64_t>& values) {
+  return std::any_of(values.begin(), values.end(), [](std::int64_t value) { return value > 1; });
+}
+
 bool channels_last(const Tensor& tensor) { return tensor.extents[1] > 1 && tensor.strides[1] == 1; }
 
 // With one channel, or one place, the layouts cannot be distinguished.
 bool same_layout(const Tensor& tensor, bool last) {
-  const bool either = tensor.extents[1] == 1 || (tensor.extents[2] == 1 && tensor.extents[3] == 1);
+  const bool either = tensor.extents[1] == 1 || places(tensor) == 1;
   return either || channels_last(tensor) == last;
 }
 
@@ -47,9 +58,11 @@ std::optional<Problem> problem_of(const Call& call, cudnnTensorDescriptor_t x, c
   if (!p.x || !p.y || !p.w || !p.conv) return {};
   const auto demand = [&](bool holds, const std::string& rule) { return call.demand(holds, "{}", rule); };
   // "xDesc, wDesc, yDesc have a non-matching number of dimensions", ".. data type".
-  bool ok = demand(p.x->extents.size() == 4 && p.y->extents.size() == 4, "tensors are of 4 dimensions");
+  bool ok = demand(p.x->extents.size() == p.conv->pads.size() + 2 && p.y->extents.size() == p.x->extents.size() &&
+                       p.w->extents.size() == p.x->extents.size(),
+                   "tensors are of different numbers of dimensions");
   if (!ok) return {};
-  const std::int64_t N = p.x->extents[0], C = p.x->extents[1], H = p.x->extents[2], W = p.x->extents[3];
+  const std::int64_t N = p.x->extents[0], C = p.x->extents[1];
   ok = demand(p.x->type == p.w->type && p.x->type == p.y->type, "x, w and y are of different types") && ok;
   ok = demand(is_configuration(p.x->type, p.conv->type), "data and sums are of no supported types") && ok;
   // Tensor cores are for halves, FMA is for f32 ("cudnnMathType_t").
@@ -58,13 +71,13 @@ std::optional<Problem> problem_of(const Call& call, cudnnTensorDescriptor_t x, c
   ok = demand(C == p.w->extents[1] * p.conv->groups, "the channels of x are not groups times those of w") && ok;
   // "an output channel count that isn't a multiple of group count".
   ok = demand(p.w->extents[0] % p.conv->groups == 0, "the channels of y are no multiple of the groups") && ok;
-  std::array<std::int64_t, 4> output{N, p.w->extents[0], 0, 0};
-  for (std::size_t d = 0; d < 2; ++d) {
+  std::vector<std::int64_t> output{N, p.w->extents[0]};
+  for (std::size_t d = 0; d < p.conv->pads.size(); ++d) {
     const std::int64_t window = (p.w->extents[2 + d] - 1) * p.conv->dilations[d] + 1;
-    const std::int64_t room = (d == 0 ? H : W) + 2 * p.conv->pads[d] - window;
+    const std::int64_t room = p.x->extents[2 + d] + 2 * p.conv->pads[d] - window;
     // "wDesc has a spatial size that is larger than the input spatial size (including zero-padding size)".
     ok = demand(room >= 0, "a window larger than its padded image") && ok;
-    output[2 + d] = 1 + room / p.conv->strides[d];
+    output.push_back(1 + room / p.conv->strides[d]);
   }
   // "spatial sizes do not match with the expected size as determined by cudnnGetConvolutionNdForwardOutputDim()".
   ok = demand(std::equal(output.begin(), output.end(), p.y->extents.begin()),
@@ -84,9 +97,9 @@ std::optional<Problem> problem_of(const Call& call, cudnnTensorDescriptor_t x, c
 // with implicit GEMM and the data gradient's algorithm 0; Winograd for windows of 3x3 at stride 1 in f32 and f16,
 // plain. Beyond that a library may answer anything, and its caller has to cope with it.
 bool runs(Direction direction, int algo, const Problem& p) {
-  const bool dilated = p.conv->dilations[0] > 1 || p.conv->dilations[1] > 1;
-  const bool unit = p.conv->strides[0] == 1 && p.conv->strides[1] == 1 && !dilated;
-  const bool winograd = unit && !p.last && p.w->extents[2] == 3 && p.w->extents[3] == 3 &&
+  const bool dilated = any_above_1(p.conv->dilations);
+  const bool unit = !any_above_1(p.conv->strides) && !dilated;
+  const bool winograd = unit && !p.last && p.conv->pads.size() == 2 && p.w->extents[2] == 3 && p.w->extents[3] == 3 &&
                         (p.x->type == CUDNN_DATA_FLOAT || p.x->type == CUDNN_DATA_HALF);
   if (direction == kForward) {
     if (algo == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) return true;
@@ -110,7 +123,7 @@ std::size_t workspace_of(Direction direction, int algo, const Problem& p) {
   const std::size_t windows = bytes_of(*p.w) / static_cast<std::size_t>(p.w->extents[0]);
   if (direction == kForward && algo == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM) return 0;
   if (direction == kForward && algo == CUDNN_CONVOLUTION_FWD_ALGO_GEMM)
-    return windows * static_cast<std::size_t>(p.y->extents[0] * p.y->extents[2] * p.y->extents[3]);
+    return windows * static_cast<std::size_t>(p.y->extents[0] * places(*p.y));
   return windows * static_cast<std::size_t>(8 + algo) + 24;
 }
 

@@ -68,9 +68,11 @@ enum class Act {
   X(cudnnDestroyTensorDescriptor, end)                   \
   X(cudnnCreateFilterDescriptor, make)                   \
   X(cudnnSetFilter4dDescriptor, make)                    \
+  X(cudnnSetFilterNdDescriptor, make)                    \
   X(cudnnDestroyFilterDescriptor, end)                   \
   X(cudnnCreateConvolutionDescriptor, make)              \
   X(cudnnSetConvolution2dDescriptor, make)               \
+  X(cudnnSetConvolutionNdDescriptor, make)               \
   X(cudnnSetConvolutionGroupCount, make)                 \
   X(cudnnSetConvolutionMathType, make)                   \
   X(cudnnDestroyConvolutionDescriptor, end)              \

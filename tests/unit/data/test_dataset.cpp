@@ -44,6 +44,20 @@ TEST_CASE("a folder, a file and a pattern are opened in name order", "[data]") {
   REQUIRE(open_dataset(folder / "*.h5").samples() == 60);
 }
 
+TEST_CASE("samples are series, images or volumes", "[data]") {
+  for (const Shape& sample : {Shape{2, 7}, Shape{2, 3, 4}, Shape{2, 3, 4, 5}}) {
+    const test::Folder folder;
+    ShardSpec spec;
+    spec.sample = sample;
+    test::write_shards(folder.path(), {9}, spec);
+    const Dataset data = open_dataset(folder.path());
+    CHECK(data.kind == DataKind::samples);
+    CHECK(data.sample_shape == sample);
+    CHECK(data.mean.size() == 2);
+    CHECK(data.form().shape == sample);
+  }
+}
+
 TEST_CASE("attributes of the format are read", "[data]") {
   const test::Folder folder;
   ShardSpec spec;
@@ -105,7 +119,8 @@ TEST_CASE("a damaged or foreign file is named with what is wrong", "[data]") {
                s.sample = {1, 4, 5};
              }),
              Contains("b.h5: has samples of shape (1, 4, 5), but") && Contains("a0.h5 has (1, 4, 4)"));
-  CHECK_THAT(with([](ShardSpec& s) { s.sample = {16}; }), Contains("shape (5, 16), must be (N, C, H, W)"));
+  CHECK_THAT(with([](ShardSpec& s) { s.sample = {16}; }),
+             Contains("shape (5, 16), must be (N, C, H, W), (N, C, D, H, W)"));
   CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::f32; }), Contains("b.h5: has samples of type f32, but"));
   CHECK_THAT(with([](ShardSpec& s) { s.stored = DType::i32; }),
              Contains("'samples' is a 32-bit signed integer, must be 8-bit"));

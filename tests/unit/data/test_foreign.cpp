@@ -170,7 +170,8 @@ TEST_CASE("files of public data sets are read as h5py reads them", "[data][forei
                        "samples = \"x\"\naxes = \"NHWC\"\nlabels = \"y\"\nclasses = 2\n"
                        "labels_file = [\"_a.h5\", \"_y.h5\"]"),
                Contains("does not end with '_a.h5'"));
-    CHECK_THAT(refusal(folder / "modelnet.h5", "samples = \"data\"\naxes = \"NDC\""), Contains("third spatial axis"));
+    CHECK_THAT(refusal(folder / "modelnet.h5", "samples = \"data\"\naxes = \"NDC\""),
+               Contains("D (slice) goes with H and W"));
     CHECK_THAT(refusal(galaxy, images + "classes = 10\nchannels = [0, 0]"), Contains("names channel 0 twice"));
     CHECK_THAT(refusal(galaxy, images + "classes = 10\ntest_rows = [0, 3]\ntest_split = \"test\""),
                Contains("not both"));

@@ -43,15 +43,16 @@ std::pair<double, double> over_pixels(const ConvDims& d, const Term& term) {
 }
 
 void check(const ConvDims& d, bool real, int threads, bool add) {
-  const auto x = halves(d.N * d.C * d.H * d.W, "x"), dy = halves(d.N * d.K * d.P() * d.Q(), "dy");
+  const auto x = halves(d.N * d.C * d.in.h * d.in.w, "x"), dy = halves(d.N * d.K * d.P() * d.Q(), "dy");
   o::ScratchPlan plan;
   const o::TileConvWeights gradients(d, threads, real, plan);
   std::vector<std::byte> scratch(plan.bytes(), std::byte{0xFF});
-  std::vector<float> dw(static_cast<std::size_t>(d.K * d.C * d.R * d.S), 0.5f), db(static_cast<std::size_t>(d.K), 0.5f);
+  std::vector<float> dw(static_cast<std::size_t>(d.K * d.C * d.kernel.h * d.kernel.w), 0.5f),
+      db(static_cast<std::size_t>(d.K), 0.5f);
   gradients.run(x.data(), dy.data(), {dw.data(), d.bias ? db.data() : nullptr, add, add},
                 o::ScratchPlan::align(scratch.data()));
 
-  const Images image{x, d.H, d.W, d.C}, slope{dy, d.P(), d.Q(), d.K};
+  const Images image{x, d.in.h, d.in.w, d.C}, slope{dy, d.P(), d.Q(), d.K};
   const double before = add ? 0.5 : 0.0;
   // Products of bf16 are exact in f32; each of the n additions errs by half an ulp of a partial sum.
   const auto agree = [&](float value, std::pair<double, double> exact) {
@@ -60,12 +61,12 @@ void check(const ConvDims& d, bool real, int threads, bool add) {
   };
   bool agrees = true;
   for (std::int64_t k = 0; k < d.K; ++k) {
-    for (std::int64_t i = 0; i < d.C * d.R * d.S; ++i) {
-      const std::int64_t c = i / (d.R * d.S), r = i / d.S % d.R, s = i % d.S;
-      agrees = agrees && agree(dw[static_cast<std::size_t>(k * d.C * d.R * d.S + i)],
+    for (std::int64_t i = 0; i < d.C * d.kernel.h * d.kernel.w; ++i) {
+      const std::int64_t c = i / (d.kernel.h * d.kernel.w), r = i / d.kernel.w % d.kernel.h, s = i % d.kernel.w;
+      agrees = agrees && agree(dw[static_cast<std::size_t>(k * d.C * d.kernel.h * d.kernel.w + i)],
                                over_pixels(d, [&](std::int64_t n, std::int64_t p, std::int64_t q) {
-                                 return slope.at(n, p, q, k) * image.at(n, p * d.stride_h - d.pad_h + r * d.dil_h,
-                                                                        q * d.stride_w - d.pad_w + s, c);
+                                 return slope.at(n, p, q, k) * image.at(n, p * d.stride.h - d.pad.h + r * d.dil.h,
+                                                                        q * d.stride.w - d.pad.w + s, c);
                                }));
     }
     if (d.bias)
@@ -79,21 +80,21 @@ void check(const ConvDims& d, bool real, int threads, bool add) {
 
 TEST_CASE("gradients of convolution weights by tiles", "[device][conv]") {
   const ConvDims cases[] = {
-      {.N = 3, .C = 5, .H = 7, .W = 9, .K = 3, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1},
-      {.N = 2, .C = 16, .H = 8, .W = 8, .K = 34, .R = 3, .S = 3, .pad_h = 1, .pad_w = 1, .bias = false},
-      {.N = 2, .C = 3, .H = 20, .W = 37, .K = 17, .R = 7, .S = 7, .stride_h = 2, .stride_w = 2, .pad_h = 3, .pad_w = 3},
-      {.N = 5, .C = 33, .H = 5, .W = 4, .K = 8, .R = 1, .S = 1, .stride_h = 2, .stride_w = 3, .bias = false},
-      {.N = 1, .C = 2, .H = 60, .W = 40, .K = 2, .R = 2, .S = 4, .stride_h = 1, .stride_w = 2, .pad_h = 1, .pad_w = 2},
-      {.N = 2, .C = 4, .H = 13, .W = 6, .K = 5, .R = 3, .S = 2, .stride_h = 3, .dil_h = 2},
-      {.N = 40, .C = 1, .H = 3, .W = 3, .K = 1, .R = 3, .S = 3, .stride_h = 4, .stride_w = 4, .pad_h = 2, .pad_w = 2},
-      {.N = 2, .C = 3, .H = 2, .W = 1, .K = 4, .R = 5, .S = 5, .pad_h = 2, .pad_w = 2},
-      {.N = 1, .C = 2, .H = 3, .W = 70, .K = 33, .R = 1, .S = 3, .pad_w = 1},
+      {.N = 3, .C = 5, .in = {7, 9}, .K = 3, .kernel = {3, 3}, .pad = {1, 1}},
+      {.N = 2, .C = 16, .in = {8, 8}, .K = 34, .kernel = {3, 3}, .pad = {1, 1}, .bias = false},
+      {.N = 2, .C = 3, .in = {20, 37}, .K = 17, .kernel = {7, 7}, .stride = {2, 2}, .pad = {3, 3}},
+      {.N = 5, .C = 33, .in = {5, 4}, .K = 8, .kernel = {1, 1}, .stride = {2, 3}, .bias = false},
+      {.N = 1, .C = 2, .in = {60, 40}, .K = 2, .kernel = {2, 4}, .stride = {1, 2}, .pad = {1, 2}},
+      {.N = 2, .C = 4, .in = {13, 6}, .K = 5, .kernel = {3, 2}, .stride = {3, 1}, .dil = {2, 1}},
+      {.N = 40, .C = 1, .in = {3, 3}, .K = 1, .kernel = {3, 3}, .stride = {4, 4}, .pad = {2, 2}},
+      {.N = 2, .C = 3, .in = {2, 1}, .K = 4, .kernel = {5, 5}, .pad = {2, 2}},
+      {.N = 1, .C = 2, .in = {3, 70}, .K = 33, .kernel = {1, 3}, .pad = {0, 1}},
   };
   for (const bool real : {false, true}) {
     if (real && !o::multiplies_tiles()) continue;
     for (const ConvDims& d : cases)
       for (const int threads : {1, 3}) {
-        CAPTURE(real, threads, d.N, d.C, d.H, d.W, d.K, d.R, d.S);
+        CAPTURE(real, threads, d.N, d.C, d.in.h, d.in.w, d.K, d.kernel.h, d.kernel.w);
         check(d, real, threads, threads == 3);
       }
   }

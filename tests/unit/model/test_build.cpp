@@ -72,11 +72,41 @@ TEST_CASE("shapes that do not fit are refused with place, layer, extent and what
   CHECK_THAT(refusal({grouped}), Contains("groups = 2 must divide the 3 input and the 4 output channels"));
   CHECK_THAT(refusal({dense(4)}), Contains("net.toml:9: layer 'dense1'") && Contains("its input is (3, 8, 8)") &&
                                       Contains("flatten layer before it"));
-  CHECK_THAT(refusal({layer("flatten"), conv(4, {3})}), Contains("takes images") && Contains("(192)"));
+  CHECK_THAT(refusal({layer("flatten"), conv(4, {3})}),
+             Contains("images (channels, rows, columns)") && Contains("(192)"));
   CHECK_THAT(refusal({layer("flatten"), dense(7)}),
              Contains("has 7 outputs but the data has 10 classes") && Contains("use units = 10"));
   CHECK_THAT(refusal({conv(4, {3})}), Contains("end with a dense layer of units = 10"));
   CHECK_THAT(refusal({}), Contains("no layers"));
+}
+
+TEST_CASE("windows over one, two and three axes", "[model]") {
+  LayerConfig deep = conv(4, {3, 2, 1});
+  deep.stride = {2}, deep.padding = {1, 0, 0};
+  const Graph volumes = build_layers({deep, layer("flatten"), dense(10)}, labelled({3, 8, 7, 6}, 10));
+  CHECK(volumes.values()[3].shape == Shape{4, 4, 3, 3});
+  CHECK(volumes.parameters()[0].shape == Shape{4, 3, 3, 2, 1});
+  CHECK_THAT(model_table(volumes, DType::f32), Contains("4 3x2x1 stride 2 pad 1x0x0"));
+  LayerConfig cube = conv(4, {3});
+  cube.padding = {1};
+  CHECK_THAT(model_table(build_layers({cube, layer("flatten"), dense(10)}, labelled({3, 8, 7, 6}, 10)), DType::f32),
+             Contains("4 3x3x3 pad 1") && Contains("(4, 8, 7, 6)"));
+  const Graph series =
+      build_layers({cube, layer("global_avg_pool"), layer("flatten"), dense(10)}, labelled({3, 9}, 10));
+  CHECK(series.values()[3].shape == Shape{4, 9});
+  CHECK(series.values()[4].shape == Shape{4, 1});
+  CHECK(series.parameters()[0].shape == Shape{4, 3, 3});
+  CHECK_THAT(refusal({deep}), Contains("kernel has 3 numbers") && Contains("2 spatial axes; give one number, or 2"));
+  CHECK_THAT(refusal({conv(4, {3, 2})}, {3, 8, 7, 6}), Contains("3 spatial axes; give one number, or 3"));
+  CHECK_THAT(refusal({conv(4, {1, 9, 1})}, {3, 8, 7, 6}), Contains("the window covers 9 rows"));
+  CHECK_THAT(refusal({conv(4, {9, 1, 1})}, {3, 8, 7, 6}), Contains("the window covers 9 slices"));
+  CHECK_THAT(refusal({conv(4, {1, 1, 1, 1})}), Contains("kernel has 4 numbers"));
+  LayerConfig pool = layer("max_pool");
+  pool.kernel = {2, 2, 3}, pool.padding = {1, 2, 1};
+  CHECK_THAT(refusal({pool}, {3, 8, 7, 6}), Contains("padding 1x2x1 must be smaller than the kernel 2x2x3"));
+  LayerConfig bent = layer("elu");
+  bent.alpha = -1;
+  CHECK_THAT(refusal({bent}), Contains("alpha = -1 must be at least 0"));
 }
 
 TEST_CASE("inputs by name: unknown, unequal, unused, for the loss alone", "[model]") {

@@ -26,7 +26,7 @@ bool is_window(OpKind kind, bool backward) {
 }
 
 std::int64_t rows_of(const Dims& dims) {
-  if (const auto* pool = std::get_if<PoolDims>(&dims)) return pool->P();
+  if (const auto* pool = std::get_if<PoolDims>(&dims)) return pool->out().h;
   return std::get<ConvDims>(dims).P();
 }
 

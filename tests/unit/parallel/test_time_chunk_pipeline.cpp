@@ -136,7 +136,7 @@ struct Event {
   double takes = 0;
 };
 
-int cut_of(const Node& node) { return std::stoi(node.layer->attributes().substr(4)); }
+int cut_of(const Node& node) { return std::stoi(node.layer->attributes({}).substr(4)); }
 
 // Recurrent layers take one unit of time per chunk forward and two backward; all other layers take none.
 std::vector<Event> events(const Graph& part, const std::vector<Pass>& passes) {
