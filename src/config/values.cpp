@@ -163,8 +163,8 @@ std::vector<T> read_list(const TomlNode& node, const Place& place, const Read& r
   if (out.size() > place.limits.most)
     place.refuse(node,
                  fmt::format("{} has {} entries, at most {} are allowed", place.key, out.size(), place.limits.most));
-  if (out.empty() && place.limits.most == 2)
-    place.refuse(node, fmt::format("{} = []: expected 1 or 2 numbers", place.key));
+  if (out.empty() && place.limits.most == 3)
+    place.refuse(node, fmt::format("{} = []: expected 1 to 3 numbers", place.key));
   return out;
 }
 

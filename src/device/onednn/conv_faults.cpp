@@ -20,6 +20,10 @@ std::int64_t x_channels(const ConvProblem& problem) { return problem.x[1] / prob
 bool any_above(const ConvProblem::Extents& values, std::int64_t bound) {
   return std::any_of(values.begin(), values.end(), [&](std::int64_t value) { return value > bound; });
 }
+// Strided volumes: bodies other than matrix products read and write beyond their memory for some extents.
+bool strides_volume(const ConvProblem& problem, const char* implementation) {
+  return problem.volume && any_above(problem.strides, 1) && !is(implementation, "x64:gemm");
+}
 bool odd_y_channels(const ConvProblem& problem) { return (problem.y[1] / problem.groups) % 2 != 0; }
 
 // Whether some cell of the kernel along spatial axis `at` is in padding at every output position.
@@ -41,6 +45,7 @@ bool meets_padding_alone(const ConvProblem& problem, std::size_t at) {
 
 // More than 64 channels that are not a multiple of 32, with a stride along columns: it writes beyond y.
 bool errs(const ConvProblem& problem, const dnnl::convolution_forward::primitive_desc& made) {
+  if (strides_volume(problem, made.impl_info_str())) return true;
   const std::int64_t channels = x_channels(problem);
   return is(made.impl_info_str(), "brgconv:avx512_core_amx") && channels > 64 && channels % 32 != 0 &&
          problem.strides.back() > 1;
@@ -49,12 +54,14 @@ bool errs(const ConvProblem& problem, const dnnl::convolution_forward::primitive
 // An odd number of channels, channels last: the second of the last pair is read from the next position. Seen in blocks
 // of 30 positions.
 bool errs(const ConvProblem& problem, const dnnl::convolution_backward_data::primitive_desc& made) {
+  if (strides_volume(problem, made.impl_info_str())) return true;
   return odd_y_channels(problem) && is(made.impl_info_str(), "jit_bf16_1x1") &&
          channels_last(problem, made.diff_dst_desc());
 }
 
 bool errs(const ConvProblem& problem, const dnnl::convolution_backward_weights::primitive_desc& made) {
   const char* name = made.impl_info_str();
+  if (strides_volume(problem, name)) return true;
   // Images narrower than the stride: it reads and writes beyond its own copy of them.
   if (is(name, "jit_bf16:") && problem.x.back() < problem.strides.back()) return true;
   // Channels last that do not fill blocks, with a stride: it writes beyond its own copy of x.
@@ -69,7 +76,7 @@ bool errs(const ConvProblem& problem, const dnnl::convolution_backward_weights::
 bool reads_old_scratch(const ConvProblem& problem) {
   bool alone = false;
   for (std::size_t at = 0; at < problem.strides.size(); ++at) alone = alone || meets_padding_alone(problem, at);
-  return problem.type == ConvProblem::Type::bf16 && alone;
+  return problem.type == ConvProblem::Type::bf16 && (alone || problem.volume);
 }
 
 }  // namespace echelon::inline device::onednn

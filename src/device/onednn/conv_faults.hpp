@@ -12,8 +12,9 @@ bool errs(const ConvProblem& problem, const dnnl::convolution_forward::primitive
 bool errs(const ConvProblem& problem, const dnnl::convolution_backward_data::primitive_desc& made);
 bool errs(const ConvProblem& problem, const dnnl::convolution_backward_weights::primitive_desc& made);
 
-// Whether backward weights read scratch memory that they have not written: if a row or column of the kernel meets only
-// padding, bf16 implementations multiply the old content of the scratch by zeros, and NaN or infinity survives that.
+// Whether backward weights read scratch memory that they have not written: if a row or column of the kernel meets
+// only padding, or images are volumes, bf16 implementations multiply the old content of the scratch by zeros, and
+// NaN or infinity survives that.
 bool reads_old_scratch(const ConvProblem& problem);
 
 }  // namespace echelon::inline device::onednn
