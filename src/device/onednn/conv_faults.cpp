@@ -20,9 +20,10 @@ std::int64_t x_channels(const ConvProblem& problem) { return problem.x[1] / prob
 bool any_above(const ConvProblem::Extents& values, std::int64_t bound) {
   return std::any_of(values.begin(), values.end(), [&](std::int64_t value) { return value > bound; });
 }
-// Strided volumes: bodies other than matrix products read and write beyond their memory for some extents.
+// Strided volumes: generated code reads and writes beyond its memory for some extents. Seen for weights in bf16; the
+// extents were not isolated, so that all of it is avoided.
 bool strides_volume(const ConvProblem& problem, const char* implementation) {
-  return problem.volume && any_above(problem.strides, 1) && !is(implementation, "x64:gemm");
+  return problem.volume && any_above(problem.strides, 1) && (is(implementation, "jit") || is(implementation, "brg"));
 }
 bool odd_y_channels(const ConvProblem& problem) { return (problem.y[1] / problem.groups) % 2 != 0; }
 
