@@ -68,7 +68,7 @@ class Planner {
                                   : measured_step(*run_);
     for (const RunRecord& run : runs_)  // if several have one codec, the first counts
       if (const auto speed = measured_codec(run); speed && run.state == "finished")
-        step_.measured_codecs.emplace(run.codec, *speed);
+        step_.measured_codecs.emplace(run.config ? coding_of(run.config->exchange) : run.codec, *speed);
     measure_overlap();
   }
 

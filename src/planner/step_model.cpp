@@ -101,9 +101,15 @@ StepModel measured_step(const RunRecord& run) {
   return step;
 }
 
+std::string coding_of(const ExchangeConfig& exchange) {
+  return strategy_entry(exchange.strategy).always_codes ? exchange.strategy : exchange.codec;
+}
+
 std::optional<CodecSpeed> measured_codec(const RunRecord& run) {
-  if (run.codec == kNoCodec.name || !run.coded || !(run.coded->bytes_before > 0) || !(run.coded->seconds > 0))
-    return {};
+  if (!run.coded || !(run.coded->bytes_before > 0) || !(run.coded->seconds > 0)) return {};
+  if (run.config && strategy_entry(run.config->exchange.strategy).always_codes)
+    return CodecSpeed{.encode_bytes_per_s = run.coded->bytes_before / run.coded->seconds};
+  if (run.codec == kNoCodec.name) return {};
   // A rank decodes each value that it encodes once; if all ranks receive all messages, once per replica.
   const CodecTraits* traits = find_traits(kCodecs, run.codec);
   const CodecRoute route = run.config ? route_of(run.config->exchange) : traits ? traits->route : CodecRoute::any;

@@ -36,7 +36,7 @@ struct StepModel {
   Variation variation;
   double overlap = 1;                                 // less where compute and messages need the same cores
   CodecSpeed codec;                                   // for codecs that were not measured
-  std::map<std::string, CodecSpeed> measured_codecs;  // by exchange.codec
+  std::map<std::string, CodecSpeed> measured_codecs;  // by coding_of
   bool measured = false;
 
   const CodecSpeed& codec_speed(const std::string& name) const {
@@ -53,8 +53,11 @@ struct StepModel {
 StepModel described_step(const std::string& argument, double samples);
 // Throws DataError if the rows cannot be read, are missing, or have steps of 0 s.
 StepModel measured_step(const RunRecord& run);
+// What codes the messages of an exchange: the name of its codec, or of a strategy that always codes.
+std::string coding_of(const ExchangeConfig& exchange);
 // The rate of a run's codec: the values that a rank encoded and decoded over the seconds of both, the same rate for
-// both. Returns nothing if the run coded nothing.
+// both; of a strategy that always codes, the values that it encoded over the seconds of both. Returns nothing if the
+// run coded nothing.
 std::optional<CodecSpeed> measured_codec(const RunRecord& run);
 // Seconds in which all replicas together train the samples of one step: the global batch over the rate of the run. This
 // definition holds for every strategy.

@@ -121,7 +121,7 @@ double strom_message_bytes(const StromKeys& keys, double elems) {
 
 double strom_codec_s(const StrategySetting& setting, int replicas) {
   if (!setting.codec_takes_time) return 0;
-  const CodecSpeed& speed = setting.step.codec;
+  const CodecSpeed& speed = setting.step.codec_speed(coding_of(setting.exchange()));
   return setting.work.bytes() *
          (1 / speed.encode_bytes_per_s + (replicas - 1) * setting.exchange().strom.density / speed.decode_bytes_per_s);
 }

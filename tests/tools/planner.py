@@ -14,7 +14,8 @@ Tables: alike     paced ranks with 16 samples each, which take the same time per
 Calibration: one run per table (the step), and `bench network` on all hosts (latency, bandwidth, bandwidth under load). The
 run has one rank; for `compute` it has two on two hosts, which compute at the same time and exchange only their weights, at
 the end of an epoch, so that the ranks share caches and memory; a second run of `compute`, a ring, measures how much of the
-exchange overlap hides. Needs root and network namespaces; takes the hosts down at its end."""
+exchange overlap hides. A run of `strom` on two hosts measures how fast it codes its messages. Needs root and network
+namespaces; takes the hosts down at its end."""
 import argparse
 import glob
 import json
@@ -169,6 +170,12 @@ class Planner:
         sets = [s for s in TABLES[table][0] if not s.startswith("batch.global")] + SYNCHRONOUS
         return self.run(f"{table}-{rate}-overlapped", ranks, sets + [f"batch.global={ranks * self.batch(table)}"], 60)
 
+    def coded(self, table, rate):
+        """Returns the folder of a run of `strom` on 2 hosts, which measures how fast its messages are coded."""
+        self.shape(rate)
+        sets = [s for s in TABLES[table][0] if not s.startswith("batch.global")] + STRATEGIES["strom"][0]
+        return self.run(f"{table}-coded", 2, sets + [f"batch.global={2 * self.batch(table)}"], 20)
+
     def predict(self):
         """Predicts everything that is not predicted yet, from the runs that calibrate."""
         calibrated = {}
@@ -182,6 +189,7 @@ class Planner:
             if (table, rate, label) not in done:
                 hosts = TABLES[table][3] or self.args.hosts
                 runs = [calibrated[table]] + ([self.overlapped(table, rate)] if TABLES[table][2] > 1 else [])
+                if label.startswith("strom"): runs.append(self.coded(table, rate))
                 words = [self.echelon, "plan", "base.toml", *(word for run in runs for word in ("--from", run)), "--network", self.network(rate),
                          "--replicas", ",".join(map(str, hosts)), "--compare", "none", "--out", "plans", "--name", slug]
                 for one in sets: words += ["--set", one]

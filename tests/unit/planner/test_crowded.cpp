@@ -56,3 +56,23 @@ TEST_CASE("the share that overlap hides is found again from the step that it giv
   CHECK(described_step("samples_per_s=10,overlap=0.5", 8).overlap == 0.5);
   CHECK_THROWS_WITH(described_step("samples_per_s=10,overlap=1.5", 8), Contains("overlap") && Contains("0 to 1"));
 }
+
+TEST_CASE("a strategy that always codes takes as long for it as in a run of it", "[planner]") {
+  Scene scene("strom");
+  RunRecord run;
+  run.config = std::make_shared<Config>(scene.config);
+  run.codec = "none";
+  CHECK(!measured_codec(run));  // nothing was coded
+  run.coded = CodecFigures{.bytes_before = scene.work.bytes(), .bytes_after = 1, .seconds = 0.02};
+  REQUIRE(measured_codec(run));
+  CHECK(measured_codec(run)->encode_bytes_per_s == Approx(scene.work.bytes() / 0.02));
+  CHECK(coding_of(scene.config.exchange) == "strom");
+  const double usual_s = scene.row(2).step_s;
+  scene.step.measured_codecs["strom"] = {.encode_bytes_per_s = scene.work.bytes() / 0.02};
+  CHECK(scene.row(2).step_s - usual_s == Approx(0.02 - scene.work.bytes() / scene.step.codec.encode_bytes_per_s));
+  Config ring = scene.config;
+  ring.exchange.strategy = "synchronous";
+  run.config = std::make_shared<Config>(ring);
+  CHECK(!measured_codec(run));
+  CHECK(coding_of(ring.exchange) == "none");
+}
