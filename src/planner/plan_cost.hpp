@@ -80,7 +80,8 @@ struct AllreduceModel {
   bool automatic = false;      // exchange.algorithm = "auto" may choose it
   bool sends_whole = false;    // messages are segments of the whole buffer, otherwise of a k-th of it
   bool gathers_whole = false;  // between its halves one rank has the whole buffer
-  bool sends_to_one = false;   // each rank sends all its messages to one other rank
+  bool sends_to_one = false;   // each rank sends to the same one or two others all the time
+  double used = 1;             // share of its time for which the cards of all ranks are used, for large buffers
   // Totals over k ranks: the number of buffers that are sent, and of messages without segments.
   double (*buffers)(double k) = [](double k) { return 2 * k; };
   double (*messages)(double k) = [](double k) { return 2 * k * std::log2(k); };

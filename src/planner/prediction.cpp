@@ -20,11 +20,16 @@ struct Variant {
   bool codec = true;
 };
 
-// Whether a rank sends to one other rank only, as in a ring.
-bool sends_to_one(const ExchangeConfig& exchange) {
-  return strategy_traits(exchange.strategy).all_reduces() && !strategy_entry(exchange.strategy).to_neighbours &&
-         route_of(exchange) == CodecRoute::any && !algorithm_traits(exchange.algorithm).measured &&
-         allreduce_model(exchange.algorithm).sends_to_one;
+// The bandwidth between hosts under the load of this exchange, as a fraction of that of a single pair. A plan that uses
+// the cards for a part of its time reaches the bandwidth under load only if that part does.
+double share_under_load(const NetworkModel& network, const ExchangeConfig& exchange, int hosts) {
+  const bool by_plan = strategy_traits(exchange.strategy).all_reduces() &&
+                       !strategy_entry(exchange.strategy).to_neighbours && route_of(exchange) == CodecRoute::any &&
+                       !algorithm_traits(exchange.algorithm).measured;
+  if (!by_plan) return network.loaded_share(hosts, false);
+  const AllreduceModel& model = allreduce_model(exchange.algorithm);
+  const double share = network.loaded_share(hosts, model.sends_to_one);
+  return share < 1 ? std::min(1.0, share / model.used) : share;
 }
 
 // A config with its mesh and a number of replicas, under one variant of the uncertain quantities.
@@ -42,7 +47,7 @@ class Case {
 
   double step_s(const Variant& variant) {
     const int hosts = (replicas_ * group_ + request_.network.ranks_per_host - 1) / request_.network.ranks_per_host;
-    const double share = request_.network.loaded_share(hosts, sends_to_one(request_.config.exchange));
+    const double share = share_under_load(request_.network, request_.config.exchange, hosts);
     PlanPricer& pricer = request_.pricers.at(variant.rate * share, variant.latency);
     pricer.begin();
     StrategySetting setting{.config = request_.config,

@@ -31,6 +31,25 @@ TEST_CASE("a network that is slower under load delays every strategy by its kind
   }
 }
 
+TEST_CASE("a tree, which uses cards for two thirds of its time, loads links less than a ring", "[planner]") {
+  const auto slower = [](const char* algorithm, double share) {
+    Scene scene("synchronous");
+    scene.config.exchange.algorithm = algorithm;
+    scene.config.exchange.overlap = Overlap::none;
+    scene.network = read_network("gbit=0.01,latency_us=0");
+    scene.pricers = Pricers(scene.network, 1);
+    const double free = scene.row(8).step_s - scene.step.total_s();
+    scene.network.loaded = {{.hosts = 8, .ring = share, .shuffle = 0.1}};
+    scene.pricers = Pricers(scene.network, 1);
+    return (scene.row(8).step_s - scene.step.total_s()) / free;
+  };
+  CHECK(slower("ring", 0.8) == Approx(1.25).epsilon(1e-3));
+  CHECK(slower("halving_doubling", 0.8) == Approx(10).epsilon(1e-3));
+  CHECK(slower("tree", 0.8) == Approx(1).epsilon(1e-3));
+  CHECK(slower("tree", 0.5) == Approx(2 * 2.0 / 3).epsilon(1e-3));
+  CHECK(slower("server", 0.8) == Approx(10).epsilon(1e-3));
+}
+
 TEST_CASE("the share that overlap hides is found again from the step that it gives", "[planner]") {
   for (const char* strategy : {"synchronous", "server"}) {
     Scene scene(strategy);
