@@ -199,9 +199,8 @@ class Planner {
   template <class Use>
   void for_each_finished_run(const Use& use) {
     for (const RunRecord& run : runs_) {
-      const std::string path = run.folder + "/config.toml";
-      if (!run.has_summary || run.state != "finished" || !std::filesystem::exists(path)) continue;
-      const Config config = load_config(path);
+      if (!run.has_summary || run.state != "finished" || !run.config) continue;
+      const Config& config = *run.config;
       StepModel step = step_;
       const double samples = static_cast<double>(run.global_batch) / std::max(1, run.mesh.data);
       if (samples != step.samples) step = step.of_samples(samples);

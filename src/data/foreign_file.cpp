@@ -42,9 +42,8 @@ NetcdfPacking packing_of(const h5::Reader& reader, const std::string& dataset) {
     for (const double value : reader.numbers_of(dataset, name))
       if (!std::isnan(value)) packing.fills.push_back(static_cast<float>(value));
   // netCDF fills what was never written with a value of its own where the variable names none.
-  const bool netcdf = !reader.numbers_of(dataset, "_Netcdf4Dimid").empty();
-  if (const std::optional<double> fill = reader.fill_of(dataset); netcdf && packing.fills.empty() && fill)
-    packing.fills.push_back(static_cast<float>(*fill));
+  if (packing.fills.empty() && !reader.numbers_of(dataset, "_Netcdf4Dimid").empty())
+    if (const std::optional<double> fill = reader.fill_of(dataset)) packing.fills.push_back(static_cast<float>(*fill));
   return packing;
 }
 

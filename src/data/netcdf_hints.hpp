@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a netCDF-4 file tells of its datasets by the conventions for climate and forecasts (CF 1.11, chapters 4 to 7):
-// which ones describe others, and what the axes of a variable are.
+// Reads which datasets of a netCDF-4 file describe others, and what the axes of a variable are, by the conventions for
+// climate and forecasts (CF 1.11, chapters 4 to 7).
 #pragma once
 
 #include <map>

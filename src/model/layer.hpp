@@ -66,7 +66,7 @@ class Layer {
   }
   // A loss: whether its first input holds the logits of classes.
   virtual bool reads_logits() const { return false; }
-  // Of those logits: whether classes are the first axis, as channels are, and not the last.
+  // Whether classes are the first axis of those logits, as channels are, and not the last.
   virtual bool has_class_planes() const { return false; }
   // A loss: whether an output is right or wrong, and not only near its label.
   virtual bool counts_correct() const { return true; }

@@ -115,11 +115,11 @@ int model_group(const ParallelConfig& parallel) {
 }
 
 double overlap_share(ForecastRequest request, int replicas, double measured_s) {
-  request.ranges = false;
-  request.step.overlap = 1;
-  const double hiding_s = forecast_row(request, replicas).step_s;
-  request.step.overlap = 0;
-  const double bare_s = forecast_row(request, replicas).step_s;
+  const auto step_s = [&](double overlap) {
+    request.step.overlap = overlap;
+    return Case(request, replicas).step_s({});
+  };
+  const double hiding_s = step_s(1), bare_s = step_s(0);
   return bare_s > hiding_s ? std::clamp((bare_s - measured_s) / (bare_s - hiding_s), 0.0, 1.0) : 1;
 }
 

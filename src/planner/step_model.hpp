@@ -53,7 +53,7 @@ struct StepModel {
 StepModel described_step(const std::string& argument, double samples);
 // Throws DataError if the rows cannot be read, are missing, or have steps of 0 s.
 StepModel measured_step(const RunRecord& run);
-// What codes the messages of an exchange: the name of its codec, or of a strategy that always codes.
+// Returns what codes the messages of an exchange: the name of its codec, or of a strategy that always codes.
 std::string coding_of(const ExchangeConfig& exchange);
 // The rate of a run's codec: the values that a rank encoded and decoded over the seconds of both, the same rate for
 // both; of a strategy that always codes, the values that it encoded over the seconds of both. Returns nothing if the

@@ -163,18 +163,11 @@ class Planner:
                         slug = "".join(c if c.isalnum() else "-" for c in f"{table}-{rate}-{label}-{k}")
                         yield table, rate, label, sets + more, period, k, slug
 
-    def overlapped(self, table, rate):
-        """Returns the folder of a run whose exchange overlaps with compute."""
+    def on_two_hosts(self, table, rate, name, exchange, steps):
+        """Returns the folder of a run that calibrates one property of this exchange."""
         self.shape(rate)
-        ranks = TABLES[table][2]
-        sets = [s for s in TABLES[table][0] if not s.startswith("batch.global")] + SYNCHRONOUS
-        return self.run(f"{table}-{rate}-overlapped", ranks, sets + [f"batch.global={ranks * self.batch(table)}"], 60)
-
-    def coded(self, table, rate):
-        """Returns the folder of a run of `strom` on 2 hosts, which measures how fast its messages are coded."""
-        self.shape(rate)
-        sets = [s for s in TABLES[table][0] if not s.startswith("batch.global")] + STRATEGIES["strom"][0]
-        return self.run(f"{table}-coded", 2, sets + [f"batch.global={2 * self.batch(table)}"], 20)
+        sets = [s for s in TABLES[table][0] if not s.startswith("batch.global")] + exchange
+        return self.run(f"{table}-{name}", 2, sets + [f"batch.global={2 * self.batch(table)}"], steps)
 
     def predict(self):
         """Predicts everything that is not predicted yet, from the runs that calibrate."""
@@ -188,8 +181,9 @@ class Planner:
             if slug in self.predicted: continue
             if (table, rate, label) not in done:
                 hosts = TABLES[table][3] or self.args.hosts
-                runs = [calibrated[table]] + ([self.overlapped(table, rate)] if TABLES[table][2] > 1 else [])
-                if label.startswith("strom"): runs.append(self.coded(table, rate))
+                runs = [calibrated[table]]
+                if TABLES[table][2] > 1: runs.append(self.on_two_hosts(table, rate, f"{rate}-overlapped", SYNCHRONOUS, 60))
+                if label.startswith("strom"): runs.append(self.on_two_hosts(table, rate, "coded", STRATEGIES["strom"][0], 20))
                 words = [self.echelon, "plan", "base.toml", *(word for run in runs for word in ("--from", run)), "--network", self.network(rate),
                          "--replicas", ",".join(map(str, hosts)), "--compare", "none", "--out", "plans", "--name", slug]
                 for one in sets: words += ["--set", one]

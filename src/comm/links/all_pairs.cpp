@@ -6,9 +6,9 @@
 #include <cstring>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "comm/links/keep_memory.hpp"
 #include "comm/links/tournament.hpp"
 
 namespace echelon::inline comm {
@@ -272,12 +272,7 @@ class Prober {
 AllPairs measure_all_pairs(Transport& transport, const AllPairsOptions& options) {
   auto prober = std::make_unique<Prober>(transport, options);
   AllPairs all = prober->run();
-  if (!all.complete) {  // the library may still write to its memory
-    static std::mutex mutex;
-    static std::vector<std::unique_ptr<Prober>> kept;
-    const std::lock_guard lock(mutex);
-    kept.push_back(std::move(prober));
-  }
+  if (!all.complete) keep_memory(std::move(prober));
   return all;
 }
 

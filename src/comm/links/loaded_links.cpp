@@ -9,10 +9,10 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "base/error.hpp"
+#include "comm/links/keep_memory.hpp"
 
 namespace echelon::inline comm {
 namespace {
@@ -173,10 +173,7 @@ std::vector<LoadedLinks> measure_loaded_links(Transport& transport, const std::v
   try {
     return probe->run();
   } catch (...) {  // the library may still write to its memory
-    static std::mutex mutex;
-    static std::vector<std::unique_ptr<LoadedProbe>> kept;
-    const std::lock_guard lock(mutex);
-    kept.push_back(std::move(probe));
+    keep_memory(std::move(probe));
     throw;
   }
 }

@@ -25,6 +25,13 @@ std::string usual_axes(const NpyArray& samples) {
                               samples.text()));
 }
 
+// The place of the one among zeros; -1 if the row is not one-hot.
+template <class T>
+std::int64_t hot_place(const T* row, std::int64_t width) {
+  const bool hot = std::count(row, row + width, T{1}) == 1 && std::count(row, row + width, T{}) == width - 1;
+  return hot ? std::find(row, row + width, T{1}) - row : -1;
+}
+
 class Npy final : public SampleSource {
  public:
   Npy(const std::string& samples, const std::string& labels, std::string axes)
@@ -114,7 +121,7 @@ class Npy final : public SampleSource {
     std::vector<float> row(static_cast<std::size_t>(width_));
     for (std::int64_t i = 0; i < labels_.rows() && all; ++i) {
       labels_.read(1, row.data(), DType::f32);
-      all = std::count(row.begin(), row.end(), 0.0F) == width_ - 1 && std::count(row.begin(), row.end(), 1.0F) == 1;
+      all = hot_place(row.data(), width_) >= 0;
     }
     labels_.rewind();
     return all;
@@ -133,9 +140,9 @@ class Npy final : public SampleSource {
       throw DataError(fmt::format("{}: label {}: {}", labels_.input(), sample, what));
     };
     if (width_ > 1) {
-      if (std::count(row, row + width_, 1.0) != 1 || std::count(row, row + width_, 0.0) != width_ - 1)
-        refuse(fmt::format("is not one-hot: one of its {} numbers must be 1, the others 0", width_));
-      return static_cast<std::int32_t>(std::find(row, row + width_, 1.0) - row);
+      const std::int64_t place = hot_place(row, width_);
+      if (place < 0) refuse(fmt::format("is not one-hot: one of its {} numbers must be 1, the others 0", width_));
+      return static_cast<std::int32_t>(place);
     }
     if (!(*row >= 0 && *row < std::numeric_limits<std::int32_t>::max()))
       refuse(fmt::format("{} is no class: classes count from 0", *row));

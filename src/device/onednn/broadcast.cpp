@@ -8,32 +8,48 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-class Broadcast final : public Op {
+class BroadcastOp : public Op {
  public:
-  Broadcast(const Context& context, const OpSpec& spec)
+  BroadcastOp(const Context& context, const OpSpec& spec)
       : N_(std::get<BroadcastDims>(spec.dims).shape[0]),
         elems_(std::get<BroadcastDims>(spec.dims).shape.row_elems()),
-        forward_(spec.kind == OpKind::broadcast_add),
-        threads_(context.threads) {}
-  std::string implementation() const override { return "own loop"; }
+        threads_(context.threads),
+        forward_(spec.kind == OpKind::broadcast_add) {}
+  std::string implementation() const final { return "own loop"; }
 
-  void run(const OpArgs& args) override {
+  void run(const OpArgs& args) final {
     const auto* first = static_cast<const float*>(args.tensors[0]);
     forward_ ? add(first, static_cast<const float*>(args.tensors[1]), static_cast<float*>(args.tensors[2]))
              : sum(first, (args.accumulate & 2U) != 0, static_cast<float*>(args.tensors[1]));
   }
 
- private:
+ protected:
   bool worth_a_team() const { return threads_ > 1 && N_ * elems_ >= kParallelElems; }
 
-  void add(const float* x, const float* w, float* y) const {
+  std::int64_t N_, elems_;
+  int threads_;
+
+ private:
+  virtual void add(const float* x, const float* w, float* y) const = 0;
+  virtual void sum(const float* dy, bool add_to, float* dw) const = 0;
+
+  bool forward_;
+};
+
+// A number for each element of a row.
+class RowBroadcast final : public BroadcastOp {
+ public:
+  using BroadcastOp::BroadcastOp;
+
+ private:
+  void add(const float* x, const float* w, float* y) const override {
 #pragma omp parallel for num_threads(threads_) if (worth_a_team())
     for (std::int64_t n = 0; n < N_; ++n)
       for (std::int64_t e = 0; e < elems_; ++e) y[n * elems_ + e] = x[n * elems_ + e] + w[e];
   }
 
   // Each thread takes some columns and sums over all rows, so that the order of the sum does not depend on threads.
-  void sum(const float* dy, bool add_to, float* dw) const {
+  void sum(const float* dy, bool add_to, float* dw) const override {
     constexpr std::int64_t kColumns = 256;
 #pragma omp parallel for num_threads(threads_) if (worth_a_team())
     for (std::int64_t begin = 0; begin < elems_; begin += kColumns) {
@@ -43,39 +59,24 @@ class Broadcast final : public Op {
         for (std::int64_t e = begin; e < end; ++e) dw[e] += dy[n * elems_ + e];
     }
   }
-
-  std::int64_t N_, elems_;
-  bool forward_;
-  int threads_;
 };
 
 // One number for each channel of plain images.
-class ChannelBroadcast final : public Op {
+class ChannelBroadcast final : public BroadcastOp {
  public:
   ChannelBroadcast(const Context& context, const OpSpec& spec)
-      : N_(std::get<BroadcastDims>(spec.dims).shape[0]),
+      : BroadcastOp(context, spec),
         C_(std::get<BroadcastDims>(spec.dims).shape[1]),
-        cells_(std::get<BroadcastDims>(spec.dims).cells()),
-        forward_(spec.kind == OpKind::broadcast_add),
-        threads_(context.threads) {}
-  std::string implementation() const override { return "own loop"; }
-
-  void run(const OpArgs& args) override {
-    const auto* first = static_cast<const float*>(args.tensors[0]);
-    forward_ ? add(first, static_cast<const float*>(args.tensors[1]), static_cast<float*>(args.tensors[2]))
-             : sum(first, (args.accumulate & 2U) != 0, static_cast<float*>(args.tensors[1]));
-  }
+        cells_(std::get<BroadcastDims>(spec.dims).cells()) {}
 
  private:
-  bool worth_a_team() const { return threads_ > 1 && N_ * C_ * cells_ >= kParallelElems; }
-
-  void add(const float* x, const float* w, float* y) const {
+  void add(const float* x, const float* w, float* y) const override {
 #pragma omp parallel for num_threads(threads_) if (worth_a_team())
     for (std::int64_t nc = 0; nc < N_ * C_; ++nc)
       for (std::int64_t i = 0; i < cells_; ++i) y[nc * cells_ + i] = x[nc * cells_ + i] + w[nc % C_];
   }
 
-  void sum(const float* dy, bool add_to, float* dw) const {
+  void sum(const float* dy, bool add_to, float* dw) const override {
 #pragma omp parallel for num_threads(threads_) if (worth_a_team())
     for (std::int64_t c = 0; c < C_; ++c) {
       double total = 0;
@@ -85,16 +86,14 @@ class ChannelBroadcast final : public Op {
     }
   }
 
-  std::int64_t N_, C_, cells_;
-  bool forward_;
-  int threads_;
+  std::int64_t C_, cells_;
 };
 
 }  // namespace
 
 std::unique_ptr<Op> make_broadcast(Context& context, const OpSpec& spec) {
   if (std::get<BroadcastDims>(spec.dims).channels) return std::make_unique<ChannelBroadcast>(context, spec);
-  return std::make_unique<Broadcast>(context, spec);
+  return std::make_unique<RowBroadcast>(context, spec);
 }
 
 }  // namespace echelon::inline device::onednn

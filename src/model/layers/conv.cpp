@@ -15,17 +15,7 @@ namespace {
 class Conv final : public SplittableLayer {
  public:
   explicit Conv(const LayerConfig& config)
-      : channels_(config.channels),
-        groups_(config.groups),
-        bias_(config.bias),
-        window_{.kernel = required_kernel(config.kernel),
-                .stride = {"stride", config.stride, 1, 1},
-                .padding = {"padding", config.padding, 0, 0},
-                .dilation = {"dilation", config.dilation, 1, 1}} {
-    if (channels_ < 1)
-      throw ConfigError("a conv layer needs the key channels, the number of output channels, at least 1");
-    if (groups_ < 1) throw ConfigError(fmt::format("groups = {} must be at least 1", groups_));
-  }
+      : channels_(config.channels), groups_(config.groups), bias_(config.bias), window_(conv_window(config, "conv")) {}
 
   std::string_view kind() const override { return "conv"; }
   std::string attributes(std::span<const Shape> inputs) const override {
@@ -35,10 +25,7 @@ class Conv final : public SplittableLayer {
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     spatial_axes(inputs[0], "a convolution");
-    const std::int64_t in = inputs[0][0];
-    if (in % groups_ != 0 || channels_ % groups_ != 0)
-      throw ConfigError(
-          fmt::format("groups = {} must divide the {} input and the {} output channels", groups_, in, channels_));
+    require_groups(groups_, inputs[0][0], channels_);
     if (!cut_) return {slide(window_, inputs[0], channels_)};
     return {out_of(dims(inputs[0].prepended(1)))};
   }

@@ -18,15 +18,8 @@ class ConvTranspose final : public Layer {
       : channels_(config.channels),
         groups_(config.groups),
         bias_(config.bias),
-        window_{.kernel = required_kernel(config.kernel),
-                .stride = {"stride", config.stride, 1, 1},
-                .padding = {"padding", config.padding, 0, 0},
-                .dilation = {"dilation", config.dilation, 1, 1}},
-        output_padding_("output_padding", config.output_padding, 0, 0) {
-    if (channels_ < 1)
-      throw ConfigError("a conv_transpose layer needs the key channels, the number of output channels, at least 1");
-    if (groups_ < 1) throw ConfigError(fmt::format("groups = {} must be at least 1", groups_));
-  }
+        window_(conv_window(config, "conv_transpose")),
+        output_padding_("output_padding", config.output_padding, 0, 0) {}
 
   std::string_view kind() const override { return "conv_transpose"; }
   std::string attributes(std::span<const Shape> inputs) const override {
@@ -38,10 +31,7 @@ class ConvTranspose final : public Layer {
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const int rank = spatial_axes(inputs[0], "a transposed convolution");
-    const std::int64_t in = inputs[0][0];
-    if (in % groups_ != 0 || channels_ % groups_ != 0)
-      throw ConfigError(
-          fmt::format("groups = {} must divide the {} input and the {} output channels", groups_, in, channels_));
+    require_groups(groups_, inputs[0][0], channels_);
     for (int axis = 0; axis < rank; ++axis)
       if (output_padding_.at(axis, rank) >= window_.stride.at(axis, rank))
         throw ConfigError(fmt::format("output_padding {} must be smaller than the stride {}",

@@ -85,6 +85,23 @@ SpatialExtents extents_of(const Shape& shape, int front) {
   return extents;
 }
 
+Window conv_window(const LayerConfig& config, std::string_view kind) {
+  Window window{.kernel = required_kernel(config.kernel),
+                .stride = {"stride", config.stride, 1, 1},
+                .padding = {"padding", config.padding, 0, 0},
+                .dilation = {"dilation", config.dilation, 1, 1}};
+  if (config.channels < 1)
+    throw ConfigError(
+        fmt::format("a {} layer needs the key channels, the number of output channels, at least 1", kind));
+  if (config.groups < 1) throw ConfigError(fmt::format("groups = {} must be at least 1", config.groups));
+  return window;
+}
+
+void require_groups(std::int64_t groups, std::int64_t in, std::int64_t out) {
+  if (in % groups != 0 || out % groups != 0)
+    throw ConfigError(fmt::format("groups = {} must divide the {} input and the {} output channels", groups, in, out));
+}
+
 Shape slide(const Window& w, const Shape& input, std::int64_t channels) {
   const int rank = input.rank() - 1;
   std::vector<std::int64_t> extents = {channels};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/shape.hpp"
+#include "config/layer_config.hpp"
 #include "device/ops/window.hpp"
 #include "model/splits/layer_split.hpp"
 
@@ -56,6 +57,11 @@ SpatialExtents extents_of(const Shape& shape, int front = 1);
 struct Window {
   AxesKey kernel, stride, padding, dilation;
 };
+// The window of a convolution or a transposed one; `kind` names the layer. ConfigError unless it has at least one
+// channel and one group.
+Window conv_window(const LayerConfig& config, std::string_view kind);
+// ConfigError unless the groups divide both numbers of channels.
+void require_groups(std::int64_t groups, std::int64_t in, std::int64_t out);
 // (channels, windows along each axis) for (C, spatial axes): along each axis P = (H + 2 padding - dilation (R - 1) -
 // 1) / stride + 1 rounded down. ConfigError with the extent and the nearest one that fits if the window exceeds the
 // padded input.
