@@ -49,16 +49,16 @@ void fill(Device& device, const Tensor& tensor, const Value& value) {
   device.to_device(tensor.data, host.data(), host.size());
 }
 
-std::unique_ptr<Device> open_with(const Config& config, int threads, const LayoutTable& layouts) {
+std::unique_ptr<Device> open_with(const Config& config, int threads, const ConvTable& layouts) {
   DeviceOptions options = device_options(config.device, threads);
-  options.conv_layouts = layouts;
+  options.conv_table = layouts;
   return open_device(config.device.kind, options);
 }
 
 MeasuredLayouts layouts_of(const Config& config, const Graph& graph, std::int64_t batch, int threads) {
   if (!config.device.measure_layouts || means_gpu(config.device.kind)) return {};
   return measure_layouts(graph, config.device.dtype, batch,
-                         [&](const LayoutTable& table) { return open_with(config, threads, table); });
+                         [&](const ConvTable& table) { return open_with(config, threads, table); });
 }
 
 }  // namespace

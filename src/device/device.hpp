@@ -20,11 +20,11 @@
 #include <string_view>
 #include <vector>
 
+#include "device/conv_table.hpp"
 #include "device/copy_queue.hpp"
 #include "device/device_allreduce.hpp"
 #include "device/device_codec.hpp"
 #include "device/device_timer.hpp"
-#include "device/layout_table.hpp"
 #include "device/op.hpp"
 #include "device/op_spec.hpp"
 #include "device/row_bits.hpp"
@@ -106,8 +106,8 @@ struct DeviceOptions {
                                         // other devices nothing runs
   bool emulate_halves = false;  // onednn: bf16 is computed in f32 on rounded values, whatever the processor supports
   bool tf32 = false;            // f32 convolutions and products may round their operands: cuda to TF32, onednn to bf16
-  LayoutTable conv_layouts = {};  // onednn: instead of its rule
-  bool allow_fallback = false;    // cuda: a convolution that the library cannot run becomes a plain loop, not an error
+  ConvTable conv_table = {};    // onednn: instead of its rule
+  bool allow_fallback = false;  // cuda: a convolution that the library cannot run becomes a plain loop, not an error
   std::int64_t workspace_bytes = std::int64_t{1} << 30;  // cuda: largest workspace of a convolution's algorithm
   double paced_gflops = 50.0;                            // paced: rate for flops(spec) if the table has no row
   double paced_gb_per_s = 10.0;                          // paced: rate for traffic_bytes(spec); the two times are added

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,6 +72,11 @@ struct OpReport {
   OpSpec spec;
   std::string implementation;
   double seconds = 0;  // filled by profile()
+};
+
+struct ProfileOptions {
+  bool convs_once = false;  // equal ops of convolutions run once, and all have the time of that run
+  double most_seconds = std::numeric_limits<double>::infinity();  // ops that would begin later have an infinite time
 };
 
 class Program {
@@ -139,7 +145,7 @@ class Program {
   // Runs one forward and one backward with a synchronisation around each op, without transfers; `seconds` are wall
   // times of one run. If the device can record, an op runs 8 times from one recording, so that the host's launch time
   // hardly counts; gradients that are added to then have wrong values. The inputs may hold any data.
-  std::vector<OpReport> profile();
+  std::vector<OpReport> profile(const ProfileOptions& options = {});
 
  private:
   struct Body;

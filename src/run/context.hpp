@@ -61,6 +61,9 @@ struct AttemptContext {
     slot.local_ranks = options.local->ranks;
   }
   bool is_first() const { return slot.rank == 0; }
+  std::unique_ptr<Device> open(std::string_view kind, const DeviceOptions& device) const {
+    return options.open_device ? options.open_device(kind, device) : open_device(kind, device);
+  }
   // True if the run goes on without workers that are lost.
   bool goes_on(const Config& config) const { return options.crew && config.run.on_lost_worker == OnLostWorker::go_on; }
 

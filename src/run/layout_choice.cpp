@@ -24,15 +24,15 @@ bool all_choose(AttemptContext& context, const DeviceConfig& config) {
 
 }  // namespace
 
-LayoutTable LayoutChoice::settle(AttemptContext& context, const Agreed& agreed, bool split) {
+ConvTable LayoutChoice::settle(AttemptContext& context, const Agreed& agreed, bool split) {
   const DeviceConfig& device = agreed.config.device;
   if (!device.measure_layouts || split || !all_choose(context, device)) return {};
   chose_ = true;
   logs_ = context.is_first();
-  const auto open = [&](const LayoutTable& table) {
+  const auto open = [&](const ConvTable& table) {
     DeviceOptions options = device_options(device, context.slot);
-    options.conv_layouts = table;
-    return open_device("onednn", options);
+    options.conv_table = table;
+    return context.open("onednn", options);
   };
   std::string here;
   all_or_none(context.group, [&] { here = open({})->describe(); });
@@ -44,7 +44,7 @@ LayoutTable LayoutChoice::settle(AttemptContext& context, const Agreed& agreed, 
     });
     if (processor_ == processor) {
       report_ = "chosen earlier";
-      return LayoutTable::parse(choice_.text());
+      return ConvTable::parse(choice_.text());
     }
   }
   const std::vector<std::int64_t>& micro = agreed.plan.rank_batches.micro;
@@ -59,7 +59,7 @@ LayoutTable LayoutChoice::settle(AttemptContext& context, const Agreed& agreed, 
   choice_.set(choice);
   processor_ = processor;
   report_ = measured.report;
-  return LayoutTable::parse(choice);
+  return ConvTable::parse(choice);
 }
 
 void LayoutChoice::log_choice() const {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/state.hpp"
-#include "device/layout_table.hpp"
+#include "device/conv_table.hpp"
 #include "run/agreed.hpp"
 #include "run/choice_text.hpp"
 
@@ -20,7 +20,7 @@ namespace echelon::inline run {
 class LayoutChoice {
  public:
   // Collective. Throws as measure_layouts and load_checkpoint do, on all ranks.
-  LayoutTable settle(AttemptContext& context, const Agreed& agreed, bool split);
+  ConvTable settle(AttemptContext& context, const Agreed& agreed, bool split);
   // Logs the choice on rank 0; no effect if nothing was measured.
   void log_choice() const;
   // Visits the choice as tensor "device/layouts", with its processor; nothing if nothing was measured.
@@ -29,7 +29,7 @@ class LayoutChoice {
  private:
   bool chose_ = false, logs_ = false;
   std::string report_;
-  ChoiceText<8192> choice_;     // LayoutTable::text
+  ChoiceText<8192> choice_;     // ConvTable::text
   std::int64_t processor_ = 0;  // a mark of its description
 };
 

@@ -19,14 +19,14 @@
 namespace echelon::inline run {
 namespace {
 
-std::unique_ptr<Device> device_of(AttemptContext& context, const Config& config, const LayoutTable& layouts) {
+std::unique_ptr<Device> device_of(AttemptContext& context, const Config& config, const ConvTable& layouts) {
   std::unique_ptr<Device> device;
   std::string warning;
   all_or_none(context.group, [&] {
     const std::string kind = device_on(config.device, context.slot).kind;
     DeviceOptions options = device_options(config.device, context.slot, &warning);
-    options.conv_layouts = layouts;
-    device = context.options.open_device ? context.options.open_device(kind, options) : open_device(kind, options);
+    options.conv_table = layouts;
+    device = context.open(kind, options);
     if (!device->supports(config.device.dtype))
       throw ConfigError(fmt::format("device.dtype = \"{}\" is not supported by device '{}'",
                                     name_of(config.device.dtype), device->name()));
@@ -90,7 +90,7 @@ Opened open_run(AttemptContext& context, Placed& placed, const Agreed& agreed) {
   RankGroups& groups = placed.groups;
   const int threads = threads_of(config.device, context.slot);
   LayoutChoice layouts;
-  const LayoutTable table = layouts.settle(context, agreed, groups.mesh().splits());
+  const ConvTable table = layouts.settle(context, agreed, groups.mesh().splits());
   std::unique_ptr<Device> device = device_of(context, config, table);
   Provenance provenance = provenance_of(context, config, *device);
   open_folder(context, config, agreed.start, provenance);

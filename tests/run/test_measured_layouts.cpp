@@ -15,7 +15,7 @@ TEST_CASE("measured layouts are told, and a resumed run keeps them", "[run]") {
   const test::Outcome first = trial.train(2, test::with(sets, {"train.epochs=1"}));
   INFO(first.out << first.err);
   REQUIRE(first.code == 0);
-  CHECK_THAT(first.out, Contains("layouts   of 24 samples: rule ") && Contains("chosen: "));
+  CHECK_THAT(first.out, Contains("layouts   of 24 samples in ") && Contains(": rule ") && Contains("chosen: "));
   const test::Outcome second = trial.train(2, test::with(sets, {"train.epochs=2"}));
   INFO(second.out << second.err);
   REQUIRE(second.code == 0);

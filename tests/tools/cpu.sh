@@ -6,8 +6,9 @@
 #     PEER     a command to compare with, such as `python torch_bench.py`: called in turns with ours as
 #              PEER MODEL --batch B --steps N --threads T [--dtype bfloat16] [--medium] [--compile] [--channels-last], it
 #              prints a line of JSON with "rate": samples a second, or tokens a second for texts
-#   --out FILE      where rows are kept (results/cpu.tsv): processor, row, value; FILE.md has a column per processor
-#   --rounds N      turns of each (5); medians are kept
+#   --out FILE      where rows are kept (results/cpu.tsv): processor, row, value, spread in percent; FILE.md has a column
+#                   per processor
+#   --rounds N      turns of each (5); medians are kept; after the first turn the three fastest forms of the peer go on
 #   --threads T     threads of a step (1)
 #   --models A,B    only these of the list below
 #   --stages A,B    only these of: steps peers layers ranks (the last: 2 ranks that train beside PyTorch's DDP)
@@ -53,20 +54,23 @@ $cpu_time && processor="$processor, by CPU time"
 touch "$out"
 
 has() { ! $again && grep -qF "$processor	$1	" "$out"; }
-keep() { # ROW VALUE
+keep() { # ROW VALUE [SPREAD]
   local rest
   rest=$(grep -vF "$processor	$1	" "$out" || true)
-  printf '%s\n%s\t%s\t%s\n' "$rest" "$processor" "$1" "$2" | sed '/^$/d' > "$out.new"
+  printf '%s\n%s\t%s\t%s\t%s\n' "$rest" "$processor" "$1" "$2" "${3:-}" | sed '/^$/d; s/\t$//' > "$out.new"
   mv "$out.new" "$out"
-  echo "$1: $2"
+  echo "$1: $2 ${3:+(within $3 %)}"
 }
+# Keeps the median, and by how many percent of it the value farthest from it differs.
 keep_median() { # ROW VALUES
-  local value
-  value=$(tr ' ' '\n' <<< "$2" | sed '/^$/d' | median)
-  [ -z "$value" ] || keep "$1" "$value"
+  local found
+  found=$(tr ' ' '\n' <<< "$2" | sed '/^$/d' | sort -g | awk '{ v[NR] = $1 } END { if (NR == 0) exit
+    m = v[int((NR + 1) / 2)]; low = m - v[1]; high = v[NR] - m
+    print m, (NR > 1 ? int(100 * (low > high ? low : high) / m + 0.5) : "") }')
+  # shellcheck disable=SC2086
+  [ -z "$found" ] || keep "$1" $found
 }
 wanted() { case ",$2," in *,"$1",*) ;; *) return 1 ;; esac; }
-median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 field() { sed -n "s/.*\"$2\": *\([0-9.eE+-]*\).*/\1/p" <<< "$1"; }
 
 settings() { # TYPE
@@ -137,11 +141,14 @@ for row in $models; do
   if wanted peers "$stages" && [ ${#peer[@]} -gt 0 ] && ! has "$name, bf16 beside peers"; then
     ours=
     declare -A peers=()
+    forms=("${peer_options[@]}")
     for ((i = 0; i < rounds; ++i)); do
       ours+="$(our_rate "$config" "$batch" "$steps" bf16 || true) "
-      for options in "${peer_options[@]}"; do
+      for options in "${forms[@]}"; do
         peers[$options]+="$(peer_rate "$name" "$batch" "$steps" "$options" || true) "
       done
+      [ "$i" != 0 ] || mapfile -t forms < <(for options in "${forms[@]}"; do echo "${peers[$options]:-0} $options"; done |
+        sort -gr | head -3 | sed 's/^[^ ]* *//')
     done
     for options in "${peer_options[@]}"; do keep_median "$name, peer ${options//--/}" "${peers[$options]}"; done
     keep_median "$name, bf16 beside peers" "$ours"
@@ -178,18 +185,20 @@ done
 awk -F'\t' '
   { if (!($1 in seen)) { seen[$1] = 1; processors[++n] = $1 }
     if (!($2 in rows)) { rows[$2] = 1; names[++m] = $2 }
-    value[$1, $2] = $3
+    value[$1, $2] = $3; if ($4 != "") spread[$1, $2] = sprintf(" ±%d %%", $4)
     split($2, part, ", ")
     if ($2 ~ /, peer/ && $3 + 0 > best[$1, part[1]] + 0) best[$1, part[1]] = $3
     if ($2 ~ /, DDP/ && $3 + 0 > best[$1, part[1] ", 2 ranks"] + 0) best[$1, part[1] ", 2 ranks"] = $3 }
   END {
-    print "# Training steps by processor\n\nMade by `tests/tools/cpu.sh`: samples (tokens, of texts) a second, medians.\nBy CPU time: a second of the processor, measured where others worked, too.\n"
+    print "# Training steps by processor\n\nMade by `tests/tools/cpu.sh`: samples (tokens, of texts) a second, medians;\n± the value farthest from the median, where it was kept. By CPU time: a second of the\nprocessor, measured where others worked, too.\n"
     for (i = 1; i <= n; ++i) printf "%d. %s\n", i, processors[i]
     printf "\n| row |"; for (i = 1; i <= n; ++i) printf " %d |", i
     printf "\n|---|"; for (i = 1; i <= n; ++i) printf "---:|"; print ""
     for (j = 1; j <= m; ++j) {
       printf "| %s |", names[j]
-      for (i = 1; i <= n; ++i) printf (value[processors[i], names[j]] == "" ? " |" : " %.4g |"), value[processors[i], names[j]]
+      for (i = 1; i <= n; ++i) {
+        if (value[processors[i], names[j]] == "") printf " |"
+        else printf " %.4g%s |", value[processors[i], names[j]], spread[processors[i], names[j]] }
       print "" }
     for (j = 1; j <= m; ++j) if (names[j] ~ /, bf16$/) {
       name = names[j]; sub(/, bf16/, "", name)

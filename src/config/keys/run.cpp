@@ -35,7 +35,7 @@ void add_run(Table& all) {
       "onednn: their factors are rounded to bf16, about 2, where the processor has AVX512_BF16");
   device.key(
       "measure_layouts", &DeviceConfig::measure_layouts, {},
-      "kind onednn: rank 0 measures the layouts of convolutions at the start, for all ranks, and checkpoints hold "
+      "kind onednn: rank 0 measures layouts and code of convolutions at the start, for all ranks, and checkpoints hold "
       "its choice; false: a rule, which is the same in every launch");
   device.key("cuda_graphs", &DeviceConfig::cuda_graphs, {},
              "kind cuda: ops are captured once and launched as CUDA graphs, with the same results; false: one by one");

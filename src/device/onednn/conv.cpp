@@ -9,7 +9,6 @@
 #include <array>
 #include <cstring>
 #include <optional>
-#include <string_view>
 
 #include "base/check.hpp"
 #include "device/onednn/conv_faults.hpp"
@@ -22,16 +21,12 @@ namespace {
 using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 
-bool falls_back(const std::string& implementation) { return implementation.find("ref") != std::string::npos; }
-bool starts_with(const char* implementation, std::string_view name) {
-  return std::string_view(implementation).starts_with(name);
-}
-
 enum class Result { x, y, weights };  // which one an op computes
 
 // Returns the first of these that runs optimised code: the given layouts, the library's choice, channels last, plain.
 // Activations that the op reads have the type of the product, the result keeps its own. `build(x, y)` makes a primitive
-// descriptor, or throws dnnl::error if the library has none.
+// descriptor, or throws dnnl::error if the library has none. Other implementations of the library than its first are
+// not tried: for some shapes oneDNN 2.6 divides by zero where it looks for the next one.
 template <class Build>
 auto choose(const ConvProblem& problem, const Desc& outer_x, const Desc& outer_y, Result result, const Build& build) {
   const Desc inner_x = result == Result::x ? outer_x : problem.multiplied(outer_x);
@@ -262,68 +257,27 @@ class TiledBackwardWeights final : public Op {
   bool bias_;
 };
 
-// Activations as the library takes them: of rank 5 for volumes, else 4.
-Shape image(std::int64_t N, std::int64_t C, const SpatialExtents& extents) {
-  return with_axes(N, C, extents, std::max(2, extents.rank));
-}
-
-// Whether all three directions run optimised code in exactly these layouts. The gradient of the weights of a dilated or
-// depthwise volume has no better code than matrix products.
-bool runs_fast(const Context& context, const ConvDims& d, const Precision& precision, const ConvLayouts& layouts) {
-  const ConvProblem problem(d, precision);
-  const Desc x = describe(image(d.N, d.C, d.in), layouts.x, precision.type);
-  const Desc y = describe(image(d.N, d.K, d.out()), layouts.y, precision.type);
-  const auto fast = [&](const auto& made) {
-    const char* name = made.impl_info_str();
-    return (starts_with(name, "jit") || starts_with(name, "brg")) && !errs(problem, made);
-  };
-  const auto fast_weights = [&](const auto& made) {
-    return fast(made) || (problem.volume && !falls_back(made.impl_info_str()) && !errs(problem, made));
-  };
-  try {
-    return fast(problem.forward(context, x, y)) && (d.C < 8 || fast(problem.backward_data(context, x, y))) &&
-           fast_weights(problem.backward_weights(context, x, y));
-  } catch (const dnnl::error&) {
-    return false;
-  }
-}
-
-// Blocks of zero channels cost as much as others, so a quarter of the computed channels at most may be zero.
-bool fills(std::int64_t channels, Layout layout) {
-  const std::int64_t block = layout == Layout::blocked16 ? 16 : layout == Layout::blocked8 ? 8 : 1;
-  return (channels + block - 1) / block * block * 3 <= channels * 4;
+// Whether tiles of our own compute the gradient of the weights.
+bool tiles_weights(const Context& context, const OpSpec& spec, const Precision& precision) {
+  return precision.stores_halves() && context.tiles() && TileConvWeights::fits(std::get<ConvDims>(spec.dims)) &&
+         spec.layouts[0] == Layout::channels_last && spec.layouts[1] == Layout::channels_last;
 }
 
 }  // namespace
 
-ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const Precision& precision, ConvLayout given) {
-  if (d.in.rank == 1) return {Layout::plain, Layout::plain};  // series have no other layout
-  const Layout wide = context.blocked();
-  constexpr Layout plain = Layout::plain, last = Layout::channels_last, eight = Layout::blocked8;
-  // The library uses matrix units in channels-last only, where they are 4 to 20 times as fast as blocks.
-  const bool prefers_last =
-      given == ConvLayout::channels_last || (given == ConvLayout::rule && precision.halves() && context.amx());
-  if (prefers_last && runs_fast(context, d, precision, {last, last})) return {last, last};
-  for (const ConvLayouts& pair : {ConvLayouts{plain, wide}, ConvLayouts{wide, wide}, ConvLayouts{plain, eight},
-                                  ConvLayouts{eight, eight}, ConvLayouts{last, last}}) {
-    const bool few = pair.x == plain;  // an image of up to 4 channels is read without a reorder
-    if (few ? d.C > 4 : !fills(d.C, pair.x)) continue;
-    if (fills(d.K, pair.y) && runs_fast(context, d, precision, pair)) return pair;
-  }
-  return {plain, plain};
-}
-
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision) {
-  if (auto product = make_point_conv(context, spec, precision)) return product;
   const auto& d = std::get<ConvDims>(spec.dims);
-  const auto x = [&](int a) { return describe(image(d.N, d.C, d.in), spec.layouts[a], precision.stored); };
-  const auto y = [&](int a) { return describe(image(d.N, d.K, d.out()), spec.layouts[a], precision.stored); };
+  const ConvProblem problem(d, precision);
+  const auto x = [&](int a) { return ConvProblem::activation(problem.x, spec.layouts[a], precision.stored); };
+  const auto y = [&](int a) { return ConvProblem::activation(problem.y, spec.layouts[a], precision.stored); };
+  const ConvChoice choice = context.convs.of(d);
   switch (spec.kind) {
     case OpKind::conv_forward: return std::make_unique<ConvForward>(context, d, precision, x(0), y(d.bias ? 3 : 2));
-    case OpKind::conv_backward_data: return std::make_unique<ConvBackwardData>(context, d, precision, x(2), y(0));
+    case OpKind::conv_backward_data:
+      if (auto product = choice.library_data ? nullptr : make_point_conv(context, spec, precision)) return product;
+      return std::make_unique<ConvBackwardData>(context, d, precision, x(2), y(0));
     default:
-      if (precision.stores_halves() && context.tiles() && TileConvWeights::fits(d) &&
-          spec.layouts[0] == Layout::channels_last && spec.layouts[1] == Layout::channels_last)
+      if (!choice.library_weights && tiles_weights(context, spec, precision))
         return std::make_unique<TiledBackwardWeights>(context, d);
       return std::make_unique<ConvBackwardWeights>(context, d, precision, x(0), y(1));
   }

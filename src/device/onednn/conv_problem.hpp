@@ -3,10 +3,16 @@
 // the library, a volume is one of its own.
 #pragma once
 
+#include <span>
+#include <string>
+
 #include "device/onednn/library.hpp"
 #include "device/onednn/ops.hpp"
 
 namespace echelon::inline device::onednn {
+
+// Whether an implementation of the library is plain code.
+inline bool falls_back(const std::string& implementation) { return implementation.find("ref") != std::string::npos; }
 
 struct ConvProblem {
   using Desc = dnnl::memory::desc;
@@ -53,6 +59,10 @@ struct ConvProblem {
         strides, dilates, pads, pads);
   }
 
+  // The descriptor of an activation of these extents, x or y.
+  static Desc activation(const Extents& extents, Layout layout, Type stored) {
+    return describe(Shape(std::span<const std::int64_t>(extents)), layout, stored);
+  }
   // The descriptor of activation `outer` in the type of the product.
   Desc multiplied(const Desc& outer) const { return with_type(outer, type); }
 

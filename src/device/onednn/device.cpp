@@ -101,7 +101,7 @@ int require_threads(int threads) {
 class OnednnDevice final : public HostDevice {
  public:
   explicit OnednnDevice(const DeviceOptions& options)
-      : HostDevice(options), context_{*this, require_threads(options.threads)} {
+      : HostDevice(options), context_{*this, require_threads(options.threads), this->options().conv_table} {
     if (options.tf32 && !context_.avx512_bf16()) throw EnvironmentError(bf16_products_problem());
   }
 
@@ -149,8 +149,7 @@ LayoutWish OnednnDevice::layouts(const OpSpec& spec) const {
   const auto* conv = std::get_if<ConvDims>(&spec.dims);
   if (conv) {
     claim_threads(context_.threads);
-    const ConvLayouts best =
-        best_conv_layouts(context_, *conv, precision(spec.dtype), options().conv_layouts.of(*conv));
+    const ConvLayouts best = best_conv_layouts(context_, *conv, precision(spec.dtype));
     for (std::size_t a = 0; a < args.size(); ++a) {
       if (!args[a].movable) continue;
       wish.layouts[a] = args[a].name.ends_with('y') ? best.y : best.x;

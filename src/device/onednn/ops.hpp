@@ -16,6 +16,7 @@ dnnl::engine cpu_engine();
 struct Context {
   Device& device;  // for memory that an op keeps (packed weights)
   int threads = 1;
+  ConvTable convs = {};  // convolutions whose layout or implementation was measured
   dnnl::engine engine = cpu_engine();
   dnnl::stream stream{engine};
 
@@ -62,11 +63,10 @@ bool pools_halves(const OpSpec& spec);
 // A reorder from or to bf16, or both. `native`: the library itself reorders bf16.
 std::unique_ptr<Op> make_half_reorder(Context& context, const OpSpec& spec, bool native);
 
-// The layouts of x and y in which all directions of a convolution run fast; those given, if they do.
+// The layouts of x and y in which all directions of a convolution run fast; those of context.convs, if they do.
 struct ConvLayouts {
   Layout x, y;
 };
-ConvLayouts best_conv_layouts(const Context& context, const ConvDims& dims, const Precision& precision = kSingle,
-                              ConvLayout given = ConvLayout::rule);
+ConvLayouts best_conv_layouts(const Context& context, const ConvDims& dims, const Precision& precision = kSingle);
 
 }  // namespace echelon::inline device::onednn

@@ -24,7 +24,7 @@ std::vector<double> gradients(const Graph& graph, DType dtype, std::unique_ptr<D
   return trainer.read_gradients();
 }
 
-std::unique_ptr<Device> onednn_with(const LayoutTable& table) { return open_device("onednn", {.conv_layouts = table}); }
+std::unique_ptr<Device> onednn_with(const ConvTable& table) { return open_device("onednn", {.conv_table = table}); }
 
 // The largest difference between two gradients.
 double apart(const std::vector<double>& a, const std::vector<double>& b) {
@@ -38,18 +38,21 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
 TEST_CASE("layouts of convolutions by measurement", "[model]") {
   const Graph graph = small_cnn();
   const MeasuredLayouts measured = measure_layouts(graph, DType::f32, kBatch, onednn_with);
-  CHECK_THAT(measured.report, Contains("of 4 samples: rule ") && Contains("blocked ") && Contains("chosen: "));
-  CHECK(LayoutTable::parse(measured.table.text()) == measured.table);
+  CHECK_THAT(measured.report, Contains("of 4 samples in ") && Contains(": rule ") && Contains("chosen: "));
+  CHECK(ConvTable::parse(measured.table.text()) == measured.table);
   const MeasuredLayouts none = measure_layouts(small_sequence_models().front().graph, DType::f32, kBatch, onednn_with);
   CHECK(none.report == "no convolutions");
 }
 
 // The same f32 sums in another order: their error stays of the size that it has in the device's own order.
-TEST_CASE("gradients in any layout of convolutions are equal up to rounding", "[model]") {
+TEST_CASE("gradients in any layout of convolutions, by own code or not, are equal up to rounding", "[model]") {
   for (const Graph& graph : {small_cnn(), small_batch_norm_net()}) {
     const auto exact = gradients(graph, DType::f64, open_device("reference", {}));
     const double error = apart(gradients(graph, DType::f32, onednn_with({})), exact);
-    for (const ConvLayout layout : {ConvLayout::channels_last, ConvLayout::blocked})
-      CHECK(apart(gradients(graph, DType::f32, onednn_with(LayoutTable(layout))), exact) <= 8 * error);
+    for (const ConvLayout layout : {ConvLayout::rule, ConvLayout::channels_last, ConvLayout::blocked})
+      for (const bool library : {false, true}) {
+        const ConvTable table({layout, library, library});
+        CHECK(apart(gradients(graph, DType::f32, onednn_with(table)), exact) <= 8 * error);
+      }
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/layout_table.hpp"
+#include "device/conv_table.hpp"
 
 #include <fmt/format.h>
 
@@ -30,11 +30,19 @@ void each_field(ConvDims& d, const Field& field) {
       field(*number);
 }
 
-ConvLayout layout_named(const std::string& name) {
+std::string text_of(const ConvChoice& choice) {
+  return fmt::format("{} {:d}{:d}", name_of(choice.layout), choice.library_data, choice.library_weights);
+}
+
+ConvChoice choice_from(std::istream& words) {
+  std::string layout, library;
+  words >> layout >> library;
   const auto* const found =
-      std::find_if(kLayouts.begin(), kLayouts.end(), [&](ConvLayout layout) { return name == name_of(layout); });
-  if (found == kLayouts.end()) throw DataError(fmt::format("'{}' is no layout of convolutions", name));
-  return *found;
+      std::find_if(kLayouts.begin(), kLayouts.end(), [&](ConvLayout each) { return layout == name_of(each); });
+  if (found == kLayouts.end()) throw DataError(fmt::format("'{}' is no layout of convolutions", layout));
+  if (library.size() != 2 || library.find_first_not_of("01") != std::string::npos)
+    throw DataError(fmt::format("'{}' does not tell who computes the gradients of a convolution", library));
+  return {*found, library[0] == '1', library[1] == '1'};
 }
 
 }  // namespace
@@ -48,50 +56,49 @@ std::string_view name_of(ConvLayout layout) {
   return "?";
 }
 
-ConvLayout LayoutTable::of(const ConvDims& conv) const {
-  for (const auto& [dims, layout] : rows_)
-    if (dims == without_batch(conv)) return layout;
+ConvChoice ConvTable::of(const ConvDims& conv) const {
+  for (const auto& [dims, choice] : rows_)
+    if (dims == without_batch(conv)) return choice;
   return others_;
 }
 
-void LayoutTable::set(const ConvDims& conv, ConvLayout layout) {
+void ConvTable::set(const ConvDims& conv, const ConvChoice& choice) {
   const ConvDims dims = without_batch(conv);
   for (auto& row : rows_)
-    if (row.first == dims) return void(row.second = layout);
-  rows_.emplace_back(dims, layout);
+    if (row.first == dims) return void(row.second = choice);
+  rows_.emplace_back(dims, choice);
 }
 
-// "others channels_last; blocked 2 3 16 1 1 1 1 0 1 32 3 1 1 1 32 3 1 1 1 1; ..": each_field(), then whether there is a
-// bias.
-std::string LayoutTable::text() const {
-  std::string text = fmt::format("others {}", name_of(others_));
-  for (auto [dims, layout] : rows_) {
-    text += fmt::format("; {}", name_of(layout));
+// "others channels_last 00; blocked 01 2 3 16 1 1 1 1 0 1 32 3 1 1 1 32 3 1 1 1 1; ..": layout, whether the
+// library computes the gradients of data and weights, each_field(), then whether there is a bias.
+std::string ConvTable::text() const {
+  std::string text = "others " + text_of(others_);
+  for (auto [dims, choice] : rows_) {
+    text += "; " + text_of(choice);
     each_field(dims, [&](std::int64_t number) { text += fmt::format(" {}", number); });
     text += dims.bias ? " 1" : " 0";
   }
   return text;
 }
 
-LayoutTable LayoutTable::parse(std::string_view text) {
+ConvTable ConvTable::parse(std::string_view text) {
   std::istringstream rows{std::string(text)};
   std::string row, word;
   std::getline(rows, row, ';');
   std::istringstream others(row);
   others >> word;
-  if (word != "others") throw DataError(fmt::format("'{}' is no table of layouts", text));
-  others >> word;
-  LayoutTable table(layout_named(word));
+  if (word != "others") throw DataError(fmt::format("'{}' is no table of convolutions", text));
+  ConvTable table(choice_from(others));
   while (std::getline(rows, row, ';')) {
     std::istringstream words(row);
-    words >> word;
+    const ConvChoice choice = choice_from(words);
     ConvDims dims{};
     int bias = 0;
     each_field(dims, [&](std::int64_t& number) { words >> number; });
     words >> bias;
-    if (!words) throw DataError(fmt::format("'{}' is no row of a table of layouts", row));
+    if (!words) throw DataError(fmt::format("'{}' is no row of a table of convolutions", row));
     dims.bias = bias != 0;
-    table.set(dims, layout_named(word));
+    table.set(dims, choice);
   }
   return table;
 }
