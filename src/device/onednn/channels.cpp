@@ -22,16 +22,18 @@ bool whole(const Channels& range, std::int64_t count) {
   return !range.planes.channels_last() && range.first % block == 0 && count % block == 0;
 }
 
-// The unit of work is a run of `n` floats that are contiguous in both tensors.
-void move(const float* from, float* to, std::int64_t n, bool add) {
+// The unit of work is a run of `n` elements that are contiguous in both tensors; T is float or BHalf.
+template <class T>
+void move(const T* from, T* to, std::int64_t n, bool add) {
   if (!add) std::copy_n(from, n, to);
   if (!add) return;
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) to[i] += from[i];
+  for (std::int64_t i = 0; i < n; ++i) to[i] = rounded_to<T>(widened(to[i]) + widened(from[i]));
 }
 
-void move_channels(std::int64_t n, std::int64_t pixels, const Channels& src, const float* x, const Channels& dst,
-                   float* y, std::int64_t count, bool add) {
+template <class T>
+void move_channels(std::int64_t n, std::int64_t pixels, const Channels& src, const T* x, const Channels& dst, T* y,
+                   std::int64_t count, bool add) {
   if (whole(src, count) && whole(dst, count))
     return move(x + src.planes.offset(n, src.first, pixels), y + dst.planes.offset(n, dst.first, pixels),
                 count * pixels, add);
@@ -42,13 +44,17 @@ void move_channels(std::int64_t n, std::int64_t pixels, const Channels& src, con
     return;
   }
   for (std::int64_t c = 0; c < count; ++c) {
-    const float* from = x + src.planes.element(n, src.first + c, pixels);
-    float* to = y + dst.planes.element(n, dst.first + c, pixels);
+    const T* from = x + src.planes.element(n, src.first + c, pixels);
+    T* to = y + dst.planes.element(n, dst.first + c, pixels);
     const std::int64_t pixel = src.planes.pixel();
-    for (std::int64_t i = 0; i < pixels; ++i) to[i * pixel] = (add ? to[i * pixel] : 0.0f) + from[i * pixel];
+    for (std::int64_t i = 0; i < pixels; ++i) {
+      T& cell = to[i * pixel];
+      cell = add ? rounded_to<T>(widened(cell) + widened(from[i * pixel])) : from[i * pixel];
+    }
   }
 }
 
+template <class T>
 class Concat final : public Op {
  public:
   Concat(const Context& context, const OpSpec& spec)
@@ -57,13 +63,13 @@ class Concat final : public Op {
   void run(const OpArgs& args) override {
     const int inputs = d_.inputs();
     const std::int64_t C = d_.C(), pixels = d_.H * d_.W;
-    auto* y = static_cast<float*>(args.tensors[inputs]);
+    auto* y = static_cast<T*>(args.tensors[inputs]);
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * C * pixels >= kParallelElems)
     for (std::int64_t n = 0; n < d_.N; ++n) {
       std::int64_t before = 0;
       for (int i = 0; i < inputs; ++i) {
         const std::int64_t count = d_.channels[static_cast<std::size_t>(i)];
-        move_channels(n, pixels, {Planes(count, layout_), count, 0}, static_cast<const float*>(args.tensors[i]),
+        move_channels(n, pixels, {Planes(count, layout_), count, 0}, static_cast<const T*>(args.tensors[i]),
                       {Planes(C, layout_), C, before}, y, count, false);
         before += count;
       }
@@ -77,6 +83,7 @@ class Concat final : public Op {
   int threads_;
 };
 
+template <class T>
 class Slice final : public Op {
  public:
   Slice(const Context& context, const OpSpec& spec)
@@ -86,8 +93,8 @@ class Slice final : public Op {
     if (d_.indices) return copy_indices(args);
     const bool add = (args.accumulate & 2U) != 0;
     const std::int64_t pixels = d_.H * d_.W;
-    const auto* x = static_cast<const float*>(args.tensors[0]);
-    auto* y = static_cast<float*>(args.tensors[1]);
+    const auto* x = static_cast<const T*>(args.tensors[0]);
+    auto* y = static_cast<T*>(args.tensors[1]);
     const Channels src{Planes(d_.C, layout_), d_.C, d_.first}, dst{Planes(d_.count, layout_), d_.count, 0};
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.count * pixels >= kParallelElems)
     for (std::int64_t n = 0; n < d_.N; ++n) move_channels(n, pixels, src, x, dst, y, d_.count, add);
@@ -114,12 +121,12 @@ std::unique_ptr<Op> make_concat(Context& context, const OpSpec& spec) {
   const auto args = static_cast<std::size_t>(std::get<ConcatDims>(spec.dims).inputs()) + 1;
   for (std::size_t a = 0; a < args; ++a)
     ECHELON_CHECK(spec.layouts[a] == spec.layouts[0], "the inputs and the output of a concat must have one layout");
-  return std::make_unique<Concat>(context, spec);
+  return make_stored<Concat>(spec.dtype, context, spec);
 }
 
 std::unique_ptr<Op> make_slice(Context& context, const OpSpec& spec) {
   ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "the input and the output of a slice must have one layout");
-  return std::make_unique<Slice>(context, spec);
+  return make_stored<Slice>(spec.dtype, context, spec);
 }
 
 }  // namespace echelon::inline device::onednn

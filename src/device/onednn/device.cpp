@@ -229,8 +229,9 @@ std::unique_ptr<Op> OnednnDevice::build_rounded(const OpSpec& spec) {
   }
 }
 
-// Products are computed in halves, by the instructions that the processor has. Other kinds compute in f32: the common
-// ones widen what they load, the rest work on widened copies.
+// Products are computed in halves, by the instructions that the processor has. Other kinds compute in f32 and widen
+// what they load. Widened copies serve emulated products, the library's f32 products of attention, whose work grows
+// faster than its arguments, and pools that would round a sum at each of its terms.
 std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
   const Precision in = precision(DType::bf16);
   const bool native = in.halves();
@@ -251,26 +252,12 @@ std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
     case OpKind::rnn_backward:
       return native && context_.tiles() ? make_rnn(context_, spec, in)
                                         : make_half_op(context_, spec, make_rnn(context_, wide, in));
-    case OpKind::norm_moments:
-    case OpKind::norm_normalise:
-    case OpKind::norm_backward_sums:
-    case OpKind::norm_backward_apply:
-    case OpKind::norm_local_forward:
-    case OpKind::norm_local_backward:
-    case OpKind::norm_inference: return make_norm(context_, spec);
     case OpKind::pool_forward:
-    case OpKind::pool_backward:
-      if (pools_halves(spec)) return make_pool(context_, spec);
-      break;
-    case OpKind::add:
-    case OpKind::masked_add:
-    case OpKind::activation_forward:
-    case OpKind::activation_backward:
-      if (auto own = make_half_elementwise(context_, spec)) return own;
-      break;
-    default: break;
+    case OpKind::pool_backward: return pools_halves(spec) ? build(spec) : make_half_op(context_, spec, build(wide));
+    case OpKind::attention_forward:
+    case OpKind::attention_backward: return make_half_op(context_, spec, build(wide));
+    default: return build(spec);
   }
-  return make_half_op(context_, spec, build(wide));
 }
 
 }  // namespace

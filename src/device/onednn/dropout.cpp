@@ -9,6 +9,8 @@
 namespace echelon::inline device::onednn {
 namespace {
 
+// T is the type of activations, float or BHalf.
+template <class T>
 class Dropout final : public Op {
  public:
   Dropout(const Context& context, const OpSpec& spec)
@@ -25,9 +27,9 @@ class Dropout final : public Op {
   std::string implementation() const override { return "own loop"; }
 
   void run(const OpArgs& args) override {
-    const auto* x = static_cast<const float*>(args.tensors[0]);
+    const auto* x = static_cast<const T*>(args.tensors[0]);
     const auto* ids = static_cast<const std::int32_t*>(args.tensors[1]);
-    auto* y = static_cast<float*>(args.tensors[2]);
+    auto* y = static_cast<T*>(args.tensors[2]);
     const bool add = (args.accumulate & 4U) != 0;
     for_each_plane(threads_, shape_[0], planes_, shape_.elems(), [&]<int kLanes>(std::int64_t n, std::int64_t c) {
       const std::uint64_t key = HashRng(args.key).at(static_cast<std::uint32_t>(ids[n])).key();
@@ -39,15 +41,16 @@ class Dropout final : public Op {
  private:
   // Zero lanes behind the last channel stay zero, whether dropped or not.
   template <int kLanes, bool kAdd>
-  void pass(std::uint64_t key, std::int64_t c, const float* x, float* y) const {
+  void pass(std::uint64_t key, std::int64_t c, const T* x, T* y) const {
     const std::int64_t pixel = planes_.pixel();
     for (int lane = 0; lane < kLanes; ++lane) {
       const auto index = static_cast<std::uint64_t>(first_ + (c + lane) * plane_);
 #pragma omp simd
       for (std::int64_t i = 0; i < pixels_; ++i) {
         const std::uint64_t bits = hash_combine(key, index + static_cast<std::uint64_t>(i)) >> 11;
-        const float value = bits >= threshold_ ? x[i * pixel + lane] * factor_ : 0.0f;
-        y[i * pixel + lane] = kAdd ? y[i * pixel + lane] + value : value;
+        const float value = bits >= threshold_ ? widened(x[i * pixel + lane]) * factor_ : 0.0f;
+        T& to = y[i * pixel + lane];
+        to = rounded_to<T>(kAdd ? widened(to) + value : value);
       }
     }
   }
@@ -64,7 +67,7 @@ class Dropout final : public Op {
 }  // namespace
 
 std::unique_ptr<Op> make_dropout(Context& context, const OpSpec& spec) {
-  return std::make_unique<Dropout>(context, spec);
+  return make_stored<Dropout>(spec.dtype, context, spec);
 }
 
 }  // namespace echelon::inline device::onednn

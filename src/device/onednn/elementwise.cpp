@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sum of two activations, with an optional ReLU or its mask, and conversions from one layout to another.
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
 #include "base/check.hpp"
@@ -11,41 +10,45 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-template <bool kRelu>
+// T is the type of the activations, float or BHalf.
+template <class T>
 class Add final : public Op {
  public:
-  Add(const Context& context, std::int64_t elems) : elems_(elems), threads_(context.threads) {}
+  Add(const Context& context, std::int64_t elems, bool relu) : elems_(elems), threads_(context.threads), relu_(relu) {}
   std::string implementation() const override { return "own loop"; }
-  void run(const OpArgs& args) override {
-    const auto* a = static_cast<const float*>(args.tensors[0]);
-    const auto* b = static_cast<const float*>(args.tensors[1]);
-    auto* y = static_cast<float*>(args.tensors[2]);
+  void run(const OpArgs& args) override { relu_ ? pass<true>(args) : pass<false>(args); }
+
+ private:
+  template <bool kRelu>
+  void pass(const OpArgs& args) const {
+    const auto* a = static_cast<const T*>(args.tensors[0]);
+    const auto* b = static_cast<const T*>(args.tensors[1]);
+    auto* y = static_cast<T*>(args.tensors[2]);
 #pragma omp parallel for simd num_threads(threads_) if (parallel : threads_ > 1 && elems_ >= kParallelElems)
     for (std::int64_t i = 0; i < elems_; ++i) {
-      const float sum = a[i] + b[i];
-      y[i] = kRelu && sum < 0.0f ? 0.0f : sum;  // NaN stays NaN
+      const float sum = widened(a[i]) + widened(b[i]);
+      y[i] = kept(rounded_to<T>(sum), !kRelu || !(sum < 0.0f));  // NaN stays NaN
     }
   }
 
- private:
   std::int64_t elems_;
   int threads_;
+  bool relu_;
 };
 
+template <class T>
 class MaskedAdd final : public Op {
  public:
   MaskedAdd(const Context& context, std::int64_t elems) : elems_(elems), threads_(context.threads) {}
   std::string implementation() const override { return "own loop"; }
   void run(const OpArgs& args) override {
-    const auto* mask = static_cast<const float*>(args.tensors[0]);
-    const auto* a = static_cast<const float*>(args.tensors[1]);
-    const auto* b = static_cast<const float*>(args.tensors[2]);
-    auto* y = static_cast<float*>(args.tensors[3]);
+    const auto* mask = static_cast<const T*>(args.tensors[0]);
+    const auto* a = static_cast<const T*>(args.tensors[1]);
+    const auto* b = static_cast<const T*>(args.tensors[2]);
+    auto* y = static_cast<T*>(args.tensors[3]);
 #pragma omp parallel for simd num_threads(threads_) if (parallel : threads_ > 1 && elems_ >= kParallelElems)
-    for (std::int64_t i = 0; i < elems_; ++i) {
-      const std::uint32_t keep = mask[i] > 0.0f ? ~0U : 0U;  // bit mask: a selection of floats is not vectorised
-      y[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(a[i] + b[i]) & keep);
-    }
+    for (std::int64_t i = 0; i < elems_; ++i)
+      y[i] = kept(rounded_to<T>(widened(a[i]) + widened(b[i])), widened(mask[i]) > 0.0f);
   }
 
  private:
@@ -100,18 +103,13 @@ class Reorder final : public Op {
   Primitive body_;
 };
 
-dnnl::memory::data_type library_type(DType dtype) {
-  return is_half(dtype) ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
-}
-
 }  // namespace
 
 std::unique_ptr<Op> make_add(Context& context, const OpSpec& spec) {
   const auto& d = std::get<ElementwiseDims>(spec.dims);
   const std::int64_t elems = stored_elems(d.shape, spec.layouts[0]);
-  if (spec.kind == OpKind::masked_add) return std::make_unique<MaskedAdd>(context, elems);
-  if (d.relu) return std::make_unique<Add<true>>(context, elems);
-  return std::make_unique<Add<false>>(context, elems);
+  if (spec.kind == OpKind::masked_add) return make_stored<MaskedAdd>(spec.dtype, context, elems);
+  return make_stored<Add>(spec.dtype, context, elems, d.relu);
 }
 
 std::unique_ptr<Op> make_reorder(Context& context, const OpSpec& spec) {

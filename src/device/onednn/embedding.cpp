@@ -10,6 +10,8 @@
 namespace echelon::inline device::onednn {
 namespace {
 
+// T is the type of looked up rows and their gradients, float or BHalf.
+template <class T>
 class Embedding final : public Op {
  public:
   Embedding(const Context& context, const OpSpec& spec)
@@ -26,18 +28,23 @@ class Embedding final : public Op {
   void forward(const OpArgs& args) const {
     const auto* ids = static_cast<const std::int32_t*>(args.tensors[0]);
     const auto* w = static_cast<const float*>(args.tensors[1]);
-    auto* y = static_cast<float*>(args.tensors[2]);
+    auto* y = static_cast<T*>(args.tensors[2]);
 #pragma omp parallel for num_threads(threads_) if (worth_a_team())
-    for (std::int64_t r = 0; r < d_.rows; ++r)
-      if (here(ids[r]))
-        std::copy_n(w + (ids[r] - d_.first) * d_.F, d_.F, y + r * d_.F);
-      else
-        std::fill_n(y + r * d_.F, d_.F, 0.0f);
+    for (std::int64_t r = 0; r < d_.rows; ++r) {
+      T* to = y + r * d_.F;
+      if (!here(ids[r])) {
+        std::fill_n(to, d_.F, T{});
+        continue;
+      }
+      const float* from = w + (ids[r] - d_.first) * d_.F;
+#pragma omp simd
+      for (std::int64_t f = 0; f < d_.F; ++f) to[f] = rounded_to<T>(from[f]);
+    }
   }
 
   void backward(const OpArgs& args) const {
     const auto* ids = static_cast<const std::int32_t*>(args.tensors[0]);
-    const auto* dy = static_cast<const float*>(args.tensors[1]);
+    const auto* dy = static_cast<const T*>(args.tensors[1]);
     auto* dw = static_cast<float*>(args.tensors[2]);
     const bool add = (args.accumulate & 4U) != 0;
     if (d_.sparse)
@@ -50,9 +57,10 @@ class Embedding final : public Op {
       const std::int64_t first = d_.F * team / teams, count = d_.F * (team + 1) / teams - first;
       for (std::int64_t r = 0; r < d_.rows; ++r) {
         if (!here(ids[r])) continue;
-        const float* from = dy + r * d_.F + first;
+        const T* from = dy + r * d_.F + first;
         float* to = dw + (ids[r] - d_.first) * d_.F + first;
-        for (std::int64_t f = 0; f < count; ++f) to[f] += from[f];
+#pragma omp simd
+        for (std::int64_t f = 0; f < count; ++f) to[f] += widened(from[f]);
       }
     }
   }
@@ -76,7 +84,7 @@ class Embedding final : public Op {
 }  // namespace
 
 std::unique_ptr<Op> make_embedding(Context& context, const OpSpec& spec) {
-  return std::make_unique<Embedding>(context, spec);
+  return make_stored<Embedding>(spec.dtype, context, spec);
 }
 
 }  // namespace echelon::inline device::onednn

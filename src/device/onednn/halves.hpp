@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "device/onednn/library.hpp"
 
@@ -41,6 +42,23 @@ inline std::uint32_t rounded_bits(float value) {
   return ((bits & 0x7fffffff) > 0x7f800000 ? quiet : nearest) & 0xffff0000;
 }
 inline BHalf rounded(float value) { return static_cast<BHalf>(rounded_bits(value) >> 16); }
+
+// The same for bodies that are written once for T = float and BHalf.
+inline float widened(float value) { return value; }
+template <class T>
+T rounded_to(float value) {
+  if constexpr (std::is_same_v<T, float>)
+    return value;
+  else
+    return rounded(value);
+}
+// Returns the value or 0; by bits, because a selection between two sums is not vectorised.
+template <class T>
+T kept(T value, bool keep) {
+  using Bits = std::conditional_t<sizeof(T) == sizeof(float), std::uint32_t, std::uint16_t>;
+  const Bits mask = keep ? static_cast<Bits>(~Bits{}) : Bits{};
+  return std::bit_cast<T>(static_cast<Bits>(std::bit_cast<Bits>(value) & mask));
+}
 
 // Each converts n elements, on up to `threads` threads. `from` and `to` do not overlap or, for f32 to f32, are equal.
 void widen(const BHalf* from, float* to, std::int64_t n, int threads);

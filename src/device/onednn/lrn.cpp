@@ -21,6 +21,8 @@ float power(float s, float beta) {
   return root * std::sqrt(root);
 }
 
+// T is the type of activations and their gradients, float or BHalf.
+template <class T>
 class Lrn final : public Op {
  public:
   Lrn(const Context& context, const OpSpec& spec)
@@ -46,7 +48,7 @@ class Lrn final : public Op {
       const Tile tile{i / tiles, i % tiles * kTile, std::min(kTile, pixels_ - i % tiles * kTile)};
       backward_ ? backward(args, tile, buffer) : forward(args, tile, buffer);
     }
-    clear_padding(static_cast<float*>(args.tensors[backward_ ? 2 : 1]), {d_.N, d_.C, d_.H, d_.W}, layout_);
+    clear_padding(static_cast<T*>(args.tensors[backward_ ? 2 : 1]), {d_.N, d_.C, d_.H, d_.W}, layout_);
   }
 
  private:
@@ -59,8 +61,8 @@ class Lrn final : public Op {
   const float* load(const void* tensor, const Tile& tile, float* to) const {
     const std::int64_t pixel = planes_.pixel();
     for (std::int64_t c = 0; c < d_.C; ++c) {
-      const float* from = static_cast<const float*>(tensor) + planes_.element(tile.n, c, pixels_) + tile.first * pixel;
-      for (std::int64_t t = 0; t < tile.pixels; ++t) to[c * kTile + t] = from[t * pixel];
+      const T* from = static_cast<const T*>(tensor) + planes_.element(tile.n, c, pixels_) + tile.first * pixel;
+      for (std::int64_t t = 0; t < tile.pixels; ++t) to[c * kTile + t] = widened(from[t * pixel]);
       for (std::int64_t t = tile.pixels; t < kTile; ++t) to[c * kTile + t] = 0;
     }
     return to;
@@ -69,8 +71,12 @@ class Lrn final : public Op {
   template <bool kAdd>
   void store(void* tensor, const Tile& tile, std::int64_t c, const float* values) const {
     const std::int64_t pixel = planes_.pixel();
-    float* to = static_cast<float*>(tensor) + planes_.element(tile.n, c, pixels_) + tile.first * pixel;
-    for (std::int64_t t = 0; t < tile.pixels; ++t) to[t * pixel] = (kAdd ? to[t * pixel] : 0.0f) + values[t];
+    T* to = static_cast<T*>(tensor) + planes_.element(tile.n, c, pixels_) + tile.first * pixel;
+    T cells[kTile];
+    for (std::int64_t t = 0; t < tile.pixels; ++t) cells[t] = kAdd ? to[t * pixel] : T{};
+#pragma omp simd
+    for (std::int64_t t = 0; t < kTile; ++t) cells[t] = rounded_to<T>(widened(cells[t]) + values[t]);
+    for (std::int64_t t = 0; t < tile.pixels; ++t) to[t * pixel] = cells[t];
   }
 
   // k + alpha/size * the sum of squares around channel c, for each pixel.
@@ -138,7 +144,7 @@ class Lrn final : public Op {
 std::unique_ptr<Op> make_lrn(Context& context, const OpSpec& spec) {
   for (std::size_t a = 1; a < signature(spec).size(); ++a)
     ECHELON_CHECK(spec.layouts[a] == spec.layouts[0], "the input and the output of an lrn must have one layout");
-  return std::make_unique<Lrn>(context, spec);
+  return make_stored<Lrn>(spec.dtype, context, spec);
 }
 
 }  // namespace echelon::inline device::onednn

@@ -335,8 +335,7 @@ class Norm final : public Op {
 }  // namespace
 
 std::unique_ptr<Op> make_norm(Context& context, const OpSpec& spec) {
-  if (is_half(spec.dtype)) return std::make_unique<Norm<BHalf>>(context, spec);
-  return std::make_unique<Norm<float>>(context, spec);
+  return make_stored<Norm>(spec.dtype, context, spec);
 }
 
 }  // namespace echelon::inline device::onednn

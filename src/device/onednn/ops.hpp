@@ -40,10 +40,21 @@ dnnl::memory::desc describe(const Shape& shape, Layout layout,
                             dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
 // make_conv(context, spec), make_pool(context, spec), ..: one for each family of device/ops/list.hpp. The spec must be
-// of that family and of f32, and its signature must be valid. Throws dnnl::error if the library refuses.
+// of that family, and its signature must be valid. The spec is of f32, or of bf16 if computes_in_halves and the family
+// neither multiplies nor says otherwise below. Throws dnnl::error if the library refuses.
 #define F(family, family_dims, kinds) std::unique_ptr<Op> make_##family(Context& context, const OpSpec& spec);
 ECHELON_OP_FAMILIES(F)
 #undef F
+
+// Makes Body<T> of these arguments, where T stores activations of `dtype`: float or BHalf.
+template <template <class> class Body, class... Args>
+std::unique_ptr<Op> make_stored(DType dtype, const Args&... args) {
+  if (is_half(dtype)) return std::make_unique<Body<BHalf>>(args...);
+  return std::make_unique<Body<float>>(args...);
+}
+inline dnnl::memory::data_type library_type(DType dtype) {
+  return is_half(dtype) ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
 
 // Kinds that multiply in halves: arguments are in precision.stored, except that recurrent layers have f32 arguments
 // unless there are tiles. Parameters and their gradients are f32. The spec is of f32 or bf16.
@@ -55,8 +66,6 @@ std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec, const Precisi
 
 // Runs `inner`, which was made for the same spec in f32, on arguments of which some are bf16.
 std::unique_ptr<Op> make_half_op(Context& context, const OpSpec& spec, std::unique_ptr<Op> inner);
-// ReLU or a sum in bf16; null for other activations.
-std::unique_ptr<Op> make_half_elementwise(Context& context, const OpSpec& spec);
 // Whether make_pool takes bf16 directly: not if cells add shares of many windows, each of them rounded, nor if windows
 // have more cells than a byte can count.
 bool pools_halves(const OpSpec& spec);

@@ -83,14 +83,15 @@ class Planes {
 };
 
 // Zeroes the padding in the last block of channels of an activation (N, C, H, W) or (N, C, D, H, W).
-inline void clear_padding(float* y, const Shape& shape, Layout layout) {
+template <class T>
+void clear_padding(T* y, const Shape& shape, Layout layout) {
   const Planes planes(shape.rank() >= 4 ? shape[1] : 1, layout);
   const std::int64_t block = planes.block(), used = block == 1 ? 0 : shape[1] % block;
   if (used == 0) return;
   const std::int64_t pixels = shape.elems() / (shape[0] * shape[1]);
   for (std::int64_t n = 0; n < shape[0]; ++n) {
-    float* last = y + planes.offset(n, shape[1] - 1, pixels);
-    for (std::int64_t i = 0; i < pixels; ++i) std::fill(last + i * block + used, last + (i + 1) * block, 0.0f);
+    T* last = y + planes.offset(n, shape[1] - 1, pixels);
+    for (std::int64_t i = 0; i < pixels; ++i) std::fill(last + i * block + used, last + (i + 1) * block, T{});
   }
 }
 

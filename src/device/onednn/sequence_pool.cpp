@@ -9,6 +9,8 @@
 namespace echelon::inline device::onednn {
 namespace {
 
+// T is the type of activations and their gradients, float or BHalf.
+template <class T>
 class SequencePoolOp final : public Op {
  public:
   SequencePoolOp(const Context& context, const OpSpec& spec)
@@ -18,8 +20,8 @@ class SequencePoolOp final : public Op {
   std::string implementation() const override { return "own loop"; }
 
   void run(const OpArgs& args) override {
-    const auto* from = static_cast<const float*>(args.tensors[0]);
-    auto* to = static_cast<float*>(args.tensors[d_.lengths ? 2 : 1]);
+    const auto* from = static_cast<const T*>(args.tensors[0]);
+    auto* to = static_cast<T*>(args.tensors[d_.lengths ? 2 : 1]);
     for (std::int64_t n = 0; d_.lengths && n < d_.N; ++n) {
       const std::int32_t length = static_cast<const std::int32_t*>(args.tensors[1])[n];
       ECHELON_CHECK(length >= 1 && length <= d_.T, "sequence {} has length {}, which is not in [1, {}]", n, length,
@@ -38,18 +40,26 @@ class SequencePoolOp final : public Op {
   }
 
  private:
-  void gather(const float* x, std::int64_t first, std::int64_t length, float weight, float* y) const {
-    std::fill(y, y + d_.F, 0.0f);
-    for (std::int64_t t = first; t < length; ++t)
-      for (std::int64_t f = 0; f < d_.F; ++f) y[f] += x[t * d_.F + f];
-    if (weight != 1.0f)
-      for (std::int64_t f = 0; f < d_.F; ++f) y[f] *= weight;
+  void gather(const T* x, std::int64_t first, std::int64_t length, float weight, T* y) const {
+    constexpr std::int64_t kColumns = 128;
+    for (std::int64_t begin = 0; begin < d_.F; begin += kColumns) {
+      const std::int64_t columns = std::min(kColumns, d_.F - begin);
+      float sums[kColumns] = {};
+      for (std::int64_t t = first; t < length; ++t)
+#pragma omp simd
+        for (std::int64_t f = 0; f < columns; ++f) sums[f] += widened(x[t * d_.F + begin + f]);
+#pragma omp simd
+      for (std::int64_t f = 0; f < columns; ++f) y[begin + f] = rounded_to<T>(sums[f] * weight);
+    }
   }
 
-  void spread(const float* dy, std::int64_t first, std::int64_t length, float weight, bool add, float* dx) const {
-    if (!add) std::fill(dx, dx + d_.T * d_.F, 0.0f);
-    for (std::int64_t t = first; t < length; ++t)
-      for (std::int64_t f = 0; f < d_.F; ++f) dx[t * d_.F + f] += weight * dy[f];
+  void spread(const T* dy, std::int64_t first, std::int64_t length, float weight, bool add, T* dx) const {
+    if (!add) std::fill(dx, dx + d_.T * d_.F, T{});
+    for (std::int64_t t = first; t < length; ++t) {
+      T* to = dx + t * d_.F;
+#pragma omp simd
+      for (std::int64_t f = 0; f < d_.F; ++f) to[f] = rounded_to<T>(widened(to[f]) + weight * widened(dy[f]));
+    }
   }
 
   SequencePoolDims d_;
@@ -60,7 +70,7 @@ class SequencePoolOp final : public Op {
 }  // namespace
 
 std::unique_ptr<Op> make_sequence_pool(Context& context, const OpSpec& spec) {
-  return std::make_unique<SequencePoolOp>(context, spec);
+  return make_stored<SequencePoolOp>(spec.dtype, context, spec);
 }
 
 }  // namespace echelon::inline device::onednn

@@ -19,6 +19,14 @@ struct Corners {
   std::array<float, 8> weight{};
 };
 
+// An output that reads a cell along one axis, and the cell's share of it.
+struct Reader {
+  std::int64_t output;
+  double share;
+};
+
+// T is the type of activations and their gradients, float or BHalf.
+template <class T>
 class Upsample final : public Op {
  public:
   Upsample(const Context& context, const OpSpec& spec)
@@ -27,16 +35,23 @@ class Upsample final : public Op {
         backward_(spec.kind == OpKind::upsample_backward),
         planes_(d_.C, spec.layouts[0]),
         threads_(context.threads) {
-    for (int axis = 0; axis < kMostAxes; ++axis)
-      for (std::int64_t i = 0; i < y_[axis]; ++i)
-        taps_[static_cast<std::size_t>(axis)].push_back(upsample_taps(i, d_.factor[axis], d_.in[axis], d_.linear));
+    for (int axis = 0; axis < kMostAxes; ++axis) {
+      const auto at = static_cast<std::size_t>(axis);
+      readers_[at].resize(static_cast<std::size_t>(d_.in[axis]));
+      for (std::int64_t i = 0; i < y_[axis]; ++i) {
+        const UpsampleTaps taps = upsample_taps(i, d_.factor[axis], d_.in[axis], d_.linear);
+        taps_[at].push_back(taps);
+        readers_[at][static_cast<std::size_t>(taps.a)].push_back({i, 1 - taps.t});
+        if (taps.t > 0) readers_[at][static_cast<std::size_t>(taps.b)].push_back({i, taps.t});
+      }
+    }
   }
   std::string implementation() const override { return "own loop"; }
 
   void run(const OpArgs& args) override {
     const bool add = (args.accumulate & 2U) != 0;
-    const auto* from = static_cast<const float*>(args.tensors[0]);
-    auto* to = static_cast<float*>(args.tensors[1]);
+    const auto* from = static_cast<const T*>(args.tensors[0]);
+    auto* to = static_cast<T*>(args.tensors[1]);
     for_each_plane(threads_, d_.N, planes_, d_.N * d_.C * y_.cells(), [&]<int kLanes>(std::int64_t n, std::int64_t c) {
       const std::int64_t x = planes_.offset(n, c, d_.in.cells()), y = planes_.offset(n, c, y_.cells());
       backward_ ? backward<kLanes>(from + y, to + x, add) : forward<kLanes>(from + x, to + y);
@@ -67,7 +82,7 @@ class Upsample final : public Op {
   }
 
   template <int kLanes>
-  void forward(const float* x, float* y) const {
+  void forward(const T* x, T* y) const {
     using L = Lanes<kLanes>;
     const std::int64_t pixel = planes_.pixel();
     for_each_output([&](std::int64_t out, const Corners& corners) {
@@ -80,20 +95,26 @@ class Upsample final : public Op {
     });
   }
 
+  // Each cell of dx sums the outputs that read it, so that a gradient is rounded once.
   template <int kLanes>
-  void backward(const float* dy, float* dx, bool add) const {
+  void backward(const T* dy, T* dx, bool add) const {
     using L = Lanes<kLanes>;
     const std::int64_t pixel = planes_.pixel();
-    for (std::int64_t i = 0; i < d_.in.cells() && !add; ++i) std::fill_n(dx + i * pixel, kLanes, 0.0f);
-    for_each_output([&](std::int64_t out, const Corners& corners) {
-      for (int v = 0; v < kLanes; v += L::kWidth) {
-        const auto gradient = L::load(dy + out * pixel + v);
-        for (std::size_t i = 0; i < static_cast<std::size_t>(corners.count); ++i) {
-          float* at = dx + corners.pixel[i] * pixel + v;
-          L::store(at, L::load(at) + gradient * corners.weight[i]);
+    for (const std::vector<Reader>& slabs : readers_[0])
+      for (const std::vector<Reader>& rows : readers_[1])
+        for (const std::vector<Reader>& columns : readers_[2]) {
+          typename L::Floats sums[L::kVectors] = {};
+          for (int v = 0; v < L::kVectors && add; ++v) sums[v] = L::load(dx + v * L::kWidth);
+          for (const Reader& slab : slabs)
+            for (const Reader& row : rows)
+              for (const Reader& column : columns) {
+                const auto weight = static_cast<float>(slab.share * row.share * column.share);
+                const T* from = dy + ((slab.output * y_.h + row.output) * y_.w + column.output) * pixel;
+                for (int v = 0; v < L::kVectors; ++v) sums[v] += L::load(from + v * L::kWidth) * weight;
+              }
+          for (int v = 0; v < L::kVectors; ++v) L::store(dx + v * L::kWidth, sums[v]);
+          dx += pixel;
         }
-      }
-    });
   }
 
   UpsampleDims d_;
@@ -101,14 +122,15 @@ class Upsample final : public Op {
   bool backward_;
   Planes planes_;
   int threads_;
-  std::array<std::vector<UpsampleTaps>, kMostAxes> taps_;
+  std::array<std::vector<UpsampleTaps>, kMostAxes> taps_;            // by axis and output
+  std::array<std::vector<std::vector<Reader>>, kMostAxes> readers_;  // by axis and cell of x
 };
 
 }  // namespace
 
 std::unique_ptr<Op> make_upsample(Context& context, const OpSpec& spec) {
   ECHELON_CHECK(spec.layouts[0] == spec.layouts[1], "the input and the output of an upsampling must have one layout");
-  return std::make_unique<Upsample>(context, spec);
+  return make_stored<Upsample>(spec.dtype, context, spec);
 }
 
 }  // namespace echelon::inline device::onednn
