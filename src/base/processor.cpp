@@ -5,6 +5,10 @@
 #include <fmt/ranges.h>
 #include <strings.h>
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
 #include <cstdlib>
 
 #include "base/error.hpp"
@@ -31,10 +35,17 @@ bool cpuid_has(Isa isa) {
   return false;
 }
 
-bool cpuid_has_f16_products() { return __builtin_cpu_supports("avx512fp16"); }
+bool cpuid_has_f16_vectors() { return __builtin_cpu_supports("avx512fp16"); }
+
+// Leaf 7.1, bit 21 of EAX; the system permits it with the other matrix units.
+bool cpuid_has_f16_tiles() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 21 & 1U) != 0;
+}
 #else
 bool cpuid_has(Isa) { return false; }
-bool cpuid_has_f16_products() { return false; }
+bool cpuid_has_f16_vectors() { return false; }
+bool cpuid_has_f16_tiles() { return false; }
 #endif
 
 Isa read_max_isa() {
@@ -89,8 +100,9 @@ std::string isa_text() {
 std::vector<std::string> half_instructions() {
   std::vector<std::string> has;
   if (processor_has(Isa::avx512_bf16)) has.emplace_back("AVX512_BF16");
-  if (max_isa() == Isa::amx && cpuid_has_f16_products()) has.emplace_back("AVX512_FP16");
+  if (max_isa() == Isa::amx && cpuid_has_f16_vectors()) has.emplace_back("AVX512_FP16");
   if (processor_has(Isa::amx)) has.emplace_back("AMX_BF16");
+  if (multiplies_f16()) has.emplace_back("AMX_FP16");
   return has;
 }
 
@@ -98,11 +110,13 @@ std::string half_instructions_text() {
   const std::vector<std::string> has = half_instructions();
   const std::string processor =
       is_limited() ? fmt::format("this processor, limited by {}={},", kVariable, name_of(max_isa())) : "this processor";
-  if (has.empty()) return processor + " has none of AVX512_BF16, AVX512_FP16 and AMX_BF16";
+  if (has.empty()) return processor + " has none of AVX512_BF16, AVX512_FP16, AMX_BF16 and AMX_FP16";
   return fmt::format("{} has {}", processor, fmt::join(has, ", "));
 }
 
 // Every processor with AMX_BF16 has AVX512_BF16 too, which the recurrent step's own kernel needs.
 bool multiplies_bf16() { return processor_has(Isa::avx512_bf16); }
+
+bool multiplies_f16() { return processor_has(Isa::amx) && cpuid_has_f16_tiles(); }
 
 }  // namespace echelon::inline base

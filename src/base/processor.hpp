@@ -31,11 +31,13 @@ std::string_view missing_instructions();
 // "avx512_core_bf16", or "avx2, limited by ECHELON_MAX_ISA (the processor has avx512_core_amx)"; "NEON" on ARM.
 std::string isa_text();
 
-// Returns those of "AVX512_BF16", "AVX512_FP16" and "AMX_BF16" that are available.
+// Returns those of "AVX512_BF16", "AVX512_FP16", "AMX_BF16" and "AMX_FP16" that are available.
 std::vector<std::string> half_instructions();
 // "this processor has AVX512_BF16, AMX_BF16", or a text that it has none of them.
 std::string half_instructions_text();
 // Whether the processor has instructions for bf16 products.
 bool multiplies_bf16();
+// Whether it has matrix units for f16 products (AMX_FP16). AVX512_FP16 alone multiplies f16 no faster than f32.
+bool multiplies_f16();
 
 }  // namespace echelon::inline base

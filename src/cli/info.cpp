@@ -16,6 +16,7 @@
 #include "cli/options.hpp"
 #include "comm/mpi/world.hpp"
 #include "device/device.hpp"
+#include "device/onednn/onednn.hpp"
 #include "device/peak_rate.hpp"
 #include "exchange/entry.hpp"
 #include "h5/file.hpp"
@@ -36,9 +37,11 @@ std::string device_text(const std::string& kind) {
 }
 
 std::string half_precision_text() {
-  const char* of_dtype = multiplies_bf16() ? "device.dtype = \"bf16\" runs by AVX512_BF16"
-                                           : "device.dtype = \"bf16\" needs device.emulate_halves = true";
-  return fmt::format("{}; {} on device onednn", half_instructions_text(), of_dtype);
+  const char* bf16 = multiplies_halves(DType::bf16) ? "runs by AVX512_BF16" : "needs device.emulate_halves = true";
+  const char* f16 = multiplies_halves(DType::f16) ? "runs by AMX_FP16"
+                                                  : "needs AMX_FP16 and oneDNN 3 or device.emulate_halves = true";
+  return fmt::format("{}; on device onednn device.dtype = \"bf16\" {}, \"f16\" {}", half_instructions_text(), bf16,
+                     f16);
 }
 
 // Measured on one thread.

@@ -186,10 +186,10 @@ struct NetworkConfig {              // [network]: messages are slowed down to th
 struct DeviceConfig {
   std::string kind = "auto";       // auto | reference | onednn | cuda | paced
   std::vector<std::string> kinds;  // [rank on its host]; the last entry is for all further ranks; empty: kind
-  DType dtype = DType::f32;     // "f32" | "f64" (reference, cuda) | "f16" (cuda) | "bf16" (cuda, onednn); with the last
-                                // two weights stay f32
-  bool emulate_halves = false;  // onednn, bf16: computes in f32 on rounded values; runs on any CPU, slowly
-  bool tf32 = false;            // f32: convolutions and products may round operands: cuda to TF32, onednn to bf16
+  DType dtype = DType::f32;      // "f32" | "f64" (reference, cuda) | "f16" | "bf16" (both: cuda, onednn); with the last
+                                 // two weights stay f32
+  bool emulate_halves = false;   // onednn, halves: computes in f32 on rounded values; runs on any CPU, slowly
+  bool tf32 = false;             // f32: convolutions and products may round operands: cuda to TF32, onednn to bf16
   bool measure_layouts = false;  // onednn: layouts of convolutions by measurement at the start, not by a rule
   bool cuda_graphs = true;       // cuda: records sequences of ops and launches them as CUDA graphs
   bool allow_fallback = false;   // cuda: a slow plain loop runs convolutions that cuDNN cannot, instead of an error

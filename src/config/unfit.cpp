@@ -204,7 +204,7 @@ class Finder {
     used("device.tf32", (may_be("cuda") || may_be("onednn") || may_be("auto")) && config_.device.dtype == DType::f32,
          "device.kind = \"cuda\", \"onednn\" or \"auto\" with dtype = \"f32\"");
     used("device.measure_layouts", may_be("onednn") || may_be("auto"), "device.kind = \"onednn\" or \"auto\"");
-    used("device.emulate_halves", config_.device.dtype == DType::bf16, "device.dtype = \"bf16\"");
+    used("device.emulate_halves", is_half(config_.device.dtype), "device.dtype = \"bf16\" or \"f16\"");
   }
 
   // The part of an all-reduce within hosts excludes the same choices as the all-reduce of that name (combinations.cpp).

@@ -104,7 +104,7 @@ struct DeviceOptions {
   std::int64_t memory_limit_bytes = 0;  // 0: no limit but the available memory
   bool only_counts = false;             // allocations are counted and take no memory (host devices: until touched); on
                                         // other devices nothing runs
-  bool emulate_halves = false;  // onednn: bf16 is computed in f32 on rounded values, whatever the processor supports
+  bool emulate_halves = false;  // onednn: halves are computed in f32 on rounded values, whatever the processor supports
   bool tf32 = false;            // f32 convolutions and products may round their operands: cuda to TF32, onednn to bf16
   ConvTable conv_table = {};    // onednn: instead of its rule
   bool allow_fallback = false;  // cuda: a convolution that the library cannot run becomes a plain loop, not an error

@@ -10,8 +10,8 @@ namespace echelon::inline model {
 
 DeviceOptions device_options(const DeviceConfig& config, int threads) {
   const bool on_cpu = config.kind == "onednn" || (config.kind == "auto" && !means_gpu(config.kind));
-  if (on_cpu && config.dtype == DType::bf16 && !config.emulate_halves && !multiplies_bf16())
-    throw EnvironmentError(halves_problem());
+  if (on_cpu && is_half(config.dtype) && !config.emulate_halves && !multiplies_halves(config.dtype))
+    throw EnvironmentError(halves_problem(config.dtype));
   if (on_cpu && config.tf32 && !multiplies_bf16()) throw EnvironmentError(bf16_products_problem());
   DeviceOptions options;
   options.threads = threads;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 on CPUs: by the processor's instructions where it has them, and in f32 on rounded values everywhere.
+// bf16 and f16 on CPUs: by the processor's instructions where it has them, and in f32 on rounded values everywhere.
 //
-// Tolerance: as on GPUs, 2e-2 of an output's largest value, for rounding to 8 bits. Gradients of parameters stay f32,
-// and where they are sums of products of halves, which f32 holds exactly, they are right to 1e-5.
+// Tolerance: as on GPUs, of an output's largest value 2e-2 in bf16, for rounding to 8 bits, and 2e-3 in f16. Gradients
+// of parameters stay f32, and where they are sums of products of halves, which f32 holds exactly, they are right to
+// 1e-5.
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstring>
@@ -33,12 +34,15 @@ OpenDevice halves(bool emulated, int threads = 1) {
   return [=] { return make_onednn_device({.threads = threads, .emulate_halves = emulated}); };
 }
 
-bool without_instructions(bool emulated) {
-  return !emulated && skip_without(multiplies_bf16(), Lacks::processor, half_instructions_text());
+bool without_instructions(bool emulated, DType half = DType::bf16) {
+  return !emulated && skip_without(multiplies_halves(half), Lacks::processor,
+                                   half == DType::bf16 ? half_instructions_text() : "without AMX_FP16 or oneDNN 3");
 }
 
+double tolerance_of(DType half) { return half == DType::bf16 ? 2e-2 : 2e-3; }
+
 void check(Device& device, const OpSpec& spec, double tolerance) {
-  if (!device.has(spec.kind, DType::bf16)) return;
+  if (!device.has(spec.kind, spec.dtype)) return;
   const OpCheck result = check_op(device, spec, tolerance);
   INFO(result.message);
   CHECK(result.ok);
@@ -89,12 +93,13 @@ std::vector<float> floats_of(const std::vector<std::byte>& bytes) {
 
 // Whether an op works on widened copies of its arguments; none if that depends on the processor or on extents.
 std::optional<bool> widens(const OpSpec& spec, bool emulated) {
-  if (std::holds_alternative<AttentionDims>(spec.dims)) return true;
+  if (std::holds_alternative<ConvDims>(spec.dims) && spec.dtype == DType::f16 && !emulated) return std::nullopt;
   if (std::holds_alternative<ConvDims>(spec.dims) || std::holds_alternative<DenseDims>(spec.dims)) return emulated;
+  if (std::holds_alternative<AttentionDims>(spec.dims)) return true;
   const bool depends = std::holds_alternative<RnnDims>(spec.dims) || std::holds_alternative<PoolDims>(spec.dims) ||
                        std::holds_alternative<ReorderDims>(spec.dims) ||
                        (std::holds_alternative<ActivationDims>(spec.dims) && !multiplies_bf16());
-  return depends ? std::nullopt : std::optional(false);
+  return depends ? std::nullopt : std::optional(spec.dtype == DType::f16);
 }
 
 ReplicaRun run_of(Graph graph) {
@@ -107,31 +112,34 @@ ReplicaRun run_of(Graph graph) {
 
 }  // namespace
 
-TEST_CASE("onednn keeps the contract of devices in bf16", "[device][onednn][halves]") {
+TEST_CASE("onednn keeps the contract of devices in halves", "[device][onednn][halves]") {
   const bool emulated = GENERATE(true, false);
-  if (without_instructions(emulated)) return;
+  const DType half = GENERATE(DType::bf16, DType::f16);
+  if (without_instructions(emulated, half)) return;
   const int threads = GENERATE(1, 2);
   const auto device = halves(emulated, threads)();
   CAPTURE(device->describe());
-  for (const std::string& failure : check_device(*device, DType::bf16, 2e-2)) FAIL_CHECK(failure);
-  for (const OpSpec& spec : chunk_specs(DType::bf16)) check(*device, spec, 2e-2);
+  for (const std::string& failure : check_device(*device, half, tolerance_of(half))) FAIL_CHECK(failure);
+  for (const OpSpec& spec : chunk_specs(half)) check(*device, spec, tolerance_of(half));
 }
 
-TEST_CASE("onednn in bf16: layouts that this machine would not choose", "[device][onednn][halves]") {
+TEST_CASE("onednn in halves: layouts that this machine would not choose", "[device][onednn][halves]") {
   const bool emulated = GENERATE(true, false);
-  if (without_instructions(emulated)) return;
+  const DType half = GENERATE(DType::bf16, DType::f16);
+  if (without_instructions(emulated, half)) return;
   const auto device = halves(emulated)();
   for (Layout layout : {Layout::channels_last, Layout::blocked8, Layout::blocked16}) {
     WishingDevice wishing(*device, layout);
-    for (const OpSpec& spec : contract_specs(DType::bf16)) check(wishing, spec, 2e-2);
+    for (const OpSpec& spec : contract_specs(half)) check(wishing, spec, tolerance_of(half));
   }
 }
 
-TEST_CASE("onednn in bf16 sums gradients of weights in f32, and of biases", "[device][onednn][halves]") {
+TEST_CASE("onednn in halves sums gradients of weights in f32, and of biases", "[device][onednn][halves]") {
   const bool emulated = GENERATE(true, false);
-  if (without_instructions(emulated)) return;
+  const DType half = GENERATE(DType::bf16, DType::f16);
+  if (without_instructions(emulated, half)) return;
   const auto device = halves(emulated)();
-  for (const OpSpec& spec : contract_specs(DType::bf16))
+  for (const OpSpec& spec : contract_specs(half))
     if (spec.kind == OpKind::conv_backward_weights || spec.kind == OpKind::dense_backward_weights)
       check(*device, spec, 1e-5);
 }
@@ -186,30 +194,32 @@ TEST_CASE("onednn in f32 with products in bf16: their factors are rounded, and n
   CHECK(rounded > 20);
 }
 
-TEST_CASE("onednn has in halves what computes in halves, and f16 nowhere", "[device][onednn][halves]") {
+TEST_CASE("onednn has in halves what computes in halves, and says what a processor lacks", "[device][onednn][halves]") {
   const auto device = halves(true)(), single = make_onednn_device({});
-  CHECK(device->supports(DType::bf16));
-  CHECK_FALSE(device->supports(DType::f16));
-  CHECK(single->supports(DType::bf16) == multiplies_bf16());
-  for (const OpKind kind : all_op_kinds()) {
-    INFO(name_of(kind));
-    CHECK(device->has(kind, DType::f32));
-    CHECK(device->has(kind, DType::bf16) == computes_in_halves(kind));
-    CHECK_FALSE(device->has(kind, DType::f16));
+  CHECK(multiplies_halves(DType::bf16) == multiplies_bf16());
+  for (const DType half : {DType::bf16, DType::f16}) {
+    CHECK(device->supports(half));
+    CHECK(single->supports(half) == multiplies_halves(half));
+    for (const OpKind kind : all_op_kinds()) {
+      INFO(name_of(kind));
+      CHECK(device->has(kind, DType::f32));
+      CHECK(device->has(kind, half) == computes_in_halves(kind));
+    }
+    if (multiplies_halves(half)) continue;
+    CHECK_THROWS_AS(single->make({OpKind::add, half, ElementwiseDims{Shape{4}}}), EnvironmentError);
+    CHECK_THROWS_WITH(single->make({OpKind::add, half, ElementwiseDims{Shape{4}}}),
+                      Catch::Contains(half == DType::bf16 ? "AVX512_BF16" : "AMX_FP16 and oneDNN 3") &&
+                          Catch::Contains("device.emulate_halves"));
   }
-  CHECK_THROWS_WITH(device->make({OpKind::add, DType::f16, ElementwiseDims{Shape{4}}}), Catch::Contains("bf16"));
-  if (multiplies_bf16()) return;
-  CHECK_THROWS_AS(single->make({OpKind::add, DType::bf16, ElementwiseDims{Shape{4}}}), EnvironmentError);
-  CHECK_THROWS_WITH(single->make({OpKind::add, DType::bf16, ElementwiseDims{Shape{4}}}),
-                    Catch::Contains("AVX512_BF16") && Catch::Contains("device.emulate_halves"));
 }
 
-TEST_CASE("no op of onednn in bf16 falls back to an unoptimised body", "[device][onednn][halves]") {
+TEST_CASE("no op of onednn in halves falls back to an unoptimised body", "[device][onednn][halves]") {
   const bool emulated = GENERATE(true, false);
-  if (without_instructions(emulated)) return;
+  const DType half = GENERATE(DType::bf16, DType::f16);
+  if (without_instructions(emulated, half)) return;
   const auto device = halves(emulated)();
-  for (OpSpec spec : contract_specs(DType::bf16)) {
-    if (!device->has(spec.kind, DType::bf16)) continue;
+  for (OpSpec spec : contract_specs(half)) {
+    if (!device->has(spec.kind, half)) continue;
     for (int round = 0; round < 2; ++round) {
       const std::string implementation = device->make(spec)->implementation();
       CAPTURE(spec.text(), implementation);
@@ -223,11 +233,13 @@ TEST_CASE("no op of onednn in bf16 falls back to an unoptimised body", "[device]
 
 TEST_CASE("mixed precision on onednn: gradients, sequences, training", "[device][onednn][halves]") {
   const bool emulated = GENERATE(true, false);
-  if (without_instructions(emulated)) return;
-  check_mixed_images(halves(emulated), kBf16);
-  check_mixed_sequences(halves(emulated), kBf16);
-  check_mixed_states(halves(emulated), kBf16);
-  check_mixed_training(halves(emulated), kBf16, {});
+  const Half half = GENERATE(kBf16, kF16);
+  if (without_instructions(emulated, half.dtype)) return;
+  check_mixed_images(halves(emulated), half);
+  check_mixed_sequences(halves(emulated), half);
+  check_mixed_states(halves(emulated), half);
+  check_mixed_training(halves(emulated), half,
+                       half.dtype == DType::f16 ? LossScaling{.dynamic = true, .start = 65536} : LossScaling{});
 }
 
 TEST_CASE("carried states in halves on a device that lays tensors out at random", "[halves]") {

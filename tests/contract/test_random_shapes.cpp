@@ -74,7 +74,10 @@ class Shapes {
 };
 
 void check(Device& device, const OpSpec& spec) {
-  const OpCheck result = check_op(device, spec, is_half(spec.dtype) ? 2e-2 : 1e-5);
+  const OpCheck result = check_op(device, spec,
+                                  spec.dtype == DType::bf16  ? 2e-2
+                                  : spec.dtype == DType::f16 ? 2e-3
+                                                             : 1e-5);
   INFO(result.message);
   CHECK(result.ok);
 }
@@ -84,41 +87,44 @@ void check_directions(Device& device, const ConvDims& dims, DType dtype) {
     check(device, {kind, dtype, dims, {}});
 }
 
-std::unique_ptr<Device> open() { return make_onednn_device({.threads = 1, .emulate_halves = !multiplies_bf16()}); }
+std::unique_ptr<Device> open(DType dtype) {
+  return make_onednn_device({.threads = 1, .emulate_halves = is_half(dtype) && !multiplies_halves(dtype)});
+}
 
 constexpr std::array kLayouts{Layout::plain, Layout::channels_last, Layout::blocked8, Layout::blocked16};
 
 }  // namespace
 
 TEST_CASE("onednn: convolutions of random shapes", "[device][onednn][halves]") {
-  const bool halves = GENERATE(false, true);
+  const DType dtype = GENERATE(DType::f32, DType::bf16, DType::f16);
   constexpr int kShapes = 150;
-  const auto device = open();
+  const auto device = open(dtype);
   CAPTURE(device->describe());
   Shapes shapes;
   for (int i = 0; i < kShapes; ++i) {
     const ConvDims d = shapes.draw();
     WishingDevice wishing(*device, kLayouts[static_cast<std::size_t>(shapes.whole(0, 3))]);
-    check_directions(wishing, d, halves ? DType::bf16 : DType::f32);
+    check_directions(wishing, d, dtype);
   }
 }
 
 TEST_CASE("onednn: convolutions of volumes of random shapes", "[device][onednn][halves]") {
-  const bool halves = GENERATE(false, true);
+  const DType dtype = GENERATE(DType::f32, DType::bf16, DType::f16);
   constexpr int kShapes = 60;
-  const auto device = open();
+  const auto device = open(dtype);
   CAPTURE(device->describe());
   Shapes shapes;
   for (int i = 0; i < kShapes; ++i) {
     const ConvDims d = shapes.draw(true);
     WishingDevice wishing(*device, kLayouts[static_cast<std::size_t>(shapes.whole(0, 3))]);
-    check_directions(wishing, d, halves ? DType::bf16 : DType::f32);
+    check_directions(wishing, d, dtype);
   }
 }
 
 // Each case breaks one rule of conv_faults.cpp on a processor that has the body: AVX2, AVX512_BF16 or AMX.
 TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[device][onednn][halves]") {
-  const auto device = open();
+  const DType dtype = GENERATE(DType::f32, DType::bf16, DType::f16);
+  const auto device = open(dtype);
   for (const ConvDims& d : {
            ConvDims{.N = 2,
           .C = 16,
@@ -144,14 +150,13 @@ TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[devi
        })
     for (Layout layout : kLayouts) {
       WishingDevice wishing(*device, layout);
-      check_directions(wishing, d, DType::f32);
-      check_directions(wishing, d, DType::bf16);
+      check_directions(wishing, d, dtype);
     }
 }
 
 // The library computes these as products on matrix units.
 TEST_CASE("onednn: 1x1 convolutions with channels last", "[device][onednn][halves]") {
-  const auto device = open();
+  const auto device = open(DType::bf16);
   WishingDevice wishing(*device, Layout::channels_last);
   Shapes shapes;
   for (int i = 0; i < 30; ++i) {
@@ -164,9 +169,9 @@ TEST_CASE("onednn: 1x1 convolutions with channels last", "[device][onednn][halve
 }
 
 TEST_CASE("onednn: products and recurrent layers of random shapes", "[device][onednn][halves]") {
-  const DType dtype = GENERATE(DType::f32, DType::bf16);
+  const DType dtype = GENERATE(DType::f32, DType::bf16, DType::f16);
   constexpr int kShapes = 40;
-  const auto device = open();
+  const auto device = open(dtype);
   Shapes shapes;
   const auto size = [&] { return shapes.whole(0, 2) == 0 ? 16 * shapes.whole(1, 6) : shapes.whole(1, 90); };
   for (int i = 0; i < kShapes; ++i) {

@@ -23,12 +23,12 @@ void add_run(Table& all) {
              "replaces kind if ranks of a host differ: one per rank of a host; the last is for all further ranks; "
              "[\"cuda\", \"onednn\"]: one GPU, other ranks on processors");
   device.key("dtype", &DeviceConfig::dtype, words({"f32", "f64", "f16", "bf16"}),
-             "f64: kinds reference and cuda; f16: kind cuda; bf16: kinds auto, cuda and onednn; halves are activations "
-             "only, weights stay f32");
-  device.key(
-      "emulate_halves", &DeviceConfig::emulate_halves, {},
-      "kinds onednn and auto, dtype bf16: a processor computes in f32 on values rounded to bf16, whether or not it has "
-      "AVX512_BF16; slower than f32, for studies of accuracy");
+             "f64: kinds reference and cuda; f16 and bf16: kinds auto, cuda and onednn; halves are activations only, "
+             "weights stay f32");
+  device.key("emulate_halves", &DeviceConfig::emulate_halves, {},
+             "kinds onednn and auto, dtype bf16 or f16: a processor computes in f32 on values rounded to halves, "
+             "whether or not "
+             "it multiplies halves; slower than f32, for studies of accuracy");
   device.key(
       "tf32", &DeviceConfig::tf32, {},
       "f32 with faster products; kind cuda: convolutions and matrix products in TF32, about 3 decimal digits; kind "

@@ -10,16 +10,16 @@ namespace echelon::inline config {
 struct DeviceTraits {
   std::string_view name;
   bool doubles = false;     // computes in f64
-  bool f16 = false;         // computes in f16
-  bool bf16 = false;        // computes in bf16; on CPUs if they have the instructions, or by emulation
+  bool f16 = false;         // computes in f16 and
+  bool bf16 = false;        // in bf16; on CPUs if they have the instructions, or by emulation
   bool may_be_gpu = false;  // may have a library of its own that sums gradients
   Words reads = {};         // keys of [device] that this kind reads and some others do not
 };
 
 inline constexpr DeviceTraits kDevices[] = {
-    {.name = "auto", .bf16 = true, .may_be_gpu = true, .reads = {"pace_ms", "emulate_halves", "tf32"}},
+    {.name = "auto", .f16 = true, .bf16 = true, .may_be_gpu = true, .reads = {"pace_ms", "emulate_halves", "tf32"}},
     {.name = "reference", .doubles = true, .reads = {"pace_ms"}},
-    {.name = "onednn", .bf16 = true, .reads = {"pace_ms", "emulate_halves", "tf32"}},
+    {.name = "onednn", .f16 = true, .bf16 = true, .reads = {"pace_ms", "emulate_halves", "tf32"}},
     {.name = "cuda",
      .doubles = true,
      .f16 = true,

@@ -160,8 +160,10 @@ class ConvBackwardData final : public Op {
  private:
   void add_to(void* dx, const void* sum) const {
     if (!precision_.stores_halves()) return host_vector_ops().add(DType::f32, dx, sum, elems_);
-    auto* to = static_cast<BHalf*>(dx);
-    add_halves(to, static_cast<const BHalf*>(sum), to, static_cast<std::int64_t>(elems_), threads_);
+    with_half(precision_.bf16() ? DType::bf16 : DType::f16, [&]<class T>(T) {
+      auto* to = static_cast<T*>(dx);
+      add_halves(to, static_cast<const T*>(sum), to, static_cast<std::int64_t>(elems_), threads_);
+    });
   }
   static dnnl::convolution_backward_data::primitive_desc pick(const Context& context, const ConvProblem& problem,
                                                               const Desc& x, const Desc& y) {
@@ -259,8 +261,9 @@ class TiledBackwardWeights final : public Op {
 
 // Whether tiles of our own compute the gradient of the weights.
 bool tiles_weights(const Context& context, const OpSpec& spec, const Precision& precision) {
-  return precision.stores_halves() && context.tiles() && TileConvWeights::fits(std::get<ConvDims>(spec.dims)) &&
-         spec.layouts[0] == Layout::channels_last && spec.layouts[1] == Layout::channels_last;
+  return precision.bf16() && precision.stores_halves() && context.tiles() &&
+         TileConvWeights::fits(std::get<ConvDims>(spec.dims)) && spec.layouts[0] == Layout::channels_last &&
+         spec.layouts[1] == Layout::channels_last;
 }
 
 }  // namespace

@@ -41,12 +41,19 @@ bool meets_padding_alone(const ConvProblem& problem, std::size_t at) {
   }
   return false;
 }
+bool any_meets_padding_alone(const ConvProblem& problem) {
+  bool alone = false;
+  for (std::size_t at = 0; at < problem.strides.size(); ++at) alone = alone || meets_padding_alone(problem, at);
+  return alone;
+}
 
 }  // namespace
 
-// More than 64 channels that are not a multiple of 32, with a stride along columns: it writes beyond y.
+// A stride along columns. 2.6: with more than 64 channels that are not a multiple of 32 it writes beyond y. 3.6: it
+// computes wrong values for some extents, which were not isolated.
 bool errs(const ConvProblem& problem, const dnnl::convolution_forward::primitive_desc& made) {
   if (strides_volume(problem, made.impl_info_str())) return true;
+  if (problem.strides.back() > 1 && is(made.impl_info_str(), "brg_conv_fwd:avx10_1_512_amx")) return true;
   const std::int64_t channels = x_channels(problem);
   return is(made.impl_info_str(), "brgconv:avx512_core_amx") && channels > 64 && channels % 32 != 0 &&
          problem.strides.back() > 1;
@@ -75,9 +82,7 @@ bool errs(const ConvProblem& problem, const dnnl::convolution_backward_weights::
 }
 
 bool reads_old_scratch(const ConvProblem& problem) {
-  bool alone = false;
-  for (std::size_t at = 0; at < problem.strides.size(); ++at) alone = alone || meets_padding_alone(problem, at);
-  return problem.type == ConvProblem::Type::bf16 && (alone || problem.volume);
+  return problem.type != ConvProblem::Type::f32 && (problem.volume || any_meets_padding_alone(problem));
 }
 
 }  // namespace echelon::inline device::onednn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implementations of oneDNN 2.6 that compute wrong values for some shapes, found by tests with random shapes: some are
-// not used, others get zeroed scratch memory.
+// Implementations of oneDNN 2.6 and 3.6 that compute wrong values for some shapes, found by tests with random shapes:
+// some are not used, others get zeroed scratch memory.
 #pragma once
 
 #include "device/onednn/conv_problem.hpp"

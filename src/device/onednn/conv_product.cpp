@@ -122,7 +122,8 @@ std::unique_ptr<Op> make_point_conv(const Context& context, const OpSpec& spec, 
   const auto& d = std::get<ConvDims>(spec.dims);
   const bool point =
       d.in.rank == 2 && d.kernel.h == 1 && d.kernel.w == 1 && d.pad.h == 0 && d.pad.w == 0 && d.groups == 1;
-  if (spec.kind != OpKind::conv_backward_data || !point || !context.amx() || !precision.stores_halves()) return nullptr;
+  if (spec.kind != OpKind::conv_backward_data || !point || !context.amx()) return nullptr;
+  if (!precision.bf16() || !precision.stores_halves()) return nullptr;
   if (spec.layouts[0] != Layout::channels_last || spec.layouts[2] != Layout::channels_last) return nullptr;
   auto product = std::make_unique<PointBackwardData>(context, d);
   return product->implementation().starts_with("brg") ? std::move(product) : nullptr;

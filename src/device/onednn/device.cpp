@@ -110,7 +110,7 @@ class OnednnDevice final : public HostDevice {
     return fmt::format("{}, {} {}, {}{}{}", cpu_name(), context_.threads, context_.threads == 1 ? "thread" : "threads",
                        isa_name(), halves_text(), options().tf32 ? ", products of f32 in bf16" : "");
   }
-  bool supports(DType dtype) const override { return dtype == DType::f32 || (dtype == DType::bf16 && has_halves()); }
+  bool supports(DType dtype) const override { return dtype == DType::f32 || has_halves(dtype); }
   bool has(OpKind kind, DType dtype) const override {
     return supports(dtype) && (!is_half(dtype) || computes_in_halves(kind));
   }
@@ -120,18 +120,22 @@ class OnednnDevice final : public HostDevice {
 
  private:
   const char* halves_text() const {
-    return options().emulate_halves ? ", bf16 emulated"
+    return options().emulate_halves ? ", halves emulated"
            : amx()                  ? " with AMX"
            : context_.avx512_bf16() ? " with BF16"
                                     : "";
   }
   bool amx() const { return processor_has(Isa::amx) && library_uses(dnnl::cpu_isa::avx512_core_amx); }
-  bool native() const { return !options().emulate_halves && context_.avx512_bf16(); }
-  bool has_halves() const { return options().emulate_halves || native(); }
+  bool native(DType half) const {
+    if (options().emulate_halves) return false;
+    return half == DType::bf16 ? context_.avx512_bf16() : multiplies_halves(half);
+  }
+  bool has_halves(DType dtype) const { return is_half(dtype) && (options().emulate_halves || native(dtype)); }
   // The precision of ops that multiply.
   Precision precision(DType dtype) const {
     if (!is_half(dtype)) return options().tf32 ? kSingleByHalves : kSingle;
-    return native() ? kHalves : kEmulatedHalves;
+    if (dtype == DType::f16) return native(dtype) ? kF16 : kEmulatedF16;
+    return native(dtype) ? kHalves : kEmulatedHalves;
   }
   void require(const OpSpec& spec) const;
   std::unique_ptr<Op> build(const OpSpec& spec);
@@ -171,17 +175,17 @@ LayoutWish OnednnDevice::layouts(const OpSpec& spec) const {
   return wish;
 }
 
-// Whether an argument is in halves.
-bool touches_halves(const OpSpec& spec) {
+// The type of arguments in halves; another type if there are none.
+DType half_of(const OpSpec& spec) {
   const auto* reorder = std::get_if<ReorderDims>(&spec.dims);
-  return is_half(spec.dtype) || (reorder && is_half(reorder->from.value_or(spec.dtype)));
+  return is_half(spec.dtype) || !reorder ? spec.dtype : reorder->from.value_or(spec.dtype);
 }
 
 void OnednnDevice::require(const OpSpec& spec) const {
   const auto* reorder = std::get_if<ReorderDims>(&spec.dims);
   for (const DType dtype : {spec.dtype, reorder ? reorder->from.value_or(spec.dtype) : spec.dtype})
-    if (dtype == DType::bf16 && !has_halves())
-      throw EnvironmentError(halves_problem());
+    if (is_half(dtype) && !has_halves(dtype))
+      throw EnvironmentError(halves_problem(dtype));
     else if (!has(spec.kind, dtype))
       throw ConfigError(fmt::format("device onednn computes {} in f32{}, not in {}; use the reference device for f64",
                                     name_of(spec.kind), has(spec.kind, DType::bf16) ? " and bf16" : "",
@@ -193,7 +197,7 @@ std::unique_ptr<Op> OnednnDevice::make(const OpSpec& spec) {
   (void)signature(spec);  // refuses dims that no op has
   try {
     claim_threads(context_.threads);
-    if (touches_halves(spec)) return build_halves(spec);
+    if (is_half(half_of(spec))) return build_halves(spec);
     auto rounded = options().tf32 ? build_rounded(spec) : nullptr;
     return rounded ? std::move(rounded) : build(spec);
   } catch (const dnnl::error& e) {
@@ -231,9 +235,11 @@ std::unique_ptr<Op> OnednnDevice::build_rounded(const OpSpec& spec) {
 
 // Products are computed in halves, by the instructions that the processor has. Other kinds compute in f32 and widen
 // what they load. Widened copies serve emulated products, the library's f32 products of attention, whose work grows
-// faster than its arguments, and pools that would round a sum at each of its terms.
+// faster than its arguments, pools that would round a sum at each of its terms, and all of f16 but the library's
+// products.
 std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
-  const Precision in = precision(DType::bf16);
+  const DType half = half_of(spec);
+  const Precision in = precision(half);
   const bool native = in.halves();
   OpSpec wide = spec;
   wide.dtype = DType::f32;
@@ -241,8 +247,12 @@ std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
     case OpKind::reorder: return make_half_reorder(context_, spec, native);
     case OpKind::conv_forward:
     case OpKind::conv_backward_data:
-    case OpKind::conv_backward_weights:
-      return native ? make_conv(context_, spec, in) : make_half_op(context_, spec, make_conv(context_, wide, in));
+    case OpKind::conv_backward_weights: {
+      auto conv = native ? make_conv(context_, spec, in) : nullptr;
+      // In f16 the library has no optimised code for some, such as those of many groups.
+      if (conv && (half == DType::bf16 || conv->implementation().find("ref") == std::string::npos)) return conv;
+      return make_half_op(context_, spec, make_conv(context_, wide, half == DType::f16 ? kEmulatedF16 : in));
+    }
     case OpKind::dense_forward:
     case OpKind::dense_backward_data:
     case OpKind::dense_backward_weights:
@@ -250,24 +260,36 @@ std::unique_ptr<Op> OnednnDevice::build_halves(const OpSpec& spec) {
                     : make_half_op(context_, spec, make_half_dense(context_, wide, in));
     case OpKind::rnn_forward:
     case OpKind::rnn_backward:
+      if (half == DType::f16) return make_half_op(context_, spec, make_rnn(context_, wide, kSingle));
       return native && context_.tiles() ? make_rnn(context_, spec, in)
                                         : make_half_op(context_, spec, make_rnn(context_, wide, in));
     case OpKind::pool_forward:
-    case OpKind::pool_backward: return pools_halves(spec) ? build(spec) : make_half_op(context_, spec, build(wide));
+    case OpKind::pool_backward:
+      return half == DType::bf16 && pools_halves(spec) ? build(spec) : make_half_op(context_, spec, build(wide));
     case OpKind::attention_forward:
     case OpKind::attention_backward: return make_half_op(context_, spec, build(wide));
-    default: return build(spec);
+    default: return half == DType::bf16 ? build(spec) : make_half_op(context_, spec, build(wide));
   }
 }
 
 }  // namespace
 }  // namespace onednn
 
-std::string halves_problem() {
+bool multiplies_halves(DType half) {
+  if (half == DType::bf16) return multiplies_bf16();
+  return multiplies_f16() && onednn::kF16Isa && onednn::library_uses(*onednn::kF16Isa);
+}
+
+std::string halves_problem(DType half) {
+  const bool bf16 = half == DType::bf16, has = bf16 ? multiplies_bf16() : multiplies_f16();
+  const std::string but = !has ? half_instructions_text() + " (echelon info shows it)"
+                          : onednn::kF16Isa
+                              ? "oneDNN does not use it (ONEDNN_MAX_CPU_ISA)"
+                              : "echelon is built with oneDNN 2, which does not (make ONEDNN=/prefix takes another)";
   return fmt::format(
-      "device.dtype = \"bf16\" on a CPU needs AVX512_BF16, but {} (echelon info shows it); set device.dtype = "
-      "\"f32\", or device.emulate_halves = true, which rounds in f32 and is slower than f32",
-      half_instructions_text());
+      "device.dtype = \"{}\" on a CPU needs {}, but {}; set device.dtype = \"{}\", or device.emulate_halves = true, "
+      "which rounds in f32 and is slower than f32",
+      name_of(half), bf16 ? "AVX512_BF16" : "AMX_FP16 and oneDNN 3", but, bf16 || !multiplies_bf16() ? "f32" : "bf16");
 }
 
 std::string bf16_products_problem() {

@@ -68,7 +68,7 @@ class Copy final : public Op {
   std::size_t elems_;
 };
 
-// Converts from or to bf16, or both, in one layout.
+// Converts from or to halves of one type, or both, in one layout.
 class Cast final : public Op {
  public:
   Cast(const Context& context, DType from, DType to, std::int64_t elems)
@@ -77,12 +77,14 @@ class Cast final : public Op {
   void run(const OpArgs& args) override {
     const void* from = args.tensors[0];
     void* to = args.tensors[1];
-    if (from_ == to_)
-      std::copy_n(static_cast<const BHalf*>(from), elems_, static_cast<BHalf*>(to));
-    else if (is_half(from_))
-      widen(static_cast<const BHalf*>(from), static_cast<float*>(to), elems_, threads_);
-    else
-      round_halves(static_cast<const float*>(from), static_cast<BHalf*>(to), elems_, threads_);
+    with_half(is_half(from_) ? from_ : to_, [&]<class T>(T) {
+      if (from_ == to_)
+        std::copy_n(static_cast<const T*>(from), elems_, static_cast<T*>(to));
+      else if (is_half(from_))
+        widen(static_cast<const T*>(from), static_cast<float*>(to), elems_, threads_);
+      else
+        round_halves(static_cast<const float*>(from), static_cast<T*>(to), elems_, threads_);
+    });
   }
 
  private:

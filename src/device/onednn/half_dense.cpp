@@ -57,10 +57,11 @@ class HalfDense final : public Op {
         product.a = at[1], product.b = at[0], product.c = at[2], product.add = adds(2);
         product_.run(product);
         if (!d_.bias) return;
-        if (precision_.stored == kHalves.type)
-          sum_rows(static_cast<const BHalf*>(at[1]), adds(3), static_cast<float*>(at[3]));
-        else
-          sum_rows(static_cast<const float*>(at[1]), adds(3), static_cast<float*>(at[3]));
+        const auto sum = [&]<class T>(T) {
+          sum_rows(static_cast<const T*>(at[1]), adds(3), static_cast<float*>(at[3]));
+        };
+        if (!precision_.stores_halves()) return sum(float{});
+        with_half(precision_.bf16() ? DType::bf16 : DType::f16, sum);
     }
   }
 
@@ -70,19 +71,19 @@ class HalfDense final : public Op {
   template <class T>
   void sum_rows(const T* dy, bool add, float* db) const {
     constexpr std::int64_t kColumns = 512;
-    const auto wide = [](T value) {
-      if constexpr (sizeof(T) == sizeof(BHalf))
-        return widened(value);
-      else
-        return value;
+    const auto wide = [](const T* row, float* copy, std::int64_t n) {
+      if constexpr (std::is_same_v<T, float>) return row;
+      if constexpr (!std::is_same_v<T, float>) return widen(row, copy, n, 1), static_cast<const float*>(copy);
     };
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.K >= kParallelElems)
     for (std::int64_t begin = 0; begin < d_.K; begin += kColumns) {
       const std::int64_t end = std::min(begin + kColumns, d_.K);
       if (!add) std::fill(db + begin, db + end, 0.0f);
+      float copy[kColumns];
       for (std::int64_t n = 0; n < d_.N; ++n) {
+        const float* row = wide(dy + n * d_.K + begin, copy, end - begin);
 #pragma omp simd
-        for (std::int64_t k = begin; k < end; ++k) db[k] += wide(dy[n * d_.K + k]);
+        for (std::int64_t k = begin; k < end; ++k) db[k] += row[k - begin];
       }
     }
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An f32 op with bf16 arguments: inputs are widened into scratch, and so are outputs that the op adds to or writes in
-// part; outputs are rounded from there. Scratch: the widened arguments, then that of the inner op.
+// An f32 op with halves as arguments: inputs are widened into scratch, and so are outputs that the op adds to or writes
+// in part; outputs are rounded from there. Scratch: the widened arguments, then that of the inner op.
 #include <array>
+#include <type_traits>
 #include <vector>
 
 #include "base/check.hpp"
@@ -13,6 +14,8 @@
 namespace echelon::inline device::onednn {
 namespace {
 
+// T is the type of the halves.
+template <class T>
 class HalfOp final : public Op, public PacksWeights {
  public:
   HalfOp(const Context& context, const OpSpec& spec, std::unique_ptr<Op> inner)
@@ -33,7 +36,9 @@ class HalfOp final : public Op, public PacksWeights {
 
   std::size_t saved_bytes() const override { return inner_->saved_bytes(); }
   std::size_t scratch_bytes() const override { return plan_.bytes(); }
-  std::string implementation() const override { return inner_->implementation() + " on widened bf16"; }
+  std::string implementation() const override {
+    return inner_->implementation() + (std::is_same_v<T, BHalf> ? " on widened bf16" : " on widened f16");
+  }
   bool replays() const override { return inner_->replays(); }
   void share_weights(Op& other) override {
     auto* packer = dynamic_cast<PacksWeights*>(inner_.get());
@@ -48,7 +53,7 @@ class HalfOp final : public Op, public PacksWeights {
       auto* wide = reinterpret_cast<float*>(scratch + half.wide_at);
       tensors[half.argument] = wide;
       if (half.input || half.in_part || (args.accumulate >> half.argument & 1U) != 0)
-        widen(static_cast<const BHalf*>(args.tensors[half.argument]), wide, half.elems, threads_);
+        widen(static_cast<const T*>(args.tensors[half.argument]), wide, half.elems, threads_);
     }
     OpArgs inner = args;
     inner.tensors = tensors.data();
@@ -56,8 +61,8 @@ class HalfOp final : public Op, public PacksWeights {
     inner_->run(inner);
     for (const Half& half : halves_)
       if (!half.input)
-        round_halves(static_cast<const float*>(tensors[half.argument]),
-                     static_cast<BHalf*>(args.tensors[half.argument]), half.elems, threads_);
+        round_halves(static_cast<const float*>(tensors[half.argument]), static_cast<T*>(args.tensors[half.argument]),
+                     half.elems, threads_);
   }
 
  private:
@@ -78,7 +83,11 @@ class HalfOp final : public Op, public PacksWeights {
 }  // namespace
 
 std::unique_ptr<Op> make_half_op(Context& context, const OpSpec& spec, std::unique_ptr<Op> inner) {
-  return std::make_unique<HalfOp>(context, spec, std::move(inner));
+  const auto* reorder = std::get_if<ReorderDims>(&spec.dims);
+  const DType half = is_half(spec.dtype) || !reorder ? spec.dtype : reorder->from.value_or(spec.dtype);
+  return with_half(half, [&]<class T>(T) -> std::unique_ptr<Op> {
+    return std::make_unique<HalfOp<T>>(context, spec, std::move(inner));
+  });
 }
 
 }  // namespace echelon::inline device::onednn

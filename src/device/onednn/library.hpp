@@ -3,12 +3,16 @@
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 
 #include "base/check.hpp"
 
 namespace echelon::inline device::onednn {
 
 #if DNNL_VERSION_MAJOR >= 3
+
+// The instructions by which the library multiplies f16; none in versions that do not.
+inline constexpr std::optional<dnnl::cpu_isa> kF16Isa = dnnl::cpu_isa::avx512_core_amx_fp16;
 
 // Describes a primitive; the arguments are those of the library's descriptors.
 template <class Primitive, class... Args>
@@ -48,6 +52,8 @@ inline dnnl::memory::desc with_type(const dnnl::memory::desc& desc, dnnl::memory
 }
 
 #else
+
+inline constexpr std::optional<dnnl::cpu_isa> kF16Isa = std::nullopt;
 
 template <class Primitive, class... Args>
 typename Primitive::primitive_desc described(const dnnl::engine& engine, const dnnl::primitive_attr& attributes,

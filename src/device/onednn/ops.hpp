@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/check.hpp"
 #include "device/device.hpp"
 #include "device/onednn/halves.hpp"
 #include "device/onednn/library.hpp"
@@ -49,27 +50,35 @@ ECHELON_OP_FAMILIES(F)
 // Makes Body<T> of these arguments, where T stores activations of `dtype`: float or BHalf.
 template <template <class> class Body, class... Args>
 std::unique_ptr<Op> make_stored(DType dtype, const Args&... args) {
+  ECHELON_CHECK(dtype != DType::f16, "a body of bf16 cannot compute in f16");
   if (is_half(dtype)) return std::make_unique<Body<BHalf>>(args...);
   return std::make_unique<Body<float>>(args...);
 }
 inline dnnl::memory::data_type library_type(DType dtype) {
-  return is_half(dtype) ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  return dtype == DType::bf16  ? dnnl::memory::data_type::bf16
+         : dtype == DType::f16 ? dnnl::memory::data_type::f16
+                               : dnnl::memory::data_type::f32;
+}
+// Calls body(T{}) with the type that holds halves of `dtype`.
+template <class Body>
+decltype(auto) with_half(DType dtype, const Body& body) {
+  return dtype == DType::f16 ? body(IeeeHalf{}) : body(BHalf{});
 }
 
-// Kinds that multiply in halves: arguments are in precision.stored, except that recurrent layers have f32 arguments
-// unless there are tiles. Parameters and their gradients are f32. The spec is of f32 or bf16.
+// Kinds that multiply in halves: arguments are in precision.stored, except that recurrent layers, in bf16 only, have
+// f32 arguments unless there are tiles. Parameters and their gradients are f32. The spec is of f32 or halves.
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision);
 // The gradient of the data of a 1x1 convolution in halves as a product; null if that is not known to be faster.
 std::unique_ptr<Op> make_point_conv(const Context& context, const OpSpec& spec, const Precision& precision);
 std::unique_ptr<Op> make_half_dense(Context& context, const OpSpec& spec, const Precision& precision);
 std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec, const Precision& precision);
 
-// Runs `inner`, which was made for the same spec in f32, on arguments of which some are bf16.
+// Runs `inner`, which was made for the same spec in f32, on arguments of which some are halves of one type.
 std::unique_ptr<Op> make_half_op(Context& context, const OpSpec& spec, std::unique_ptr<Op> inner);
 // Whether make_pool takes bf16 directly: not if cells add shares of many windows, each of them rounded, nor if windows
 // have more cells than a byte can count.
 bool pools_halves(const OpSpec& spec);
-// A reorder from or to bf16, or both. `native`: the library itself reorders bf16.
+// A reorder from or to halves, or both. `native`: the library itself reorders them.
 std::unique_ptr<Op> make_half_reorder(Context& context, const OpSpec& spec, bool native);
 
 // The layouts of x and y in which all directions of a convolution run fast; those of context.convs, if they do.

@@ -62,6 +62,7 @@ PackedWeights::PackedWeights(const Context& context, const dnnl::memory::desc& p
   packed_ = std::make_shared<Packed>();
   packed_->from = plain;
   packed_->to = packed;
+  packed_->half = precision.half;
   packed_->threads = context.threads;
   if (rounds) packed_->rounded = context.device.allocate(plain.get_size(), "rounded weights");
   if (plain == packed) return;
@@ -76,7 +77,7 @@ const void* PackedWeights::get(const void* plain, std::uint64_t version) {
     const void* from = plain;
     if (auto* rounded = static_cast<float*>(packed.rounded.data())) {
       round_in_f32(static_cast<const float*>(plain), rounded,
-                   static_cast<std::int64_t>(packed.rounded.bytes() / sizeof(float)), packed.threads);
+                   static_cast<std::int64_t>(packed.rounded.bytes() / sizeof(float)), packed.threads, packed.half);
       from = rounded;
     }
     if (packed.reorder) packed.reorder.run({from, packed.memory.data()});

@@ -78,6 +78,7 @@ class PackedWeights {
     dnnl::memory::desc from, to;
     Primitive reorder;       // none if the plain format is needed, rounded
     Memory rounded, memory;  // rounded in f32, if that is needed; packed
+    dnnl::memory::data_type half = dnnl::memory::data_type::bf16;
     int threads = 1;
     const void* source = nullptr;
     std::uint64_t version = 0;

@@ -10,7 +10,7 @@ Product::Product(const Context& context, const Precision& precision, const Facto
     : precision_(precision), threads_(context.threads), packs_(form.weights) {
   using Desc = dnnl::memory::desc;
   constexpr auto f32 = dnnl::memory::data_type::f32;
-  if (precision.halves() && context.tiles()) {
+  if (precision.bf16() && context.tiles()) {
     tiles_.emplace(context.device,
                    TileProductForm{
                        .a = {a.lines(true), a.rows, a.columns, true, a.transposed},

@@ -44,7 +44,7 @@ struct Factor {
 
 // c = a b + bias, or c += a b. Factors are in precision.type and sums in f32; c is in `stored`. Unlike in multiply(),
 // extents and precision are known before the first run. `weights`: b is a parameter, in f32 whatever the precision, and
-// packed once per parameter version. Factors that are `wide` are rounded on the way. Products in halves use the matrix
+// packed once per parameter version. Factors that are `wide` are rounded on the way. Products in bf16 use the matrix
 // unit if there is one (tile_product.hpp), else the library.
 class Product {
  public:

@@ -8,6 +8,7 @@
 #include "base/processor.hpp"
 #include "config/parse.hpp"
 #include "device/device.hpp"
+#include "device/onednn/onednn.hpp"
 #include "tests/support/bad_configs.hpp"
 
 namespace echelon {
@@ -19,18 +20,20 @@ DeviceConfig of(const std::vector<std::string>& sets) {
 
 }  // namespace
 
-TEST_CASE("device.kind = auto in bf16 takes a device that computes it", "[device][halves]") {
+TEST_CASE("device.kind = auto in halves takes a device that computes them", "[device][halves]") {
   const bool emulated = GENERATE(true, false);
-  const DeviceConfig device = of(
-      {"device.kind=auto", "device.dtype=bf16", std::string("device.emulate_halves=") + (emulated ? "true" : "false")});
-  if (visible_gpus() == 0 && !emulated && !multiplies_bf16()) {
+  const DType half = GENERATE(DType::bf16, DType::f16);
+  const DeviceConfig device = of({"device.kind=auto", "device.dtype=" + std::string(name_of(half)),
+                                  std::string("device.emulate_halves=") + (emulated ? "true" : "false")});
+  if (visible_gpus() == 0 && !emulated && !multiplies_halves(half)) {
     CHECK_THROWS_AS(device_options(device, 1), EnvironmentError);
-    CHECK_THROWS_WITH(device_options(device, 1), Catch::Contains("AVX512_BF16"));
+    CHECK_THROWS_WITH(device_options(device, 1),
+                      Catch::Contains(half == DType::bf16 ? "AVX512_BF16" : "AMX_FP16 and oneDNN 3"));
     return;
   }
   const auto opened = open_device(device.kind, device_options(device, 1));
-  CHECK(opened->supports(DType::bf16));
-  CHECK(opened->has(OpKind::rnn_forward, DType::bf16));
+  CHECK(opened->supports(half));
+  CHECK(opened->has(OpKind::rnn_forward, half));
 }
 
 TEST_CASE("device.tf32 of a processor: products of bf16 where it has them, else it is refused", "[device][halves]") {
