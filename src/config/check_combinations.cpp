@@ -35,6 +35,10 @@ void check_model(const Config& config) {
                        model.layers.front().where));
   if (model.zoo.empty() && model.layers.empty())
     refuse(config, "model", "no model: write model.zoo = \"lenet\" or [[model.layers]]");
+  if (model.dropout < 0 && model.dropout != -1)
+    refuse(config, "model.dropout",
+           fmt::format("model.dropout = {} is not a rate; nearest valid: 0, or -1 for the rate of each layer",
+                       model.dropout));
   if (!model.weights.empty() && !config.run.resume_from.empty())
     refuse(config, "model.weights",
            "model.weights and run.resume_from both supply weights; keep one: run.resume_from for all that a run has "

@@ -41,11 +41,13 @@ enum class EvaluateBy : std::uint8_t { all, first, aside };
 enum class Watch : std::uint8_t { off, warn, stop };
 
 struct ModelConfig {
-  std::string zoo;                  // a predefined model; else `layers`
-  std::vector<LayerConfig> layers;  // without the loss, which is added
-  std::string loss = "auto";        // auto (softmax for classes, mse for numbers) | softmax | mse | bce
-  double label_smoothing = 0;       // softmax: fraction of the target spread over all classes in training, in [0, 1)
-  LabelKeys labels;                 // model.ignore_label, class_weights, inverse_frequency
+  std::string zoo;                   // a predefined model; else `layers`
+  std::vector<LayerConfig> layers;   // without the loss, which is added
+  std::string loss = "auto";         // auto (softmax for classes, mse for numbers) | softmax | mse | bce
+  double label_smoothing = 0;        // softmax: fraction of the target spread over all classes in training, in [0, 1)
+  std::vector<std::int64_t> widths;  // zoo unet, cosmoflow: channels of each level; empty: those published
+  double dropout = -1;               // rate of every dropout layer, in [0, 1); -1: that of each layer
+  LabelKeys labels;                  // model.ignore_label, class_weights, inverse_frequency
   bool synchronised_batch_norm = false;  // every batch_norm layer is `synchronised`
   bool batch_renorm = false;             // every batch_norm layer has `renorm`
   bool dense_embeddings = false;         // no embedding is `sparse`, in model.zoo either

@@ -14,6 +14,7 @@
 #include "config/traits/devices.hpp"
 #include "config/traits/rules.hpp"
 #include "config/traits/strategies.hpp"
+#include "config/traits/zoo.hpp"
 
 namespace echelon::inline config {
 namespace {
@@ -80,6 +81,9 @@ class Finder {
     used("train.micro_shards", config_.train.reproducible, "train.reproducible = true");
     for (const char* path : {"device.pace_jitter", "device.pace_spread", "device.pace_factors"})
       used(path, config_.device.pace_ms != 0, "device.pace_ms");
+    const std::vector<std::string> wide = zoo_names_of_widths();
+    used("model.widths", std::find(wide.begin(), wide.end(), config_.model.zoo) != wide.end(),
+         fmt::format("model.zoo = \"{}\"", joined(wide, "\" or \"")));
     used("model.weights_partial", !config_.model.weights.empty(), "model.weights, which names a file or a run");
     for (const char* path : {"monitor.plateau_evaluations", "monitor.plateau_change"})
       used(path, config_.monitor.plateau != Watch::off, "monitor.plateau");

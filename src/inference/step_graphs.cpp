@@ -17,7 +17,7 @@ constexpr const char* kLengths = "lengths";
 
 // Removes the states that layers keep from batch to batch, because the step gets its states as inputs.
 ModelConfig without_carry(ModelConfig model, const SampleForm& form) {
-  if (!model.zoo.empty()) model.layers = zoo_layers(model.zoo, form), model.zoo.clear();
+  if (!model.zoo.empty()) model.layers = zoo_layers(model, form), model.zoo.clear();
   for (LayerConfig& layer : model.layers) layer.carry = false;
   return model;
 }

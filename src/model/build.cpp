@@ -168,6 +168,18 @@ void set_batch_norms(const ModelConfig& model, std::vector<LayerConfig>& layers)
                                   model.batch_renorm ? "batch_renorm" : "synchronised_batch_norm"));
 }
 
+// Applies the key of [model] that concerns all dropout layers.
+void set_dropouts(const ModelConfig& model, std::vector<LayerConfig>& layers) {
+  if (model.dropout < 0) return;
+  bool found = false;
+  for (LayerConfig& layer : layers) {
+    if (layer.type != "dropout") continue;
+    found = true;
+    layer.rate = model.dropout;
+  }
+  if (!found) throw ConfigError("model.dropout is set, but the model has no dropout layer; leave it out");
+}
+
 }  // namespace
 
 Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form, const LossOptions& loss_options,
@@ -202,8 +214,9 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
 Graph build_model(const ModelConfig& model, const SampleForm& form) {
   if (!model.zoo.empty() && !model.layers.empty())
     throw ConfigError("model.zoo and [[model.layers]] cannot both be given; keep one");
-  std::vector<LayerConfig> layers = model.zoo.empty() ? model.layers : zoo_layers(model.zoo, form);
+  std::vector<LayerConfig> layers = model.zoo.empty() ? model.layers : zoo_layers(model, form);
   set_batch_norms(model, layers);
+  set_dropouts(model, layers);
   set_embeddings(model, layers);
   Graph graph = build_layers(layers, form, {model.loss, model.label_smoothing}, model.freeze);
   check_frozen(model, graph);

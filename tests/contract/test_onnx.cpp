@@ -8,12 +8,12 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "checkpoint/onnx/model.hpp"
-#include "model/zoo/zoo.hpp"
 #include "tests/support/layer_rows.hpp"
 #include "tests/support/onnx_runtime.hpp"
 #include "tests/support/random.hpp"
 #include "tests/support/skip.hpp"
 #include "tests/support/trainer.hpp"
+#include "tests/support/zoo_forms.hpp"
 
 namespace echelon {
 namespace {
@@ -44,7 +44,7 @@ TEST_CASE("every layer and every ready-made model has an ONNX form but a local r
     }
   for (const std::string& name : zoo_names()) DYNAMIC_SECTION(name) {
       SampleForm form = zoo_form(name);
-      if (form.shape.rank() == 3 && form.shape[1] > 96) form.shape = {form.shape[0], 96, 96};
+      if (form.shape.rank() >= 3 && form.shape[1] > 96) form = test::zoo_form_of_side(name, 96);
       const onnx::File file = onnx::make_file(build_zoo(name, form), zeros());
       CHECK(file.outputs.front().name == "outputs");
       CHECK(file.inputs.front().name == "samples");

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "model/zoo/zoo.hpp"
 #include "tests/support/fallback.hpp"
 #include "tests/support/trainer.hpp"
+#include "tests/support/zoo_forms.hpp"
 
 namespace echelon {
 namespace {
@@ -22,8 +22,7 @@ std::int64_t small_side(const std::string& name) {
 
 TEST_CASE("no layer of a ready-made model falls back to a library's unoptimised body", "[zoo][onednn][slow]") {
   for (const std::string& name : zoo_names()) DYNAMIC_SECTION(name) {
-      SampleForm form = zoo_form(name);
-      if (form.shape.rank() == 3) form.shape = {form.shape[0], small_side(name), small_side(name)};
+      const SampleForm form = test::zoo_form_of_side(name, small_side(name));
       Trainer trainer(build_zoo(name, form), 2, {.device = "onednn", .dtype = DType::f32});
       for (const OpReport& op : trainer.program().ops()) {
         CAPTURE(op.node, op.spec.text(), op.implementation);

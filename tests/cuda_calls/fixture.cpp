@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "device/cuda_entry.hpp"
+#include "tests/support/zoo_forms.hpp"
 #include "verify/device_cases.hpp"
 
 namespace echelon::test {
@@ -84,12 +85,12 @@ void Training::step() {
 
 Graph small_zoo_model(const std::string& name) {
   SampleForm form = zoo_form(name);
-  if (form.shape.rank() == 3) {
+  if (form.shape.rank() >= 3) {
     const std::map<std::string, std::int64_t> sides{
         {"digits_cnn", 8}, {"cnn_32_64", 12}, {"alexnet", 63}, {"inception_v3", 75}};
     const std::int64_t side = sides.count(name) == 1 ? sides.at(name) : 32;
-    form.shape = {form.shape[0], side, side};
-    form.classes = 10;
+    form = zoo_form_of_side(name, side);
+    if (form.classes > 0) form.classes = 10;
   } else {
     if (form.tokens()) form.vocabulary = 20;
     if (form.classes > 20) form.classes = 20;

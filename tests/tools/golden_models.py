@@ -17,6 +17,8 @@ import math
 import torch
 import torch.nn as nn
 
+from torch_layers import CosmoFlow, UNet
+
 STEPS, BATCH, CLASSES = 10, 8, 10
 PLACES, VOCABULARY, FEATURES, UNITS = 7, 11, 12, 20  # sizes in the language models
 LEARNING_RATE, MOMENTUM = 0.01, 0.9
@@ -89,6 +91,20 @@ def texts(step):
     return samples.reshape(BATCH, PLACES), hashed_bits(LABELS + step, n) % VOCABULARY
 
 
+def places(shape, classes):
+    """The same with a class for every place of the sample, or numbers."""
+    n = BATCH * math.prod(shape[1:])
+
+    def batch(step):
+        labels = hashed_bits(LABELS + step, n) % classes
+        return hashed(SAMPLES + step, (BATCH, *shape)), labels.reshape(BATCH, *shape[1:])
+    return batch
+
+
+def targets(shape, count):
+    return lambda step: (hashed(SAMPLES + step, (BATCH, *shape)), hashed(LABELS + step, (BATCH, count)))
+
+
 def in_order(net):
     return list(net.parameters())
 
@@ -98,12 +114,15 @@ MODELS = {  # name: (build, a step's samples and labels, the parameters in canon
     "resnet20": (resnet20, images((3, 8, 8)), in_order),
     "lstm": (lambda: LanguageModel(nn.LSTM), texts, in_order),
     "gru": (lambda: LanguageModel(nn.GRU), texts, in_order),
+    "unet": (lambda: UNet(2, 2, 3, (4, 6, 8)), places((2, 8, 12), 3), in_order),
+    "unet_volumes": (lambda: UNet(3, 2, 3, (4, 6, 8)), places((2, 4, 8, 4), 3), in_order),
+    "cosmoflow": (lambda: CosmoFlow(2, 9, (4, 6), 4), targets((2, 9, 9, 9), 4), in_order),
 }
 
 
 def start(net, parameters):
     """Sets a matrix or filter to +-1/sqrt(fan in), scales of batch norm near 1, and everything else near 0."""
-    scales = {id(m.weight) for m in net.modules() if isinstance(m, nn.BatchNorm2d)}
+    scales = {id(m.weight) for m in net.modules() if isinstance(m, (nn.BatchNorm2d, nn.BatchNorm3d))}
     with torch.no_grad():
         for j, p in enumerate(parameters):
             values = hashed(j, p.shape)
@@ -122,7 +141,8 @@ def losses(name):
     for step in range(STEPS):
         samples, labels = batch(step)
         rule.zero_grad()
-        loss = nn.functional.cross_entropy(net(samples), labels)
+        values = labels.is_floating_point()
+        loss = (nn.functional.mse_loss if values else nn.functional.cross_entropy)(net(samples), labels)
         loss.backward()
         rule.step()
         out.append(loss.item())
@@ -130,6 +150,7 @@ def losses(name):
 
 
 def main():
+    print("// SPDX-License-Identifier: Apache-2.0")
     print(f"// Losses of the first steps, from torch {torch.__version__}. Made by tests/tools/golden_models.py; do not edit.")
     print("#pragma once\n\n#include <vector>\n\nnamespace echelon::golden {\n\n// clang-format off")
     print("struct ModelCase {\n  const char* name;\n  std::vector<double> losses;  // a label, of each step, before its update\n};\n")

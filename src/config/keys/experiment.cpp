@@ -30,6 +30,11 @@ void add_experiment(Table& all) {
   model.key("freeze", &ModelConfig::freeze, text(),
             "layers or parameters that are not trained, by name or pattern: [\"conv*\", \"fc1.bias\"]");
 
+  model.younger();
+  model.key("widths", &ModelConfig::widths, range(1, 65536),
+            "zoo unet, cosmoflow: channels of each level, [64, 128, 256]; empty: those published");
+  model.key("dropout", &ModelConfig::dropout, range(-1, 0.999), "rate of every dropout layer; -1: that of each layer");
+
   Section<Config, LabelKeys> labels(all, "model", [](Config& config) -> LabelKeys& { return config.model.labels; });
   labels.younger();
   labels.key("ignore_label", &LabelKeys::ignore_label, range(-2147483648.0, 2147483647),

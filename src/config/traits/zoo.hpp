@@ -10,15 +10,16 @@ namespace echelon::inline config {
 // clang-format off
 #define ECHELON_ZOO(X)                                                                                       \
   X(digits_cnn) X(lenet) X(cnn_32_64) X(alexnet) X(vgg16) X(googlenet) X(inception_v3)                       \
-  X(resnet18) X(resnet20) X(resnet32) X(resnet44) X(resnet56) X(resnet50)                                    \
+  X(resnet18) X(resnet18_cifar) X(resnet20) X(resnet32) X(resnet44) X(resnet56) X(resnet50) X(deepcam)       \
   X(charlstm) X(chargru) X(wordlstm) X(sequence_classifier) X(translation)                                   \
   X(transformer) X(ranking)
+// Models that read model.widths.
+#define ECHELON_ZOO_OF_WIDTHS(X) X(unet) X(cosmoflow)
 // clang-format on
 
-inline std::vector<std::string> zoo_names() {
 #define X(model) #model,
-  return {ECHELON_ZOO(X)};
+inline std::vector<std::string> zoo_names_of_widths() { return {ECHELON_ZOO_OF_WIDTHS(X)}; }
+inline std::vector<std::string> zoo_names() { return {ECHELON_ZOO(X) ECHELON_ZOO_OF_WIDTHS(X)}; }
 #undef X
-}
 
 }  // namespace echelon::inline config

@@ -4,6 +4,8 @@
 //   resnet20  272,474 parameters on (3, 32, 32) and 10 classes: three stages of three basic blocks; the paper's pads
 //             the shortcut with zeros instead of projecting (0.27 M either way). resnet32, resnet44 and resnet56 have
 //             five, seven and nine blocks a stage
+//   resnet18_cifar  11,173,962 parameters on (3, 32, 32) and 10 classes: resnet18 with a 3x3 convolution of stride 1 in
+//             place of the 7x7 one and of the pool, as in the recipes for CIFAR (github.com/kuangliu/pytorch-cifar)
 //   resnet18  11,689,512, resnet50 25,557,032 on (3, 224, 224) and 1000 classes, as torchvision builds them: the stride
 //             of a bottleneck is in its 3x3 convolution, the paper's in its first
 #include "model/zoo/parts.hpp"
@@ -20,6 +22,8 @@ struct Stage {
   int blocks;
   std::int64_t stride;  // stride of the first block
 };
+
+constexpr Stage kStages18[] = {{64, 2, 1}, {128, 2, 2}, {256, 2, 2}, {512, 2, 2}};
 
 class ResNet : public Chain {
  public:
@@ -90,7 +94,15 @@ std::vector<LayerConfig> zoo_resnet18(const SampleForm& form) {
   ResNet net(false);
   net.stem(64, 7, 2);
   net.add(max_pool(3, 2, 1));  // (64, 56, 56)
-  for (const Stage& stage : {Stage{64, 2, 1}, Stage{128, 2, 2}, Stage{256, 2, 2}, Stage{512, 2, 2}}) net.stage(stage);
+  for (const Stage& stage : kStages18) net.stage(stage);
+  return net.head(form.classes);
+}
+
+std::vector<LayerConfig> zoo_resnet18_cifar(const SampleForm& form) {
+  require_images("resnet18_cifar", form, 1, {3, 32, 32});
+  ResNet net(false);
+  net.stem(64, 3, 1);
+  for (const Stage& stage : kStages18) net.stage(stage);
   return net.head(form.classes);
 }
 

@@ -7,27 +7,40 @@
 namespace echelon::inline model {
 namespace {
 
-std::vector<LayerConfig> layers_of(std::string_view name, const SampleForm& form) {
+std::vector<LayerConfig> layers_of(const ModelConfig& config, const SampleForm& form) {
 #define X(model) \
-  if (name == #model) return zoo_##model(form);
+  if (config.zoo == #model) return zoo_##model(form);
   ECHELON_ZOO(X)
 #undef X
-  throw ConfigError(unknown_name("model.zoo", name, zoo_names()));
+#define X(model) \
+  if (config.zoo == #model) return zoo_##model(form, config);
+  ECHELON_ZOO_OF_WIDTHS(X)
+#undef X
+  throw ConfigError(unknown_name("model.zoo", config.zoo, zoo_names()));
 }
 
 }  // namespace
 
-std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form) {
-  std::vector<LayerConfig> layers = layers_of(name, form);
-  for (LayerConfig& layer : layers) layer.where = "zoo " + std::string(name);
+std::vector<LayerConfig> zoo_layers(const ModelConfig& config, const SampleForm& form) {
+  std::vector<LayerConfig> layers = layers_of(config, form);
+  for (LayerConfig& layer : layers) layer.where = "zoo " + config.zoo;
   return layers;
+}
+
+std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form) {
+  ModelConfig config;
+  config.zoo = name;
+  return zoo_layers(config, form);
 }
 
 SampleForm zoo_form(std::string_view name) {
   if (name == "digits_cnn") return labelled({1, 8, 8}, 10);
   if (name == "lenet" || name == "cnn_32_64") return labelled({1, 28, 28}, 10);
-  for (std::string_view small : {"resnet20", "resnet32", "resnet44", "resnet56"})
+  for (std::string_view small : {"resnet18_cifar", "resnet20", "resnet32", "resnet44", "resnet56"})
     if (name == small) return labelled({3, 32, 32}, 10);
+  if (name == "unet") return {.shape = {3, 256, 256}, .label = {256, 256}, .classes = 2, .dense = true};
+  if (name == "deepcam") return {.shape = {16, 768, 1152}, .label = {768, 1152}, .classes = 3, .dense = true};
+  if (name == "cosmoflow") return {.shape = {4, 128, 128, 128}, .label = {4}};
   if (name == "inception_v3") return labelled({3, 299, 299}, 1000);
   if (name == "ranking") return {.shape = {26}, .vocabulary = 100000, .classes = 2};
   if (name == "charlstm" || name == "chargru" || name == "transformer")

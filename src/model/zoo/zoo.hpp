@@ -18,6 +18,9 @@ namespace echelon::inline model {
 #define X(model) std::vector<LayerConfig> zoo_##model(const SampleForm& form);
 ECHELON_ZOO(X)
 #undef X
+#define X(model) std::vector<LayerConfig> zoo_##model(const SampleForm& form, const ModelConfig& config);
+ECHELON_ZOO_OF_WIDTHS(X)
+#undef X
 
 // Builds the named model for samples of this form, with its loss. ConfigError for an unknown name, with the nearest
 // known one, and for samples that the model cannot take, with the form that it takes.
@@ -25,7 +28,9 @@ Graph build_zoo(std::string_view name, const SampleForm& form, const LossOptions
 
 // The form of the samples for which a model was published, used if no data set is given.
 SampleForm zoo_form(std::string_view name);
-// Returns the layers without the loss; their `where` is "zoo <name>".
+// Returns the layers of model.zoo without the loss; their `where` is "zoo <name>".
+std::vector<LayerConfig> zoo_layers(const ModelConfig& config, const SampleForm& form);
+// The same with the model's own widths.
 std::vector<LayerConfig> zoo_layers(std::string_view name, const SampleForm& form);
 
 }  // namespace echelon::inline model

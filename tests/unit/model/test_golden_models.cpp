@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
 #include "optim/optimiser.hpp"
 #include "tests/support/rounding.hpp"
@@ -47,8 +48,22 @@ Graph language_model(const std::string& cell) {
                       {.shape = {kPlaces}, .vocabulary = kVocabulary, .label = {kPlaces}, .classes = kVocabulary});
 }
 
+// Models that read model.widths, on samples of the same shapes as in the script.
+Graph graph_of_widths(const std::string& name) {
+  ModelConfig config;
+  config.zoo = name.substr(0, name.find('_'));
+  if (name == "cosmoflow") {
+    config.widths = {4, 6}, config.dropout = 0;
+    return build_model(config, {.shape = {2, 9, 9, 9}, .label = {4}});
+  }
+  config.widths = {4, 6, 8};
+  const Shape places = name == "unet" ? Shape{8, 12} : Shape{4, 8, 4};
+  return build_model(config, {.shape = places.prepended(2), .label = places, .classes = 3, .dense = true});
+}
+
 Graph graph_of(const std::string& name) {
   if (name == "lstm" || name == "gru") return language_model(name);
+  if (name.starts_with("unet") || name == "cosmoflow") return graph_of_widths(name);
   const Shape sample = name == "cnn_32_64" ? Shape{1, 12, 12} : Shape{3, 8, 8};
   return build_zoo(name, labelled(sample, kClasses));
 }
@@ -72,7 +87,8 @@ PlainBatch batch_of(const SampleForm& form, std::uint64_t step) {
   };
   for (std::size_t i = 0; i < batch.samples.size(); ++i)
     batch.samples[i] = form.tokens() ? below(kSamples, i, form.vocabulary) : hashed(kSamples + step, i);
-  for (std::size_t i = 0; i < batch.labels.size(); ++i) batch.labels[i] = below(kLabels, i, form.classes);
+  for (std::size_t i = 0; i < batch.labels.size(); ++i)
+    batch.labels[i] = form.classes > 0 ? below(kLabels, i, form.classes) : hashed(kLabels + step, i);
   return batch;
 }
 
