@@ -50,17 +50,39 @@ __device__ inline double pool_weight(SequencePool mode, std::int64_t t, std::int
   return t + 1 == length ? 1 : 0;
 }
 
+__device__ inline double value_loss_at(ValueLoss loss, double x, double t) {
+  switch (loss) {
+    case ValueLoss::squared: return (x - t) * (x - t);
+    case ValueLoss::logistic: return (x > 0 ? x : 0) - x * t + ::log1p(::exp(-::fabs(x)));
+    case ValueLoss::absolute: return ::fabs(x - t);
+    case ValueLoss::hinge: break;
+  }
+  const double short_of = 1 - (t > 0.5 ? x : -x);
+  return short_of > 0 ? short_of : 0;
+}
+
+__device__ inline double value_slope_at(ValueLoss loss, double x, double t) {
+  switch (loss) {
+    case ValueLoss::squared: return 2 * (x - t);
+    case ValueLoss::logistic: return 1 / (1 + ::exp(-x)) - t;
+    case ValueLoss::absolute: return (x > t ? 1 : 0) - (x < t ? 1 : 0);
+    case ValueLoss::hinge: break;
+  }
+  return t > 0.5 ? (x < 1 ? -1 : 0) : (x > -1 ? 1 : 0);
+}
+
 }  // namespace
 
 template <class T, class Target>
 void value_loss_rows(const ValueLossDims& d, const T* x, const Target* targets, const T* weights, double* rows,
                      cudaStream_t stream) {
-  const bool squared = d.loss == ValueLoss::squared;
+  const ValueLoss loss = d.loss;
+  const bool of_two = is_of_two(loss);
   each(d.elems, stream, [=] __device__(std::int64_t e) {
     const double at = static_cast<double>(x[e]), t = static_cast<double>(targets[e]);
     const double w = static_cast<double>(weights[e]);
-    rows[e * 3] = w * (squared ? (at - t) * (at - t) : (at > 0 ? at : 0) - at * t + ::log1p(::exp(-::fabs(at))));
-    rows[e * 3 + 1] = !squared && (at > 0) == (t > 0.5) ? w : 0.0;
+    rows[e * 3] = w * value_loss_at(loss, at, t);
+    rows[e * 3 + 1] = of_two && (at > 0) == (t > 0.5) ? w : 0.0;
     rows[e * 3 + 2] = w;
   });
 }
@@ -68,10 +90,9 @@ void value_loss_rows(const ValueLossDims& d, const T* x, const Target* targets, 
 template <class T, class Target>
 void value_loss_backward(const ValueLossDims& d, const T* x, const Target* targets, const T* weights, double scale,
                          T* dx, bool add, cudaStream_t stream) {
-  const bool squared = d.loss == ValueLoss::squared;
+  const ValueLoss loss = d.loss;
   each(d.elems, stream, [=] __device__(std::int64_t e) {
-    const double at = static_cast<double>(x[e]), t = static_cast<double>(targets[e]);
-    const double slope = squared ? 2 * (at - t) : 1 / (1 + ::exp(-at)) - t;
+    const double slope = value_slope_at(loss, static_cast<double>(x[e]), static_cast<double>(targets[e]));
     dx[e] = (add ? dx[e] : T(0)) + static_cast<T>(scale * static_cast<double>(weights[e]) * slope);
   });
 }

@@ -41,9 +41,11 @@ enum class EvaluateBy : std::uint8_t { all, first, aside };
 enum class Watch : std::uint8_t { off, warn, stop };
 
 struct ModelConfig {
-  std::string zoo;                   // a predefined model; else `layers`
-  std::vector<LayerConfig> layers;   // without the loss, which is added
-  std::string loss = "auto";         // auto (softmax for classes, mse for numbers) | softmax | mse | bce
+  std::string zoo;                  // a predefined model; else `layers`
+  std::vector<LayerConfig> layers;  // without the loss, which is added
+  // auto (softmax for classes, mse for numbers) | softmax | focal | dice | mse | mae | bce | hinge
+  std::string loss = "auto";
+  double focal_gamma = 2;            // focal: exponent of 1 less the probability of the label
   double label_smoothing = 0;        // softmax: fraction of the target spread over all classes in training, in [0, 1)
   std::vector<std::int64_t> widths;  // zoo unet, cosmoflow: channels of each level; empty: those published
   double dropout = -1;               // rate of every dropout layer, in [0, 1); -1: that of each layer

@@ -84,6 +84,7 @@ class Finder {
     const std::vector<std::string> wide = zoo_names_of_widths();
     used("model.widths", std::find(wide.begin(), wide.end(), config_.model.zoo) != wide.end(),
          fmt::format("model.zoo = \"{}\"", joined(wide, "\" or \"")));
+    used("model.focal_gamma", config_.model.loss == "focal", "model.loss = \"focal\"");
     used("model.weights_partial", !config_.model.weights.empty(), "model.weights, which names a file or a run");
     for (const char* path : {"monitor.plateau_evaluations", "monitor.plateau_change"})
       used(path, config_.monitor.plateau != Watch::off, "monitor.plateau");

@@ -86,9 +86,11 @@ void require_numbers(const Dataset& dataset, const std::string& path, std::int64
       throw DataError(fmt::format("{}: record {} has a label that is not a finite number", path, first + i / each));
     if (label < dataset.least_label || label > dataset.most_label)
       throw DataError(
-          fmt::format("{}: record {} has the label {:g}; model.loss = \"bce\" takes probabilities, {:g} to "
-                      "{:g}: scale the labels, or train with \"mse\"",
-                      path, first + i / each, label, dataset.least_label, dataset.most_label));
+          fmt::format("{}: record {} has the label {:g}; model.loss = \"{}, {:g} to {:g}: scale the labels, or train "
+                      "with \"mse\"",
+                      path, first + i / each, label,
+                      dataset.least_label < 0 ? "hinge\" takes no and yes" : "bce\" takes probabilities",
+                      dataset.least_label, dataset.most_label));
   }
 }
 

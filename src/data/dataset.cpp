@@ -160,6 +160,7 @@ const char* Dataset::labels_name() const { return hdf5 ? hdf5->labels.c_str() : 
 
 void demand_labels(Dataset& dataset, const ModelConfig& model) {
   if (model.loss == "bce" && dataset.has_numbers()) dataset.least_label = 0, dataset.most_label = 1;
+  if (model.loss == "hinge" && dataset.has_numbers()) dataset.least_label = -1, dataset.most_label = 1;
   const LabelKeys& keys = model.labels;
   const bool weighs = !keys.class_weights.empty() || keys.inverse_frequency > 0;
   if (!weighs && keys.ignore_label.empty()) return;

@@ -108,9 +108,9 @@ Dataset open_dataset(const std::string& location, std::int64_t sequence_length =
 // Takes data.sequence_length, data.order and [data.hdf5] from the config; DataConfig::of_test() is for data.test.
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels = Labels::needed);
 
-// Sets what the keys of [model] demand of labels: the range of numeric ones (0 to 1 for "bce"), and which classes count
-// how much, without model.inverse_frequency (weigh_by_frequency). Reading a label outside throws DataError with the
-// file and the record. ConfigError if class_weights are not as many as classes, or if labels have no weights.
+// Sets what the keys of [model] demand of labels: the range of numeric ones (bce 0 to 1, hinge -1 to 1), and which
+// classes count how much, without model.inverse_frequency (weigh_by_frequency). A label outside throws DataError with
+// file and record. ConfigError if class_weights are not as many as classes, or if labels have no weights.
 void demand_labels(Dataset& dataset, const ModelConfig& model);
 // Sets the weights of model.inverse_frequency from Dataset::label_sample; nothing if the key is 0.
 void weigh_by_frequency(Dataset& train, const ModelConfig& model);

@@ -117,11 +117,17 @@ LayerPtr make_loss(const LossOptions& loss, const SampleForm& form) {
   const bool softmax = loss.kind == "softmax" || (loss.kind == "auto" && form.classes > 0);
   if (loss.label_smoothing > 0 && !softmax)
     throw ConfigError("model.label_smoothing applies only to the softmax loss over classes; leave it out");
-  if (loss.kind == "mse") return make_value_loss(ValueLoss::squared, form.classes);
-  if (loss.kind == "bce") return make_value_loss(ValueLoss::logistic, form.classes);
+  for (const auto& [kind, values] : {std::pair("mse", ValueLoss::squared), std::pair("mae", ValueLoss::absolute),
+                                     std::pair("bce", ValueLoss::logistic), std::pair("hinge", ValueLoss::hinge)})
+    if (loss.kind == kind) return make_value_loss(values, form.classes);
+  if (loss.kind != "auto" && form.classes == 0)
+    throw ConfigError(
+        fmt::format("model.loss = \"{}\" needs classes, but the labels are real numbers; use \"mse\"", loss.kind));
+  if (loss.kind == "dice" && !form.dense)
+    throw ConfigError("model.loss = \"dice\" needs a class for every place of a sample; use \"softmax\"");
+  if (loss.kind == "dice") return make_class_loss(form.classes, ClassLoss::dice, 0, form.dense);
+  if (loss.kind == "focal") return make_class_loss(form.classes, ClassLoss::focal, loss.focal_gamma, form.dense);
   if (form.classes > 0) return make_softmax_loss(form.classes, loss.label_smoothing, form.dense);
-  if (loss.kind == "softmax")
-    throw ConfigError("model.loss = \"softmax\" needs classes, but the labels are real numbers; use \"mse\"");
   return make_value_loss(ValueLoss::squared, form.classes);
 }
 
@@ -218,7 +224,7 @@ Graph build_model(const ModelConfig& model, const SampleForm& form) {
   set_batch_norms(model, layers);
   set_dropouts(model, layers);
   set_embeddings(model, layers);
-  Graph graph = build_layers(layers, form, {model.loss, model.label_smoothing}, model.freeze);
+  Graph graph = build_layers(layers, form, {model.loss, model.label_smoothing, model.focal_gamma}, model.freeze);
   check_frozen(model, graph);
   return graph;
 }

@@ -16,10 +16,11 @@ namespace echelon::inline model {
 // matches nothing or everything.
 Graph build_model(const ModelConfig& model, const SampleForm& form);
 
-// The loss behind the last layer. kind: "auto" (softmax for classes, mse for real numbers), "softmax", "mse", "bce".
+// The loss behind the last layer. kind: a word of model.loss; "auto": softmax for classes, mse for real numbers.
 struct LossOptions {
   std::string kind = "auto";
   double label_smoothing = 0;  // softmax
+  double focal_gamma = 2;      // focal
 };
 
 // Returns the graph of these layers: each takes the output of the layer before it unless it names its `inputs` (earlier

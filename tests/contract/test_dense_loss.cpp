@@ -35,10 +35,15 @@ Graph dense_net(std::int64_t classes, double smoothing = 0) {
 }
 // A yes or no for every pixel, and two real numbers for every pixel.
 Graph yes_or_no_net() { return build_layers(layers_to(1), form_with(2, {8, 6}), {"bce", 0}); }
+Graph net_with(const std::string& loss) {
+  return build_layers(layers_to(loss == "hinge" ? 1 : 3), form_with(loss == "hinge" ? 2 : 3, {8, 6}), {loss});
+}
 Graph field_net() { return build_layers(layers_to(2), form_with(0, {2, 8, 6}), {"mse", 0}); }
 
 std::vector<NamedGraph> nets() {
-  return {{"softmax", dense_net(5)}, {"smoothed", dense_net(3, 0.1)}, {"bce", yes_or_no_net()}, {"mse", field_net()}};
+  return {{"softmax", dense_net(5)},   {"smoothed", dense_net(3, 0.1)}, {"bce", yes_or_no_net()},
+          {"mse", field_net()},        {"focal", net_with("focal")},    {"dice", net_with("dice")},
+          {"hinge", net_with("hinge")}};
 }
 
 }  // namespace
@@ -70,6 +75,12 @@ TEST_CASE("an output that has no class for every pixel is refused with the shape
   CHECK_THROWS_WITH(build_layers(layers_to(4), form_with(5, {8, 6})), Contains("(4, 8, 6)") && Contains("(5, 8, 6)"));
   CHECK_THROWS_WITH(build_layers(layers_to(5), form_with(5, {4, 6})), Contains("end with a layer of (5, 4, 6)"));
   CHECK_THROWS_AS(build_layers(layers_to(1), form_with(0, {2, 8, 6})), ConfigError);
+  CHECK_THROWS_WITH(build_layers(layers_to(2), form_with(0, {2, 8, 6}), {"dice"}), Contains("needs classes"));
+  CHECK_THROWS_WITH(build_layers(layers_to(3), form_with(3, {8, 6}), {"hinge"}), Contains("or 2 classes"));
+  CHECK_THROWS_WITH(build_layers(layers_to(3), form_with(3, {8, 6}), {"mae"}), Contains("real numbers"));
+  LayerConfig flat, head;
+  flat.type = "flatten", head.type = "dense", head.units = 3;
+  CHECK_THROWS_WITH(build_layers({flat, head}, labelled({2, 8, 6}, 3), {"dice"}), Contains("every place"));
 }
 
 }  // namespace echelon

@@ -22,6 +22,8 @@ bool in_halves(OpKind kind) {
   switch (kind) {
     case OpKind::loss_softmax_forward:
     case OpKind::loss_softmax_backward:
+    case OpKind::loss_class_forward:
+    case OpKind::loss_class_backward:
     case OpKind::loss_softmax_part:
     case OpKind::loss_softmax_join:
     case OpKind::loss_softmax_part_backward:

@@ -13,7 +13,7 @@ void add_experiment(Table& all) {
   auto model = part(all, "model", &Config::model);
   model.key("zoo", &ModelConfig::zoo, words_or_empty(zoo_names()),
             "a predefined model; otherwise define [[model.layers]]");
-  model.key("loss", &ModelConfig::loss, words({"auto", "softmax", "mse", "bce"}),
+  model.key("loss", &ModelConfig::loss, words({"auto", "softmax", "focal", "dice", "mse", "mae", "bce", "hinge"}),
             "auto: softmax over classes, mse if labels are real numbers");
   model.key("label_smoothing", &ModelConfig::label_smoothing, range(0, 0.999),
             "loss softmax: fraction of the target that is spread over all classes in training");
@@ -31,6 +31,8 @@ void add_experiment(Table& all) {
             "layers or parameters that are not trained, by name or pattern: [\"conv*\", \"fc1.bias\"]");
 
   model.younger();
+  model.key("focal_gamma", &ModelConfig::focal_gamma, range(0, 100),
+            "loss focal: exponent of 1 less the probability of the label");
   model.key("widths", &ModelConfig::widths, range(1, 65536),
             "zoo unet, cosmoflow: channels of each level, [64, 128, 256]; empty: those published");
   model.key("dropout", &ModelConfig::dropout, range(-1, 0.999), "rate of every dropout layer; -1: that of each layer");

@@ -6,8 +6,7 @@
 
 #include "base/check.hpp"
 #include "device/onednn/ops.hpp"
-#include "device/onednn/planes.hpp"
-#include "device/onednn/vector_math.hpp"
+#include "device/onednn/softmax_places.hpp"
 
 namespace echelon::inline device::onednn {
 namespace {
@@ -125,21 +124,7 @@ class SoftmaxBackward final : public Op {
   int threads_;
 };
 
-// Places of a sample that are computed together: their logits of all classes stay in the first cache.
-constexpr std::int64_t kPlaces = 256;
-
-// Runs body(n, first place, number of places, index of the block) for all blocks of places.
-template <class Body>
-void for_blocks(const SoftmaxDims& d, int threads, const Body& body) {
-  const std::int64_t blocks = (d.P + kPlaces - 1) / kPlaces;
-#pragma omp parallel for num_threads(threads) if (threads > 1 && d.N * d.K * d.P >= kParallelElems)
-  for (std::int64_t i = 0; i < d.N * blocks; ++i) {
-    const std::int64_t first = i % blocks * kPlaces;
-    body(i / blocks, first, std::min(kPlaces, d.P - first), i);
-  }
-}
-
-// Logits (N, K, P): the lanes of a vector are neighbouring places.
+// Logits (N, K, P).
 class PlacesForward final : public Op {
  public:
   PlacesForward(const Context& context, const SoftmaxDims& d) : d_(d), threads_(context.threads) {}
@@ -151,12 +136,14 @@ class PlacesForward final : public Op {
   void run(const OpArgs& args) override {
     const auto address = reinterpret_cast<std::uintptr_t>(args.scratch);
     auto* const parts = reinterpret_cast<Sums*>((address + alignof(Sums) - 1) / alignof(Sums) * alignof(Sums));
-    for_blocks(d_, threads_, [&](std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t block) {
-      const std::int64_t at = n * d_.K * d_.P + first, place = n * d_.P + first;
-      parts[block] = of_block(
-          static_cast<const float*>(args.tensors[0]) + at, static_cast<const std::int32_t*>(args.tensors[1]) + place,
-          static_cast<const float*>(args.tensors[2]) + place, static_cast<float*>(args.tensors[3]) + at, count);
-    });
+    for_blocks(d_.N, d_.K, d_.P, threads_,
+               [&](std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t block) {
+                 const std::int64_t at = n * d_.K * d_.P + first, place = n * d_.P + first;
+                 parts[block] = of_block(static_cast<const float*>(args.tensors[0]) + at,
+                                         static_cast<const std::int32_t*>(args.tensors[1]) + place,
+                                         static_cast<const float*>(args.tensors[2]) + place,
+                                         static_cast<float*>(args.tensors[3]) + at, count);
+               });
     Sums all{};
     for (std::int64_t block = 0; block < blocks(); ++block) {
       all.loss += parts[block].loss;
@@ -175,47 +162,24 @@ class PlacesForward final : public Op {
     double loss, correct, weight;
   };
 
-  std::int64_t blocks() const { return d_.N * ((d_.P + kPlaces - 1) / kPlaces); }
+  std::int64_t blocks() const { return d_.N * place_blocks(d_.P); }
 
   Sums of_block(const float* logits, const std::int32_t* labels, const float* weights, float* probs,
                 std::int64_t count) const {
-    float top[kPlaces], total[kPlaces], logit_sum[kPlaces];
-    over_lanes(count, [&]<int kLanes>(std::int64_t i) {
-      using L = Lanes<kLanes>;
-      auto most = L::load(logits + i), sum = most;
-      for (std::int64_t k = 1; k < d_.K; ++k) {
-        const auto x = L::load(logits + k * d_.P + i);
-        most = x > most ? x : most;
-        sum += x;
-      }
-      auto parts = most - most;
-      for (std::int64_t k = 0; k < d_.K; ++k) {
-        const auto e = VectorMath<L>::exp(L::load(logits + k * d_.P + i) - most);
-        L::store(probs + k * d_.P + i, e);
-        parts += e;
-      }
-      const auto factor = 1.0f / parts;
-      for (std::int64_t k = 0; k < d_.K; ++k) L::store(probs + k * d_.P + i, L::load(probs + k * d_.P + i) * factor);
-      L::store(top + i, most), L::store(total + i, parts), L::store(logit_sum + i, sum);
-    });
+    PlaceSums of;
+    softmax_of_places(d_.K, d_.P, logits, probs, count, of);
     Sums sums{};
     for (std::int64_t i = 0; i < count; ++i) {
       const float own = logits[labels[i] * d_.P + i];
       double target_logit = (1 - d_.smoothing) * static_cast<double>(own);  // sum of target * logit
       if (d_.smoothing > 0)
-        target_logit += d_.smoothing / static_cast<double>(d_.K) * static_cast<double>(logit_sum[i]);
+        target_logit += d_.smoothing / static_cast<double>(d_.K) * static_cast<double>(of.logit_sum[i]);
       const auto w = static_cast<double>(weights[i]);
-      sums.loss += w * (std::log(static_cast<double>(total[i])) - (target_logit - static_cast<double>(top[i])));
-      sums.correct += own == top[i] && is_first(logits + i, labels[i], own) ? w : 0.0;
+      sums.loss += w * (std::log(static_cast<double>(of.total[i])) - (target_logit - static_cast<double>(of.top[i])));
+      sums.correct += is_chosen(d_.P, logits + i, labels[i], of.top[i]) ? w : 0.0;
       sums.weight += w;
     }
     return sums;
-  }
-
-  bool is_first(const float* logits, std::int32_t label, float most) const {
-    for (std::int32_t k = 0; k < label; ++k)
-      if (logits[k * d_.P] == most) return false;
-    return true;
   }
 
   SoftmaxDims d_;
@@ -231,7 +195,7 @@ class PlacesBackward final : public Op {
     const bool add = (args.accumulate & 8U) != 0;
     const auto rest = static_cast<float>(d_.smoothing / static_cast<double>(d_.K));
     const auto hit = static_cast<float>(1 - d_.smoothing);
-    for_blocks(d_, threads_, [&](std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t) {
+    for_blocks(d_.N, d_.K, d_.P, threads_, [&](std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t) {
       const auto* labels = static_cast<const std::int32_t*>(args.tensors[1]) + n * d_.P + first;
       const auto* weights = static_cast<const float*>(args.tensors[2]) + n * d_.P + first;
       float factors[kPlaces];

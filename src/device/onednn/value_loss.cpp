@@ -8,6 +8,24 @@
 namespace echelon::inline device::onednn {
 namespace {
 
+// Loss and slope of an output for a target, in the terms of device/ops/value_loss.hpp.
+struct Squared {
+  static double loss(double x, double t) { return (x - t) * (x - t); }
+  static float slope(float x, float t) { return 2.0f * (x - t); }
+};
+struct Logistic {
+  static double loss(double x, double t) { return std::fmax(x, 0) - x * t + std::log1p(std::exp(-std::fabs(x))); }
+  static float slope(float x, float t) { return 1.0f / (1.0f + std::exp(-x)) - t; }
+};
+struct Absolute {
+  static double loss(double x, double t) { return std::fabs(x - t); }
+  static float slope(float x, float t) { return x > t ? 1.0f : x < t ? -1.0f : 0.0f; }
+};
+struct Hinge {
+  static double loss(double x, double t) { return std::fmax(0, 1 - (t > 0.5 ? x : -x)); }
+  static float slope(float x, float t) { return t > 0.5f ? (x < 1 ? -1.0f : 0.0f) : (x > -1 ? 1.0f : 0.0f); }
+};
+
 class ValueLossOp final : public Op {
  public:
   ValueLossOp(const Context& context, const OpSpec& spec)
@@ -19,25 +37,29 @@ class ValueLossOp final : public Op {
   void run(const OpArgs& args) override {
     const auto* x = static_cast<const float*>(args.tensors[0]);
     const auto* weights = static_cast<const float*>(args.tensors[2]);
-    const auto with = [&](const auto* targets) {
-      forward_ ? sum(args, x, targets, weights) : pull(args, x, targets, weights);
+    const auto with = [&]<class Loss>(Loss) {
+      const auto of = [&](const auto* targets) {
+        forward_ ? sum<Loss>(args, x, targets, weights) : pull<Loss>(args, x, targets, weights);
+      };
+      d_.index_targets ? of(static_cast<const std::int32_t*>(args.tensors[1]))
+                       : of(static_cast<const float*>(args.tensors[1]));
     };
-    d_.index_targets ? with(static_cast<const std::int32_t*>(args.tensors[1]))
-                     : with(static_cast<const float*>(args.tensors[1]));
+    switch (d_.loss) {
+      case ValueLoss::squared: return with(Squared());
+      case ValueLoss::logistic: return with(Logistic());
+      case ValueLoss::absolute: return with(Absolute());
+      case ValueLoss::hinge: return with(Hinge());
+    }
   }
 
  private:
-  template <class Target>
+  template <class Loss, class Target>
   void sum(const OpArgs& args, const float* x, const Target* targets, const float* weights) const {
     double loss = 0, correct = 0, weight = 0;
     for (std::int64_t e = 0; e < d_.elems; ++e) {
       const double at = x[e], t = targets[e], w = weights[e];
-      if (d_.loss == ValueLoss::squared) {
-        loss += w * (at - t) * (at - t);
-      } else {
-        loss += w * (std::fmax(at, 0) - at * t + std::log1p(std::exp(-std::fabs(at))));
-        correct += (at > 0) == (t > 0.5) ? w : 0;
-      }
+      loss += w * Loss::loss(at, t);
+      if (is_of_two(d_.loss)) correct += (at > 0) == (t > 0.5) ? w : 0;
       weight += w;
     }
     auto* sums = static_cast<double*>(args.tensors[3]);
@@ -47,16 +69,14 @@ class ValueLossOp final : public Op {
     sums[2] += weight;
   }
 
-  template <class Target>
+  template <class Loss, class Target>
   void pull(const OpArgs& args, const float* x, const Target* targets, const float* weights) const {
     auto* dx = static_cast<float*>(args.tensors[3]);
     const bool add = (args.accumulate & 8U) != 0;
     const auto scale = static_cast<float>(args.scale);
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.elems >= kParallelElems)
     for (std::int64_t e = 0; e < d_.elems; ++e) {
-      const auto t = static_cast<float>(targets[e]);
-      const float slope = d_.loss == ValueLoss::squared ? 2.0f * (x[e] - t) : 1.0f / (1.0f + std::exp(-x[e])) - t;
-      dx[e] = (add ? dx[e] : 0.0f) + scale * weights[e] * slope;
+      dx[e] = (add ? dx[e] : 0.0f) + scale * weights[e] * Loss::slope(x[e], static_cast<float>(targets[e]));
     }
   }
 

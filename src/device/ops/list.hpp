@@ -12,6 +12,7 @@
 #include "device/ops/add.hpp"
 #include "device/ops/attention.hpp"
 #include "device/ops/broadcast.hpp"
+#include "device/ops/class_loss.hpp"
 #include "device/ops/concat.hpp"
 #include "device/ops/conv.hpp"
 #include "device/ops/dense.hpp"
@@ -44,6 +45,7 @@
                                      X(norm_inference) X(norm_renorm) X(norm_renorm_backward))                     \
   F(softmax,       SoftmaxDims,      X(loss_softmax_forward) X(loss_softmax_backward))                             \
   F(softmax_part,  SoftmaxPartDims,  X(loss_softmax_part) X(loss_softmax_join) X(loss_softmax_part_backward))      \
+  F(class_loss,    ClassLossDims,    X(loss_class_forward) X(loss_class_backward))                                 \
   F(dropout,       DropoutDims,      X(dropout))                                                                   \
   F(concat,        ConcatDims,       X(concat))                                                                    \
   F(slice,         SliceDims,        X(slice))                                                                     \

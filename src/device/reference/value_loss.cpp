@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses of real numbers against targets: squared distance, and logistic (binary cross-entropy of logits).
+// Losses of real numbers against targets, device/ops/value_loss.hpp.
 #include <cmath>
 
 #include "device/reference/ops.hpp"
@@ -12,18 +12,34 @@ double target(const ValueLossDims& d, const OpArgs& args, DType dtype, std::int6
   return with_float(dtype, [&]<class T>(T) { return static_cast<double>(in<T>(args, 1)[e]); });
 }
 
+double loss_at(ValueLoss loss, double x, double t) {
+  switch (loss) {
+    case ValueLoss::squared: return (x - t) * (x - t);
+    case ValueLoss::logistic: return std::fmax(x, 0) - x * t + std::log1p(std::exp(-std::fabs(x)));
+    case ValueLoss::absolute: return std::fabs(x - t);
+    case ValueLoss::hinge: return std::fmax(0, 1 - (t > 0.5 ? x : -x));
+  }
+  return 0;
+}
+
+double slope_at(ValueLoss loss, double x, double t) {
+  switch (loss) {
+    case ValueLoss::squared: return 2 * (x - t);
+    case ValueLoss::logistic: return 1 / (1 + std::exp(-x)) - t;
+    case ValueLoss::absolute: return (x > t ? 1 : 0) - (x < t ? 1 : 0);
+    case ValueLoss::hinge: return t > 0.5 ? (x < 1 ? -1 : 0) : (x > -1 ? 1 : 0);
+  }
+  return 0;
+}
+
 template <class T>
 void forward(const ValueLossDims& d, const OpArgs& args) {
   double loss = 0, correct = 0, weight = 0;
   for (std::int64_t e = 0; e < d.elems; ++e) {
     const auto x = static_cast<double>(in<T>(args, 0)[e]), w = static_cast<double>(in<T>(args, 2)[e]);
     const double t = target(d, args, dtype_of<T>, e);
-    if (d.loss == ValueLoss::squared) {
-      loss += w * (x - t) * (x - t);
-    } else {
-      loss += w * (std::fmax(x, 0) - x * t + std::log1p(std::exp(-std::fabs(x))));
-      correct += (x > 0) == (t > 0.5) ? w : 0;
-    }
+    loss += w * loss_at(d.loss, x, t);
+    if (is_of_two(d.loss)) correct += (x > 0) == (t > 0.5) ? w : 0;
     weight += w;
   }
   const Output<double> sums(args, 3);
@@ -38,8 +54,7 @@ void backward(const ValueLossDims& d, const OpArgs& args) {
   for (std::int64_t e = 0; e < d.elems; ++e) {
     const auto x = static_cast<double>(in<T>(args, 0)[e]), w = static_cast<double>(in<T>(args, 2)[e]);
     const double t = target(d, args, dtype_of<T>, e);
-    const double slope = d.loss == ValueLoss::squared ? 2 * (x - t) : 1 / (1 + std::exp(-x)) - t;
-    dx.put(e, args.scale * w * slope);
+    dx.put(e, args.scale * w * slope_at(d.loss, x, t));
   }
 }
 

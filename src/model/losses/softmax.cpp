@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "model/lowering.hpp"
@@ -14,14 +16,22 @@ namespace {
 
 enum Input : int { kLogits = 0, kLabels = 1, kWeights = 2 };
 
+struct OtherLoss {
+  ClassLoss loss;
+  double gamma;
+};
+
 class SoftmaxLoss final : public SplittableLayer {
  public:
-  SoftmaxLoss(std::int64_t classes, double smoothing, bool dense)
-      : classes_(classes), smoothing_(smoothing), dense_(dense) {}
+  SoftmaxLoss(std::int64_t classes, double smoothing, bool dense, std::optional<OtherLoss> other = {})
+      : classes_(classes), smoothing_(smoothing), dense_(dense), other_(other) {}
 
-  std::string_view kind() const override { return "softmax_loss"; }
+  std::string_view kind() const override {
+    return !other_ ? "softmax_loss" : other_->loss == ClassLoss::dice ? "dice_loss" : "focal_loss";
+  }
   std::string attributes(std::span<const Shape>) const override {
-    return fmt::format("{} classes{}", classes_, smoothing_ > 0 ? fmt::format(" smoothing {:g}", smoothing_) : "");
+    return fmt::format("{} classes{}{}", classes_, smoothing_ > 0 ? fmt::format(" smoothing {:g}", smoothing_) : "",
+                       other_ && other_->loss == ClassLoss::focal ? fmt::format(" gamma {:g}", other_->gamma) : "");
   }
   int arity() const override { return 3; }
 
@@ -55,20 +65,20 @@ class SoftmaxLoss final : public SplittableLayer {
   }
 
   void forward(Lowering& lowering) const override {
-    lowering.op(spec(OpKind::loss_softmax_forward, lowering),
+    lowering.op(spec(other_ ? OpKind::loss_class_forward : OpKind::loss_softmax_forward, lowering),
                 {lowering.input(kLogits), lowering.input(kLabels), lowering.input(kWeights), lowering.output(0),
                  lowering.kept("sums", Shape{3}, DType::f64)},
                 ScaleSource::one, 0);
   }
 
   void backward(Lowering& lowering) const override {
-    lowering.op(spec(OpKind::loss_softmax_backward, lowering),
+    lowering.op(spec(other_ ? OpKind::loss_class_backward : OpKind::loss_softmax_backward, lowering),
                 {lowering.output(0), lowering.input(kLabels), lowering.input(kWeights), lowering.grad_input(kLogits)},
                 ScaleSource::loss_scale, 0);
   }
 
   LayerPtr on_classes(const Units& classes, int cut, int parts) const override {
-    if (dense_) return nullptr;
+    if (dense_ || other_) return nullptr;
     return make_softmax_loss_part(classes, cut, parts, smoothing_);
   }
 
@@ -76,6 +86,12 @@ class SoftmaxLoss final : public SplittableLayer {
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     const Shape labels = lowering.input_shape(kLabels);
     const std::int64_t places = dense_ ? labels.row_elems() : 1;
+    if (other_)
+      return {
+          .kind = kind,
+          .dtype = lowering.dtype(),
+          .dims = ClassLossDims{
+              .N = labels.elems() / places, .K = classes_, .P = places, .loss = other_->loss, .gamma = other_->gamma}};
     return {.kind = kind,
             .dtype = lowering.dtype(),
             .dims = SoftmaxDims{.N = labels.elems() / places,
@@ -87,9 +103,14 @@ class SoftmaxLoss final : public SplittableLayer {
   std::int64_t classes_;
   double smoothing_;
   bool dense_;
+  std::optional<OtherLoss> other_;
 };
 
 }  // namespace
+
+LayerPtr make_class_loss(std::int64_t classes, ClassLoss loss, double gamma, bool dense) {
+  return std::make_shared<SoftmaxLoss>(classes, 0, dense, OtherLoss{loss, gamma});
+}
 
 LayerPtr make_softmax_loss(std::int64_t classes, double smoothing, bool dense) {
   return std::make_shared<SoftmaxLoss>(classes, smoothing, dense);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax cross-entropy over classes.
+// Softmax cross-entropy over classes, and focal and Dice loss in its place.
 #pragma once
 
+#include "device/ops/class_loss.hpp"
 #include "model/layer.hpp"
 
 namespace echelon::inline model {
@@ -14,5 +15,8 @@ namespace echelon::inline model {
 // the logits' shape. Adds loss, correct predictions (argmax = t) and weights of all forward passes in a kept tensor
 // "sums" (3) f64, which Program::losses reads. infer: ConfigError if the logits do not fit.
 LayerPtr make_softmax_loss(std::int64_t classes, double smoothing = 0, bool dense = false);
+
+// The same with focal loss, or with the Dice loss of samples with a class for every place (device/ops/class_loss.hpp).
+LayerPtr make_class_loss(std::int64_t classes, ClassLoss loss, double gamma, bool dense);
 
 }  // namespace echelon::inline model

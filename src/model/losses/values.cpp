@@ -14,16 +14,24 @@ enum Input : int { kValues = 0, kLabels = 1, kWeights = 2 };
 class ValueLossLayer final : public Layer {
  public:
   ValueLossLayer(ValueLoss loss, std::int64_t classes) : loss_(loss), classes_(classes) {
-    if (classes_ == 0 || (loss_ == ValueLoss::logistic && classes_ == 2)) return;
+    if (classes_ == 0 || (is_of_two(loss_) && classes_ == 2)) return;
     throw ConfigError(
         fmt::format("loss \"{}\" needs labels that are real numbers{}, but the data has {} classes; use \"softmax\"",
-                    name(), loss_ == ValueLoss::logistic ? " or 2 classes" : "", classes_));
+                    name(), is_of_two(loss_) ? " or 2 classes" : "", classes_));
   }
 
-  std::string_view kind() const override { return loss_ == ValueLoss::squared ? "mse_loss" : "bce_loss"; }
+  std::string_view kind() const override {
+    switch (loss_) {
+      case ValueLoss::squared: return "mse_loss";
+      case ValueLoss::logistic: return "bce_loss";
+      case ValueLoss::absolute: return "mae_loss";
+      case ValueLoss::hinge: return "hinge_loss";
+    }
+    return "?";
+  }
   int arity() const override { return 3; }
   bool reads_indices(int input) const override { return input == kLabels && classes_ > 0; }
-  bool counts_correct() const override { return loss_ != ValueLoss::squared; }
+  bool counts_correct() const override { return is_of_two(loss_); }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape &values = inputs[kValues], &labels = inputs[kLabels];
@@ -51,7 +59,7 @@ class ValueLossLayer final : public Layer {
   }
 
  private:
-  const char* name() const { return loss_ == ValueLoss::squared ? "mse" : "bce"; }
+  std::string_view name() const { return kind().substr(0, kind().find('_')); }
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     return {.kind = kind,
             .dtype = lowering.dtype(),

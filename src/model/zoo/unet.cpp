@@ -90,7 +90,8 @@ std::vector<LayerConfig> zoo_unet(const SampleForm& form, const ModelConfig& con
     if (!volumes) widths.push_back(1024);
   }
   require_places(form, static_cast<std::int64_t>(widths.size()));
-  const bool one = config.loss == "bce" || (form.classes == 0 && form.label.rank() < form.shape.rank());
+  const bool one =
+      config.loss == "bce" || config.loss == "hinge" || (form.classes == 0 && form.label.rank() < form.shape.rank());
   return UNet(std::move(widths), volumes).layers(one ? 1 : form.classes > 0 ? form.classes : form.label[0]);
 }
 

@@ -7,10 +7,10 @@ namespace {
 
 std::vector<OpSpec> specs_of(DType dtype) {
   std::vector<OpSpec> specs;
-  for (ValueLoss loss : {ValueLoss::squared, ValueLoss::logistic})
+  for (ValueLoss loss : {ValueLoss::squared, ValueLoss::logistic, ValueLoss::absolute, ValueLoss::hinge})
     for (std::int64_t elems : {1, 17, 129})
       for (bool index : {false, true})
-        if (loss == ValueLoss::logistic || !index)
+        if (is_of_two(loss) || !index)
           for (OpKind kind : {OpKind::loss_values_forward, OpKind::loss_values_backward})
             specs.push_back({kind, dtype, ValueLossDims{elems, loss, index}, {}});
   return specs;
@@ -20,7 +20,7 @@ std::vector<double> input(const InputDraw& draw) {
   if (draw.arg.name == "weights") return draw.zeros_and_ones();
   if (draw.arg.name != "targets") return draw.any();
   std::vector<double> targets = draw.affine(2, 0);
-  if (std::get<ValueLossDims>(draw.spec.dims).loss == ValueLoss::logistic)
+  if (is_of_two(std::get<ValueLossDims>(draw.spec.dims).loss))
     for (double& target : targets) target = target < 0 ? 0 : 1;
   return targets;
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses of classes besides cross-entropy: focal loss, and soft Dice loss of whole samples.
+//
+// kind                    inputs                 outputs                                            scalars
+//   loss_class_forward    logits labels weights  probs sums(3) f64 (adds): loss, correct, weight
+//   loss_class_backward   probs labels weights   dlogits (adds)                                     scale
+//
+// Shapes, labels, `correct` and `weight` are those of the softmax loss (device/ops/softmax.hpp). p = softmax(logits).
+//
+//   focal   loss = weight * (1 - p_t)^gamma * -log p_t for the label t of each place (Lin et al. 2017; their alpha is
+//   the
+//           weight of the class)
+//   dice    for a sample n with places i of weight w_i and labels t_i (Milletari et al. 2016, with sums of
+//   probabilities
+//           in the denominator and 1 added to both, as Keras' U-Nets have it):
+//             overlap_k = 2 sum_i w_i p_ik [t_i = k] + 1,  size_k = sum_i w_i (p_ik + [t_i = k]) + 1
+//             loss_n = W_n (1 - 1/K sum_k overlap_k / size_k),  W_n = sum_i w_i
+//           so that the loss over the weight is the mean over samples, by the weight of their labels
+#pragma once
+
+#include <cstdint>
+
+#include "device/op_description.hpp"
+
+namespace echelon::inline device {
+
+enum class ClassLoss : std::uint8_t { focal, dice };
+
+struct ClassLossDims {
+  static constexpr bool kInHalves = false;
+  std::int64_t N, K;
+  std::int64_t P = 1;  // labels of a sample
+  ClassLoss loss = ClassLoss::focal;
+  double gamma = 0;  // focal
+  friend bool operator==(const ClassLossDims&, const ClassLossDims&) = default;
+
+  void common(OpDescription& op) const {
+    op.require(gamma >= 0, "an exponent of {} is negative", {gamma});
+    op.extents({{"N", N}, {"K", K}}).flag(P > 1, "P", P).flag(loss == ClassLoss::dice, "dice");
+    op.flag(loss == ClassLoss::focal, "gamma", gamma);
+  }
+  void loss_class_forward(OpDescription& op) const {
+    op.in("logits", classes()).in("labels", places(), DType::i32).in("weights", places());
+    op.out("probs", classes()).out("sums", {3}, DType::f64).adds();
+  }
+  void loss_class_backward(OpDescription& op) const {
+    op.in("probs", classes()).in("labels", places(), DType::i32).in("weights", places());
+    op.out("dlogits", classes()).adds();
+  }
+
+ private:
+  Shape classes() const { return P > 1 ? Shape{N, K, P} : Shape{N, K}; }
+  Shape places() const { return P > 1 ? Shape{N, P} : Shape{N}; }
+};
+
+}  // namespace echelon::inline device
