@@ -147,6 +147,7 @@ EpochFigures evaluate(Opened& opened, Engine* ranks) {
   if (opened.data.form().label.rank() > 0 && opened.data.classes > 0 && !opened.data.has_dense_classes())
     f.test_perplexity = std::exp(f.test_loss);
   if (summary.classes.any()) take_class_figures(chosen_figures(summary.classes.figures(), metrics), f);
+  take_value_figures(chosen_figures(summary.values, metrics), f);
   f.seconds = now_s() - start_s;
   return f;
 }

@@ -73,7 +73,10 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
     const ClassFigures figures = summary.classes.figures();
     if (figures.top5_accuracy == figures.top5_accuracy) fmt::print("top-5    {:.2f} %\n", 100 * figures.top5_accuracy);
     fmt::print("macro F1 {:.4f}\nmean IoU {:.4f}\n", figures.macro_f1, figures.mean_iou);
+    if (figures.auc == figures.auc) fmt::print("AUC      {:.4f}\n", figures.auc);
   }
+  if (summary.values.mae == summary.values.mae) fmt::print("MAE      {:.5g}\n", summary.values.mae);
+  if (summary.values.r2 == summary.values.r2) fmt::print("R2       {:.4f}\n", summary.values.r2);
   fmt::print("speed    {} samples/s; a batch of {}: p50 {:.3g} ms, p99 {:.3g} ms\n",
              rate_text(static_cast<double>(summary.samples) / seconds), batch, 1e3 * summary.latency(0.5),
              1e3 * summary.latency(0.99));
@@ -126,7 +129,10 @@ class PredictionFile {
       if (figures.top5_accuracy == figures.top5_accuracy) writer_.attribute("top5_accuracy", figures.top5_accuracy);
       writer_.attribute("macro_f1", figures.macro_f1);
       writer_.attribute("mean_iou", figures.mean_iou);
+      if (figures.auc == figures.auc) writer_.attribute("auc", figures.auc);
     }
+    if (summary.values.mae == summary.values.mae) writer_.attribute("mae", summary.values.mae);
+    if (summary.values.r2 == summary.values.r2) writer_.attribute("r2", summary.values.r2);
     writer_.publish();
   }
 

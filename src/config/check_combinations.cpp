@@ -217,12 +217,14 @@ void check_goal(const Config& config) {
                goal_rises(goal.metric)
                    ? fmt::format("{}: above 0 and at most 1, e.g. 0.9",
                                  goal.metric == GoalMetric::test_accuracy ? "accuracy" : goal_metric_name(goal.metric))
-                   : "loss or perplexity: above 0"));
+                   : "loss, perplexity or error: above 0"));
   }
   for (const auto& [key, metric] :
        {std::pair("goal.metric", goal.metric), std::pair("checkpoint.keep_best", config.checkpoint.keep_best)})
     for (const auto& [of, needed] :
-         {std::pair(GoalMetric::test_mean_iou, "mean_iou"), std::pair(GoalMetric::test_macro_f1, "macro_f1")})
+         {std::pair(GoalMetric::test_mean_iou, "mean_iou"), std::pair(GoalMetric::test_macro_f1, "macro_f1"),
+          std::pair(GoalMetric::test_auc, "auc"), std::pair(GoalMetric::test_mae, "mae"),
+          std::pair(GoalMetric::test_r2, "r2")})
       if (const std::vector<std::string>& metrics = config.evaluate.metrics;
           metric == of && std::find(metrics.begin(), metrics.end(), needed) == metrics.end())
         refuse(config, key,

@@ -13,6 +13,9 @@ std::string goal_metric_name(GoalMetric metric) {
     case GoalMetric::test_perplexity: return "test_perplexity";
     case GoalMetric::test_mean_iou: return "test_mean_iou";
     case GoalMetric::test_macro_f1: return "test_macro_f1";
+    case GoalMetric::test_auc: return "test_auc";
+    case GoalMetric::test_mae: return "test_mae";
+    case GoalMetric::test_r2: return "test_r2";
   }
   return "";
 }
@@ -26,11 +29,16 @@ double goal_figure(GoalMetric metric, const TestFigures& figures) {
     case GoalMetric::test_perplexity: figure = std::exp(figures.loss); break;
     case GoalMetric::test_mean_iou: figure = figures.mean_iou; break;
     case GoalMetric::test_macro_f1: figure = figures.macro_f1; break;
+    case GoalMetric::test_auc: figure = figures.auc; break;
+    case GoalMetric::test_mae: figure = figures.mae; break;
+    case GoalMetric::test_r2: figure = figures.r2; break;
   }
   return std::isfinite(figure) && !(goal_rises(metric) && figure < 0) ? figure : std::nan("");
 }
 
-bool goal_rises(GoalMetric metric) { return metric != GoalMetric::test_loss && metric != GoalMetric::test_perplexity; }
+bool goal_rises(GoalMetric metric) {
+  return metric != GoalMetric::test_loss && metric != GoalMetric::test_perplexity && metric != GoalMetric::test_mae;
+}
 
 bool goal_is_better(GoalMetric metric, double a, double b) { return goal_rises(metric) ? a > b : a < b; }
 

@@ -36,7 +36,17 @@ enum class Overlap : std::uint8_t { none, buckets, layers };
 enum class Reduction : std::uint8_t { sum, adasum };
 enum class Restart : std::uint8_t { automatic, never, require };
 enum class OnLostWorker : std::uint8_t { stop, go_on };
-enum class GoalMetric : std::uint8_t { none, test_accuracy, test_loss, test_perplexity, test_mean_iou, test_macro_f1 };
+enum class GoalMetric : std::uint8_t {
+  none,
+  test_accuracy,
+  test_loss,
+  test_perplexity,
+  test_mean_iou,
+  test_macro_f1,
+  test_auc,
+  test_mae,
+  test_r2
+};
 enum class EvaluateBy : std::uint8_t { all, first, aside };
 enum class Watch : std::uint8_t { off, warn, stop };
 

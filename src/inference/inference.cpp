@@ -144,13 +144,15 @@ class Share {
       : model_(model),
         labelled_(data.labelled),
         counter_(model.graph()),
+        value_counter_(model.graph()),
         plan_(plan),
         rank_(rank),
         loader_(data, plan, evaluation_loading(config, model.arenas().dtype(), rank)),
         program_(model.graph(), model.arenas(), {.batch = plan.batch(rank), .training = false}) {}
 
-  // Returns the next batch; sets `figures`: loss, correct predictions, weight, seconds; adds its labels to `classes`.
-  InferenceBatch next(std::int64_t step, double* figures, ClassCounts& classes) {
+  // Returns the next batch; sets `figures`: loss, correct predictions, weight, seconds; adds its labels to `classes`;
+  // sets `values`, if not null, to its sums of numbers.
+  InferenceBatch next(std::int64_t step, double* figures, ClassCounts& classes, double* values) {
     const Value& output = outputs_of(model_.graph());
     const Batch& given = loader_.next();
     if (step == 0) warm_up(model_.device(), program_, given);
@@ -171,6 +173,7 @@ class Share {
                                        has_class_planes(model_.graph()) ? result.places.elems() : 1);
     const LossSums sums = program_.losses();
     if (classes.any() && labelled_) counter_.count(model_.device(), program_, given, classes);
+    if (values != nullptr) value_counter_.count(model_.device(), program_, given, values);
     figures[0] = sums.loss, figures[1] = sums.correct, figures[2] = sums.weight;
     return result;
   }
@@ -179,6 +182,7 @@ class Share {
   LoadedModel& model_;
   bool labelled_;
   ClassCounter counter_;
+  ValueCounter value_counter_;
   const SamplePlan& plan_;
   int rank_;
   Loader loader_;
@@ -220,7 +224,10 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
   std::vector<double> figures(static_cast<std::size_t>(plan.steps_per_epoch()) * parts * kFigures);  // by batch
   ClassCounts classes;
   if (const std::int64_t count = data.labelled ? classes_of(model.graph()) : 0; count > 0)
-    classes = ClassCounts(count, options.confusion && count <= ClassCounts::kMostConfused);
+    classes = ClassCounts(count, options.confusion && count <= ClassCounts::kMostConfused, count == 2);
+  const ValueCounter value_counter(model.graph());
+  const std::size_t each = data.labelled && gives_numbers(model.graph()) ? value_counter.sums() : 0;
+  std::vector<double> values(figures.size() / kFigures * each);  // by batch
   Results results(options.ranks, model.graph(), options.outputs);
   std::optional<Share> share;
   if (rank < plan.replicas()) share.emplace(model, data, config, plan, rank);
@@ -231,7 +238,8 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
     work.at(step);
     if (counted_ids(plan, step, rank).empty()) break;  // the last step has fewer batches than ranks
     const std::size_t batch = static_cast<std::size_t>(step) * parts + static_cast<std::size_t>(rank);
-    const InferenceBatch own = share->next(step, figures.data() + batch * kFigures, classes);
+    const InferenceBatch own = share->next(step, figures.data() + batch * kFigures, classes,
+                                           each > 0 ? values.data() + batch * each : nullptr);
     if (!options.take) continue;
     if (rank > 0) {
       results.send(own);
@@ -247,10 +255,16 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
     Group ranks(*options.ranks, kSumsChannel);
     ranks.sum(figures);
     if (classes.any()) ranks.sum(classes.values());
+    if (each > 0) ranks.sum(values);
   }
 
-  InferenceSummary summary{
-      .samples = data.samples(), .ranks = plan.replicas(), .sums = {}, .classes = std::move(classes), .latencies = {}};
+  InferenceSummary summary{.samples = data.samples(),
+                           .ranks = plan.replicas(),
+                           .sums = {},
+                           .classes = std::move(classes),
+                           .values = {},
+                           .latencies = {}};
+  if (each > 0) summary.values = value_counter.figures(values);
   for (std::size_t at = 0; at < figures.size(); at += kFigures) {
     summary.sums.loss += figures[at];
     summary.sums.correct += figures[at + 1];

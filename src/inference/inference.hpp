@@ -16,6 +16,7 @@
 #include "data/sample_plan.hpp"
 #include "model/program.hpp"
 #include "train/class_counts.hpp"
+#include "train/value_counter.hpp"
 
 namespace echelon::inline inference {
 
@@ -33,6 +34,7 @@ struct InferenceSummary {
   int ranks = 1;                      // ranks that took part
   LossSums sums;                      // over all labels; weight 0 if the data have none
   ClassCounts classes;                // only for labels that are classes
+  ValueFigures values;                // only for outputs that are numbers
   double accuracy = 0;                // of the labels that count; those of weighted classes count alike
   std::vector<double> latencies;      // seconds of each pass, sorted: copying the input, forward, copying the output
   double latency(double part) const;  // quantile `part` in [0, 1], the nearest rank; 0 without passes

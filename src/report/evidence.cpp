@@ -60,6 +60,9 @@ Repetition repetition_of(const LabelledRun& cell, const GoalConfig& goal) {
   out.test_accuracy = run.test_accuracy;
   out.test_mean_iou = run.test_mean_iou;
   out.test_macro_f1 = run.test_macro_f1;
+  out.test_auc = run.test_auc;
+  out.test_mae = run.test_mae;
+  out.test_r2 = run.test_r2;
   out.train_accuracy = run.train_accuracy;
   out.drift = run.drift;
   out.noise_scale = run.noise_scale;

@@ -136,6 +136,7 @@ struct EpochFigures {
   std::int64_t epoch = 0, step = 0;
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
   double test_perplexity = kUnknown, test_top5_accuracy = kUnknown, test_macro_f1 = kUnknown, test_mean_iou = kUnknown;
+  double test_auc = kUnknown, test_mae = kUnknown, test_r2 = kUnknown;
   std::vector<double> test_recall = {}, test_precision = {}, test_f1 = {}, test_iou = {};
   double train_eval_loss = kUnknown, train_accuracy = kUnknown;
   double seconds = kUnknown;
@@ -183,6 +184,7 @@ struct RunFigures {
   double drift = kUnknown, noise_scale = kUnknown, train_eval_loss = kUnknown, train_accuracy = kUnknown;
   double train_loss = kUnknown, loss_oscillation = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;
   double test_top5_accuracy = kUnknown, test_macro_f1 = kUnknown, test_mean_iou = kUnknown;
+  double test_auc = kUnknown, test_mae = kUnknown, test_r2 = kUnknown;
   std::vector<double> test_recall, test_precision, test_f1, test_iou;
   std::vector<double> card_peak, card_mean;
   std::vector<double> peak_rss_mb, device_peak_mb, activations_spared_mb;

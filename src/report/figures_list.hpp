@@ -56,6 +56,9 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"test_top5_accuracy", "0..1", R::same, S::none, A::first, "fraction of the labels that are among the five largest outputs (evaluate.metrics)", kLeftOut}, f.test_top5_accuracy);
   visit(Figure{"test_macro_f1", "0..1", R::same, S::none, A::first, "macro F1 over the classes that occur as labels or predictions (evaluate.metrics)", kLeftOut}, f.test_macro_f1);
   visit(Figure{"test_mean_iou", "0..1", R::same, S::none, A::first, "mean over the same classes of right / (labels + predictions - right) (evaluate.metrics)", kLeftOut}, f.test_mean_iou);
+  visit(Figure{"test_auc", "0..1", R::same, S::none, A::first, "area under the ROC curve of two classes (evaluate.metrics)", kLeftOut}, f.test_auc);
+  visit(Figure{"test_mae", "", R::same, S::none, A::first, "mean absolute error of numbers, in units of the labels (evaluate.metrics)", kLeftOut}, f.test_mae);
+  visit(Figure{"test_r2", "", R::same, S::none, A::first, "coefficient of determination, the mean over the numbers of a label (evaluate.metrics)", kLeftOut}, f.test_r2);
   visit(Figure{"test_recall", "0..1", R::same, S::none, A::first, "recall by class (evaluate.metrics); null: no label of the class", kLeftOut}, f.test_recall);
   visit(Figure{"test_precision", "0..1", R::same, S::none, A::first, "precision by class (evaluate.metrics); null: no prediction of the class", kLeftOut}, f.test_precision);
   visit(Figure{"test_f1", "0..1", R::same, S::none, A::first, "F1 by class, the Dice coefficient of pixels (evaluate.metrics); null: the class does not occur", kLeftOut}, f.test_f1);
@@ -146,6 +149,9 @@ void each(F& f, Visit&& visit) {
   visit(Figure{"test_top5_accuracy", "0..1", R::same, S::newest, A::median, "fraction of the labels that are among the five largest outputs, in the last evaluation (evaluate.metrics)", kLeftOut}, f.test_top5_accuracy);
   visit(Figure{"test_macro_f1", "0..1", R::same, S::newest, A::median, "macro F1 over the classes that occur as labels or predictions, in the last evaluation (evaluate.metrics)", kLeftOut}, f.test_macro_f1);
   visit(Figure{"test_mean_iou", "0..1", R::same, S::newest, A::median, "mean over the same classes of right / (labels + predictions - right), in the last evaluation (evaluate.metrics)", kLeftOut}, f.test_mean_iou);
+  visit(Figure{"test_auc", "0..1", R::same, S::newest, A::median, "area under the ROC curve of two classes, in the last evaluation (evaluate.metrics)", kLeftOut}, f.test_auc);
+  visit(Figure{"test_mae", "", R::same, S::newest, A::median, "mean absolute error of numbers, in the last evaluation (evaluate.metrics)", kLeftOut}, f.test_mae);
+  visit(Figure{"test_r2", "", R::same, S::newest, A::median, "coefficient of determination, in the last evaluation (evaluate.metrics)", kLeftOut}, f.test_r2);
   visit(Figure{"test_recall", "0..1", R::same, S::newest, A::first, "recall by class in the last evaluation (evaluate.metrics); null: no label of the class", kLeftOut}, f.test_recall);
   visit(Figure{"test_precision", "0..1", R::same, S::newest, A::first, "precision by class in the last evaluation (evaluate.metrics); null: no prediction of the class", kLeftOut}, f.test_precision);
   visit(Figure{"test_f1", "0..1", R::same, S::newest, A::first, "F1 by class in the last evaluation, the Dice coefficient of pixels (evaluate.metrics); null: the class does not occur", kLeftOut}, f.test_f1);

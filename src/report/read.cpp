@@ -128,6 +128,9 @@ void take_aside(const std::string& folder, RunRecord& run) {
     run.test_top5_accuracy = f.test_top5_accuracy;
     run.test_macro_f1 = f.test_macro_f1;
     run.test_mean_iou = f.test_mean_iou;
+    run.test_auc = f.test_auc;
+    run.test_mae = f.test_mae;
+    run.test_r2 = f.test_r2;
     run.test_recall = f.test_recall;
     run.test_precision = f.test_precision;
     run.test_f1 = f.test_f1;

@@ -23,8 +23,9 @@ double or_zero(const json& value) { return value.is_null() ? 0 : value.get<doubl
 GoalConfig goal_of(const json& from) {
   GoalConfig goal;
   if (!from.at("metric").is_null()) {
-    for (const GoalMetric metric : {GoalMetric::test_accuracy, GoalMetric::test_loss, GoalMetric::test_perplexity,
-                                    GoalMetric::test_mean_iou, GoalMetric::test_macro_f1})
+    for (const GoalMetric metric :
+         {GoalMetric::test_accuracy, GoalMetric::test_loss, GoalMetric::test_perplexity, GoalMetric::test_mean_iou,
+          GoalMetric::test_macro_f1, GoalMetric::test_auc, GoalMetric::test_mae, GoalMetric::test_r2})
       if (from.at("metric") == goal_metric_name(metric)) goal.metric = metric;
     goal.target = from.at("target");
   }

@@ -53,7 +53,8 @@ struct Repetition {
   // repetition that reached it.
   double samples_to_target = kUnknown, seconds_to_target = kUnknown;
   double train_loss = kUnknown, test_loss = kUnknown, test_accuracy = kUnknown;  // final values
-  double test_mean_iou = kUnknown, test_macro_f1 = kUnknown;
+  double test_mean_iou = kUnknown, test_macro_f1 = kUnknown, test_auc = kUnknown, test_mae = kUnknown,
+         test_r2 = kUnknown;
   double train_accuracy = kUnknown;  // on evaluate.train_fraction of the data, at the last evaluation
   double drift = kUnknown, noise_scale = kUnknown, sharpness = kUnknown;  // as in RunFigures; study.sharpness
   double bytes_per_step = kUnknown;                                       // on the wire, sum over ranks

@@ -35,7 +35,10 @@ Evaluation evaluation_of(const EpochFigures& figures, double samples_a_step, dou
           .test_loss = figures.test_loss,
           .test_accuracy = figures.test_accuracy,
           .test_mean_iou = figures.test_mean_iou,
-          .test_macro_f1 = figures.test_macro_f1};
+          .test_macro_f1 = figures.test_macro_f1,
+          .test_auc = figures.test_auc,
+          .test_mae = figures.test_mae,
+          .test_r2 = figures.test_r2};
 }
 
 // An evaluation within an epoch has no time of its own; its time follows from its step.

@@ -15,6 +15,7 @@ struct Evaluation {
   double step = 0, samples = 0;  // updates done; samples that all replicas have trained
   double seconds = 0;            // since the start of the run, with start-up, training and evaluations
   double test_loss = kUnknown, test_accuracy = kUnknown, test_mean_iou = kUnknown, test_macro_f1 = kUnknown;
+  double test_auc = kUnknown, test_mae = kUnknown, test_r2 = kUnknown;
 };
 
 // Returns the evaluations of all attempts, oldest first, of the run whose newest attempt is `run`; leaves out snapshots

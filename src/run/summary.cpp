@@ -227,6 +227,7 @@ void take_learned(const Ready& ready, RunFigures& run) {
   run.test_accuracy = known(epoch.test_accuracy);
   if (epoch.classes.any())
     take_class_figures(chosen_figures(epoch.classes.figures(), ready.agreed.config.evaluate.metrics), run);
+  take_value_figures(chosen_figures(epoch.values, ready.agreed.config.evaluate.metrics), run);
   if (!ready.agreed.plan.per_token()) return;
   run.loss_unit = "nats per token";
   run.test_perplexity = std::exp(run.test_loss);

@@ -75,6 +75,9 @@ std::string summary_text(const RunFigures& s, const Ready& ready, const std::str
   if (s.test_top5_accuracy >= 0) text += fmt::format(", top-5 accuracy {:.2f} %", 100 * s.test_top5_accuracy);
   if (s.test_macro_f1 >= 0) text += fmt::format(", macro F1 {:.4f}", s.test_macro_f1);
   if (s.test_mean_iou >= 0) text += fmt::format(", mean IoU {:.4f}", s.test_mean_iou);
+  if (s.test_auc >= 0) text += fmt::format(", AUC {:.4f}", s.test_auc);
+  if (s.test_mae >= 0) text += fmt::format(", mean absolute error {:.4g}", s.test_mae);
+  if (s.test_r2 == s.test_r2) text += fmt::format(", R2 {:.4f}", s.test_r2);
   text += "\n" + rate_lines(s) + "\ntime:";
   const TimePercent percent = time_percent(s.time_split_s);
   for (std::size_t i = 0; i < percent.size(); ++i)

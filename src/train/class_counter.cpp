@@ -8,6 +8,8 @@
 
 #include "base/dtype.hpp"
 #include "config/refuse.hpp"
+#include "train/host_values.hpp"
+#include "train/value_counter.hpp"
 
 namespace echelon::inline train {
 namespace {
@@ -21,6 +23,8 @@ const Value& outputs_of(const Graph& graph) {
 bool is_softmax(const Graph& graph) { return loss_of(graph).layer->reads_logits(); }
 bool has_class_planes(const Graph& graph) { return loss_of(graph).layer->has_class_planes(); }
 std::int64_t last_extent(const Shape& shape) { return shape.rank() == 0 ? 1 : shape[shape.rank() - 1]; }
+
+bool is_of_classes(const std::string& metric) { return metric != "mae" && metric != "r2"; }
 
 template <class T>
 std::int64_t first_largest(const T* row, std::int64_t count) {
@@ -66,17 +70,37 @@ std::int64_t classes_of(const Graph& whole) {
   return whole.counts_correct() ? 2 : 0;
 }
 
-void check_metrics(const Config& config, const Graph& whole) {
+bool asks_for(const Config& config, std::string_view metric) {
   const std::vector<std::string>& metrics = config.evaluate.metrics;
-  if (metrics.empty()) return;
+  return std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
+}
+
+bool asks_for_classes(const Config& config) {
+  return std::any_of(config.evaluate.metrics.begin(), config.evaluate.metrics.end(), is_of_classes);
+}
+
+bool asks_for_values(const Config& config) { return asks_for(config, "mae") || asks_for(config, "r2"); }
+
+void check_metrics(const Config& config, const Graph& whole) {
   const std::int64_t classes = classes_of(whole);
-  if (classes == 0)
+  for (const std::string& metric : config.evaluate.metrics) {
+    if (is_of_classes(metric) && classes == 0)
+      refuse(config, "evaluate.metrics",
+             fmt::format("evaluate.metrics = \"{}\" counts predictions of classes, and the outputs of this model are "
+                         "real numbers; nearest valid: [\"mae\", \"r2\"]",
+                         metric));
+    if (!is_of_classes(metric) && !gives_numbers(whole))
+      refuse(config, "evaluate.metrics",
+             fmt::format("evaluate.metrics = \"{}\" is an error of real numbers, and the outputs of this model are "
+                         "scores of classes; leave it out",
+                         metric));
+  }
+  if (asks_for(config, "auc") && classes != 2)
     refuse(config, "evaluate.metrics",
-           fmt::format("evaluate.metrics = [\"{}\"] counts predictions of classes, and the outputs of this model are "
-                       "real numbers; leave it out",
-                       fmt::join(metrics, "\", \"")));
-  const bool matrix = std::find(metrics.begin(), metrics.end(), "confusion") != metrics.end();
-  if (matrix && classes > ClassCounts::kMostConfused)
+           fmt::format("evaluate.metrics = \"auc\" is a figure of 2 classes, and this model has {}; nearest valid: "
+                       "[\"macro_f1\"]",
+                       classes));
+  if (asks_for(config, "confusion") && classes > ClassCounts::kMostConfused)
     refuse(config, "evaluate.metrics",
            fmt::format("evaluate.metrics = \"confusion\" is a matrix of {} x {} classes, at most {} are kept; nearest "
                        "valid: [\"class_recall\", \"class_precision\"]",
@@ -118,14 +142,7 @@ void ClassCounter::count(Device& device, const Program& program, const Batch& ba
   if (!place_.has_outputs) return count_spread<float>(nullptr, rows, counts);
   rows.dtype = program.input("weights").dtype;
   const Tensor outputs = program.value(outputs_of(part_).name);
-  const void* values = outputs.data;
-  if (device.on_host()) {
-    device.synchronize();
-  } else {
-    host_.resize(outputs.bytes());
-    device.to_host(host_.data(), outputs.data, host_.size());
-    values = host_.data();
-  }
+  const void* values = host_values(device, outputs, host_);
   with_float(outputs.dtype, [&]<class T>(T) {
     if (spread)
       count_spread(static_cast<const T*>(values), rows, counts);
@@ -143,6 +160,7 @@ void ClassCounter::count_whole(const T* outputs, const Rows& rows, ClassCounts& 
     if (!rows.counts(row)) continue;
     const std::int64_t label = rows.label(row);
     if (!softmax) {
+      if (counts.has_curve()) counts.add_score(label, static_cast<double>(outputs[row]));
       const std::int64_t chosen = outputs[row] > 0 ? kYes : kNo;
       counts.add(label, chosen, chosen == label ? 0 : 1);
       continue;
@@ -152,6 +170,7 @@ void ClassCounter::count_whole(const T* outputs, const Rows& rows, ClassCounts& 
       for (std::int64_t k = 0; k < classes_; ++k) gathered[static_cast<std::size_t>(k)] = own[k * places];
       own = gathered.data();
     }
+    if (counts.has_curve()) counts.add_score(label, static_cast<double>(own[1]) - static_cast<double>(own[0]));
     const std::int64_t position = position_of(own[label], label, own, classes_);
     counts.add(label, position == 0 ? label : first_largest(own, classes_), position);
   }
@@ -186,6 +205,8 @@ void ClassCounter::count_spread(const T* outputs, const Rows& rows, ClassCounts&
     const auto largest = [&](std::size_t s) { return values_[n + (row * shards + s) * 2]; };
     for (std::size_t s = 1; s < shards; ++s)
       if (largest(s) > largest(best)) best = s;
+    if (counts.has_curve())  // each of two shards has one class
+      counts.add_score(rows.label(static_cast<std::int64_t>(row)), largest(1) - largest(0));
     counts.add(rows.label(static_cast<std::int64_t>(row)),
                static_cast<std::int64_t>(values_[n + (row * shards + best) * 2 + 1]),
                static_cast<std::int64_t>(positions[row]));

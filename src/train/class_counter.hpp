@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "comm/group.hpp"
@@ -20,6 +21,11 @@ namespace echelon::inline train {
 
 // Classes that an evaluation of this model counts; 0: its outputs are values.
 std::int64_t classes_of(const Graph& whole);
+
+// Whether evaluate.metrics names this figure, one of classes, or one of numbers.
+bool asks_for(const Config& config, std::string_view metric);
+bool asks_for_classes(const Config& config);
+bool asks_for_values(const Config& config);
 
 // ConfigError where evaluate.metrics asks for figures that a model has none of, or for a matrix of too many classes.
 void check_metrics(const Config& config, const Graph& whole);

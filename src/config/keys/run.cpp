@@ -79,11 +79,13 @@ void add_run(Table& all) {
                "all: every replica takes a part of the data; first: the first replica alone; aside: no replica, but "
                "`echelon eval --follow` beside the run",
                kNeutral);
-  evaluate.key("metrics", &EvaluateConfig::metrics,
-               words({"top5_accuracy", "macro_f1", "mean_iou", "class_recall", "class_precision", "class_f1",
-                      "class_iou", "confusion"}),
-               "figures of classes beside loss, accuracy and perplexity; F1 is the Dice coefficient of pixels",
-               kNeutral);
+  evaluate.key(
+      "metrics", &EvaluateConfig::metrics,
+      words({"top5_accuracy", "macro_f1", "mean_iou", "class_recall", "class_precision", "class_f1", "class_iou",
+             "confusion", "auc", "mae", "r2"}),
+      "figures beside loss, accuracy and perplexity: of classes (F1 is the Dice coefficient of pixels), auc of "
+      "two classes, mae and r2 of numbers",
+      kNeutral);
   evaluate.key("train_fraction", &EvaluateConfig::train_fraction, range(0, 1),
                "share of the training samples whose loss and accuracy, without augmentation, each evaluation of all "
                "replicas measures beside those of data.test; 0: none",
@@ -96,7 +98,8 @@ void add_run(Table& all) {
   checkpoint.key("keep", &CheckpointConfig::keep, range(1, 10000), "number of newest checkpoints that are kept");
   checkpoint.key(
       "keep_best", &CheckpointConfig::keep_best,
-      words({"", "test_accuracy", "test_loss", "test_perplexity", "test_mean_iou", "test_macro_f1"}),
+      words({"", "test_accuracy", "test_loss", "test_perplexity", "test_mean_iou", "test_macro_f1", "test_auc",
+             "test_mae", "test_r2"}),
       "also writes a checkpoint after each evaluation with a new best value of this figure, and keeps the best "
       "one besides the newest; \"\": none");
   checkpoint.key("asynchronous", &CheckpointConfig::asynchronous, {},
@@ -106,7 +109,8 @@ void add_run(Table& all) {
 
   auto goal = part(all, "goal", &Config::goal, kNeutral);
   goal.key("metric", &GoalConfig::metric,
-           words({"", "test_accuracy", "test_loss", "test_perplexity", "test_mean_iou", "test_macro_f1"}),
+           words({"", "test_accuracy", "test_loss", "test_perplexity", "test_mean_iou", "test_macro_f1", "test_auc",
+                  "test_mae", "test_r2"}),
            "evaluation figure that target refers to; \"\": none");
   goal.key(
       "target", &GoalConfig::target, range(0, 1e9),

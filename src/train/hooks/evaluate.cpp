@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/hooks/evaluate.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
@@ -43,7 +42,8 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
     for (int r = 0; r < part_.shards->replicas(); ++r) batches.push_back(part_.shards->batch(r));
     train_ = make_share(plan_.train, training_evaluation_plan(plan_.train, config, std::move(batches)), replica_);
   }
-  if (!config.evaluate.metrics.empty() || weighs_classes()) {
+  if (asks_for_values(config)) value_counter_.emplace(plan_.graph);
+  if (asks_for_classes(config) || weighs_classes()) {
     const MeshCoord& coord = rank_groups.coord();
     const bool last_stage = coord.stage == rank_groups.mesh().pipeline() - 1;
     counter_.emplace(plan_.graph, plan_.part.graph,
@@ -74,16 +74,16 @@ EvaluateHook::Share EvaluateHook::make_share(const Dataset& data, SamplePlan sha
 EvaluateHook::Sums EvaluateHook::no_sums(const Share& share) const {
   Sums sums;
   sums.batches.resize(static_cast<std::size_t>(share.shards->steps_per_epoch() * share.shards->replicas()) * 3);
-  const std::vector<std::string>& metrics = config_.evaluate.metrics;
   if (counter_)
-    sums.classes =
-        ClassCounts(classes_of(plan_.graph), std::find(metrics.begin(), metrics.end(), "confusion") != metrics.end());
+    sums.classes = ClassCounts(classes_of(plan_.graph), asks_for(config_, "confusion"), asks_for(config_, "auc"));
+  if (value_counter_) sums.values.resize(sums.batches.size() / 3 * value_counter_->sums());
   return sums;
 }
 
 void EvaluateHook::add_over(Group& ranks, Sums& sums) {
   ranks.sum(sums.batches);
   if (sums.classes.any()) ranks.sum(sums.classes.values());
+  if (!sums.values.empty()) ranks.sum(sums.values);
 }
 
 // Every batch's sums are stored separately, so that all are added in the order of batches on any number of ranks.
@@ -105,8 +105,11 @@ void EvaluateHook::pass(const Share& share, Sums& sums) {
       counter_->count(arenas_.device(), *share.program, given, sums.classes);
     if (!has_loss_) continue;
     const LossSums batch = share.program->losses();
-    const auto at = static_cast<std::size_t>(step * shards.replicas() + share.replica) * 3;
+    const auto number = static_cast<std::size_t>(step * shards.replicas() + share.replica), at = number * 3;
     sums.batches[at] = batch.loss, sums.batches[at + 1] = batch.correct, sums.batches[at + 2] = batch.weight;
+    if (!sums.values.empty() && arenas_.device().computes())
+      value_counter_->count(arenas_.device(), *share.program, given,
+                            sums.values.data() + number * value_counter_->sums());
   }
 }
 
@@ -120,6 +123,7 @@ EvaluateHook::Figures EvaluateHook::figures_of(Sums& sums, bool common) const {
     throw NumericError(diverged);
   }
   Figures figures{.loss = all[2] > 0 ? all[0] / all[2] : 0, .classes = std::move(sums.classes)};
+  if (!sums.values.empty()) figures.values = value_counter_->figures(sums.values);
   if (plan_.graph.counts_correct()) figures.accuracy = all[2] > 0 ? all[1] / all[2] : 0;
   if (figures.classes.any() && weighs_classes()) figures.accuracy = figures.classes.accuracy();
   return figures;
@@ -140,6 +144,7 @@ EvaluateHook::Figures EvaluateHook::meet() {
   if (train_.shards) {
     Sums sums = no_sums(train_);
     if (!weighs_classes()) sums.classes = {};
+    sums.values.clear();
     const Figures train = measure(train_, std::move(sums));
     met_->train_loss = train.loss, met_->train_accuracy = train.accuracy;
   }
@@ -186,6 +191,7 @@ void EvaluateHook::step_end(const StepRecord& record) {
   if (plan_.per_token()) row.test_perplexity = std::exp(figures.loss);
   if (figures.classes.any())
     take_class_figures(chosen_figures(figures.classes.figures(), config_.evaluate.metrics), row);
+  take_value_figures(chosen_figures(figures.values, config_.evaluate.metrics), row);
   row.seconds = now_s() - start_s;
   tell_(own_pace_ ? "snapshot" : "test", row);
 }
@@ -200,6 +206,7 @@ void EvaluateHook::epoch_end(EpochRecord& record) {
   record.train_eval_loss = figures.train_loss;
   record.train_accuracy = figures.train_accuracy;
   record.classes = figures.classes;
+  record.values = figures.values;
 }
 
 }  // namespace echelon::inline train

@@ -29,6 +29,7 @@
 #include "train/class_counter.hpp"
 #include "train/hooks/hook.hpp"
 #include "train/run_plan.hpp"
+#include "train/value_counter.hpp"
 
 namespace echelon::inline train {
 
@@ -61,12 +62,14 @@ class EvaluateHook final : public Hook {
   struct Figures {
     double loss = -1, accuracy = -1;  // -1: the device computes nothing, or the loss counts no correct predictions
     ClassCounts classes = {};
+    ValueFigures values = {};
     double train_loss = -1, train_accuracy = -1;  // of the share of the training data
   };
-  // Three sums for each batch of a pass, and counts.
+  // Three sums for each batch of a pass, counts, and sums of numbers for each batch.
   struct Sums {
     std::vector<double> batches;
     ClassCounts classes;
+    std::vector<double> values = {};
   };
 
   bool due(const StepRecord& record);
@@ -100,6 +103,7 @@ class EvaluateHook final : public Hook {
   Share whole_;  // of snapshots; on the first replica
   Share train_;  // of the training data, at meetings; no shards: none
   std::optional<ClassCounter> counter_;
+  std::optional<ValueCounter> value_counter_;
   std::optional<Figures> met_;   // of the present meeting
   std::int64_t seen_step_ = -1;  // the last one that an evaluation could have followed; -1: none yet
 };

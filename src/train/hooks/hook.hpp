@@ -22,6 +22,7 @@
 #include "report/figures.hpp"
 #include "train/class_counts.hpp"
 #include "train/control/words.hpp"
+#include "train/value_counter.hpp"
 
 namespace echelon::inline train {
 
@@ -68,6 +69,7 @@ struct EpochRecord {
   double test_accuracy = -1;  // -1: not evaluated, or the loss has no notion of correct predictions
   double train_eval_loss = -1, train_accuracy = -1;  // the same for evaluate.train_fraction
   ClassCounts classes = {};  // counted by the newest evaluation, if evaluate.metrics asks for figures of classes
+  ValueFigures values = {};  // of outputs that are numbers, if evaluate.metrics asks for them
   bool per_token = false;    // losses and accuracy are means over tokens
   double seconds = 0;
   bool last = false;    // the run is finished
@@ -75,7 +77,7 @@ struct EpochRecord {
   bool tested() const { return test_loss >= 0; }
   TestFigures test_figures() const {
     const ClassFigures of_classes = classes.any() ? classes.figures() : ClassFigures{};
-    return {test_loss, test_accuracy, of_classes.mean_iou, of_classes.macro_f1};
+    return {test_loss, test_accuracy, of_classes.mean_iou, of_classes.macro_f1, of_classes.auc, values.mae, values.r2};
   }
 };
 

@@ -134,6 +134,7 @@ void MetricsHook::epoch_end(EpochRecord& record) {
   if (record.test_accuracy >= 0) f.test_accuracy = record.test_accuracy;
   if (record.tested() && record.per_token) f.test_perplexity = std::exp(record.test_loss);
   if (record.classes.any()) take_class_figures(chosen_figures(record.classes.figures(), metrics_), f);
+  take_value_figures(chosen_figures(record.values, metrics_), f);
   if (record.train_eval_loss >= 0) f.train_eval_loss = record.train_eval_loss;
   if (record.train_accuracy >= 0) f.train_accuracy = record.train_accuracy;
   f.seconds = record.seconds;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of classes compared with plain loops over random outputs: ties, labels that do not count, few classes.
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -8,6 +9,7 @@
 #include "tests/support/random.hpp"
 #include "tests/support/trainer.hpp"
 #include "train/class_counter.hpp"
+#include "train/value_counter.hpp"
 
 using namespace echelon;
 using namespace echelon::test;
@@ -115,6 +117,70 @@ TEST_CASE("binary cross-entropy counts two classes", "[evaluate]") {
   std::vector<Row> rows;
   for (std::size_t i = 0; i < 17; ++i) rows.push_back({labels[i], {0.0, outputs[i]}});
   check_figures(counts, rows);
+}
+
+TEST_CASE("the area under the ROC curve is that of all pairs of labels", "[evaluate]") {
+  const std::int64_t n = GENERATE(3, 6, 400);
+  const std::vector<double> draws = random_values(static_cast<std::size_t>(2 * n), "scores");
+  ClassCounts counts(2, GENERATE(false, true), true);
+  std::vector<std::pair<std::int64_t, double>> rows;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    // Sixteenths are exact, and many are equal; the last scores are far outside and near 0.
+    double score = std::floor(16 * (draws[at] + 0.3 * draws[at + static_cast<std::size_t>(n)])) / 16;
+    if (n > 100 && i < 4) score = i % 2 == 0 ? 1000 : -70000;
+    rows.emplace_back(i % 2 == 0 ? (i % 3 == 0 ? 1 : 0) : (i % 5 == 0 ? 0 : 1), score);
+    counts.add_score(rows.back().first, score);
+  }
+  double won = 0, pairs = 0;
+  for (const auto& [yes, high] : rows)
+    for (const auto& [no, low] : rows)
+      if (yes == 1 && no == 0) won += high > low ? 1 : high == low ? 0.5 : 0, ++pairs;
+  CHECK(counts.figures().auc == Approx(won / pairs).epsilon(1e-14));
+  CHECK(std::isnan(ClassCounts(2, false, true).figures().auc));
+  CHECK(std::isnan(ClassCounts(3, false).figures().auc));
+  ClassCounts close(2, false, true);  // 13 significant bits tell these apart, and the sign always
+  close.add_score(0, 1.0), close.add_score(1, 1.0 + 1.0 / 2048), close.add_score(0, -0.001);
+  CHECK(close.figures().auc == 1);
+}
+
+TEST_CASE("errors of numbers are those of scikit-learn's formulas, by batches", "[evaluate]") {
+  LayerConfig head;
+  head.type = "dense", head.units = 3;
+  const Graph graph = build_layers({head}, {.shape = {4}, .label = {3}});
+  REQUIRE(gives_numbers(graph));
+  ValueCounter counter(graph);
+  std::vector<double> sums;
+  double weight = 0, absolute = 0;
+  std::vector<std::vector<std::array<double, 3>>> columns(3);  // output, label, weight
+  for (const std::int64_t n : {7, 4}) {
+    Trainer trainer(graph, n, {.training = false});
+    PlainBatch batch = hashed_batch(form_of(graph), n, n, test_seed());
+    batch.weights.back() = 0, batch.weights.front() = 0.5;
+    (void)trainer.loss(batch);
+    const std::vector<double> outputs = trainer.read(trainer.program().value("dense1"));
+    std::vector<double> own(counter.sums());
+    counter.count(trainer.arenas().device(), trainer.program(),
+                  {.n = n, .labels = batch.labels.data(), .weights = batch.weights.data()}, own.data());
+    sums.insert(sums.end(), own.begin(), own.end());
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const double w = batch.weights[i];
+      columns[i % 3].push_back({outputs[i], batch.labels[i], w});
+      weight += w, absolute += w * std::fabs(outputs[i] - batch.labels[i]);
+    }
+  }
+  double r2 = 0;
+  for (const auto& column : columns) {
+    double w = 0, mean = 0, left = 0, all = 0;
+    for (const auto& [x, t, own] : column) w += own, mean += own * t;
+    for (const auto& [x, t, own] : column)
+      left += own * (x - t) * (x - t), all += own * (t - mean / w) * (t - mean / w);
+    r2 += (1 - left / all) / 3;
+  }
+  const ValueFigures figures = counter.figures(sums);
+  CHECK(figures.mae == Approx(absolute / weight).epsilon(1e-12));
+  CHECK(figures.r2 == Approx(r2).epsilon(1e-10));
+  CHECK(std::isnan(counter.figures(std::vector<double>(counter.sums())).mae));
 }
 
 TEST_CASE("a class for every pixel is counted by pixel", "[evaluate][dense]") {

@@ -27,6 +27,12 @@ TEST_CASE("an accuracy is to be reached, a loss or perplexity to be come down to
   CHECK_FALSE(goal_met(overlap, {.accuracy = 0.9, .mean_iou = 0.49}));
   CHECK_FALSE(goal_met(overlap, {.accuracy = 0.9}));
   CHECK(goal_met({.metric = GoalMetric::test_macro_f1, .target = 0.5}, {.macro_f1 = 0.6}));
+  CHECK(goal_met({.metric = GoalMetric::test_auc, .target = 0.9}, {.auc = 0.9}));
+  CHECK(goal_met({.metric = GoalMetric::test_r2, .target = 0.5}, {.r2 = 0.6}));
+  CHECK_FALSE(goal_met({.metric = GoalMetric::test_r2, .target = 0.5}, {.r2 = -3}));
+  CHECK(goal_met({.metric = GoalMetric::test_mae, .target = 0.2}, {.mae = 0.1}));
+  CHECK_FALSE(goal_met({.metric = GoalMetric::test_mae, .target = 0.2}, {.mae = 0.3}));
+  CHECK_FALSE(goal_met({.metric = GoalMetric::test_mae, .target = 0.2}, {}));
   CHECK(goal_result(overlap, {.mean_iou = 0.25}) == "goal missed: test_mean_iou 0.25, asked for at least 0.5");
   CHECK_FALSE(goal_met({}, {.loss = 0, .accuracy = 1}));
   CHECK(goal_result(accuracy, {.loss = 0.1, .accuracy = 0.912}) ==
