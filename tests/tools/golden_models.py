@@ -17,7 +17,7 @@ import math
 import torch
 import torch.nn as nn
 
-from torch_layers import CosmoFlow, UNet
+from torch_nets import CosmoFlow, UNet
 
 STEPS, BATCH, CLASSES = 10, 8, 10
 PLACES, VOCABULARY, FEATURES, UNITS = 7, 11, 12, 20  # sizes in the language models
