@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/atomic_file.hpp"
@@ -58,7 +60,48 @@ bool holds_cnn_32_64(const std::string& checkpoint) {
   return reader.has(first) && reader.info(first).shape[0] == 32;
 }
 
+constexpr std::string_view kOfWeights = "weights/", kOfAverage = "average/";
+
+// Shows each tensor of weights as that of the average that the checkpoint holds beside it.
+class AverageVisitor final : public StateVisitor {
+ public:
+  AverageVisitor(StateVisitor& inner, std::set<std::string> averaged) : inner_(inner), averaged_(std::move(averaged)) {}
+  bool loading() const override { return true; }
+  void tensor(const StateTensor& tensor) override {
+    StateTensor shown = tensor;
+    std::string name(tensor.name);
+    if (name.starts_with(kOfWeights)) name.replace(0, kOfWeights.size(), kOfAverage);
+    if (averaged_.contains(name)) shown.name = name;
+    inner_.tensor(shown);
+  }
+  void scalar(std::string_view name, std::int64_t& value, Absent absent) override {
+    inner_.scalar(name, value, absent);
+  }
+  void scalar(std::string_view name, double& value, Absent absent) override { inner_.scalar(name, value, absent); }
+
+ private:
+  StateVisitor& inner_;
+  std::set<std::string> averaged_;
+};
+
+std::set<std::string> averages_in(const std::string& checkpoint) {
+  const h5::Reader reader(checkpoint);
+  std::set<std::string> names;
+  for (const h5::DatasetInfo& info : reader.datasets())
+    if (info.name.starts_with(kOfAverage)) names.insert(info.name);
+  return names;
+}
+
 }  // namespace
+
+bool holds_average(const std::string& checkpoint) { return !averages_in(checkpoint).empty(); }
+
+void load_model(const std::string& checkpoint, const VisitAll& visit) {
+  load_checkpoint(checkpoint, [&](StateVisitor& visitor) {
+    AverageVisitor averaged(visitor, averages_in(checkpoint));
+    visit(averaged);
+  });
+}
 
 std::string run_in(const std::string& folder) { return run_at(folder).string(); }
 
@@ -131,7 +174,7 @@ LoadedModel::LoadedModel(const SavedModel& saved, const SampleForm& form, std::u
     : graph_(build_model(saved.config.model, form)),
       device_(std::move(device)),
       arenas_(std::make_unique<Arenas>(*device_, graph_.parameters(), wide_of(saved.config.device.dtype))) {
-  load_checkpoint(saved.checkpoint, [this](StateVisitor& visitor) { arenas_->visit_state(visitor); });
+  load_model(saved.checkpoint, [this](StateVisitor& visitor) { arenas_->visit_state(visitor); });
   arenas_->touch();
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/sample_form.hpp"
+#include "checkpoint/slices.hpp"
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
 #include "device/device.hpp"
@@ -42,6 +43,11 @@ SavedCheckpoint find_saved(const std::string& location);
 // The same with the config, to which the environment of this process applies (load_config). Throws ConfigError if the
 // config is not valid.
 SavedModel find_model(const std::string& location);
+
+// Whether a checkpoint has averages beside the weights (optimizer.average_decay).
+bool holds_average(const std::string& checkpoint);
+// Like load_checkpoint for weights of a trained model: with the averages in their place, if the checkpoint has some.
+void load_model(const std::string& checkpoint, const VisitAll& visit);
 
 // Returns the model for samples of the form that it was trained on, without data or device. Throws DataError if the
 // checkpoint is of another model.

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/quantities.hpp"
+#include "base/text.hpp"
 #include "config/batch_plan.hpp"
 #include "config/combinations.hpp"
 #include "config/faults.hpp"
@@ -16,6 +17,7 @@
 #include "config/trace_steps.hpp"
 #include "config/traits/algorithms.hpp"
 #include "config/traits/layers.hpp"
+#include "config/traits/rules.hpp"
 #include "config/traits/strategies.hpp"
 #include "config/unfit.hpp"
 
@@ -43,6 +45,10 @@ void check_model(const Config& config) {
     refuse(config, "model.weights",
            "model.weights and run.resume_from both supply weights; keep one: run.resume_from for all that a run has "
            "saved, model.weights for weights alone");
+  for (const LayerConfig& layer : model.layers)
+    if (layer.init_range > 0 && (layer.init.empty() ? model.init : layer.init) != "uniform")
+      refuse(config, "model.layers",
+             fmt::format("init_range of the layer at {} is for init = \"uniform\"; leave it out", layer.where));
   for (const LayerConfig& layer : model.layers)
     if (takes_means(layer) && config.data.ragged == Ragged::zero_weight)
       refuse(config, "data.ragged",
@@ -77,6 +83,28 @@ void check_momentum_before_coding(const Config& config) {
                "them out");
 }
 
+// The points of a schedule by a list of factors.
+void check_points(const Config& config) {
+  const OptimiserConfig& optimiser = config.optimiser;
+  const ScheduleTraits* schedule = find_traits(kSchedules, optimiser.schedule);
+  if (!schedule || !schedule->reads.contains("points")) return;
+  const std::vector<double>& points = optimiser.points;
+  if (points.empty() || points.front() != 0)
+    refuse(
+        config, points.empty() ? "optimizer.schedule" : "optimizer.points",
+        fmt::format("optimizer.schedule = \"{0}\" needs the points from 0 on and the factor on learning_rate at each "
+                    "of them, e.g. points = [0, 30, 60], factors = [1, 0.1, 0.01]",
+                    optimiser.schedule));
+  if (optimiser.factors.size() != points.size())
+    refuse(config, "optimizer.factors",
+           fmt::format("optimizer.factors has {} and optimizer.points has {}; give a factor for each point",
+                       counted(std::ssize(optimiser.factors), "number"), points.size()));
+  for (std::size_t i = 1; i < points.size(); ++i)
+    if (points[i] <= points[i - 1])
+      refuse(config, "optimizer.points",
+             fmt::format("optimizer.points must increase, but {} comes after {}", points[i], points[i - 1]));
+}
+
 void check_optimiser(const Config& config) {
   const OptimiserConfig& optimiser = config.optimiser;
   check_scaling(config);
@@ -92,6 +120,7 @@ void check_optimiser(const Config& config) {
       refuse(config, "optimizer.decay_at_epochs",
              fmt::format("optimizer.decay_at_epochs must increase, but {} comes after {}", optimiser.decay_at_epochs[i],
                          optimiser.decay_at_epochs[i - 1]));
+  check_points(config);
   if (config.train.epochs > 0 && optimiser.warmup_epochs > static_cast<double>(config.train.epochs))
     refuse(config, "optimizer.warmup_epochs",
            fmt::format("optimizer.warmup_epochs = {} is longer than train.epochs = {}; at most {}",

@@ -25,6 +25,7 @@ std::string echo_layers(const Config& config, bool neutral_too) {
         const bool common = key.name == "type" || key.name == "name" || key.name == "inputs" ||
                             (key.name == "stage" && neutral_too);  // neutral like all keys of [parallel]
         if (!common && !type.takes.contains(key.name)) continue;
+        if (!neutral_too && key.younger && key.get(layer) == key.get(LayerConfig())) continue;
         const std::string value = value_toml(key.get(layer));
         if (value != "\"\"" && value != "[]") out += fmt::format("{} = {}\n", key.name, value);
       }

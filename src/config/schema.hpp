@@ -48,6 +48,7 @@ enum class GoalMetric : std::uint8_t {
   test_r2
 };
 enum class EvaluateBy : std::uint8_t { all, first, aside };
+enum class PointsIn : std::uint8_t { epochs, steps };
 enum class Watch : std::uint8_t { off, warn, stop };
 
 struct ModelConfig {
@@ -65,6 +66,8 @@ struct ModelConfig {
   bool dense_embeddings = false;         // no embedding is `sparse`, in model.zoo either
   std::string weights;                   // initial: a .safetensors file, a run's folder or a checkpoint; "": drawn
   bool weights_partial = false;          // weights: tensors that are missing, or have another shape, are drawn
+  std::string init = "default";          // of weights that are drawn: "default" | "uniform" | "he" | "orthogonal"
+  double init_range = 0.1;               // init uniform: weights and biases in [-range, range)
   std::vector<std::string> freeze;       // patterns of layers or parameters that training does not change
 };
 
@@ -132,13 +135,20 @@ struct OptimiserConfig {     // [optimizer]
   double clip_norm = 0;                 // largest norm of the gradient over all weights; 0: off
   std::string scaling = "none";       // none | linear | sqrt: learning_rate is for base_batch, grows with batch.global
   std::int64_t base_batch = 0;        // scaling: samples per step that learning_rate is for
-  std::string schedule = "constant";  // constant | step | cosine | polynomial
+  double average_decay = 0;           // weights are averaged with this decay a step, and evaluated so; 0: off
+  std::string schedule = "constant";  // a name of kSchedules (config/traits/rules.hpp)
   double warmup_epochs = 0;
-  std::vector<double> decay_at_epochs;  // step
-  double decay_factor = 0.1;            // step
-  double final_factor = 0.0;            // cosine, polynomial: final learning rate as a fraction of learning_rate
-  double power = 1.0;                   // polynomial
-  std::int64_t schedule_epochs = 0;     // cosine, polynomial: epochs that the schedule spans; 0: the whole run
+  std::vector<double> decay_at_epochs;    // step
+  double decay_factor = 0.1;              // step
+  double final_factor = 0.0;              // cosine, polynomial, one_cycle: final rate as a fraction of learning_rate
+  double power = 1.0;                     // polynomial
+  std::int64_t schedule_epochs = 0;       // cosine, polynomial, one_cycle: epochs that it spans; 0: the whole run
+  std::vector<double> points;             // piecewise_constant, piecewise_linear: where factors apply, from 0 on
+  std::vector<double> factors;            // .. factor on learning_rate at each of the points
+  PointsIn points_in = PointsIn::epochs;  // .. "epochs" | "steps"
+  double first_factor = 0.04;             // one_cycle: first rate as a fraction of learning_rate
+  double rise = 0.3;                      // one_cycle: share of the span in which the rate rises to learning_rate
+  std::string anneal = "cosine";          // one_cycle: cosine | linear
 };
 
 struct ParallelConfig {       // [parallel]: one model on several ranks; a group of such ranks is a replica

@@ -95,6 +95,14 @@ class Finder {
     used("monitor.noise_scale", sums_whole_gradients(),
          fmt::format("{} with gradients of whole models, summed on the host, without optimizer.momentum_before_coding",
                      summing_strategies()));
+    used("optimizer.average_decay", strategy_traits(config_.exchange.strategy).sums_gradients(), summing_strategies());
+    const bool draws = config_.model.weights.empty() || config_.model.weights_partial;
+    used("model.init", draws, "weights that are drawn, not those of model.weights");
+    used("model.init_range", draws && draws_uniformly(), "init = \"uniform\", of the model or a layer");
+    const ScheduleTraits* schedule = find_traits(kSchedules, config_.optimiser.schedule);
+    used("optimizer.warmup_epochs", schedule == nullptr || !schedule->rises_itself,
+         fmt::format("every schedule except \"{}\", which begin with a rise of their own",
+                     joined(names_where(kSchedules, [](const auto& one) { return one.rises_itself; }), "\" and \"")));
     used("data.stage_limit_gb", !config_.data.stage.empty(), "data.stage, which names a folder");
     used("fault.seed", !config_.fault.inject.empty(), "fault.inject");
     used("run.resume_weights_only", !config_.run.resume_from.empty(), "run.resume_from, which names a checkpoint");
@@ -108,6 +116,12 @@ class Finder {
     const Key<Config>& key = *find_key(path);
     if (key.get(config_) != key.get(defaults()))
       found_.push_back({path, fmt::format("{} is not used here: it is for {}", path, readers), "leave it out"});
+  }
+
+  bool draws_uniformly() const {
+    const std::vector<LayerConfig>& layers = config_.model.layers;
+    return config_.model.init == "uniform" ||
+           std::any_of(layers.begin(), layers.end(), [](const LayerConfig& layer) { return layer.init == "uniform"; });
   }
 
   bool sums_whole_gradients() const {

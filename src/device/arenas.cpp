@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "base/checksum.hpp"
 #include "base/hash_rng.hpp"
+#include "device/orthogonal.hpp"
 
 namespace echelon::inline device {
 namespace {
@@ -36,8 +37,10 @@ void for_each_run(const Parameter& p, Body&& body) {
   }
 }
 
+// `whole`: the whole tensor, if it cannot be drawn in parts.
 template <class T>
-void draw(const Init& init, const HashRng& rng, std::uint64_t first, std::span<T> values) {
+void draw(const Init& init, const HashRng& rng, const std::vector<double>& whole, std::uint64_t first,
+          std::span<T> values) {
   switch (init.kind) {
     case Init::Kind::constant: std::fill(values.begin(), values.end(), static_cast<T>(init.scale)); return;
     case Init::Kind::uniform:
@@ -47,6 +50,9 @@ void draw(const Init& init, const HashRng& rng, std::uint64_t first, std::span<T
     case Init::Kind::normal:
       for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = static_cast<T>(init.scale * hash_normal(rng, first + i));
+      return;
+    case Init::Kind::orthogonal:
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(init.scale * whole[first + i]);
       return;
   }
 }
@@ -106,13 +112,19 @@ void Arenas::initialise(std::uint64_t seed) {
   if (device_.on_host()) device_.synchronize();
   for (const Parameter& p : parameters_.with_frozen()) {
     const HashRng rng(seed, p.name);
+    std::vector<double> whole;
+    if (p.init.kind == Init::Kind::orthogonal) {
+      const Shape stored = p.global_shape.folded(p.folded);
+      whole = orthogonal_matrix(rng, stored[0], stored.row_elems());
+    }
     with_float(dtype_, [&]<class T>(T) {
       void* data = p.frozen ? frozen_at(p.begin) : weights_at(p.begin);
       const auto count = static_cast<std::size_t>(p.elems());
       std::vector<T> staged(device_.on_host() ? 0 : count);
       const std::span<T> values(device_.on_host() ? static_cast<T*>(data) : staged.data(), count);
       for_each_run(p, [&](std::int64_t local, std::uint64_t global, std::int64_t elems) {
-        draw(p.init, rng, global, values.subspan(static_cast<std::size_t>(local), static_cast<std::size_t>(elems)));
+        draw(p.init, rng, whole, global,
+             values.subspan(static_cast<std::size_t>(local), static_cast<std::size_t>(elems)));
       });
       if (!device_.on_host()) device_.to_device(data, staged.data(), count * sizeof(T));
     });

@@ -26,9 +26,11 @@ enum class ParameterKind : std::uint8_t {
 };
 
 struct Init {
-  enum class Kind : std::uint8_t { constant, uniform, normal };
+  enum class Kind : std::uint8_t { constant, uniform, normal, orthogonal };
   Kind kind = Kind::constant;
-  double scale = 0.0;  // constant: the value; uniform: in [-scale, scale); normal: the standard deviation
+  // constant: the value; uniform: in [-scale, scale); normal: the standard deviation; orthogonal: the length of the
+  // rows or columns, whichever are fewer, of the tensor as a matrix (outputs, others)
+  double scale = 0.0;
 };
 
 struct Parameter {

@@ -54,7 +54,7 @@ std::unique_ptr<StepwiseModel> load_step_model(const SavedModel& saved, const Sa
                                                const WriterOptions& options) {
   auto model = std::make_unique<StepwiseModel>(step_graphs(saved.config.model, form), device, saved.config.device.dtype,
                                                options.sentences, options.beams);
-  load_checkpoint(saved.checkpoint, [&](StateVisitor& visitor) { model->visit_weights(visitor); });
+  load_model(saved.checkpoint, [&](StateVisitor& visitor) { model->visit_weights(visitor); });
   if (options.int8) model->quantise_weights();
   return model;
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "config/traits/layers.hpp"
 #include "model/layers/list.hpp"
 #include "model/losses/softmax.hpp"
 #include "model/losses/values.hpp"
@@ -186,6 +187,25 @@ void set_dropouts(const ModelConfig& model, std::vector<LayerConfig>& layers) {
   if (!found) throw ConfigError("model.dropout is set, but the model has no dropout layer; leave it out");
 }
 
+// Applies model.init to the layers that name no rule of their own.
+void set_inits(const ModelConfig& model, std::vector<LayerConfig>& layers) {
+  for (LayerConfig& layer : layers) {
+    const LayerTraits* traits = find_traits(kLayers, layer.type);
+    if (traits == nullptr || !traits->takes.contains("init")) continue;
+    if (layer.init.empty()) layer.init = model.init;
+    if (layer.init_range == 0) layer.init_range = model.init_range;
+  }
+}
+
+// The rules of the layers whose parameters do not begin as is usual, by name.
+std::map<std::string, DrawnBy> draw_rules(const std::vector<LayerConfig>& layers, const std::vector<Named>& named) {
+  std::map<std::string, DrawnBy> rules;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (!layers[i].init.empty() && layers[i].init != "default")
+      rules[named[i].name] = {.init = layers[i].init, .range = layers[i].init_range};
+  return rules;
+}
+
 }  // namespace
 
 Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& form, const LossOptions& loss_options,
@@ -199,6 +219,7 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
   if (form.target > 0) graph.input("target", Shape{form.target}, ValueType::index);
   const ValueId lengths = form.lengths ? graph.input("lengths", Shape{}, ValueType::index) : -1;
   const std::vector<Named> named = made(layers, form);
+  graph.draw_by(draw_rules(layers, named));
   const bool needs_ids =
       std::any_of(named.begin(), named.end(), [](const Named& one) { return one.layer->wants_ids(); });
   const ValueId ids = needs_ids ? graph.input("ids", Shape{}, ValueType::index) : -1;
@@ -224,6 +245,7 @@ Graph build_model(const ModelConfig& model, const SampleForm& form) {
   set_batch_norms(model, layers);
   set_dropouts(model, layers);
   set_embeddings(model, layers);
+  set_inits(model, layers);
   Graph graph = build_layers(layers, form, {model.loss, model.label_smoothing, model.focal_gamma}, model.freeze);
   check_frozen(model, graph);
   return graph;

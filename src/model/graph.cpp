@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -24,9 +25,18 @@ ParameterSlice whole_tensor(const Shape& shape) {
 
 }  // namespace
 
+Init init_by(const DrawnBy& rule, const Shape& whole) {
+  if (rule.init == "uniform") return {Init::Kind::uniform, rule.range};
+  if (whole.rank() < 2) return {Init::Kind::constant, 0};
+  if (rule.init == "he") return {Init::Kind::normal, std::sqrt(2.0 / static_cast<double>(whole.row_elems()))};
+  ECHELON_CHECK(rule.init == "orthogonal", "no rule '{}' for initial values", rule.init);
+  return {Init::Kind::orthogonal, 1};
+}
+
 Graph Graph::blank() const {
   Graph graph;
   graph.freeze(frozen_);
+  graph.draw_by(drawn_by_);
   return graph;
 }
 
@@ -112,7 +122,9 @@ int Graph::declare(const Node& node, const ParameterDecl& decl, const ParameterS
   parameter.kind = decl.kind;
   parameter.decays = decl.decays;
   parameter.momentum = decl.momentum;
-  parameter.init = decl.init;
+  const auto rule = drawn_by_.find(node.of);
+  const bool ruled = rule != drawn_by_.end() && decl.kind == ParameterKind::weight;
+  parameter.init = ruled ? init_by(rule->second, slice.whole.folded(slice.folded)) : decl.init;
   parameter.frozen = freezes(node.of, parameter.name);
   parameter.sparse = decl.sparse && !parameter.frozen;
   parameter.alone = slice.alone;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,15 @@ struct Node {
   int stage = -1;  // stage of the pipeline that the config sets; -1: chosen by cost
 };
 
+// A rule of model.init for the initial values of a layer.
+struct DrawnBy {
+  std::string init;  // "uniform" | "he" | "orthogonal"
+  double range = 0;  // uniform: in [-range, range)
+};
+// The initial values of a parameter of this whole shape. He et al. 2015: normal with the root of 2 / inputs of a unit,
+// where the first axis is that of units. Biases are 0 unless drawn uniformly.
+Init init_by(const DrawnBy& rule, const Shape& whole);
+
 class Graph {
  public:
   // Adds an input of the whole model: "samples" (C, H, W), (T, F) or tokens (T); "labels" (..); "weights" of the
@@ -64,7 +74,9 @@ class Graph {
   // Freezes the parameters of later nodes if one of these patterns (fnmatch) matches their own name or that of their
   // layer.
   void freeze(std::vector<std::string> patterns) { frozen_ = std::move(patterns); }
-  // A graph without nodes that freezes the same parameters; a rewrite starts from it.
+  // Layers, by name, whose parameters begin otherwise than ParameterDecl::init says; for later nodes.
+  void draw_by(std::map<std::string, DrawnBy> rules) { drawn_by_ = std::move(rules); }
+  // A graph without nodes that freezes the same parameters and draws them by the same rules; a rewrite starts from it.
   Graph blank() const;
 
   // Sets Node::stage of the node added last.
@@ -96,6 +108,7 @@ class Graph {
   std::vector<Node> nodes_;
   ParameterSet parameters_;
   std::vector<std::string> frozen_;  // patterns
+  std::map<std::string, DrawnBy> drawn_by_;
   int loss_ = -1;
 };
 

@@ -13,6 +13,8 @@
 namespace echelon::inline optim {
 namespace {
 
+constexpr std::size_t kAsideBytes = 1 << 20;
+
 ArenaRange overlap(ArenaRange a, ArenaRange b) { return {std::max(a.begin, b.begin), std::min(a.end, b.end)}; }
 
 // Returns 1 if a norm is 0 (a new layer of zeros, no gradient) or NaN.
@@ -41,6 +43,10 @@ Optimiser::Optimiser(const OptimiserConfig& config, Arenas& arenas, const LossSc
   if (info_.trust == TrustRatio::update) {
     states_.push_back(device.allocate(bytes, "optimiser direction"));
     descend_ = device.make_update(DescendRule::kName, arenas.dtype());
+  }
+  if (config.average_decay > 0) {
+    average_ = device.allocate(bytes, "average of weights");
+    aside_ = device.allocate(std::min(bytes, kAsideBytes), "average of weights");
   }
   ECHELON_CHECK_LE(states_.size(), static_cast<std::size_t>(kMaxStates));
   rule_ = device.make_update(info_.name, arenas.dtype());
@@ -188,8 +194,43 @@ void Optimiser::apply(ArenaRange range) {
   });
   add_squares();
   if (together) add_norms();
-  each_part(range, [&](const Segment& segment, ArenaRange part) { finish(segment, part); });
+  each_part(range, [&](const Segment& segment, ArenaRange part) {
+    finish(segment, part);
+    if (averages()) average(part);
+  });
   arenas_.touch();
+}
+
+void Optimiser::average(ArenaRange part) {
+  const auto steps = static_cast<double>(scalars_.step);
+  RuleScalars scalars = scalars_;
+  scalars.momentum = 1 - std::min(config_.average_decay, (1 + steps) / (10 + steps));
+  running_->apply(average_.bytes_at(static_cast<std::size_t>(part.begin) * size_of(arenas_.dtype())),
+                  arenas_.weights_at(part.begin), {}, static_cast<std::size_t>(part.elems()), scalars);
+}
+
+void Optimiser::begin_average() {
+  if (averages()) arenas_.device().copy(average_.data(), arenas_.weights_at(0), average_.bytes());
+}
+
+void Optimiser::exchange_average() {
+  if (!averages()) return;
+  Device& device = arenas_.device();
+  device.synchronize();
+  auto* const weights = static_cast<std::byte*>(arenas_.weights_at(0));
+  for (std::size_t at = 0; at < average_.bytes(); at += aside_.bytes()) {
+    const std::size_t bytes = std::min(aside_.bytes(), average_.bytes() - at);
+    device.copy(aside_.data(), weights + at, bytes);
+    device.copy(weights + at, average_.bytes_at(at), bytes);
+    device.copy(average_.bytes_at(at), aside_.data(), bytes);
+  }
+  device.synchronize();
+  arenas_.touch();
+}
+
+void Optimiser::visit_average(StateVisitor& visitor) {
+  if (averages())
+    visit_arena(visitor, "average", arenas_.device(), arenas_.parameters().all(), arenas_.dtype(), average_.data());
 }
 
 // LAMB's rule only writes a direction, so it may run before norms are known.
@@ -277,7 +318,7 @@ void* Optimiser::direction_at(std::int64_t elem) const {
 std::size_t Optimiser::state_bytes() const {
   std::size_t bytes = 0;
   for (const Memory& state : states_) bytes += state.bytes();
-  return bytes;
+  return bytes + average_.bytes() + aside_.bytes();
 }
 
 void Optimiser::visit_state(StateVisitor& visitor) {

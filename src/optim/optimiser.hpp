@@ -31,6 +31,11 @@
 // rows without a gradient, and updates the whole table, except with `lazy`: then momentum, decay and moments of a row
 // change only in steps that touch it (LazyAdam).
 //
+// Average of weights (optimizer.average_decay; Polyak, Juditsky 1992). After step t, from 0 on,
+//   a = d a + (1 - d) w,   d = min(average_decay, (1 + t) / (10 + t))
+// over weights and statistics, from a = the first weights: TensorFlow's ExponentialMovingAverage with num_updates. It
+// is updated in `apply`, so only an optimiser that applies every range has it.
+//
 // Cost. One pass over weights, gradients and states; each norm takes one more pass over its values, and LAMB one more
 // over its direction. Memory: the states of the rule (config/traits/rules.hpp), each as large as the weights, which the
 // constructor allocates (MemoryError).
@@ -113,6 +118,12 @@ class Optimiser {
   // The states are zero although `step` steps were done, because only weights were taken from another run: the bias
   // correction of moments counts from here.
   void begin_states(std::int64_t step) { moments_begin_ = step - loss_scale_.skipped(); }
+  bool averages() const { return average_.data() != nullptr; }
+  // The average becomes the present weights.
+  void begin_average();
+  // Exchanges the weights and their average; a second call restores both.
+  void exchange_average();
+  void visit_average(StateVisitor& visitor);  // "average/<parameter>"
   // Visits tensors "optimiser/<state>/<parameter>" of Placement::slice, scalars of the loss scale, and "moments_begin"
   // if the rule has moments. LAMB's direction is not saved.
   void visit_state(StateVisitor& visitor);
@@ -149,6 +160,7 @@ class Optimiser {
   void add_squares();
   void reserve_squares();
   void* direction_at(std::int64_t elem) const;
+  void average(ArenaRange part);
 
   OptimiserConfig config_;
   Arenas& arenas_;
@@ -164,6 +176,7 @@ class Optimiser {
   std::vector<ArenaRange> own_;  // ranges that this rank steps on
   Sum over_servers_;             // null: this rank steps on everything
   std::vector<Memory> states_;   // the rule's, then LAMB's direction
+  Memory average_, aside_;       // the average, and room to exchange a part of it
   std::unique_ptr<Update> rule_;
   std::unique_ptr<Update> running_;
   std::unique_ptr<Update> descend_;  // TrustRatio::update

@@ -150,8 +150,8 @@ Ready::Ready(const Phases& before, std::unique_ptr<BatchDraws> batches)
                 context.group),
       goal(agreed.config.goal),
       monitor(monitor_setting(*this), context.engine.clock()),
-      evaluation(agreed.config, agreed.plan, placed.groups, built.arenas, *built.strategy, *opened.activations,
-                 context.group, placed.replica_or_null(), context.phase, tell_evaluation(*this)),
+      evaluation(agreed.config, agreed.plan, placed.groups, built.arenas, built.optimiser, *built.strategy,
+                 *opened.activations, context.group, placed.replica_or_null(), context.phase, tell_evaluation(*this)),
       divergence(agreed.config, built.state, built.strategy->progress().meets == Progress::Meets::every_step,
                  warns(context)),
       checkpoints(
@@ -183,6 +183,7 @@ void Ready::visit_state(StateVisitor& visitor) {
   opened.tuning.visit_state(visitor);
   built.arenas.visit_state(visitor);
   built.optimiser.visit_state(visitor);
+  built.optimiser.visit_average(visitor);
   built.strategy->visit_state(visitor);
   stepper->visit_state(visitor);
 }

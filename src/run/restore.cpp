@@ -2,6 +2,7 @@
 #include "run/restore.hpp"
 
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/saved_model.hpp"
 #include "job/agree.hpp"
 #include "run/channels.hpp"
 #include "run/fit_state.hpp"
@@ -25,6 +26,10 @@ void restore_checkpoint(const Phases& p) {
     if (start.residuals) p.built.strategy->visit_state(visitor);
   };
   load_checkpoint(start.checkpoint, visit, start.other_run);
+  if (!start.weights_only && holds_average(start.checkpoint))
+    load_checkpoint(start.checkpoint, [&](StateVisitor& visitor) { p.built.optimiser.visit_average(visitor); });
+  else
+    p.built.optimiser.begin_average();
   if (start.other_run) p.built.state.best = {};
   if (!start.weights_only) fit_state(p.built.state, p.agreed.config, p.agreed.plan, start, p.placed.groups.replica());
   if (!start.optimiser) p.built.optimiser.begin_states(start.step);
@@ -39,6 +44,7 @@ void restore(const Phases& p) {
   if (!start.first_step()) return all_or_none(p.context.group, [&] { restore_checkpoint(p); });
   if (!start.weights.empty()) all_or_none(p.context.group, [&] { load_weights(start.weights, p.built.arenas); });
   broadcast_weights(p.built.arenas, p.placed.groups.exchange(), kWeightsChannel);
+  p.built.optimiser.begin_average();
 }
 
 std::unique_ptr<BatchDraws> make_draws(const Phases& p) {

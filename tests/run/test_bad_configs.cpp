@@ -15,6 +15,7 @@ TEST_CASE("echelon check refuses every bad config with code 2 and says where, wh
   std::vector<BadConfig> all = bad_configs();
   all.insert(all.end(), bad_device_configs().begin(), bad_device_configs().end());
   all.insert(all.end(), bad_exchange_configs().begin(), bad_exchange_configs().end());
+  all.insert(all.end(), bad_recipe_configs().begin(), bad_recipe_configs().end());
   all.insert(all.end(), bad_reproducible_configs().begin(), bad_reproducible_configs().end());
   for (const BadConfig& bad : all) {
     INFO(bad.what);

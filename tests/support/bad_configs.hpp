@@ -20,9 +20,10 @@ struct BadConfig {
 // A small experiment that is accepted as it stands.
 const std::string& good_config();
 const std::vector<BadConfig>& bad_configs();
-// More such experiments, with faults in [device] and in [exchange].
+// More such experiments, with faults in [device], in [exchange], and in schedules and the augmentation of images.
 const std::vector<BadConfig>& bad_device_configs();
 const std::vector<BadConfig>& bad_exchange_configs();
+const std::vector<BadConfig>& bad_recipe_configs();
 
 // A small experiment with train.reproducible = true, and ones of its kind that must be refused.
 const std::string& good_reproducible_config();

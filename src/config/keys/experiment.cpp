@@ -36,6 +36,12 @@ void add_experiment(Table& all) {
   model.key("widths", &ModelConfig::widths, range(1, 65536),
             "zoo unet, cosmoflow: channels of each level, [64, 128, 256]; empty: those published");
   model.key("dropout", &ModelConfig::dropout, range(-1, 0.999), "rate of every dropout layer; -1: that of each layer");
+  model.key("init", &ModelConfig::init, words({"default", "uniform", "he", "orthogonal"}),
+            "initial weights of layers that multiply. default: uniform in 1 / sqrt(inputs), as PyTorch's; uniform: by "
+            "init_range; he: normal, sqrt(2 / inputs), biases 0; orthogonal: rows or columns of length 1 at right "
+            "angles, biases 0");
+  model.key("init_range", &ModelConfig::init_range, range(1e-6, 100),
+            "init uniform: weights and biases are in [-range, range)");
 
   Section<Config, LabelKeys> labels(all, "model", [](Config& config) -> LabelKeys& { return config.model.labels; });
   labels.younger();

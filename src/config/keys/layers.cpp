@@ -50,6 +50,10 @@ void add_layer(LayerTable& all) {
   layer.key("reverse", &LayerConfig::reverse, {}, "rnn, lstm, gru: from the end of the sequence to its beginning");
   layer.key("carry", &LayerConfig::carry, {},
             "rnn, lstm, gru: the final states of a batch are the initial states of the next one");
+  layer.younger();
+  layer.key("init", &LayerConfig::init, words_or_empty({"default", "uniform", "he", "orthogonal"}),
+            "layers with weights: initial values, as model.init, which the empty word follows");
+  layer.key("init_range", &LayerConfig::init_range, range(0, 100), "init uniform: 0: model.init_range");
 }
 
 }  // namespace echelon::inline config::keys

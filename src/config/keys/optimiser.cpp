@@ -41,11 +41,28 @@ void add_optimiser(Table& all) {
   optimizer.key("decay_factor", &OptimiserConfig::decay_factor, range(0, 1),
                 "schedule step: factor on the rate at each of decay_at_epochs");
   optimizer.key("final_factor", &OptimiserConfig::final_factor, range(0, 1),
-                "schedules cosine and polynomial: final learning rate as a fraction of learning_rate");
+                "schedules cosine, polynomial and one_cycle: final learning rate as a fraction of learning_rate");
   optimizer.key("power", &OptimiserConfig::power, range(0.01, 100), "schedule polynomial; 1: a straight line");
   optimizer.key(
       "schedule_epochs", &OptimiserConfig::schedule_epochs, range(0, 1e6),
-      "schedules cosine and polynomial: epochs that they span, whatever the length of the run; 0: the whole run");
+      "schedules cosine, polynomial and one_cycle: epochs that they span, whatever the length of the run; 0: the whole "
+      "run");
+  optimizer.younger();
+  optimizer.key("average_decay", &OptimiserConfig::average_decay, range(0, 0.9999999),
+                "decay a step of a moving average of the weights, which is evaluated and exported; 0: off");
+  optimizer.key("points", &OptimiserConfig::points, range(0, 1e12),
+                "schedules piecewise_constant and piecewise_linear: epochs or steps at which the factors apply, the "
+                "first one 0");
+  optimizer.key("factors", &OptimiserConfig::factors, range(0, 1000),
+                "the same schedules: factor on learning_rate at each of the points");
+  optimizer.key("points_in", &OptimiserConfig::points_in, words({"epochs", "steps"}),
+                "the same schedules: unit of the points");
+  optimizer.key("first_factor", &OptimiserConfig::first_factor, range(0, 1),
+                "schedule one_cycle: first learning rate as a fraction of learning_rate");
+  optimizer.key("rise", &OptimiserConfig::rise, range(0.001, 0.999),
+                "schedule one_cycle: share of the span in which the rate rises from first_factor to learning_rate");
+  optimizer.key("anneal", &OptimiserConfig::anneal, words({"cosine", "linear"}),
+                "schedule one_cycle: form of the rise and of the fall");
 }
 
 }  // namespace echelon::inline config::keys

@@ -23,13 +23,13 @@ struct LayerTraits {
 
 // clang-format off
 #define ECHELON_LAYERS(X)                                                                                              \
-  X(conv, .takes = {"channels", "kernel", "stride", "padding", "dilation", "groups", "bias"},                          \
+  X(conv, .takes = {"channels", "kernel", "stride", "padding", "dilation", "groups", "bias", "init", "init_range"},    \
     .needs = {"channels", "kernel"}, .splits = {"tensor", "space"})                                                    \
   X(max_pool, .takes = {"kernel", "stride", "padding"}, .needs = {"kernel"}, .splits = {"tensor", "space"})            \
   X(avg_pool, .takes = {"kernel", "stride", "padding", "count_padding"}, .needs = {"kernel"},                          \
     .splits = {"tensor", "space"})                                                                                     \
   X(global_avg_pool, .splits = {"tensor"})                                                                             \
-  X(dense, .takes = {"units", "bias"}, .needs = {"units"}, .splits = {"tensor", "time_chunks"})                        \
+  X(dense, .takes = {"units", "bias", "init", "init_range"}, .needs = {"units"}, .splits = {"tensor", "time_chunks"})  \
   X(relu, .splits = {"tensor", "space", "time_chunks"})                                                                \
   X(tanh, .splits = {"tensor", "space", "time_chunks"})                                                                \
   X(sigmoid, .splits = {"tensor", "space", "time_chunks"})                                                             \
@@ -37,9 +37,10 @@ struct LayerTraits {
   X(leaky_relu, .takes = {"slope"}, .splits = {"tensor", "space", "time_chunks"})                                      \
   X(elu, .takes = {"alpha"}, .splits = {"tensor", "space", "time_chunks"})                                             \
   X(softplus, .splits = {"tensor", "space", "time_chunks"})                                                            \
-  X(scale, .takes = {"alpha"}, .needs = {"alpha"}, .splits = {"tensor", "space", "time_chunks"})                        \
+  X(scale, .takes = {"alpha"}, .needs = {"alpha"}, .splits = {"tensor", "space", "time_chunks"})                       \
   X(conv_transpose,                                                                                                    \
-    .takes = {"channels", "kernel", "stride", "padding", "output_padding", "dilation", "groups", "bias"},              \
+    .takes = {"channels", "kernel", "stride", "padding", "output_padding", "dilation", "groups", "bias", "init",       \
+              "init_range"},                                                                                           \
     .needs = {"channels", "kernel"})                                                                                   \
   X(upsample, .takes = {"mode", "factor"}, .needs = {"mode", "factor"}, .splits = {"tensor"})                          \
   X(batch_norm, .takes = {"epsilon", "momentum", "synchronised", "renorm", "r_max", "d_max"},                          \
@@ -54,12 +55,13 @@ struct LayerTraits {
   X(position)                                                                                                          \
   X(attention, .takes = {"heads", "causal"}, .inputs = "3 inputs: queries, keys, values")                              \
   X(sequence_pool, .takes = {"mode"})                                                                                  \
-  X(embedding, .takes = {"units", "vocabulary", "sparse"}, .needs = {"units"}, .splits = {"tensor", "time_chunks"})    \
-  X(rnn, .takes = {"units", "activation", "reverse", "carry"}, .needs = {"units"},                                     \
+  X(embedding, .takes = {"units", "vocabulary", "sparse", "init", "init_range"},                                       \
+    .needs = {"units"}, .splits = {"tensor", "time_chunks"})                                                           \
+  X(rnn, .takes = {"units", "activation", "reverse", "carry", "init", "init_range"}, .needs = {"units"},               \
     .inputs = "1 input, or 2: a sequence, the state of another layer (NAME.1)", .splits = {"tensor", "time_chunks"})   \
-  X(lstm, .takes = {"units", "reverse", "carry"}, .needs = {"units"},                                                  \
+  X(lstm, .takes = {"units", "reverse", "carry", "init", "init_range"}, .needs = {"units"},                            \
     .inputs = "1 input, or 3: a sequence, states h and c (NAME.1, NAME.2)", .splits = {"tensor", "time_chunks"})       \
-  X(gru, .takes = {"units", "reverse", "carry"}, .needs = {"units"},                                                   \
+  X(gru, .takes = {"units", "reverse", "carry", "init", "init_range"}, .needs = {"units"},                             \
     .inputs = "1 input, or 2: a sequence, the state of another layer (NAME.1)", .splits = {"tensor", "time_chunks"})
 // clang-format on
 

@@ -50,13 +50,20 @@ struct ScheduleTraits {
   std::string_view name;
   bool spans_the_run = false;  // depends on the last step, so a run of another length is another run (config_hash)
                                // unless schedule_epochs is set
+  bool rises_itself = false;   // begins with a rise of its own, and has no warmup_epochs
   Words reads = {};            // keys of [optimizer]
 };
 inline constexpr ScheduleTraits kSchedules[] = {
     {.name = "constant"},
     {.name = "step", .reads = {"decay_at_epochs", "decay_factor"}},
     {.name = "cosine", .spans_the_run = true, .reads = {"final_factor", "schedule_epochs"}},
-    {.name = "polynomial", .spans_the_run = true, .reads = {"final_factor", "power", "schedule_epochs"}}};
+    {.name = "polynomial", .spans_the_run = true, .reads = {"final_factor", "power", "schedule_epochs"}},
+    {.name = "piecewise_constant", .reads = {"points", "factors", "points_in"}},
+    {.name = "piecewise_linear", .rises_itself = true, .reads = {"points", "factors", "points_in"}},
+    {.name = "one_cycle",
+     .spans_the_run = true,
+     .rises_itself = true,
+     .reads = {"first_factor", "rise", "anneal", "final_factor", "schedule_epochs"}}};
 
 struct ScalingTraits {
   std::string_view name;

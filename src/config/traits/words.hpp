@@ -11,7 +11,7 @@
 
 namespace echelon::inline config {
 
-// Holds up to eight names; more do not compile in a constant expression.
+// Holds up to ten names; more do not compile in a constant expression.
 class Words {
  public:
   constexpr Words() = default;
@@ -26,7 +26,7 @@ class Words {
   constexpr bool contains(std::string_view word) const { return std::find(begin(), end(), word) != end(); }
 
  private:
-  std::string_view words_[8] = {};
+  std::string_view words_[10] = {};
   std::size_t size_ = 0;
 };
 

@@ -15,9 +15,24 @@
 
 namespace echelon::inline train {
 
+namespace {
+
+// While it exists, the weights are their average, if there is one.
+class AveragedWeights {
+ public:
+  explicit AveragedWeights(Optimiser& optimiser) : optimiser_(optimiser) { optimiser_.exchange_average(); }
+  ~AveragedWeights() { optimiser_.exchange_average(); }
+  AveragedWeights(const AveragedWeights&) = delete;
+
+ private:
+  Optimiser& optimiser_;
+};
+
+}  // namespace
+
 EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-                           Strategy& strategy, ActivationExchange& activation_exchange, Group& group,
-                           Group* model_group, PhaseBoard& phase, Tell tell)
+                           Optimiser& optimiser, Strategy& strategy, ActivationExchange& activation_exchange,
+                           Group& group, Group* model_group, PhaseBoard& phase, Tell tell)
     : config_(config),
       plan_(plan),
       trains_(rank_groups.trains()),
@@ -25,6 +40,7 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
       has_loss_(rank_groups.has_loss()),
       own_pace_(strategy.progress().meets == Progress::Meets::when_called),
       arenas_(arenas),
+      optimiser_(optimiser),
       strategy_(strategy),
       activation_exchange_(activation_exchange),
       group_(group),
@@ -135,6 +151,7 @@ EvaluateHook::Figures EvaluateHook::meet() {
   phase_.enter(trains_ ? "evaluation" : kStandBy);
   const SpanScope span(SpanKind::evaluation);
   strategy_.drain();
+  const AveragedWeights averaged(optimiser_);
   const auto measure = [&](const Share& share, Sums sums) {
     if (takes_part(share)) pass(share, sums);
     add_over(group_, sums);

@@ -42,8 +42,8 @@ class EvaluateHook final : public Hook {
   // `group`: all ranks; `model_group`: of a split model, the ranks of this replica; null: whole ones. `tell` is called
   // on the first replica's ranks at least.
   EvaluateHook(const Config& config, const RunPlan& plan, const RankGroups& rank_groups, Arenas& arenas,
-               Strategy& strategy, ActivationExchange& activation_exchange, Group& group, Group* model_group,
-               PhaseBoard& phase, Tell tell);
+               Optimiser& optimiser, Strategy& strategy, ActivationExchange& activation_exchange, Group& group,
+               Group* model_group, PhaseBoard& phase, Tell tell);
 
   void run_begin(std::int64_t first_step) override { seen_step_ = own_pace_ ? -1 : first_step; }
   void step_end(const StepRecord& record) override;
@@ -93,6 +93,7 @@ class EvaluateHook final : public Hook {
   const bool has_loss_;
   const bool own_pace_;
   Arenas& arenas_;
+  Optimiser& optimiser_;  // with optimizer.average_decay its average is evaluated
   Strategy& strategy_;
   ActivationExchange& activation_exchange_;
   Group& group_;

@@ -39,6 +39,7 @@ TEST_CASE("every bad config is refused with its place, the reason and the neares
   for (const test::BadConfig& bad : test::bad_configs()) check_refused(bad);
   for (const test::BadConfig& bad : test::bad_device_configs()) check_refused(bad);
   for (const test::BadConfig& bad : test::bad_exchange_configs()) check_refused(bad);
+  for (const test::BadConfig& bad : test::bad_recipe_configs()) check_refused(bad);
 }
 
 TEST_CASE("whatever lets bits depend on the number of replicas is refused beside train.reproducible", "[config]") {

@@ -139,7 +139,7 @@ TEST_CASE("initial weights depend on seed and name, not on what else there is", 
 
 TEST_CASE("the initial values of a slice are the slice of the whole", "[arenas]") {
   const auto device = make_reference_device({});
-  const auto kind = GENERATE(Init::Kind::uniform, Init::Kind::normal);
+  const auto kind = GENERATE(Init::Kind::uniform, Init::Kind::normal, Init::Kind::orthogonal);
   ParameterSet whole;
   whole.add("w", Shape{5, 4, 3}, {kind, 0.1});
   Arenas all(*device, whole, DType::f64);
@@ -156,6 +156,27 @@ TEST_CASE("the initial values of a slice are the slice of the whole", "[arenas]"
   for (std::size_t a = 3; a < 5; ++a)
     for (std::size_t b = 1; b < 4; ++b)
       for (std::size_t c = 0; c < 2; ++c) CHECK(sliced[at++] == values[(a * 4 + b) * 3 + c]);
+}
+
+TEST_CASE("rows or columns of orthogonal initial values have length 1 and right angles", "[arenas]") {
+  const auto device = make_reference_device({});
+  const Shape shape = GENERATE(Shape{6, 3, 5}, Shape{15, 2, 3}, Shape{7, 7});
+  ParameterSet set;
+  set.add("w", shape, {Init::Kind::orthogonal, 2});
+  Arenas arenas(*device, set, DType::f64);
+  arenas.initialise(5);
+  const std::vector<double> values = weights_of(arenas, 0);
+  const std::int64_t rows = shape[0], columns = shape.row_elems();
+  const std::int64_t count = std::min(rows, columns), length = std::max(rows, columns);
+  const auto at = [&](std::int64_t vector, std::int64_t i) {
+    return values[static_cast<std::size_t>(rows <= columns ? vector * columns + i : i * columns + vector)];
+  };
+  for (std::int64_t a = 0; a < count; ++a)
+    for (std::int64_t b = 0; b < count; ++b) {
+      double dot = 0;
+      for (std::int64_t i = 0; i < length; ++i) dot += at(a, i) * at(b, i);
+      CHECK(dot == Approx(a == b ? 4 : 0).margin(1e-12));
+    }
 }
 
 TEST_CASE("normal initial values have their standard deviation", "[arenas]") {

@@ -57,6 +57,9 @@ OptimiserConfig with_other(const OptimiserConfig& config, const std::string& nam
   if (auto* number = std::get_if<double>(&value)) *number = 0.5 * *number + 0.01;
   if (auto* whole_number = std::get_if<std::int64_t>(&value)) *whole_number += 32;
   if (auto* list = std::get_if<std::vector<double>>(&value)) list->push_back(6);
+  if (name == "points") value = std::vector<double>{0, 4};
+  if (name == "factors") value = std::vector<double>{1, 0.25};
+  if (auto* word = std::get_if<std::string>(&value)) *word = key->limits.words.back();
   key->set(whole, value);
   return whole.optimiser;
 }
@@ -97,6 +100,8 @@ TEST_CASE("schedules and ways of scaling read the keys that they declare", "[opt
   config.final_factor = 0.2;
   config.power = 2;
   config.base_batch = 32;
+  config.points = {0, 3};
+  config.factors = {1, 0.5};
   for (const ScheduleTraits& schedule : kSchedules) {
     config.schedule = schedule.name;
     CAPTURE(schedule.name);

@@ -69,6 +69,45 @@ TEST_CASE("polynomial schedule from the end of the warm-up to its final factor",
   CHECK(learning_rate_at(config, 80, 10, 100) == Approx(0.2));
 }
 
+TEST_CASE("factors hold from point to point, or lie on straight lines between points", "[optim]") {
+  OptimiserConfig config = config_of("piecewise_constant");
+  config.points = {0, 2, 3.5};
+  config.factors = {0.5, 1, 0.1};
+  const auto rate = [&](std::int64_t step) { return learning_rate_at(config, step, 10, 100); };
+  for (const auto& [step, factor] : {std::pair(0, 0.5), {19, 0.5}, {20, 1.0}, {34, 1.0}, {35, 0.1}, {500, 0.1}})
+    CHECK(rate(step) == Approx(0.8 * factor));
+  config.schedule = "piecewise_linear";
+  for (const auto& [step, factor] : {std::pair(0, 0.5), {5, 0.625}, {20, 1.0}, {29, 0.46}, {35, 0.1}, {500, 0.1}})
+    CHECK(rate(step) == Approx(0.8 * factor));
+  config.points_in = PointsIn::steps;
+  CHECK(rate(1) == Approx(0.8 * 0.75));
+  CHECK(rate(3) == Approx(0.8 * 0.4));
+}
+
+// The published formula: phases end at pct_start * total - 1 and total - 1; torch.optim.lr_scheduler.OneCycleLR.
+TEST_CASE("one cycle has the rates of PyTorch's OneCycleLR", "[optim]") {
+  OptimiserConfig config = config_of("one_cycle");
+  const double div_factor = 25, final_div_factor = 1e4, pct_start = GENERATE(0.3, 0.45);
+  const std::int64_t total = GENERATE(10, 37, 100);
+  config.anneal = GENERATE("cosine", "linear");
+  CAPTURE(pct_start, total, config.anneal);
+  config.rise = pct_start;
+  config.first_factor = 1 / div_factor;
+  config.final_factor = 1 / div_factor / final_div_factor;
+  const double initial = 0.8 / div_factor, least = initial / final_div_factor;
+  const double first_end = pct_start * static_cast<double>(total) - 1, last_end = static_cast<double>(total) - 1;
+  for (std::int64_t step = 0; step < total; ++step) {
+    const auto now = static_cast<double>(step);
+    const bool first = now <= first_end;
+    const double start = first ? initial : 0.8, end = first ? 0.8 : least;
+    const double part = first ? now / first_end : (now - first_end) / (last_end - first_end);
+    const double expected = config.anneal == "linear"
+                                ? (end - start) * part + start
+                                : end + (start - end) / 2 * (1 + std::cos(std::numbers::pi * part));
+    CHECK(learning_rate_at(config, step, 10, total) == Approx(expected).epsilon(1e-12).margin(1e-15));
+  }
+}
+
 TEST_CASE("the rate grows with the batch, or with its root", "[optim]") {
   OptimiserConfig config;
   CHECK(scaling_factor(config, 4096) == 1);
