@@ -24,6 +24,7 @@ struct SampleForm {
   bool lengths = false;         // sequences of different lengths, padded: the model gets "lengths" ()
   bool stream = false;          // a text; row n of a batch continues that of the last batch: recurrent state is kept
   bool dense = false;           // a class for every place of the sample: logits are (classes, ..) by channel
+  bool mixes = false;           // in training samples have a second class with a weight: "others", "other_weights"
   std::int64_t target = 0;      // > 0: the length of the second text "target", tokens in [0, classes)
 
   bool tokens() const { return vocabulary > 0; }

@@ -57,7 +57,7 @@ std::string fingerprint_of(const Dataset& train, TrainedData data) {
 
 // Lengths of sequences, the first extent, may differ.
 bool same_samples(const Dataset& test, const TrainedData& trained) {
-  std::vector<std::int64_t> here = extents(test.sample_shape), there = trained.sample_shape;
+  std::vector<std::int64_t> here = extents(test.view.shape_of(test.sample_shape)), there = trained.sample_shape;
   if (here.size() != there.size()) return false;
   if (test.has_sequences()) here.front() = there.front();
   return here == there;
@@ -69,7 +69,7 @@ TrainedData trained_data_of(const Dataset& train) {
   TrainedData data;
   data.kind = name_of(train.kind);
   data.samples = train.samples();
-  data.sample_shape = extents(train.sample_shape);
+  data.sample_shape = extents(train.view.shape_of(train.sample_shape));
   data.label_shape = extents(train.label_shape);
   data.classes = train.classes;
   data.target_length = train.target_length;

@@ -15,13 +15,13 @@ namespace echelon::inline checkpoint {
 struct TrainedData {
   std::string kind;  // name_of(DataKind)
   std::int64_t samples = 0;
-  std::vector<std::int64_t> sample_shape, label_shape;
-  std::int64_t classes = 0;                   // 0: labels are numbers
-  std::int64_t target_length = 0;             // for pairs
-  std::vector<double> mean, std;              // per channel or feature: x = (value * scale - mean) / std
-  std::vector<double> class_weights;          // LabelWeights::by_class; empty: none
-  std::vector<std::string> class_names;       // may be empty
-  std::string vocabulary, target_vocabulary;  // checksum64 over the entries; "" if there are none
+  std::vector<std::int64_t> sample_shape, label_shape;  // as the model sees them
+  std::int64_t classes = 0;                             // 0: labels are numbers
+  std::int64_t target_length = 0;                       // for pairs
+  std::vector<double> mean, std;                        // per channel or feature: x = (value * scale - mean) / std
+  std::vector<double> class_weights;                    // LabelWeights::by_class; empty: none
+  std::vector<std::string> class_names;                 // may be empty
+  std::string vocabulary, target_vocabulary;            // checksum64 over the entries; "" if there are none
   std::string fingerprint;  // checksum64 over names, samples and bytes of the shards, and over all of the above
 };
 

@@ -295,6 +295,7 @@ void check_combinations(const Config& config) {
     refuse(config, "data",
            "data.train is missing: a folder, file or pattern of HDF5 shards (see `echelon data import`)");
   if (const auto misfit = config.data.hdf5.misfit()) refuse(config, "data.hdf5." + misfit->key, misfit->why);
+  if (const auto misfit = config.data.image_misfit()) refuse(config, "data." + misfit->key, misfit->why);
   check_batch(config);
   check_warmup(config);
   check_buckets(config);

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/dtype.hpp"
+#include "config/augment_keys.hpp"
 #include "config/hdf5.hpp"
 #include "config/label_keys.hpp"
 #include "config/layer_config.hpp"
@@ -92,9 +94,14 @@ struct DataConfig {
   std::string stage;                      // folder on a local disk of each host to which shards are copied; "": none
   double stage_limit_gb = 0;              // limit for these copies, in 10^9 bytes; 0: the free space of the disk
   std::int64_t as_replicas =
-      0;            // one replica processes the samples of this many replicas; 0: off. For equivalence studies
-  Hdf5Config hdf5;  // [data.hdf5]
+      0;  // one replica processes the samples of this many replicas; 0: off. For equivalence studies
+  std::vector<std::int64_t> image_size;  // (H, W) that the model sees of images; empty: as they are stored
+  std::int64_t evaluation_resize = 0;    // image_size: shorter side in evaluation, of which the centre is taken; 0: 8/7
+  AugmentKeys augment;                   // [data.augment], training only
+  Hdf5Config hdf5;                       // [data.hdf5]
 
+  // Keys of images that exclude each other, with the key below [data].
+  std::optional<Misfit> image_misfit() const;
   // The same for the files of data.test.
   DataConfig of_test() const {
     DataConfig other = *this;

@@ -95,6 +95,11 @@ class Finder {
     used("monitor.noise_scale", sums_whole_gradients(),
          fmt::format("{} with gradients of whole models, summed on the host, without optimizer.momentum_before_coding",
                      summing_strategies()));
+    const AugmentKeys& augment = config_.data.augment;
+    used("data.augment.crop_ratio", augment.crops(), "data.augment.crop_scale");
+    for (const char* path : {"data.augment.erase_scale", "data.augment.erase_ratio"})
+      used(path, augment.erase > 0, "data.augment.erase");
+    used("data.evaluation_resize", !config_.data.image_size.empty(), "data.image_size");
     used("optimizer.average_decay", strategy_traits(config_.exchange.strategy).sums_gradients(), summing_strategies());
     const bool draws = config_.model.weights.empty() || config_.model.weights_partial;
     used("model.init", draws, "weights that are drawn, not those of model.weights");

@@ -2,6 +2,12 @@
 #include "data/augment.hpp"
 
 #include <algorithm>
+#include <cstring>
+
+#include "data/colour.hpp"
+#include "data/erase.hpp"
+#include "data/planes.hpp"
+#include "data/turn.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -25,32 +31,104 @@ void move_plane(const T* src, T* dst, std::int64_t height, std::int64_t width, c
   }
 }
 
-}  // namespace
+// The streams of draws besides those of shifts, which have the sample's own.
+enum Stream : std::uint64_t { kWindow = 16, kTurn, kColours, kErase, kCutout };
 
-void Augmenter::operator()(const void* src, void* dst, const Shape& shape, DType dtype, std::int64_t epoch,
-                           std::int64_t id) const {
-  const HashRng draws = rng_.at(static_cast<std::uint64_t>(epoch)).at(static_cast<std::uint64_t>(id));
-  const std::int64_t padding = augmentation_.crop_padding;
+void shift_sample(const Augmentation& augmentation, const HashRng& draws, const void* src, void* dst,
+                  const Shape& shape, DType dtype) {
+  const std::int64_t padding = augmentation.crop_padding;
   const auto shift = [&](std::uint64_t draw) {
     return static_cast<std::int64_t>(draws.below(draw, static_cast<std::uint64_t>(2 * padding + 1))) - padding;
   };
   const int axes = shape.rank() - 1;
   const Move move{axes > 2 ? shift(3) : 0, axes > 1 ? shift(0) : 0, shift(1),
-                  augmentation_.flip && draws.below(2, 2) == 1};
-  const std::int64_t depth = axes > 2 ? shape[1] : 1, height = axes > 1 ? shape[axes - 1] : 1, width = shape[axes];
-  const std::int64_t plane = height * width;
+                  augmentation.flip && draws.below(2, 2) == 1};
+  const Planes planes = planes_of(shape);
+  const std::int64_t plane = planes.height * planes.width;
   with_float(dtype, [&]<class T>(T) {
     const T* from = static_cast<const T*>(src);
     T* to = static_cast<T*>(dst);
-    for (std::int64_t c = 0; c < shape[0]; ++c, from += depth * plane)
-      for (std::int64_t z = 0; z < depth; ++z, to += plane) {
+    for (std::int64_t c = 0; c < planes.channels; ++c, from += planes.depth * plane)
+      for (std::int64_t z = 0; z < planes.depth; ++z, to += plane) {
         const std::int64_t slice = z + move.back;
-        if (slice >= 0 && slice < depth)
-          move_plane(from + slice * plane, to, height, width, move);
+        if (slice >= 0 && slice < planes.depth)
+          move_plane(from + slice * plane, to, planes.height, planes.width, move);
         else
           std::fill(to, to + plane, T{});
       }
   });
+}
+
+}  // namespace
+
+void Augmenter::see(const HashRng& draws, const void* src, const Shape& shape, void* dst, DType dtype) const {
+  const AugmentKeys& keys = augmentation_.keys;
+  if (!keys.crops()) return central_view(src, shape, view_, dst, dtype);
+  const ImageWindow window = random_window(draws, shape[1], shape[2], keys.crop_scale.front(), keys.crop_scale.back(),
+                                           keys.crop_ratio.front(), keys.crop_ratio.back());
+  const Shape seen = view_.shape_of(shape);
+  resize(src, shape, window, {.height = seen[1], .width = seen[2]}, dst, seen, dtype);
+}
+
+// Colours are of values in [0, 1], and normalised values come and go.
+void Augmenter::jitter(const HashRng& draws, void* image, const Shape& shape, DType dtype) const {
+  const std::int64_t plane = shape[1] * shape[2];
+  with_float(dtype, [&]<class T>(T) {
+    const auto each = [&](const auto& value_of) {
+      T* values = static_cast<T*>(image);
+      for (std::int64_t c = 0; c < shape[0]; ++c) {
+        const auto at = static_cast<std::size_t>(c);
+        const T mean = static_cast<T>(scale_.mean[at]), std = static_cast<T>(scale_.std[at]);
+        for (std::int64_t i = 0; i < plane; ++i, ++values) *values = value_of(*values, mean, std);
+      }
+    };
+    each([](T x, T mean, T std) { return x * std + mean; });
+    jitter_colours(augmentation_.keys, draws, image, shape, dtype);
+    each([](T x, T mean, T std) { return (x - mean) / std; });
+  });
+}
+
+void Augmenter::erase(const HashRng& draws, void* sample, const Shape& shape, DType dtype) const {
+  const AugmentKeys& keys = augmentation_.keys;
+  const Planes planes = planes_of(shape);
+  with_float(dtype, [&]<class T>(T) {
+    const auto clear = [&](std::int64_t at, std::int64_t count) {
+      std::fill_n(static_cast<T*>(sample) + at, count, T{});
+    };
+    if (keys.erase > 0) each_run(planes, erased_box(keys, draws.at(kErase), planes), clear);
+    if (keys.cutout > 0) each_run(planes, cutout_box(keys, draws.at(kCutout), shape), clear);
+  });
+}
+
+void Augmenter::operator()(const void* src, void* dst, const Shape& shape, DType dtype, std::int64_t epoch,
+                           std::int64_t id) {
+  const AugmentKeys& keys = augmentation_.keys;
+  const HashRng draws = rng_.at(static_cast<std::uint64_t>(epoch)).at(static_cast<std::uint64_t>(id));
+  const bool sees = view_.any() || keys.crops();
+  const Shape seen = view_.shape_of(shape);
+  const auto bytes = static_cast<std::size_t>(seen.elems()) * size_of(dtype);
+  int left = (sees ? 1 : 0) + (augmentation_.moves() ? 1 : 0) + (keys.turns() ? 1 : 0);
+  if (left == 0) std::memcpy(dst, src, bytes);
+  const void* at = src;
+  const auto next = [&]() -> void* {
+    std::vector<double>& memory = between_[left % 2];
+    if (--left == 0) return dst;
+    memory.resize(static_cast<std::size_t>(seen.elems()));
+    return memory.data();
+  };
+  if (sees) {
+    void* const to = next();
+    see(draws.at(kWindow), src, shape, to, dtype);
+    at = to;
+  }
+  if (augmentation_.moves()) {
+    void* const to = next();
+    shift_sample(augmentation_, draws, at, to, seen, dtype);
+    at = to;
+  }
+  if (keys.turns()) turn(random_turn(keys, draws.at(kTurn)), at, next(), seen, dtype);
+  if (keys.jitters()) jitter(draws.at(kColours), dst, seen, dtype);
+  if (keys.erases()) erase(draws, dst, seen, dtype);
 }
 
 }  // namespace echelon::inline data

@@ -19,6 +19,8 @@ struct Batch {
                                    // numbers (N, K) of the loader's dtype
   const void* weights =
       nullptr;  // 0, or the sample's weight (usually 1), per label, in the labels' shape and the loader's dtype
+  const void* others = nullptr;           // (N), i32, classes of the samples that were mixed in; null: none are
+  const void* other_weights = nullptr;    // (N), their weights; the sample's own label has the rest in `weights`
   const std::int32_t* lengths = nullptr;  // (N), lengths without padding; null if all sequences are equally long
   const std::int32_t* target = nullptr;   // (N, U), only pairs: decoder input, the start token and labels[.., :-1]
   const std::int32_t* ids = nullptr;      // (N), the low 32 bits of each sample's id

@@ -17,6 +17,8 @@ void copy_padded(const T* src, std::int64_t count, T* dst, std::int64_t room) {
   std::fill(dst + count, dst + room, T{});
 }
 
+std::int64_t seen_elems(const Dataset& dataset) { return dataset.view.shape_of(dataset.sample_shape).elems(); }
+
 std::size_t sample_size(const Dataset& dataset, DType dtype) {
   return dataset.vocabulary.size() > 0 ? sizeof(std::int32_t) : size_of(dtype);
 }
@@ -28,21 +30,25 @@ Aligned::Aligned(std::size_t bytes) : data_(std::aligned_alloc(64, (bytes + 63) 
 }
 
 BatchMemory::BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype)
-    : samples(bytes(n * dataset.sample_shape.elems(), sample_size(dataset, dtype))),
+    : samples(bytes(n * seen_elems(dataset), sample_size(dataset, dtype))),
       labels(bytes(n * dataset.form().label.elems(), std::max(sizeof(std::int32_t), size_of(dtype)))),
       weights(bytes(n * dataset.form().label.elems(), size_of(dtype))),
       lengths(bytes(n, sizeof(std::int32_t))),
       target(bytes(n * dataset.target_length, sizeof(std::int32_t))),
       ids(bytes(n, sizeof(std::int32_t))),
+      others(bytes(dataset.mixes ? n : 1, sizeof(std::int32_t))),
+      other_weights(bytes(dataset.mixes ? n : 1, size_of(dtype))),
       label_counts(dataset.label_weights.counts()) {}
 
 Collator::Collator(const Dataset& dataset, DType dtype, const Augmentation& augmentation)
     : dataset_(dataset),
       dtype_(dtype),
       normalise_(dataset),
-      augments_(augmentation.any()),
-      augment_(augmentation),
-      still_(bytes(augments_ ? dataset.sample_shape.elems() : 0, size_of(dtype))) {
+      augment_(augmentation, dataset.view, {dataset.mean, dataset.std}),
+      mixer_(augmentation.keys, augmentation.seed),
+      mixes_(augmentation.keys.mixes()),
+      still_(bytes(augment_.any() ? dataset.sample_shape.elems() : 0, size_of(dtype))),
+      other_(bytes(mixes_ ? seen_elems(dataset) : 0, size_of(dtype))) {
   if (dataset.kind != DataKind::pairs) return;
   start_ = dataset.target_vocabulary.find(kStartToken);
   end_ = dataset.target_vocabulary.find(kEndToken);
@@ -60,6 +66,8 @@ void Collator::begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step,
                   .samples = memory.samples.get(),
                   .labels = memory.labels.get(),
                   .weights = memory.weights.get(),
+                  .others = mixes_ ? memory.others.get() : nullptr,
+                  .other_weights = mixes_ ? memory.other_weights.get() : nullptr,
                   .lengths = dataset_.starts ? memory.lengths.as<std::int32_t>() : nullptr,
                   .target = dataset_.target_starts ? memory.target.as<std::int32_t>() : nullptr,
                   .ids = memory.ids.as<std::int32_t>(),
@@ -124,11 +132,28 @@ void Collator::weigh_labels(BatchMemory& memory, std::int64_t row, const Record&
   });
 }
 
+void Collator::put_sample(const Record& record, std::int64_t epoch, std::int64_t id, void* dst) {
+  normalise_(record.sample, augment_.any() ? still_.data() : dst, dtype_);
+  if (augment_.any()) augment_(still_.data(), dst, dataset_.sample_shape, dtype_, epoch, id);
+}
+
 void Collator::put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id) {
-  const Shape& shape = dataset_.sample_shape;
-  std::uint8_t* dst = memory.samples.get() + bytes(row * shape.elems(), size_of(dtype_));
-  normalise_(record.sample, augments_ ? still_.data() : dst, dtype_);
-  if (augments_) augment_(still_.data(), dst, shape, dtype_, memory.batch.epoch, id);
+  put_sample(record, memory.batch.epoch, id, memory.samples.get() + bytes(row * seen_elems(dataset_), size_of(dtype_)));
+}
+
+void Collator::mix(BatchMemory& memory, std::int64_t row, const SampleSlot& slot, const Record& record,
+                   std::int64_t other) {
+  const Shape shape = dataset_.view.shape_of(dataset_.sample_shape);
+  const Mixture mixture = mixer_.mixture(shape, memory.batch.epoch, slot.id);
+  put_sample(record, memory.batch.epoch, other, other_.data());
+  Mixer::apply(mixture, memory.samples.get() + bytes(row * shape.elems(), size_of(dtype_)), other_.data(), shape,
+               dtype_);
+  memory.others.as<std::int32_t>()[row] = *record.labels;
+  with_float(dtype_, [&]<class T>(T) {
+    const double weight = slot.counts ? 1 : 0;
+    memory.weights.as<T>()[row] = static_cast<T>(weight * mixture.own);
+    memory.other_weights.as<T>()[row] = static_cast<T>(weight * (1 - mixture.own));
+  });
 }
 
 void Collator::put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const {

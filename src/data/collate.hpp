@@ -11,6 +11,7 @@
 #include "data/batch.hpp"
 #include "data/chunk.hpp"
 #include "data/dataset.hpp"
+#include "data/mix.hpp"
 #include "data/normalise.hpp"
 #include "data/sample_plan.hpp"
 
@@ -37,6 +38,7 @@ class Aligned {
 struct BatchMemory {
   BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype);
   Aligned samples, labels, weights, lengths, target, ids;
+  Aligned others, other_weights;  // of one row without mixed samples
   std::vector<double> label_counts;
   Batch batch;
 };
@@ -49,8 +51,14 @@ class Collator {
   void begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step, std::int64_t n, std::int64_t bucket) const;
   // Writes a record into a row, once for every row of [0, n). Labels of a slot that does not count get weight 0.
   void put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot);
+  // Whether rows are mixed: each takes put(), then mix().
+  bool mixes() const { return mixes_; }
+  const Mixer& mixer() const { return mixer_; }
+  // Mixes the record of sample `other` into a row that holds sample `slot`.
+  void mix(BatchMemory& memory, std::int64_t row, const SampleSlot& slot, const Record& record, std::int64_t other);
 
  private:
+  void put_sample(const Record& record, std::int64_t epoch, std::int64_t id, void* dst);
   void put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id);
   void put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_target(BatchMemory& memory, std::int64_t row, const Record& record) const;
@@ -63,9 +71,11 @@ class Collator {
   Dataset dataset_;
   DType dtype_;
   Normaliser normalise_;
-  bool augments_;
   Augmenter augment_;
+  Mixer mixer_;
+  bool mixes_;
   std::vector<std::uint8_t> still_;  // an image before augmentation
+  std::vector<std::uint8_t> other_;  // an image that is mixed in
   std::int32_t start_ = 0, end_ = 0;
 };
 

@@ -127,6 +127,8 @@ std::size_t Dataset::record_bytes() const {
 SampleForm Dataset::form(std::int64_t bucket) const {
   const auto padded = [&](std::int64_t most) { return bucket > 0 ? std::min(bucket, most) : most; };
   SampleForm form{.shape = sample_shape, .vocabulary = vocabulary.size(), .classes = classes};
+  form.shape = view.shape_of(sample_shape);
+  form.mixes = mixes;
   if (has_sequences()) form.shape = sample_shape.with_front(padded(length()));
   form.label = kind == DataKind::text ? form.shape : label_shape;
   form.dense = has_dense_classes();
@@ -197,9 +199,10 @@ void see_alike(Dataset& test, Dataset& train) {
   if (test.kind != train.kind)
     fail(path,
          fmt::format("holds {}, but the training data in {} hold {}", name_of(test.kind), like, name_of(train.kind)));
-  const bool same_rows = test.has_sequences() ? test.sample_shape.row_elems() == train.sample_shape.row_elems() &&
-                                                    test.sample_shape.rank() == train.sample_shape.rank()
-                                              : test.sample_shape == train.sample_shape;
+  const bool same_rows = test.has_sequences()
+                             ? test.sample_shape.row_elems() == train.sample_shape.row_elems() &&
+                                   test.sample_shape.rank() == train.sample_shape.rank()
+                             : test.view.shape_of(test.sample_shape) == train.view.shape_of(train.sample_shape);
   if (test.label_shape != train.label_shape)
     fail(path, fmt::format("has labels of {}, but those of the training data in {} are of {}", test.label_shape.text(),
                            like, train.label_shape.text()));
@@ -227,11 +230,27 @@ void see_alike(Dataset& test, Dataset& train) {
   }
 }
 
+ImageView view_of(const DataConfig& config) {
+  if (config.image_size.empty()) return {};
+  const std::int64_t height = config.image_size.front(), width = config.image_size.back();
+  const std::int64_t larger = std::max(height, width);
+  return {.height = height,
+          .width = width,
+          .resize = config.evaluation_resize > 0 ? config.evaluation_resize : (larger * 8 + 3) / 7};
+}
+
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels) {
   Dataset dataset = open_dataset(location, config.sequence_length, labels, config.hdf5);
   dataset.stream = config.order == Order::stream;
   if (dataset.stream && dataset.kind != DataKind::text)
     throw ConfigError(fmt::format("data.order = \"stream\" is for text; {} holds {}", location, name_of(dataset.kind)));
+  dataset.view = view_of(config);
+  if (dataset.view.any() && (dataset.kind != DataKind::samples || dataset.sample_shape.rank() != 3))
+    throw ConfigError(fmt::format("data.image_size is for images (C, H, W); {} holds {} of {}", location,
+                                  name_of(dataset.kind), dataset.sample_shape.text()));
+  if (dataset.view.any() && dataset.label_shape.rank() > 1)
+    throw ConfigError(fmt::format("data.image_size would resize images and not their labels of {}; leave it out",
+                                  dataset.label_shape.text()));
   return dataset;
 }
 

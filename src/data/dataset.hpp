@@ -15,6 +15,7 @@
 #include "base/sample_form.hpp"
 #include "base/shape.hpp"
 #include "config/schema.hpp"
+#include "data/image_view.hpp"
 #include "data/label_weights.hpp"
 #include "data/vocabulary.hpp"
 
@@ -53,7 +54,7 @@ using Starts = std::shared_ptr<const std::vector<std::int64_t>>;
 struct Dataset {
   DataKind kind = DataKind::samples;
   std::vector<Shard> shards;   // in name order
-  Shape sample_shape;          // (C, H, W); for text, sequences and pairs (T) or (T, F)
+  Shape sample_shape;          // as stored: (C, H, W); for text, sequences and pairs (T) or (T, F)
   DType stored = DType::u8;    // type as read
   std::string stored_as = {};  // "a 64-bit float" if samples are converted to `stored` on reading
   std::int64_t classes = 0;    // classes; for text and pairs size of the (target) vocabulary; 0: labels are numbers
@@ -66,6 +67,9 @@ struct Dataset {
   std::vector<double> mean;              // [channel or feature], in units of value * scale; empty for tokens
   std::vector<double> std;               // the same, > 0
   double scale = 1.0;                    // u8 pixels: 1/255; x = (value * scale - mean[c]) / std[c]
+
+  ImageView view = {};  // what the model sees of images (data.image_size)
+  bool mixes = false;   // training samples are mixed with others, and have two labels (data/mix.hpp)
 
   // How files that are not shards are read, with the normalisation that was found; null: the files are shards.
   std::shared_ptr<const Hdf5Config> hdf5;
@@ -107,6 +111,9 @@ Dataset open_dataset(const std::string& location, std::int64_t sequence_length =
                      const Hdf5Config& hdf5 = {});
 // Takes data.sequence_length, data.order and [data.hdf5] from the config; DataConfig::of_test() is for data.test.
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels = Labels::needed);
+
+// What data.image_size and data.evaluation_resize say.
+ImageView view_of(const DataConfig& config);
 
 // Sets what the keys of [model] demand of labels: the range of numeric ones (bce 0 to 1, hinge -1 to 1), and which
 // classes count how much, without model.inverse_frequency (weigh_by_frequency). A label outside throws DataError with

@@ -36,6 +36,7 @@ struct Loader::Body {
   void run();
   void fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step, const std::vector<SampleSlot>& ids,
             std::int64_t drawn = -1);
+  void mix(BatchMemory& slot, const std::vector<SampleSlot>& ids);
   bool fill_drawn();
   BatchMemory* wait_for_free();
   bool fill_next(Position& next);
@@ -166,12 +167,33 @@ void Loader::Body::fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step
     collate.put(slot, static_cast<std::int64_t>(i), record, ids[i]);
     used += stored_bytes_a_sample[record.file];
   }
+  if (collate.mixes()) mix(slot, ids);
   bytes_read = cache.bytes_read();
   const std::lock_guard lock(mutex);
   bytes_used += used;
   slot.batch.drawn = drawn;
   ready.push_back(&slot);
   changed.notify_all();
+}
+
+// Mixes rows with samples of the whole step, or of the own batch of a replica whose samples are its own or drawn.
+void Loader::Body::mix(BatchMemory& slot, const std::vector<SampleSlot>& ids) {
+  const std::int64_t epoch = slot.batch.epoch;
+  const bool whole = plan.sharding() == Sharding::record && options.draws == nullptr;
+  const std::int64_t batches = options.all_replicas && !whole ? plan.replicas() : 1;
+  std::size_t first = 0;
+  for (std::int64_t b = 0; b < batches; ++b) {
+    const std::size_t count = batches == 1 ? ids.size() : static_cast<std::size_t>(plan.batch(static_cast<int>(b)));
+    const std::vector<SampleSlot> own(ids.begin() + static_cast<std::ptrdiff_t>(first),
+                                      ids.begin() + static_cast<std::ptrdiff_t>(first + count));
+    const std::vector<std::int64_t> pool =
+        Mixer::pool(whole && !options.all_replicas ? plan.all_ids(epoch, slot.batch.step) : own);
+    for (std::size_t i = first; i < first + count; ++i) {
+      const std::int64_t other = collate.mixer().other(pool, epoch, ids[i].id);
+      collate.mix(slot, static_cast<std::int64_t>(i), ids[i], cache.record(other), other);
+    }
+    first += count;
+  }
 }
 
 Loader::Loader(const Dataset& dataset, const SamplePlan& plan, const LoaderOptions& options)

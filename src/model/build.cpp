@@ -127,8 +127,9 @@ LayerPtr make_loss(const LossOptions& loss, const SampleForm& form) {
   if (loss.kind == "dice" && !form.dense)
     throw ConfigError("model.loss = \"dice\" needs a class for every place of a sample; use \"softmax\"");
   if (loss.kind == "dice") return make_class_loss(form.classes, ClassLoss::dice, 0, form.dense);
-  if (loss.kind == "focal") return make_class_loss(form.classes, ClassLoss::focal, loss.focal_gamma, form.dense);
-  if (form.classes > 0) return make_softmax_loss(form.classes, loss.label_smoothing, form.dense);
+  if (loss.kind == "focal")
+    return make_class_loss(form.classes, ClassLoss::focal, loss.focal_gamma, form.dense, form.mixes);
+  if (form.classes > 0) return make_softmax_loss(form.classes, loss.label_smoothing, form.dense, form.mixes);
   return make_value_loss(ValueLoss::squared, form.classes);
 }
 
@@ -232,7 +233,12 @@ Graph build_layers(const std::vector<LayerConfig>& layers, const SampleForm& for
   }
   std::string loss = "loss";
   while (graph.find(loss) >= 0) loss += "_";
-  graph.add(loss, make_loss(loss_options, form), {last, labels, weights}, layers.back().where);
+  std::vector<ValueId> of_loss = {last, labels, weights};
+  if (form.mixes) {
+    of_loss.push_back(graph.input("others", form.label, ValueType::index));
+    of_loss.push_back(graph.input("other_weights", form.label));
+  }
+  graph.add(loss, make_loss(loss_options, form), of_loss, layers.back().where);
   graph.set_loss(static_cast<int>(graph.nodes().size()) - 1);
   refuse_unused(graph);
   return graph;

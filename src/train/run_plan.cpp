@@ -11,6 +11,7 @@
 #include "config/trace_steps.hpp"
 #include "config/traits/algorithms.hpp"
 #include "config/traits/strategies.hpp"
+#include "data/augment_fit.hpp"
 #include "data/class_mix.hpp"
 #include "exchange/entry.hpp"
 #include "model/build.hpp"
@@ -54,19 +55,6 @@ std::map<std::int64_t, Graph> graphs_of(const Config& config, const Dataset& tra
   return graphs;
 }
 
-// ConfigError if data other than images, or images with a label for each pixel, are to be moved and mirrored.
-void check_augmentation(const Config& config, const Dataset& train) {
-  const DataConfig& data = config.data;
-  if ((data.augment_crop_padding > 0 || data.augment_flip) && train.kind != DataKind::samples)
-    throw ConfigError(fmt::format("data.augment_crop_padding and data.augment_flip are for images; {} holds {}",
-                                  data.train, name_of(train.kind)));
-  if ((data.augment_crop_padding > 0 || data.augment_flip) && train.label_shape.rank() > 1)
-    throw ConfigError(
-        fmt::format("data.augment_crop_padding and data.augment_flip would move images and not their "
-                    "labels of {}; leave them out",
-                    train.label_shape.text()));
-}
-
 // ConfigError where optimizer.lazy has no sparse embedding to be lazy about.
 void check_sparse(const Config& config, const ParameterSet& parameters) {
   const std::vector<Parameter>& all = parameters.all();
@@ -105,6 +93,7 @@ void check_stages(const Config& config, const Graph& graph, const std::vector<in
 RunInputs open_inputs(const Config& config) {
   Dataset train = open_dataset(config.data.train, config.data);
   check_augmentation(config, train);
+  train.mixes = config.data.augment.mixes();
   std::optional<Dataset> test;
   if (!config.data.test.empty()) {
     test = open_dataset(config.data.test, config.data.of_test());

@@ -8,7 +8,7 @@ namespace {
 template <class Put>
 void each_input(const Program& program, const Batch& batch, std::int64_t first, int in_flight, const Put& put) {
   const auto give = [&](const char* name, const void* rows) {
-    if (!program.has_input(name)) return;
+    if (rows == nullptr || !program.has_input(name)) return;
     const Tensor input = program.input(name, in_flight);
     const std::size_t row = input.bytes() / static_cast<std::size_t>(program.batch());
     put(input.data, static_cast<const std::byte*>(rows) + static_cast<std::size_t>(first) * row, input.bytes());
@@ -16,6 +16,8 @@ void each_input(const Program& program, const Batch& batch, std::int64_t first, 
   give("samples", batch.samples);
   give("labels", batch.labels);
   give("weights", batch.weights);
+  give("others", batch.others);
+  give("other_weights", batch.other_weights);
   give("ids", batch.ids);
   give("lengths", batch.lengths);
   give("target", batch.target);

@@ -62,8 +62,10 @@ StepRunner::StepRunner(const StepperParts& parts, const OpenSource& open)
   loading_.prefetch = static_cast<int>(config.data.prefetch);
   loading_.buffer_bytes =
       static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)) / static_cast<std::int64_t>(replicas_.size());
-  loading_.augmentation = {
-      .crop_padding = config.data.augment_crop_padding, .flip = config.data.augment_flip, .seed = config.seed};
+  loading_.augmentation = {.crop_padding = config.data.augment_crop_padding,
+                           .flip = config.data.augment_flip,
+                           .keys = config.data.augment,
+                           .seed = config.seed};
   loading_.draws = p_.draws;
   open_sources(p_.start);
 }

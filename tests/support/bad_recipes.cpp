@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults in schedules of the learning rate.
+// Faults in schedules of the learning rate and in the augmentation of images.
 #include "tests/support/bad_configs.hpp"
 
 namespace echelon::test {
@@ -10,6 +10,8 @@ std::string beside_rate(const std::string& lines) {
   const std::string& text = good_config();
   return text.substr(0, text.find("momentum")) + lines + "\n";
 }
+
+std::string augmented(const std::string& lines) { return good_config() + "[data.augment]\n" + lines; }
 
 }  // namespace
 
@@ -28,6 +30,21 @@ const std::vector<BadConfig>& bad_recipe_configs() {
       {"warm-up of a cycle",
        beside_rate("schedule = \"one_cycle\"\nwarmup_epochs = 1"),
        {"@20:1", "rise of their own"}},
+      {"a range of one number", augmented("crop_scale = [0.5]\n"), {"@21:1", "[0.08, 1]"}},
+      {"a range upside down", augmented("erase = 0.5\nerase_ratio = [3, 0.3]\n"), {"@22:1", "[0.75, 1.33]"}},
+      {"ratio of no crop", augmented("crop_ratio = [0.5, 2]\n"), {"@21:1", "data.augment.crop_scale"}},
+      {"scale of nothing erased", augmented("erase_scale = [0.1, 0.2]\n"), {"@21:1", "data.augment.erase"}},
+      {"unknown rotation", augmented("rotate = \"cubes\"\n"), {"@21:10", "did you mean 'cube'"}},
+      {"two kinds of crops",
+       augmented("crop_scale = [0.5, 1]\n"),
+       {"@21:1", "keep one"},
+       {"data.augment_crop_padding=4"}},
+      {"three sides of an image", good_config(), {"has 3 numbers"}, {"data.image_size=[3, 4, 5]"}},
+      {"resize below the size",
+       good_config(),
+       {"nearest valid: 32"},
+       {"data.image_size=[24, 32]", "data.evaluation_resize=30"}},
+      {"resize without a size", good_config(), {"data.image_size"}, {"data.evaluation_resize=30"}},
   };
   return all;
 }

@@ -137,6 +137,19 @@ void put_optimiser(Toml& toml, const Choices& row) {
   if (row["embedding"] == "lazy") toml.set("optimizer", "lazy", "true");
 }
 
+void put_recipe(Toml& toml, const Choices& row) {
+  if (row["augment"] == "changed") {
+    toml.set("data.augment", "crop_scale", "[0.5, 1]");
+    toml.set("data.augment", "cutout", 2);
+  } else if (row["augment"] == "mixed") {
+    toml.set("data.augment", "mixup", "0.3");
+    toml.set("data.augment", "cutmix", "1.0");
+  }
+  if (row["recipe"] == "averaged") toml.set("optimizer", "average_decay", "0.9");
+  if (row["recipe"] == "one_cycle") toml.text("optimizer", "schedule", "one_cycle");
+  if (row["recipe"] == "orthogonal") toml.text("model", "init", "orthogonal");
+}
+
 // Sets the row's split and returns the number of ranks per replica.
 int put_split(Toml& toml, const Choices& row) {
   const std::string& split = row["split"];
@@ -189,7 +202,9 @@ std::vector<Axis> config_axes() {
           {"overlap", {"default", "none", "buckets", "layers"}},
           {"evaluate", {"epochs", "end", "never"}},
           {"memory", {"none", "64_mb"}},
-          {"checkpoint", {"epochs", "steps"}}};
+          {"checkpoint", {"epochs", "steps"}},
+          {"augment", {"none", "changed", "mixed"}},
+          {"recipe", {"plain", "averaged", "one_cycle", "orthogonal"}}};
 }
 
 std::vector<int> Experiment::hosts_of_ranks() const { return groups_of_ranks(ranks, ranks_a_host()); }
@@ -202,6 +217,7 @@ Experiment experiment_of(const std::vector<Axis>& axes, const PairwiseRow& value
   put_data(toml, row, folder);
   put_exchange(toml, row);
   put_optimiser(toml, row);
+  put_recipe(toml, row);
   const int group = put_split(toml, row), replicas = row["replicas"] == "2" ? 2 : 1;
   put_batch(toml, row, replicas);
   const std::string precision = row["precision"];

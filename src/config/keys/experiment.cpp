@@ -96,6 +96,13 @@ void add_experiment(Table& all) {
            kNeutral);
   data.key("as_replicas", &DataConfig::as_replicas, range(0, 65536),
            "one replica processes the samples of this many replicas; 0: off");
+  data.younger();
+  data.key("image_size", &DataConfig::image_size, range(1, 65536),
+           "height and width that the model sees of images of any size; empty: as they are stored");
+  data.key("evaluation_resize", &DataConfig::evaluation_resize, range(0, 65536),
+           "image_size: in evaluation the shorter side is resized to this, and the centre is taken; 0: 8/7 of the "
+           "larger side of image_size");
+  add_augment(all);
   add_hdf5(all);
 
   auto batch = part(all, "batch", &Config::batch);

@@ -111,6 +111,7 @@ Section<Config, Part> part(Table& table, const char* name, Part Config::*member,
 
 // Each function adds the keys of its sections to the table; they are called in the order of the effective config.
 void add_experiment(Table& all);  // the top of the file, model, data, batch, train
+void add_augment(Table& all);     // data.augment
 void add_hdf5(Table& all);        // data.hdf5
 void add_optimiser(Table& all);
 void add_parallel(Table& all);

@@ -8,11 +8,9 @@
 // Shapes, labels, `correct` and `weight` are those of the softmax loss (device/ops/softmax.hpp). p = softmax(logits).
 //
 //   focal   loss = weight * (1 - p_t)^gamma * -log p_t for the label t of each place (Lin et al. 2017; their alpha is
-//   the
-//           weight of the class)
+//           the weight of the class)
 //   dice    for a sample n with places i of weight w_i and labels t_i (Milletari et al. 2016, with sums of
-//   probabilities
-//           in the denominator and 1 added to both, as Keras' U-Nets have it):
+//           probabilities in the denominator and 1 added to both, as Keras' U-Nets have it):
 //             overlap_k = 2 sum_i w_i p_ik [t_i = k] + 1,  size_k = sum_i w_i (p_ik + [t_i = k]) + 1
 //             loss_n = W_n (1 - 1/K sum_k overlap_k / size_k),  W_n = sum_i w_i
 //           so that the loss over the weight is the mean over samples, by the weight of their labels

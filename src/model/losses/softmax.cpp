@@ -14,7 +14,7 @@
 namespace echelon::inline model {
 namespace {
 
-enum Input : int { kLogits = 0, kLabels = 1, kWeights = 2 };
+enum Input : int { kLogits, kLabels, kWeights, kOthers, kOtherWeights };
 
 struct OtherLoss {
   ClassLoss loss;
@@ -23,8 +23,8 @@ struct OtherLoss {
 
 class SoftmaxLoss final : public SplittableLayer {
  public:
-  SoftmaxLoss(std::int64_t classes, double smoothing, bool dense, std::optional<OtherLoss> other = {})
-      : classes_(classes), smoothing_(smoothing), dense_(dense), other_(other) {}
+  SoftmaxLoss(std::int64_t classes, double smoothing, bool dense, bool mixes, std::optional<OtherLoss> other = {})
+      : classes_(classes), smoothing_(smoothing), dense_(dense), mixes_(mixes), other_(other) {}
 
   std::string_view kind() const override {
     return !other_ ? "softmax_loss" : other_->loss == ClassLoss::dice ? "dice_loss" : "focal_loss";
@@ -33,9 +33,9 @@ class SoftmaxLoss final : public SplittableLayer {
     return fmt::format("{} classes{}{}", classes_, smoothing_ > 0 ? fmt::format(" smoothing {:g}", smoothing_) : "",
                        other_ && other_->loss == ClassLoss::focal ? fmt::format(" gamma {:g}", other_->gamma) : "");
   }
-  int arity() const override { return 3; }
+  int arity() const override { return mixes_ ? 5 : 3; }
 
-  bool reads_indices(int input) const override { return input == kLabels; }
+  bool reads_indices(int input) const override { return input == kLabels || input == kOthers; }
   bool reads_logits() const override { return true; }
   bool has_class_planes() const override { return dense_; }
 
@@ -65,24 +65,35 @@ class SoftmaxLoss final : public SplittableLayer {
   }
 
   void forward(Lowering& lowering) const override {
-    lowering.op(spec(other_ ? OpKind::loss_class_forward : OpKind::loss_softmax_forward, lowering),
-                {lowering.input(kLogits), lowering.input(kLabels), lowering.input(kWeights), lowering.output(0),
-                 lowering.kept("sums", Shape{3}, DType::f64)},
-                ScaleSource::one, 0);
+    for (int of = 0; of < labels_read(lowering); ++of)
+      lowering.op(spec(other_ ? OpKind::loss_class_forward : OpKind::loss_softmax_forward, lowering),
+                  {lowering.input(kLogits), lowering.input(kLabels + 2 * of), lowering.input(kWeights + 2 * of),
+                   probabilities(lowering, of), lowering.kept("sums", Shape{3}, DType::f64)},
+                  ScaleSource::one, of);
   }
 
   void backward(Lowering& lowering) const override {
-    lowering.op(spec(other_ ? OpKind::loss_class_backward : OpKind::loss_softmax_backward, lowering),
-                {lowering.output(0), lowering.input(kLabels), lowering.input(kWeights), lowering.grad_input(kLogits)},
-                ScaleSource::loss_scale, 0);
+    for (int of = 0; of < labels_read(lowering); ++of)
+      lowering.op(spec(other_ ? OpKind::loss_class_backward : OpKind::loss_softmax_backward, lowering),
+                  {probabilities(lowering, of), lowering.input(kLabels + 2 * of), lowering.input(kWeights + 2 * of),
+                   lowering.grad_input(kLogits)},
+                  ScaleSource::loss_scale, of);
   }
 
   LayerPtr on_classes(const Units& classes, int cut, int parts) const override {
-    if (dense_ || other_) return nullptr;
+    if (dense_ || mixes_ || other_) return nullptr;
     return make_softmax_loss_part(classes, cut, parts, smoothing_);
   }
 
  private:
+  // Labels of a sample: a pass for each, whose losses and gradients add.
+  int labels_read(const Lowering& lowering) const { return mixes_ && lowering.training() ? 2 : 1; }
+
+  // Each pass has its own, because no op may write an output a second time.
+  static TensorRef probabilities(Lowering& lowering, int of) {
+    return of == 0 ? lowering.output(0) : lowering.kept("other_probs", lowering.output_shape(0), lowering.dtype());
+  }
+
   OpSpec spec(OpKind kind, const Lowering& lowering) const {
     const Shape labels = lowering.input_shape(kLabels);
     const std::int64_t places = dense_ ? labels.row_elems() : 1;
@@ -102,18 +113,18 @@ class SoftmaxLoss final : public SplittableLayer {
 
   std::int64_t classes_;
   double smoothing_;
-  bool dense_;
+  bool dense_, mixes_;
   std::optional<OtherLoss> other_;
 };
 
 }  // namespace
 
-LayerPtr make_class_loss(std::int64_t classes, ClassLoss loss, double gamma, bool dense) {
-  return std::make_shared<SoftmaxLoss>(classes, 0, dense, OtherLoss{loss, gamma});
+LayerPtr make_class_loss(std::int64_t classes, ClassLoss loss, double gamma, bool dense, bool mixes) {
+  return std::make_shared<SoftmaxLoss>(classes, 0, dense, mixes, OtherLoss{loss, gamma});
 }
 
-LayerPtr make_softmax_loss(std::int64_t classes, double smoothing, bool dense) {
-  return std::make_shared<SoftmaxLoss>(classes, smoothing, dense);
+LayerPtr make_softmax_loss(std::int64_t classes, double smoothing, bool dense, bool mixes) {
+  return std::make_shared<SoftmaxLoss>(classes, smoothing, dense, mixes);
 }
 
 }  // namespace echelon::inline model

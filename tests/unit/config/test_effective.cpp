@@ -109,6 +109,10 @@ KeyValue drawn(Drawer& draw, const Key<Config>& key) {
   if (key.path() == "fault.inject") return std::vector<std::string>{"cut rank 1"};
   if (key.path() == "data.hdf5.axes") return draw.one_of(std::vector<std::string>{"NHWC", "NTF", "HW", "NF"});
   if (key.path() == "data.hdf5.labels_file") return std::vector<std::string>{"_x.h5", "_y.h5"};
+  for (const char* range : {"crop_scale", "crop_ratio", "erase_scale", "erase_ratio"})
+    if (key.path() == std::string("data.augment.") + range)
+      return std::vector<double>{0.5, 0.5 + 0.1 * draw.whole(0, 5)};
+  if (key.path() == "data.image_size") return std::vector<std::int64_t>(static_cast<std::size_t>(draw.whole(1, 2)), 32);
   if (key.path() == "data.hdf5.statistics_of") return std::vector<std::string>{"mean", "std"};
   if (key.path() != "run.trace") return draw.value(key.get(Config()), key.limits);
   return fmt::format("steps {}..{}", draw.whole(1, 30), draw.whole(30, 40));
@@ -160,6 +164,10 @@ std::vector<std::string> company_of(const std::string& path) {
        {"exchange.strategy=asynchronous", "exchange.asynchronous.delay_compensation=0.1"}},
       {"exchange.gossip.push_sum", {"exchange.strategy=gossip", "exchange.gossip.topology=ring"}},
       {"exchange.strom.density", {"exchange.strategy=strom", "exchange.strom.tau=0"}},
+      {"data.augment.crop_ratio", {"data.augment.crop_scale=[0.5, 1]"}},
+      {"data.augment.erase_scale", {"data.augment.erase=0.5"}},
+      {"data.augment.erase_ratio", {"data.augment.erase=0.5"}},
+      {"data.evaluation_resize", {"data.image_size=1"}},
       {"data.stage_limit_gb", {"data.stage=/tmp"}},
       {"device.emulate_halves", {"device.kind=onednn", "device.dtype=bf16"}},
       {"data.balance", {"exchange.strategy=asynchronous"}},

@@ -47,7 +47,7 @@ struct Moves {
   std::set<bool> flips;
 };
 Moves moves_of(const Shape& shape, const Shape& as_volume) {
-  const Augmenter augment({.crop_padding = 2, .flip = true, .seed = 3});
+  Augmenter augment({.crop_padding = 2, .flip = true, .seed = 3});
   std::vector<double> src(static_cast<std::size_t>(shape.elems())), dst(src.size());
   for (std::size_t i = 0; i < src.size(); ++i) src[i] = static_cast<double>(i + 1);
   Moves moves;
