@@ -36,7 +36,8 @@ KeyValue changed(const KeyValue& value, const KeyLimits& limits) {
     }
     KeyValue operator()(const std::vector<std::int64_t>&) const { return std::vector<std::int64_t>{3, 1}; }
     KeyValue operator()(const std::vector<double>&) const {
-      return std::vector<double>{0.1, 2.0, 1e300 < limits.high ? 1e300 : 3.0};
+      const double most = limits.low < limits.high ? limits.high : 3.0;
+      return std::vector<double>{0.1, std::min(2.0, most), 1e300 < limits.high ? 1e300 : std::min(3.0, most)};
     }
     KeyValue operator()(const std::vector<std::string>&) const {
       if (limits.words.empty()) return std::vector<std::string>{"a", "b"};
