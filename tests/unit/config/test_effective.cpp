@@ -134,6 +134,7 @@ std::vector<std::string> company_of(const std::string& path) {
   if (path.starts_with("goal.") && path != "goal.greatest_cost")
     return {"data.test=x", "goal.metric=test_loss", "goal.target=1"};
   if (path.starts_with("network.")) return {"network.rate=1gbit"};
+  if (path == "model.widths") return {"model.zoo=unet"};
   if (path.starts_with("data.hdf5.statistics"))
     return {"data.hdf5.samples=x", "data.hdf5.statistics=s.h5", "data.hdf5.statistics_of=[\"a\", \"b\"]"};
   if (path.starts_with("data.hdf5.")) return {"data.hdf5.samples=x", "data.hdf5.labels=y", "data.hdf5.classes=3"};
