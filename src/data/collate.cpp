@@ -146,8 +146,8 @@ void Collator::mix(BatchMemory& memory, std::int64_t row, const SampleSlot& slot
   const Shape shape = dataset_.view.shape_of(dataset_.sample_shape);
   const Mixture mixture = mixer_.mixture(shape, memory.batch.epoch, slot.id);
   put_sample(record, memory.batch.epoch, other, other_.data());
-  Mixer::apply(mixture, memory.samples.get() + bytes(row * shape.elems(), size_of(dtype_)), other_.data(), shape,
-               dtype_);
+  SampleMixer::apply(mixture, memory.samples.get() + bytes(row * shape.elems(), size_of(dtype_)), other_.data(), shape,
+                     dtype_);
   memory.others.as<std::int32_t>()[row] = *record.labels;
   with_float(dtype_, [&]<class T>(T) {
     const double weight = slot.counts ? 1 : 0;

@@ -53,7 +53,7 @@ class Collator {
   void put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot);
   // Whether rows are mixed: each takes put(), then mix().
   bool mixes() const { return mixes_; }
-  const Mixer& mixer() const { return mixer_; }
+  const SampleMixer& mixer() const { return mixer_; }
   // Mixes the record of sample `other` into a row that holds sample `slot`.
   void mix(BatchMemory& memory, std::int64_t row, const SampleSlot& slot, const Record& record, std::int64_t other);
 
@@ -72,7 +72,7 @@ class Collator {
   DType dtype_;
   Normaliser normalise_;
   Augmenter augment_;
-  Mixer mixer_;
+  SampleMixer mixer_;
   bool mixes_;
   std::vector<std::uint8_t> still_;  // an image before augmentation
   std::vector<std::uint8_t> other_;  // an image that is mixed in

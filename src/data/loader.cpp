@@ -187,7 +187,7 @@ void Loader::Body::mix(BatchMemory& slot, const std::vector<SampleSlot>& ids) {
     const std::vector<SampleSlot> own(ids.begin() + static_cast<std::ptrdiff_t>(first),
                                       ids.begin() + static_cast<std::ptrdiff_t>(first + count));
     const std::vector<std::int64_t> pool =
-        Mixer::pool(whole && !options.all_replicas ? plan.all_ids(epoch, slot.batch.step) : own);
+        SampleMixer::pool(whole && !options.all_replicas ? plan.all_ids(epoch, slot.batch.step) : own);
     for (std::size_t i = first; i < first + count; ++i) {
       const std::int64_t other = collate.mixer().other(pool, epoch, ids[i].id);
       collate.mix(slot, static_cast<std::int64_t>(i), ids[i], cache.record(other), other);

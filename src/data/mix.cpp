@@ -32,7 +32,7 @@ double beta_draw(const HashRng& draws, double alpha) {
   return 1 / (1 + std::exp(second - first));
 }
 
-std::vector<std::int64_t> Mixer::pool(const std::vector<SampleSlot>& slots) {
+std::vector<std::int64_t> SampleMixer::pool(const std::vector<SampleSlot>& slots) {
   std::vector<std::int64_t> ids;
   for (const SampleSlot& slot : slots)
     if (slot.counts) ids.push_back(slot.id);
@@ -40,11 +40,11 @@ std::vector<std::int64_t> Mixer::pool(const std::vector<SampleSlot>& slots) {
   return ids;
 }
 
-std::int64_t Mixer::other(const std::vector<std::int64_t>& pool, std::int64_t epoch, std::int64_t id) const {
+std::int64_t SampleMixer::other(const std::vector<std::int64_t>& pool, std::int64_t epoch, std::int64_t id) const {
   return pool.empty() ? id : pool[draws(epoch, id).below(kOther, pool.size())];
 }
 
-Mixture Mixer::mixture(const Shape& shape, std::int64_t epoch, std::int64_t id) const {
+Mixture SampleMixer::mixture(const Shape& shape, std::int64_t epoch, std::int64_t id) const {
   const HashRng all = draws(epoch, id);
   Mixture mixture;
   mixture.cuts = keys_.cutmix > 0 && (keys_.mixup == 0 || all.below(kWhich, 2) == 1);
@@ -65,7 +65,7 @@ Mixture Mixer::mixture(const Shape& shape, std::int64_t epoch, std::int64_t id) 
   return mixture;
 }
 
-void Mixer::apply(const Mixture& mixture, void* sample, const void* other, const Shape& shape, DType dtype) {
+void SampleMixer::apply(const Mixture& mixture, void* sample, const void* other, const Shape& shape, DType dtype) {
   with_float(dtype, [&]<class T>(T) {
     T* const to = static_cast<T*>(sample);
     const T* const from = static_cast<const T*>(other);

@@ -31,9 +31,9 @@ struct Mixture {
   Box box;
 };
 
-class Mixer {
+class SampleMixer {
  public:
-  Mixer(const AugmentKeys& keys, std::uint64_t seed) : keys_(keys), rng_(seed, "mix") {}
+  SampleMixer(const AugmentKeys& keys, std::uint64_t seed) : keys_(keys), rng_(seed, "mix") {}
   // Returns the ids of the slots that count, sorted.
   static std::vector<std::int64_t> pool(const std::vector<SampleSlot>& slots);
   // Returns the id of the other sample; the own one if the pool is empty.

@@ -26,10 +26,9 @@ double scaling_factor(const OptimiserConfig& config, std::int64_t global_batch);
 //   polynomial    r (f + (1 - f) (1 - p)^power)
 //   piecewise_constant   r times the last of `factors` whose point is not above the epoch, or step (points_in)
 //   piecewise_linear     r times the factor on the straight line between two points; beyond the last point, its factor
-//   one_cycle     r a(first_factor, 1, t / u) up to t = u, then r a(1, f, (t - u) / (total_steps - 1 - u)), with t =
-//   step,
-//                 u = rise total_steps - 1, and a(x, y, q) = y + (x - y) (1 + cos(pi q)) / 2, or x + (y - x) q with
-//                 anneal = "linear"                             Smith, Topin 2019, as PyTorch's OneCycleLR
+//   one_cycle     r a(first_factor, 1, t / u) up to t = u, then r a(1, f, (t - u) / (total_steps - 1 - u)),
+//                 with t = step, u = rise total_steps - 1, and a(x, y, q) = y + (x - y) (1 + cos(pi q)) / 2,
+//                 or x + (y - x) q with anneal = "linear"       Smith, Topin 2019, as PyTorch's OneCycleLR
 // with f = final_factor and p = (step - w) / (total_steps - w) within [0, 1]. `total_steps` is that of the whole run,
 // or schedule_epochs * steps_per_epoch if that is set. Scaling with the batch is not included. Throws ConfigError with
 // the nearest name for an unknown schedule.

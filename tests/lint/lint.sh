@@ -95,6 +95,14 @@ intrinsics() {
     sed 's|$|   (base/intrinsics.hpp or base/vectors.hpp)|'
 }
 
+# Rooms are namespaces: of two classes of one name in headers of a room, the linker would keep one destructor.
+one_class_a_name() {
+  for room in src/*/; do
+    { find "$room" -name '*.hpp' -print0 | xargs -0 grep -hE '^(class|struct) [A-Z][A-Za-z0-9]+( final)?( :| \{)' || true; } |
+      awk '{ print $2 }' | sort | uniq -d | sed "s|^|$room: two headers define |"
+  done
+}
+
 # The line of the licence does not count.
 long_files() { sources | xargs wc -l | awk '$2 != "total" && $1 > 351 { print $2 ": " $1 - 1 " lines, more than 350" }'; }
 licence() { { sources; git ls-files '*.sh' '*.py' '*.sbatch' Makefile .ci/run; } | xargs awk 'FNR == 1 { if (seen && !licensed) print file ": no SPDX line"; file = FILENAME; seen = 1; licensed = 0 } FNR <= 2 && /SPDX-License-Identifier: Apache-2.0/ { licensed = 1 } END { if (!licensed) print file ": no SPDX line" }'; }
@@ -169,6 +177,7 @@ rule 'pages of at most 120 columns' page_lines
 rule 'links of pages lead to files' page_links
 rule 'the index of src/README.md names files' page_index
 rule 'few conditionals' conditionals
+rule 'one class a name' one_class_a_name
 rule 'every algorithm has a price' price_list
 rule 'nothing left undone' unfinished
 rule 'the map of src/ is current' map_is_current

@@ -244,18 +244,18 @@ TEST_CASE("mixtures blend two samples, or take a box whose share is the other's 
   const Shape shape = GENERATE(Shape{2, 9}, Shape{2, 6, 7}, Shape{2, 4, 5, 6});
   const std::vector<double> own = patterned(shape.elems());
   const std::vector<double> other(own.size(), 5.0);
-  const Mixer blends({.mixup = 0.4}, 3), cuts({.cutmix = 1}, 3), both({.mixup = 1, .cutmix = 1}, 3);
+  const SampleMixer blends({.mixup = 0.4}, 3), cuts({.cutmix = 1}, 3), both({.mixup = 1, .cutmix = 1}, 3);
   int cut = 0;
   std::set<std::int64_t> partners;
   for (std::int64_t id = 0; id < 200; ++id) {
     Mixture mixture = blends.mixture(shape, 1, id);
     std::vector<double> mixed = own;
-    Mixer::apply(mixture, mixed.data(), other.data(), shape, DType::f64);
+    SampleMixer::apply(mixture, mixed.data(), other.data(), shape, DType::f64);
     for (std::size_t i = 0; i < own.size(); ++i)
       CHECK(mixed[i] == Approx(mixture.own * own[i] + (1 - mixture.own) * 5).margin(1e-12));
     mixture = cuts.mixture(shape, 1, id);
     mixed = own;
-    Mixer::apply(mixture, mixed.data(), other.data(), shape, DType::f64);
+    SampleMixer::apply(mixture, mixed.data(), other.data(), shape, DType::f64);
     const auto taken = static_cast<double>(std::count(mixed.begin(), mixed.end(), 5.0));
     CHECK(taken == Approx((1 - mixture.own) * static_cast<double>(own.size())).margin(1e-9));
     cut += both.mixture(shape, 1, id).cuts ? 1 : 0;
@@ -264,7 +264,7 @@ TEST_CASE("mixtures blend two samples, or take a box whose share is the other's 
   CHECK((cut > 60 && cut < 140));
   CHECK(partners == std::set<std::int64_t>{3, 8, 9, 20});
   CHECK(both.other({}, 1, 17) == 17);
-  CHECK(Mixer::pool({{.id = 9, .counts = true}, {.id = 4, .counts = false}, {.id = 2, .counts = true}}) ==
+  CHECK(SampleMixer::pool({{.id = 9, .counts = true}, {.id = 4, .counts = false}, {.id = 2, .counts = true}}) ==
         std::vector<std::int64_t>{2, 9});
 }
 
