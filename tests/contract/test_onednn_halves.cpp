@@ -30,7 +30,7 @@ using namespace echelon::test;
 
 namespace {
 
-OpenDevice halves(bool emulated, int threads = 1) {
+DeviceMaker halves(bool emulated, int threads = 1) {
   return [=] { return make_onednn_device({.threads = threads, .emulate_halves = emulated}); };
 }
 

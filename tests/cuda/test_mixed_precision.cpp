@@ -18,7 +18,7 @@ using namespace echelon::test;
 
 namespace {
 
-const OpenDevice kGpu = [] { return open_device("cuda", {}); };
+const DeviceMaker kGpu = [] { return open_device("cuda", {}); };
 
 }  // namespace
 

@@ -32,11 +32,11 @@ PlainBatch mixed_batch(const Graph& graph, std::int64_t step) {
   return hashed_batch(form_of(graph), step * kMixedBatch, kMixedBatch, 1);
 }
 
-Trainer mixed_trainer(const Graph& graph, const OpenDevice& open, DType activations) {
+Trainer mixed_trainer(const Graph& graph, const DeviceMaker& open, DType activations) {
   return Trainer(graph, kMixedBatch, {.dtype = DType::f32, .activations = activations}, open());
 }
 
-void check_mixed_gradients(const Graph& graph, const OpenDevice& open, Half half) {
+void check_mixed_gradients(const Graph& graph, const DeviceMaker& open, Half half) {
   const PlainBatch batch = mixed_batch(graph, 0);
   Trainer exact(graph, kMixedBatch, {.dtype = DType::f64}), mixed = mixed_trainer(graph, open, half.dtype);
   CHECK(mixed.loss(batch) == Approx(exact.loss(batch)).epsilon(half.tolerance));
@@ -51,7 +51,7 @@ void check_mixed_gradients(const Graph& graph, const OpenDevice& open, Half half
   CHECK(mixed.read_gradients() == scaled);
 }
 
-void check_mixed_images(const OpenDevice& open, Half half) {
+void check_mixed_images(const DeviceMaker& open, Half half) {
   for (const Graph& graph : {small_cnn(), small_batch_norm_net(), small_dropout_net()}) {
     INFO(name_of(half.dtype));
     check_mixed_gradients(graph, open, half);
@@ -61,7 +61,7 @@ void check_mixed_images(const OpenDevice& open, Half half) {
   }
 }
 
-void check_mixed_sequences(const OpenDevice& open, Half half) {
+void check_mixed_sequences(const DeviceMaker& open, Half half) {
   const auto device = open();
   for (const NamedGraph& model : small_sequence_models()) {
     INFO(model.name << " " << name_of(half.dtype));
@@ -75,7 +75,7 @@ void check_mixed_sequences(const OpenDevice& open, Half half) {
   }
 }
 
-void check_mixed_states(const OpenDevice& open, Half half) {
+void check_mixed_states(const DeviceMaker& open, Half half) {
   const Graph graph = small_carrying_stack();
   const PlainBatch batch = mixed_batch(graph, 0);
   Trainer exact(graph, kMixedBatch, {.dtype = DType::f64}), mixed = mixed_trainer(graph, open, half.dtype);
@@ -84,7 +84,7 @@ void check_mixed_states(const OpenDevice& open, Half half) {
   CHECK(std::fabs(mixed.loss(batch) - second) < 0.2 * std::fabs(second - first));
 }
 
-std::vector<double> mixed_losses(const Graph& graph, const OpenDevice& open, DType activations,
+std::vector<double> mixed_losses(const Graph& graph, const DeviceMaker& open, DType activations,
                                  const LossScaling& scaling) {
   Trainer trainer = mixed_trainer(graph, open, activations);
   OptimiserConfig config;
@@ -103,7 +103,7 @@ std::vector<double> mixed_losses(const Graph& graph, const OpenDevice& open, DTy
   return losses;
 }
 
-void check_mixed_training(const OpenDevice& open, Half half, const LossScaling& scaling) {
+void check_mixed_training(const DeviceMaker& open, Half half, const LossScaling& scaling) {
   const Graph graph = small_batch_norm_net();
   const auto wide = mixed_losses(graph, open, DType::f32, {});
   const auto mixed = mixed_losses(graph, open, half.dtype, scaling);
