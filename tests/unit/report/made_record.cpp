@@ -66,10 +66,10 @@ Setting Made::setting(int repetitions_of_study) const {
     const auto at = static_cast<std::size_t>(i);
     Repetition r{.repeat = i + 1, .seed = static_cast<std::uint64_t>(i) + 1, .attempt = ""};
     if (i < diverged_) {
-      r.outcome = Outcome::diverged;
+      r.outcome = echelon::Outcome::diverged;
       r.code = 5;
     } else if (i < diverged_ + failed_) {
-      r.outcome = Outcome::failed;
+      r.outcome = echelon::Outcome::failed;
       r.code = 1;
     } else {
       r.samples_per_s = rate_ * std::exp(rate_noise_ * of_rate[at]);
