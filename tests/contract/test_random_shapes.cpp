@@ -143,6 +143,8 @@ TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[devi
            .stride = {4, 4},
            .pad = {0, 2}},  // tails of tiles, strided
            ConvDims{.N = 1, .C = 176, .in = {6, 11}, .K = 38, .kernel = {1, 4}, .stride = {4, 4}, .pad = {0, 3}},
+           ConvDims{.N = 3, .C = 40, .in = {12, 35}, .K = 2, .kernel = {1, 5}, .stride = {3, 2}, .bias = false},
+           ConvDims{.N = 1, .C = 64, .in = {12, 35}, .K = 16, .kernel = {1, 3}, .stride = {2, 2}},  // rows left out
            ConvDims{.N = 3, .C = 11, .in = {12, 11}, .K = 34, .kernel = {1, 1}, .stride = {4, 1}},  // writes beyond
            ConvDims{.N = 1, .C = 18, .in = {4, 2}, .K = 2, .kernel = {1, 1}, .stride = {3, 3}},     // crashes
            ConvDims{

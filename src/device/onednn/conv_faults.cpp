@@ -49,14 +49,16 @@ bool any_meets_padding_alone(const ConvProblem& problem) {
 
 }  // namespace
 
-// A stride along columns. 2.6: with more than 64 channels that are not a multiple of 32 it writes beyond y. 3.6: it
-// computes wrong values for some extents, which were not isolated.
+// A stride along columns. 2.6 writes beyond y with more than 64 channels that are not a multiple of 32, and with
+// kernels of fewer rows than the stride of rows; seen from 33 channels on. 3.6 computes wrong values for some extents,
+// which were not isolated.
 bool errs(const ConvProblem& problem, const dnnl::convolution_forward::primitive_desc& made) {
   if (strides_volume(problem, made.impl_info_str())) return true;
   if (problem.strides.back() > 1 && is(made.impl_info_str(), "brg_conv_fwd:avx10_1_512_amx")) return true;
   const std::int64_t channels = x_channels(problem);
-  return is(made.impl_info_str(), "brgconv:avx512_core_amx") && channels > 64 && channels % 32 != 0 &&
-         problem.strides.back() > 1;
+  const bool skips_rows = problem.w.end()[-2] < problem.strides.end()[-2];
+  return is(made.impl_info_str(), "brgconv:avx512_core_amx") && problem.strides.back() > 1 &&
+         (skips_rows || (channels > 64 && channels % 32 != 0));
 }
 
 // An odd number of channels, channels last: the second of the last pair is read from the next position. Seen in blocks
