@@ -40,7 +40,8 @@ TEST_CASE("every model of the zoo keeps the libraries' rules, in f32 and in halv
     const Graph graph = small_zoo_model(name);
     for (const DType activations : kActivations) {
       INFO(name << " " << name_of(activations));
-      train(graph, {.activations = activations}, {});
+      // cuDNN 9 has no deterministic gradient of weights for its dilations (configs/ZOO.md).
+      train(graph, {.activations = activations, .allow_fallback = name == "deepcam"}, {});
     }
   }
 }
