@@ -112,7 +112,7 @@ Dataset open_dataset(const std::string& location, std::int64_t sequence_length =
 // Takes data.sequence_length, data.order and [data.hdf5] from the config; DataConfig::of_test() is for data.test.
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels = Labels::needed);
 
-// What data.image_size and data.evaluation_resize say.
+// Returns the view that data.image_size and data.evaluation_resize describe.
 ImageView view_of(const DataConfig& config);
 
 // Sets what the keys of [model] demand of labels: the range of numeric ones (bce 0 to 1, hinge -1 to 1), and which

@@ -7,8 +7,8 @@
 
 namespace echelon::inline data {
 
-// What the model sees of images in evaluation, and in training without random-resized crops: the shorter side is
-// resized to `resize`, and the centre of height x width is taken (torchvision's Resize and CenterCrop).
+// The part of an image that the model sees in evaluation, and in training without random-resized crops: the shorter
+// side is resized to `resize`, and the centre of height x width is taken (torchvision's Resize and CenterCrop).
 struct ImageView {
   std::int64_t height = 0, width = 0;  // 0: images as they are stored
   std::int64_t resize = 0;

@@ -82,9 +82,9 @@ class Trials {
       const std::vector<OpReport> ops = program.profile({.convs_once = true});
       for (std::size_t i = 0; i < ops.size(); ++i)
         candidate.ops[i].seconds = pass == 0 ? ops[i].seconds : std::min(candidate.ops[i].seconds, ops[i].seconds);
-      const double both = first + now_s() - pass_start;
+      const double now = now_s(), both = first + now - pass_start;
       least_ = least_ > 0 ? std::min(least_, both) : both;
-      if (2 * now_s() - pass_start > start + kMostSeconds / 5) break;
+      if (now + (now - pass_start) > start + kMostSeconds / 5) break;
     }
     tried_.push_back(std::move(candidate));
   }

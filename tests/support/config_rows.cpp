@@ -146,7 +146,7 @@ void put_recipe(Toml& toml, const Choices& row) {
     toml.set("data.augment", "cutmix", "1.0");
   }
   if (row["recipe"] == "averaged") toml.set("optimizer", "average_decay", "0.9");
-  // Of a fixed length, so that a run of more steps is the same run.
+  // The cycle has a fixed length, so that a run of more steps is the same run.
   if (row["recipe"] == "one_cycle")
     toml.text("optimizer", "schedule", "one_cycle"), toml.set("optimizer", "schedule_epochs", "2");
   if (row["recipe"] == "orthogonal") toml.text("model", "init", "orthogonal");

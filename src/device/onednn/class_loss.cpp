@@ -10,10 +10,6 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-struct ClassLossSums {
-  double loss, correct, weight;
-};
-
 // overlap and size of a class of a sample, device/ops/class_loss.hpp.
 struct Overlap {
   double overlap, size;
@@ -42,18 +38,12 @@ double weight_of(const float* weights, std::int64_t count) {
   return sum;
 }
 
-template <class Part>
-Part* aligned(void* scratch) {
-  const auto address = reinterpret_cast<std::uintptr_t>(scratch);
-  return reinterpret_cast<Part*>((address + alignof(Part) - 1) / alignof(Part) * alignof(Part));
-}
-
 class ClassLossForward final : public Op {
  public:
   ClassLossForward(const Context& context, const ClassLossDims& d) : d_(d), threads_(context.threads) {}
   std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(blocks()) * sizeof(ClassLossSums) +
-           static_cast<std::size_t>(d_.N * d_.K) * sizeof(Overlap) + alignof(ClassLossSums);
+    return static_cast<std::size_t>(blocks()) * sizeof(LabelSums) +
+           static_cast<std::size_t>(d_.N * d_.K) * sizeof(Overlap) + alignof(LabelSums);
   }
   std::string implementation() const override { return "own loop"; }
 
@@ -62,30 +52,26 @@ class ClassLossForward final : public Op {
     const auto* labels = static_cast<const std::int32_t*>(args.tensors[1]);
     const auto* weights = static_cast<const float*>(args.tensors[2]);
     auto* probs = static_cast<float*>(args.tensors[3]);
-    auto* const parts = aligned<ClassLossSums>(args.scratch);
+    auto* const parts = aligned<LabelSums>(args.scratch);
     for_blocks(d_.N, d_.K, d_.P, threads_,
                [&](std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t block) {
                  const std::int64_t at = n * d_.K * d_.P + first, place = n * d_.P + first;
                  parts[block] = of_block(logits + at, labels + place, weights + place, probs + at, count);
                });
-    ClassLossSums all{};
-    for (std::int64_t block = 0; block < blocks(); ++block)
-      all.loss += parts[block].loss, all.correct += parts[block].correct, all.weight += parts[block].weight;
+    LabelSums all = total_of(parts, blocks());
     if (d_.loss == ClassLoss::dice)
       all.loss = dice(probs, labels, weights, reinterpret_cast<Overlap*>(parts + blocks()));
-    auto* sums = static_cast<double*>(args.tensors[4]);
-    if ((args.accumulate & 16U) == 0) sums[0] = sums[1] = sums[2] = 0.0;
-    sums[0] += all.loss, sums[1] += all.correct, sums[2] += all.weight;
+    put_sums(all, args);
   }
 
  private:
   std::int64_t blocks() const { return d_.N * place_blocks(d_.P); }
 
-  ClassLossSums of_block(const float* logits, const std::int32_t* labels, const float* weights, float* probs,
-                         std::int64_t count) const {
+  LabelSums of_block(const float* logits, const std::int32_t* labels, const float* weights, float* probs,
+                     std::int64_t count) const {
     PlaceSums of;
     softmax_of_places(d_.K, d_.P, logits, probs, count, of);
-    ClassLossSums sums{};
+    LabelSums sums;
     for (std::int64_t i = 0; i < count; ++i) {
       const auto w = static_cast<double>(weights[i]);
       const double below = static_cast<double>(logits[labels[i] * d_.P + i]) - static_cast<double>(of.top[i]);

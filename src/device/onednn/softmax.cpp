@@ -20,26 +20,18 @@ class SoftmaxForward final : public Op {
   void run(const OpArgs& args) override {
     const auto* labels = static_cast<const std::int32_t*>(args.tensors[1]);
     const auto* weights = static_cast<const float*>(args.tensors[2]);
-    const auto address = reinterpret_cast<std::uintptr_t>(args.scratch);
-    auto* rows = reinterpret_cast<Row*>((address + alignof(Row) - 1) / alignof(Row) * alignof(Row));
+    auto* rows = aligned<Row>(args.scratch);
 #pragma omp parallel for num_threads(threads_) if (threads_ > 1 && d_.N * d_.K >= kParallelElems)
     for (std::int64_t n = 0; n < d_.N; ++n)
       rows[n] = row(static_cast<const float*>(args.tensors[0]) + n * d_.K, labels[n],
                     static_cast<float*>(args.tensors[3]) + n * d_.K);
 
-    double loss = 0, correct = 0, weight = 0;
+    LabelSums all;
     for (std::int64_t n = 0; n < d_.N; ++n) {
       const double w = weights[n];
-      loss += w * rows[n].loss;
-      correct += rows[n].correct ? w : 0.0;
-      weight += w;
+      all.add({w * rows[n].loss, rows[n].correct ? w : 0.0, w});
     }
-    auto* sums = static_cast<double*>(args.tensors[4]);
-    const double before = (args.accumulate & 16U) != 0 ? 1.0 : 0.0;
-    if (before == 0.0) sums[0] = sums[1] = sums[2] = 0.0;
-    sums[0] += loss;
-    sums[1] += correct;
-    sums[2] += weight;
+    put_sums(all, args);
   }
 
  private:
@@ -129,13 +121,12 @@ class PlacesForward final : public Op {
  public:
   PlacesForward(const Context& context, const SoftmaxDims& d) : d_(d), threads_(context.threads) {}
   std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(blocks()) * sizeof(Sums) + alignof(Sums);
+    return static_cast<std::size_t>(blocks()) * sizeof(LabelSums) + alignof(LabelSums);
   }
   std::string implementation() const override { return "own loop"; }
 
   void run(const OpArgs& args) override {
-    const auto address = reinterpret_cast<std::uintptr_t>(args.scratch);
-    auto* const parts = reinterpret_cast<Sums*>((address + alignof(Sums) - 1) / alignof(Sums) * alignof(Sums));
+    auto* const parts = aligned<LabelSums>(args.scratch);
     for_blocks(d_.N, d_.K, d_.P, threads_,
                [&](std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t block) {
                  const std::int64_t at = n * d_.K * d_.P + first, place = n * d_.P + first;
@@ -144,31 +135,17 @@ class PlacesForward final : public Op {
                                          static_cast<const float*>(args.tensors[2]) + place,
                                          static_cast<float*>(args.tensors[3]) + at, count);
                });
-    Sums all{};
-    for (std::int64_t block = 0; block < blocks(); ++block) {
-      all.loss += parts[block].loss;
-      all.correct += parts[block].correct;
-      all.weight += parts[block].weight;
-    }
-    auto* sums = static_cast<double*>(args.tensors[4]);
-    if ((args.accumulate & 16U) == 0) sums[0] = sums[1] = sums[2] = 0.0;
-    sums[0] += all.loss;
-    sums[1] += all.correct;
-    sums[2] += all.weight;
+    put_sums(total_of(parts, blocks()), args);
   }
 
  private:
-  struct Sums {
-    double loss, correct, weight;
-  };
-
   std::int64_t blocks() const { return d_.N * place_blocks(d_.P); }
 
-  Sums of_block(const float* logits, const std::int32_t* labels, const float* weights, float* probs,
-                std::int64_t count) const {
+  LabelSums of_block(const float* logits, const std::int32_t* labels, const float* weights, float* probs,
+                     std::int64_t count) const {
     PlaceSums of;
     softmax_of_places(d_.K, d_.P, logits, probs, count, of);
-    Sums sums{};
+    LabelSums sums;
     for (std::int64_t i = 0; i < count; ++i) {
       const float own = logits[labels[i] * d_.P + i];
       double target_logit = (1 - d_.smoothing) * static_cast<double>(own);  // sum of target * logit

@@ -26,7 +26,7 @@ void for_blocks(std::int64_t N, std::int64_t K, std::int64_t P, int threads, con
   }
 }
 
-// Of each place of a block: the largest logit, the sum of exp(logit - largest), the sum of logits.
+// Each place of a block has its largest logit, the sum of exp(logit - largest), and the sum of logits.
 struct PlaceSums {
   float top[kPlaces], total[kPlaces], logit_sum[kPlaces];
 };
@@ -52,6 +52,31 @@ inline void softmax_of_places(std::int64_t K, std::int64_t P, const float* logit
     for (std::int64_t k = 0; k < K; ++k) L::store(probs + k * P + i, L::load(probs + k * P + i) * factor);
     L::store(sums.top + i, most), L::store(sums.total + i, parts), L::store(sums.logit_sum + i, sum);
   });
+}
+
+// Sums over labels, which the forward ops of losses of classes add to their tensor 4.
+struct LabelSums {
+  double loss = 0, correct = 0, weight = 0;
+  void add(const LabelSums& other) { loss += other.loss, correct += other.correct, weight += other.weight; }
+};
+
+inline LabelSums total_of(const LabelSums* parts, std::int64_t count) {
+  LabelSums all;
+  for (std::int64_t i = 0; i < count; ++i) all.add(parts[i]);
+  return all;
+}
+
+inline void put_sums(const LabelSums& all, const OpArgs& args) {
+  auto* sums = static_cast<double*>(args.tensors[4]);
+  if ((args.accumulate & 16U) == 0) sums[0] = sums[1] = sums[2] = 0.0;
+  sums[0] += all.loss, sums[1] += all.correct, sums[2] += all.weight;
+}
+
+// The first address in scratch at which a T may lie; callers ask for alignof(T) bytes more than they use.
+template <class T>
+T* aligned(void* scratch) {
+  const auto address = reinterpret_cast<std::uintptr_t>(scratch);
+  return reinterpret_cast<T*>((address + alignof(T) - 1) / alignof(T) * alignof(T));
 }
 
 // Whether the label's logit is the first of the largest ones.
