@@ -16,6 +16,10 @@ Run declare_bench_step(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--batch", o->batch, "samples per step; 0: one replica's part of batch.global")->capture_default_str();
   app.add_option("--threads", o->threads, "threads of one op")->capture_default_str();
+  app.add_option("--shape", o->shape, "shape of a sample for model.zoo, whatever the data: C,H,W")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::PositiveNumber);
   app.add_flag("--ops", o->ops, "every op with its implementation, time and rate");
   app.add_option("--table", o->table, "write measured op times here, for device.paced_table");
   app.add_flag("--json", o->json, "one JSON line instead of tables");

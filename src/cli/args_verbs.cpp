@@ -118,7 +118,9 @@ void add_shards(CLI::App& app, Options& o) {
   app.add_flag("--no-checksums", o.no_checksums, "store chunks without checksums (Fletcher32)");
   app.add_flag("--verify", o.verify, "read files back from the disk after writing and verify checksums");
   app.add_option("--stored", o.stored, "type of the values, u8 or f32")->capture_default_str();
-  app.add_option("--shape", o.shape, "shape of a sample: C,H,W")->delimiter(',')->allow_extra_args(false);
+  app.add_option("--shape", o.shape, "shape of a sample: C,H,W; of fields also C,W and C,D,H,W")
+      ->delimiter(',')
+      ->allow_extra_args(false);
 }
 
 Run declare_data_import(CLI::App& app) {
@@ -182,14 +184,18 @@ Run declare_data_synth(CLI::App& app) {
   app.add_option("--classes", o->classes, "how many")->capture_default_str();
   app.add_option("--noise", o->noise, "standard deviation of the noise around a class's pattern")
       ->capture_default_str();
-  app.add_option("--seed", o->seed, "seed of patterns, noise and numbers")->capture_default_str();
+  app.add_option("--seed", o->seed, "seed of all draws")->capture_default_str();
   app.add_option("--hold-out", o->hold_out,
                  "number of evenly spaced samples that go to OUT/test, the others to OUT/train");
-  CLI::Option* const numbers =
-      app.add_flag("--numbers", o->numbers, "pairs of texts instead: numbers of 1 to 6 digits and their English words");
-  for (const char* of_patterns : {"--classes", "--noise", "--shape", "--stored"})
-    numbers->excludes(app.get_option(of_patterns));
-  return [o] { return run_data_synth(*o); };
+  app.add_option("--kind", o->kind,
+                 "patterns: one per class, with noise; fields: Gaussian random fields with the index and amplitude of "
+                 "their spectrum; numbers: texts of 1 to 6 digits and their English words")
+      ->capture_default_str();
+  return [o, &app] {
+    for (const char* name : {"--classes", "--noise", "--stored", "--shape"})
+      if (app.get_option(name)->count() > 0) o->given.emplace_back(name);
+    return run_data_synth(*o);
+  };
 }
 
 Run declare_data_inspect(CLI::App& app) {
@@ -288,7 +294,7 @@ constexpr Verb kVerbs[] = {
      declare_data_import},
     {"data synth", "create synthetic shards: one pattern per class plus noise, or numbers and their words",
      "  echelon data synth --samples 100000 --shape 3,32,32 --classes 10 --out made/train\n"
-     "  echelon data synth --numbers --samples 20000 --hold-out 1000 --out data/numbers",
+     "  echelon data synth --kind numbers --samples 20000 --hold-out 1000 --out data/numbers",
      declare_data_synth},
     {"data inspect", "describe a folder of shards and its distribution over replicas",
      "  echelon data inspect data/digits/train --replicas 4", declare_data_inspect},

@@ -170,7 +170,7 @@ int run_bench_step(const BenchStepOptions& options) {
   if (options.batch == 0 && config.batch.global == 0)
     throw ConfigError("batch.global = 0 (all samples of the data) is not a fixed size; give --batch");
   const std::int64_t batch = options.batch > 0 ? options.batch : config.batch.global / config.batch.accumulation;
-  StepBench bench(config, batch, options.threads);
+  StepBench bench(config, batch, options.threads, Shape(std::span<const std::int64_t>(options.shape)));
   const BenchTimes times = bench.measure(options.steps);
   if (!options.json) {
     print_report(bench, options, times, batch);

@@ -25,10 +25,11 @@
 namespace echelon::cli {
 namespace {
 
-Shape shape_of(const std::vector<std::int64_t>& extents) {
+Shape shape_of(const std::vector<std::int64_t>& extents, std::size_t fewest = 3, std::size_t most = 3) {
   if (extents.empty()) return {};
-  if (extents.size() != 3 || *std::min_element(extents.begin(), extents.end()) < 1)
-    throw ConfigError(fmt::format("--shape is {}, must be C,H,W, each 1 or more", fmt::join(extents, ",")));
+  if (extents.size() < fewest || extents.size() > most || *std::min_element(extents.begin(), extents.end()) < 1)
+    throw ConfigError(fmt::format("--shape is {}, must be {}C,H,W{}, each 1 or more", fmt::join(extents, ","),
+                                  fewest < 3 ? "C,W or " : "", most > 3 ? " or C,D,H,W" : ""));
   for (const std::int64_t extent : extents)
     if (extent > 1 << 16) throw ConfigError(fmt::format("--shape holds {}, at most {}", extent, 1 << 16));
   const Shape shape{std::span<const std::int64_t>(extents)};
@@ -198,6 +199,16 @@ int run_data_import(const ImportOptions& options) {
   return code;
 }
 
+// ConfigError for an unknown kind, and for options that it does not have.
+void require_options_of_kind(const SynthOptions& options) {
+  const std::vector<std::string> kinds = {"patterns", "fields", "numbers"};
+  if (std::find(kinds.begin(), kinds.end(), options.kind) == kinds.end())
+    throw ConfigError(unknown_name("--kind", options.kind, kinds));
+  for (const std::string& given : options.given)
+    if (options.kind == "numbers" || (options.kind == "fields" && given != "--shape"))
+      throw ConfigError(fmt::format("{} is not an option of --kind {}", given, options.kind));
+}
+
 int run_data_synth(const SynthOptions& options) {
   const auto parts = static_cast<std::int64_t>(options.unequal.size());
   const ShardOptions shards = {.out = options.out,
@@ -210,15 +221,17 @@ int run_data_synth(const SynthOptions& options) {
                                .checksums = !options.no_checksums,
                                .keep_order = true,  // classes alternate, numbers are drawn at random
                                .hold_out = options.hold_out};
-  if (options.numbers)
+  require_options_of_kind(options);
+  if (options.kind == "numbers")
     return write_sequences_and_say(*make_number_pairs(options.samples, options.seed), shards, options.verify);
-  const auto source = make_synth({.samples = options.samples,
-                                  .shape = shape_of(options.shape),
-                                  .classes = options.classes,
-                                  .stored = stored_of(options.stored),
-                                  .noise = options.noise,
-                                  .seed = options.seed});
-  return write_and_say(*source, shards, options.verify);
+  const bool fields = options.kind == "fields";
+  const SynthRequest request{.samples = options.samples,
+                             .shape = shape_of(options.shape, fields ? 2 : 3, fields ? 4 : 3),
+                             .classes = options.classes,
+                             .stored = stored_of(options.stored),
+                             .noise = options.noise,
+                             .seed = options.seed};
+  return write_and_say(fields ? *make_fields(request) : *make_synth(request), shards, options.verify);
 }
 
 }  // namespace echelon::cli

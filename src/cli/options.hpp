@@ -193,8 +193,9 @@ struct SynthOptions {  // echelon data synth --out FOLDER --samples N --shape C,
   std::string stored = "u8";
   double noise = 0.3;  // noise added to each sample's class pattern
   std::uint64_t seed = 1;
-  std::int64_t hold_out = 0;  // as for an import
-  bool numbers = false;       // generate pairs instead: numbers and their names in words
+  std::int64_t hold_out = 0;       // as for an import
+  std::string kind = "patterns";   // patterns | fields | numbers
+  std::vector<std::string> given;  // options of some kinds that were given
 };
 int run_data_synth(const SynthOptions& options);
 
@@ -208,15 +209,16 @@ struct InspectOptions {  // echelon data inspect LOCATION [--verify | --replicas
 int run_data_inspect(const InspectOptions& options);
 int run_data_verify(const std::string& location);
 
-struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] [--threads T] [--ops] [--json] ..
+struct BenchStepOptions {  // echelon bench step CONFIG [--steps N] [--batch B] [--threads T] [--shape ..] [--ops] ..
   std::string config;
   std::vector<std::string> sets;
   int steps = 0;           // 0: 50 steps, or as many as fit in 20 s
   std::int64_t batch = 0;  // 0: the config's per-replica batch on one replica
   int threads = 1;
-  bool ops = false;   // print every op with its implementation, time and rate
-  std::string table;  // write measured op times for the paced device
-  bool json = false;  // one JSON line instead of the report
+  std::vector<std::int64_t> shape;  // of a sample for model.zoo, instead of the shape of the data; empty: that one
+  bool ops = false;                 // print every op with its implementation, time and rate
+  std::string table;                // write measured op times for the paced device
+  bool json = false;                // one JSON line instead of the report
 };
 int run_bench_step(const BenchStepOptions& options);
 

@@ -73,8 +73,14 @@ BenchSamples bench_samples(const Config& config) {
   }
 }
 
-StepBench::StepBench(const Config& config, std::int64_t batch, int threads)
-    : samples_(bench_samples(config)),
+BenchSamples bench_samples(const Config& config, const Shape& shape) {
+  if (config.model.zoo.empty())
+    throw ConfigError("--shape is for a model of the zoo; without model.zoo the data give the shape");
+  return {zoo_form(config.model.zoo, shape), "--shape"};
+}
+
+StepBench::StepBench(const Config& config, std::int64_t batch, int threads, const Shape& shape)
+    : samples_(shape.rank() > 0 ? bench_samples(config, shape) : bench_samples(config)),
       graph_(build_model(config.model, samples_.form)),
       layouts_(layouts_of(config, graph_, batch, threads)),
       device_(open_with(config, threads, layouts_.table)),

@@ -24,6 +24,8 @@ struct BenchSamples {
   std::string origin;  // "data/digits" or "model.zoo"
 };
 BenchSamples bench_samples(const Config& config);
+// Samples of the given shape for the predefined model. Throws ConfigError without one.
+BenchSamples bench_samples(const Config& config, const Shape& shape);
 
 struct BenchTimes {
   double median_s = 0;
@@ -34,9 +36,9 @@ struct BenchTimes {
 
 class StepBench {
  public:
-  // `batch`: samples per micro-batch. Throws ConfigError for a model that cannot take the data, EnvironmentError if the
-  // device does not exist, and MemoryError.
-  StepBench(const Config& config, std::int64_t batch, int threads);
+  // `batch`: samples per micro-batch; `shape`: of a sample, instead of that of the data. Throws ConfigError for a model
+  // that cannot take the data, EnvironmentError if the device does not exist, and MemoryError.
+  StepBench(const Config& config, std::int64_t batch, int threads, const Shape& shape = {});
 
   // Times `steps` steps of forward, backward and update, after a warm-up of steps / 5, at least 3. `steps` = 0: 50
   // steps, or as many as fit in 20 s, at least 3. Throws NumericError if the loss diverges.

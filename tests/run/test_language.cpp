@@ -140,7 +140,7 @@ TEST_CASE("a language model writes what it has read, for a seed the same on any 
 
 TEST_CASE("translations of a data set and of lines, by any number of ranks, and their BLEU", "[predict]") {
   const Trial trial(kPairs);
-  trial.make_data({"synth", "--numbers", "--samples", "3000", "--hold-out", "41", "--out", "pairs"});
+  trial.make_data({"synth", "--kind", "numbers", "--samples", "3000", "--hold-out", "41", "--out", "pairs"});
   REQUIRE(trial.train(0).code == kExitOk);
   const auto ran = [&](std::vector<std::string> words, int ranks = 0) {
     const Outcome outcome = trial.echelon(words, ranks);

@@ -9,11 +9,11 @@ namespace echelon::test {
 // The published form with `side` places along every axis of images and volumes, and of labels that have a class for
 // every place. Other samples stay as they are.
 inline SampleForm zoo_form_of_side(std::string_view name, std::int64_t side) {
-  SampleForm form = zoo_form(name);
+  const SampleForm form = zoo_form(name);
   if (form.tokens() || form.shape.rank() < 3) return form;
-  for (int axis = 1; axis < form.shape.rank(); ++axis) form.shape = form.shape.with(axis, side);
-  if (form.dense) form.label = form.shape.without_front();
-  return form;
+  Shape sample = form.shape;
+  for (int axis = 1; axis < sample.rank(); ++axis) sample = sample.with(axis, side);
+  return zoo_form(name, sample);
 }
 
 }  // namespace echelon::test

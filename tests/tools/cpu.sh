@@ -10,22 +10,26 @@
 #                   per processor
 #   --rounds N      turns of each (5); medians are kept; after the first turn the three fastest forms of the peer go on
 #   --threads T     threads of a step (1)
-#   --models A,B    only these of the list below
-#   --stages A,B    only these of: steps peers layers ranks (the last: 2 ranks that train beside PyTorch's DDP)
+#   --models A,B    these of the list below (charlstm,wordlstm,lenet,resnet20,resnet50); the peer of cosmoflow,
+#                   unet_volumes and deepcam is torch_step.py
+#   --stages A,B    these of: steps peers layers ranks (the last: 2 ranks that train beside PyTorch's DDP), which are
+#                   all without it, and peers32, where both compute in f32
 #   --cpu-time      processor time instead of wall time, for a machine that others use too; one thread
 #   --again         also measures rows that exist
 #
 # A row that exists for this processor is skipped, so that the same command resumes where it was ended.
 set -eu -o pipefail
 
-# name:config:batch:steps:types; tf32 is f32 with device.tf32
-models="charlstm:charlstm:32:20:f32,bf16,tf32 wordlstm:wordlstm:20:10:f32,bf16,tf32 lenet:lenet:64:50:f32,bf16,tf32
-  resnet20:resnet20:128:10:f32,bf16,tf32 resnet50:resnet50:16:3:f32,bf16,tf32"
+# name:batch:steps:types[:shape of a sample]; tf32 is f32 with device.tf32
+models="charlstm:32:20:f32,bf16,tf32 wordlstm:20:10:f32,bf16,tf32 lenet:64:50:f32,bf16,tf32
+  resnet20:128:10:f32,bf16,tf32 resnet50:16:3:f32,bf16,tf32 cosmoflow:1:3:f32,bf16:4,128,128,128
+  unet_volumes:1:3:f32,bf16:1,64,64,64 deepcam:1:3:f32,bf16:16,192,288"
 peer_options=("--dtype bfloat16 --channels-last" "--dtype bfloat16" "--dtype bfloat16 --channels-last --compile"
   "--dtype bfloat16 --compile" "--dtype float32" "--dtype float32 --compile" "--channels-last --medium")
+single_options=("--dtype float32" "--dtype float32 --channels-last" "--dtype float32 --compile")
 
-usage() { sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2; }
-out=results/cpu.tsv rounds=5 threads=1 only= stages=steps,peers,layers,ranks cpu_time=false again=false
+usage() { sed -n '2,20s/^# \{0,1\}//p' "$0"; exit 2; }
+out=results/cpu.tsv rounds=5 threads=1 only=charlstm,wordlstm,lenet,resnet20,resnet50 stages=steps,peers,layers,ranks cpu_time=false again=false
 while [ $# -gt 0 ]; do
   case $1 in
     --out) out=${2:?}; shift 2 ;;
@@ -76,11 +80,11 @@ field() { sed -n "s/.*\"$2\": *\([0-9.eE+-]*\).*/\1/p" <<< "$1"; }
 settings() { # TYPE
   case $1 in tf32) echo --set device.dtype=f32 --set device.tf32=true ;; *) echo --set device.dtype="$1" ;; esac
 }
-our_rate() { # CONFIG BATCH STEPS TYPE
+our_rate() { # MODEL BATCH STEPS TYPE, of samples of $sample
   local json
   # shellcheck disable=SC2046
   json=$("$echelon" bench step "$configs/$1.toml" --set device.kind=onednn $(settings "$4") --batch "$2" --steps "$3" \
-    --threads "$threads" --json | tail -1)
+    --threads "$threads" ${sample:+--shape "$sample"} --json | tail -1)
   # Texts are counted in labels a second, as the peer counts them.
   if $cpu_time; then
     awk -v rate="$(field "$json" rate)" -v labels="$(field "$json" labels_a_sample)" -v wall="$(field "$json" step_s_median)" -v cpu="$(field "$json" step_cpu_s)" \
@@ -123,42 +127,47 @@ trained_rate() { # CONFIG SHAPE BATCH STEPS
 }
 
 peer=("$@")
+# Measures the model in a type once more, in turns with forms of the peer.
+beside_peers() { # TYPE PREFIX-OF-ROWS FORMS..
+  local type=$1 prefix=$2 ours= options i
+  shift 2
+  [ ${#peer[@]} -gt 0 ] && ! has "$name, $type beside peers" || return 0
+  local -A peers=()
+  local forms=("$@")
+  for ((i = 0; i < rounds; ++i)); do
+    ours+="$(our_rate "$name" "$batch" "$steps" "$type" || true) "
+    for options in "${forms[@]}"; do
+      peers[$options]+="$(peer_rate "$name" "$batch" "$steps" "$options" || true) "
+    done
+    [ "$i" != 0 ] || mapfile -t forms < <(for options in "${forms[@]}"; do echo "${peers[$options]:-0} $options"; done |
+      sort -gr | head -3 | sed 's/^[^ ]* *//')
+  done
+  for options in "$@"; do keep_median "$name, ${prefix}peer ${options//--/}" "${peers[$options]}"; done
+  keep_median "$name, $type beside peers" "$ours"
+}
+
 for row in $models; do
-  IFS=: read -r name config batch steps types <<< "$row"
-  [ -z "$only" ] || wanted "$name" "$only" || continue
+  IFS=: read -r name batch steps types sample <<< "$row"
+  wanted "$name" "$only" || continue
   if wanted steps "$stages"; then
     declare -A found=()
     todo=
     for type in ${types//,/ }; do has "$name, $type" || todo="$todo $type"; done
     [ -z "$todo" ] || for ((i = 0; i < rounds; ++i)); do
       for type in $todo; do
-        found[$type]+="$(our_rate "$config" "$batch" "$steps" "$type" || true) "
+        found[$type]+="$(our_rate "$name" "$batch" "$steps" "$type" || true) "
       done
     done
     for type in $todo; do keep_median "$name, $type" "${found[$type]}"; done
   fi
-  # In turns with the peer's forms, ours in bf16 is measured once more.
-  if wanted peers "$stages" && [ ${#peer[@]} -gt 0 ] && ! has "$name, bf16 beside peers"; then
-    ours=
-    declare -A peers=()
-    forms=("${peer_options[@]}")
-    for ((i = 0; i < rounds; ++i)); do
-      ours+="$(our_rate "$config" "$batch" "$steps" bf16 || true) "
-      for options in "${forms[@]}"; do
-        peers[$options]+="$(peer_rate "$name" "$batch" "$steps" "$options" || true) "
-      done
-      [ "$i" != 0 ] || mapfile -t forms < <(for options in "${forms[@]}"; do echo "${peers[$options]:-0} $options"; done |
-        sort -gr | head -3 | sed 's/^[^ ]* *//')
-    done
-    for options in "${peer_options[@]}"; do keep_median "$name, peer ${options//--/}" "${peers[$options]}"; done
-    keep_median "$name, bf16 beside peers" "$ours"
-  fi
-  shape=$(sed -n 's/.* --shape \([0-9,]*\).*/\1/p' "$configs/$config.toml")
+  wanted peers "$stages" && beside_peers bf16 "" "${peer_options[@]}"
+  wanted peers32 "$stages" && beside_peers f32 "f32 " "${single_options[@]}"
+  shape=$(sed -n 's/.* --shape \([0-9,]*\).*/\1/p' "$configs/$name.toml")
   if wanted ranks "$stages" && [ ${#peer[@]} -gt 0 ] && [ -n "$shape" ] && ! has "$name, 2 ranks, bf16"; then
     ours=
     declare -A ddp=()
     for ((i = 0; i < rounds; ++i)); do
-      ours+="$(trained_rate "$config" "$shape" "$batch" "$steps" || true) "
+      ours+="$(trained_rate "$name" "$shape" "$batch" "$steps" || true) "
       for options in "${peer_options[@]:0:4}"; do
         ddp[$options]+="$(peer_rate "$name" "$batch" "$steps" "$options --ranks 2" || true) "
       done
@@ -168,8 +177,8 @@ for row in $models; do
   fi
   # Share of a large product's rate that convolutions and products reach in bf16, by work; then the ops below 0.4.
   if wanted layers "$stages" && { ! has "$name, share of the peak in bf16"; }; then
-    json=$("$echelon" bench step "$configs/$config.toml" --set device.kind=onednn --set device.dtype=bf16 \
-      --batch "$batch" --steps "$steps" --threads "$threads" --ops --json | tail -1)
+    json=$("$echelon" bench step "$configs/$name.toml" --set device.kind=onednn --set device.dtype=bf16 \
+      ${sample:+--shape "$sample"} --batch "$batch" --steps "$steps" --threads "$threads" --ops --json | tail -1)
     peak=$(python3 -c '
 import json, sys
 ops = [op for op in json.loads(sys.argv[1])["ops"] if "of_peak" in op]
@@ -188,6 +197,7 @@ awk -F'\t' '
     value[$1, $2] = $3; if ($4 != "") spread[$1, $2] = sprintf(" ±%d %%", $4)
     split($2, part, ", ")
     if ($2 ~ /, peer/ && $3 + 0 > best[$1, part[1]] + 0) best[$1, part[1]] = $3
+    if ($2 ~ /, f32 peer/ && $3 + 0 > best32[$1, part[1]] + 0) best32[$1, part[1]] = $3
     if ($2 ~ /, DDP/ && $3 + 0 > best[$1, part[1] ", 2 ranks"] + 0) best[$1, part[1] ", 2 ranks"] = $3 }
   END {
     print "# Training steps by processor\n\nMade by `tests/tools/cpu.sh`: samples (tokens, of texts) a second, medians;\n± the value farthest from the median, where it was kept. By CPU time: a second of the\nprocessor, measured where others worked, too.\n"
@@ -212,5 +222,12 @@ awk -F'\t' '
         p = best[processors[i], name]; b = value[processors[i], names[j] " beside peers"]
         if (b == "") b = value[processors[i], names[j]]
         printf (p > 0 && b > 0 ? " %.2f |" : " |"), (p > 0 ? b / p : 0) }
+      print "" }
+    for (j = 1; j <= m; ++j) if (names[j] ~ /, f32 beside peers$/) {
+      name = names[j]; sub(/, f32.*/, "", name)
+      printf "| %s, f32 over the best peer in f32 |", name
+      for (i = 1; i <= n; ++i) {
+        p = best32[processors[i], name]; f = value[processors[i], names[j]]
+        printf (p > 0 && f > 0 ? " %.2f |" : " |"), (p > 0 ? f / p : 0) }
       print "" } }' "$out" > "${out%.tsv}.md"
 echo "${out%.tsv}.md"

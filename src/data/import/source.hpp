@@ -73,5 +73,9 @@ struct SynthRequest {
 // Returns synthetic samples: one smooth pattern per class plus normal noise. Sample i has label i mod classes. A sample
 // is a function of (seed, i).
 std::unique_ptr<SampleSource> make_synth(const SynthRequest& request);
+// Returns Gaussian random fields (C, spatial axes) in f32 whose power spectrum is |k|^-index and whose standard
+// deviation is the amplitude; index = 2.5 + 1.5 a and amplitude = 1.25 + 0.75 b, where the targets a and b are uniform
+// draws from [-1, 1]. The channels of a sample are independent.
+std::unique_ptr<SampleSource> make_fields(const SynthRequest& request);
 
 }  // namespace echelon::inline data

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated pairs of texts: `echelon data synth --task numbers`.
+// Generated pairs of texts: `echelon data synth --kind numbers`.
 #pragma once
 
 #include <cstdint>

@@ -54,6 +54,13 @@ SampleForm zoo_form(std::string_view name) {
   throw ConfigError(unknown_name("model.zoo", name, zoo_names()));
 }
 
+SampleForm zoo_form(std::string_view name, const Shape& sample) {
+  SampleForm form = zoo_form(name);
+  form.shape = sample;
+  if (form.dense) form.label = sample.rank() > 1 ? sample.without_front() : sample;
+  return form;
+}
+
 Graph build_zoo(std::string_view name, const SampleForm& form, const LossOptions& loss) {
   return build_layers(zoo_layers(name, form), form, loss);
 }

@@ -28,6 +28,8 @@ Graph build_zoo(std::string_view name, const SampleForm& form, const LossOptions
 
 // The form of the samples for which a model was published, used if no data set is given.
 SampleForm zoo_form(std::string_view name);
+// The same for samples of another shape, whose labels follow it where they have a class for every place.
+SampleForm zoo_form(std::string_view name, const Shape& sample);
 // Returns the layers of model.zoo without the loss; their `where` is "zoo <name>".
 std::vector<LayerConfig> zoo_layers(const ModelConfig& config, const SampleForm& form);
 // The same with the model's own widths.
