@@ -39,4 +39,9 @@ inline std::int64_t stored_elems(const Shape& shape, Layout layout) {
   return shape.elems() / (shape[1] > 0 ? shape[1] : 1) * ((shape[1] + block - 1) / block * block);
 }
 
+// Whether two shapes (N, C, spatial axes) are the same memory in every layout: a volume may be an op's image.
+inline bool same_in_layouts(const Shape& a, const Shape& b) {
+  return a.rank() >= 4 && b.rank() >= 4 && a[0] == b[0] && a[1] == b[1] && a.elems() == b.elems();
+}
+
 }  // namespace echelon::inline device

@@ -217,7 +217,7 @@ int GraphLowering::sum(int a, int b) {
 
 // Converts a shape: features (N, F) may be an op's (N, C, 1, 1), rows of images its channels.
 int GraphLowering::seen_as(int tensor, const Shape& shape) {
-  if (table_.at(tensor).shape == shape) return tensor;
+  if (table_.at(tensor).shape == shape || same_in_layouts(table_.at(tensor).shape, shape)) return tensor;
   const int seen = table_.view(in_layout(tensor, Layout::plain), shape);
   if (const auto found = gradient_of_.find(tensor); found != gradient_of_.end()) gradient_of_[seen] = found->second;
   return seen;

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/processor.hpp"
 #include "device/onednn/onednn.hpp"
+#include "model/build.hpp"
 #include "model/zoo/zoo.hpp"
 #include "tests/support/device_contract.hpp"
 #include "tests/support/fallback.hpp"
@@ -251,17 +252,22 @@ TEST_CASE("mixed precision on onednn: convolutions keep their layouts, with few 
           "[device][onednn][halves]") {
   const bool emulated = GENERATE(true, false);
   if (without_instructions(emulated)) return;
-  const Graph graph = build_zoo("resnet20", labelled({3, 32, 32}, 10));
-  Trainer mixed(graph, 4, {.dtype = DType::f32, .activations = DType::bf16}, halves(emulated)());
-  int convolutions = 0, reorders = 0;
-  for (const OpReport& op : mixed.program().ops()) {
-    reorders += op.spec.kind == OpKind::reorder ? 1 : 0;
-    if (!std::holds_alternative<ConvDims>(op.spec.dims)) continue;
-    ++convolutions;
-    CHECK(is_half(op.spec.dtype));
+  ModelConfig config;
+  config.zoo = "unet", config.widths = {32, 64};
+  const SampleForm voxels{.shape = {1, 8, 8, 8}, .label = {8, 8, 8}, .classes = 3, .dense = true};
+  for (const auto& [name, graph] : {NamedGraph{"resnet20", build_zoo("resnet20", labelled({3, 32, 32}, 10))},
+                                    NamedGraph{"unet of volumes", build_model(config, voxels)}}) {
+    Trainer mixed(graph, 4, {.dtype = DType::f32, .activations = DType::bf16}, halves(emulated)());
+    int convolutions = 0, reorders = 0;
+    for (const OpReport& op : mixed.program().ops()) {
+      reorders += op.spec.kind == OpKind::reorder ? 1 : 0;
+      if (!std::holds_alternative<ConvDims>(op.spec.dims)) continue;
+      ++convolutions;
+      CHECK(is_half(op.spec.dtype));
+    }
+    std::printf("%s in bf16 on onednn: %d convolutions, %d reorders\n", name, convolutions, reorders);
+    CHECK(reorders <= 8);
   }
-  std::printf("resnet20 in bf16 on onednn: %d convolutions, %d reorders\n", convolutions, reorders);
-  CHECK(reorders <= 8);
 }
 
 TEST_CASE("mixed precision on onednn: k replicas have the weights of one", "[equality][onednn][halves]") {

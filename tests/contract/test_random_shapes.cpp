@@ -156,6 +156,27 @@ TEST_CASE("onednn: convolutions at which a body of the library is wrong", "[devi
     }
 }
 
+TEST_CASE("onednn: convolutions of volumes whose windows do not overlap", "[device][onednn][halves]") {
+  const DType dtype = GENERATE(DType::f32, DType::bf16);
+  const auto device = open(dtype);
+  Shapes shapes;
+  for (int i = 0; i < 24; ++i) {
+    ConvDims d = shapes.draw(true);
+    if (d.groups > 1) d.K = shapes.whole(1, 40);
+    d.groups = d.dil.d = d.dil.h = d.dil.w = 1;
+    d.pad = {};
+    for (int axis = 0; axis < kMostAxes; ++axis) {
+      d.kernel[axis] = shapes.whole(1, std::min<std::int64_t>(3, d.in[axis]));
+      d.stride[axis] = d.kernel[axis] + shapes.whole(0, 1);
+    }
+    d.stride.h = std::max<std::int64_t>(d.stride.h, 2);
+    WishingDevice wishing(*device, kLayouts[static_cast<std::size_t>(i % 4)]);
+    check_directions(wishing, d, dtype);
+    const OpSpec spec{.kind = OpKind::conv_forward, .dtype = dtype, .dims = d};
+    CHECK(device->make(spec)->implementation().find("of windows") != std::string::npos);
+  }
+}
+
 // The library computes these as products on matrix units.
 TEST_CASE("onednn: 1x1 convolutions with channels last", "[device][onednn][halves]") {
   const auto device = open(DType::bf16);

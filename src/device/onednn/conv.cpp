@@ -274,6 +274,7 @@ std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precis
   const auto x = [&](int a) { return ConvProblem::activation(problem.x, spec.layouts[a], precision.stored); };
   const auto y = [&](int a) { return ConvProblem::activation(problem.y, spec.layouts[a], precision.stored); };
   const ConvChoice choice = context.convs.of(d);
+  if (auto windows = make_window_conv(context, spec, precision)) return windows;
   switch (spec.kind) {
     case OpKind::conv_forward: return std::make_unique<ConvForward>(context, d, precision, x(0), y(d.bias ? 3 : 2));
     case OpKind::conv_backward_data:

@@ -45,16 +45,17 @@ ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const P
   if (d.in.rank == 1) return {Layout::plain, Layout::plain};  // series have no other layout
   const Layout wide = context.blocked();
   constexpr Layout plain = Layout::plain, last = Layout::channels_last, eight = Layout::blocked8;
+  const bool windows = computes_windows(d, precision);
   // The library uses matrix units in channels-last only, where they are 4 to 20 times as fast as blocks.
   const ConvLayout given = context.convs.of(d).layout;
   const bool prefers_last =
       given == ConvLayout::channels_last || (given == ConvLayout::rule && precision.halves() && context.amx());
-  if (prefers_last && runs_fast(context, d, precision, {last, last})) return {last, last};
+  if (prefers_last && (windows || runs_fast(context, d, precision, {last, last}))) return {last, last};
   for (const ConvLayouts& pair : {ConvLayouts{plain, wide}, ConvLayouts{wide, wide}, ConvLayouts{plain, eight},
                                   ConvLayouts{eight, eight}, ConvLayouts{last, last}}) {
     const bool few = pair.x == plain;  // an image of up to 4 channels is read without a reorder
     if (few ? d.C > 4 : !fills(d.C, pair.x)) continue;
-    if (fills(d.K, pair.y) && runs_fast(context, d, precision, pair)) return pair;
+    if (fills(d.K, pair.y) && (windows || runs_fast(context, d, precision, pair))) return pair;
   }
   return {plain, plain};
 }

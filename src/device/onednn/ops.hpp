@@ -70,6 +70,9 @@ decltype(auto) with_half(DType dtype, const Body& body) {
 std::unique_ptr<Op> make_conv(Context& context, const OpSpec& spec, const Precision& precision);
 // The gradient of the data of a 1x1 convolution in halves as a product; null if that is not known to be faster.
 std::unique_ptr<Op> make_point_conv(const Context& context, const OpSpec& spec, const Precision& precision);
+// A strided convolution of volumes whose windows do not overlap, as a product; else null.
+std::unique_ptr<Op> make_window_conv(Context& context, const OpSpec& spec, const Precision& precision);
+bool computes_windows(const ConvDims& dims, const Precision& precision);
 std::unique_ptr<Op> make_half_dense(Context& context, const OpSpec& spec, const Precision& precision);
 std::unique_ptr<Op> make_rnn(Context& context, const OpSpec& spec, const Precision& precision);
 

@@ -22,11 +22,17 @@ struct BroadcastDims {
     op.require(!channels || shape.rank() >= 2, "a tensor of rank {} has no channels", {std::int64_t{shape.rank()}});
     op.word(shape.text()).flag(channels, "of channels");
   }
-  void broadcast_add(OpDescription& op) const { op.in("x", shape).in("w", added()).parameter().out("y", shape); }
-  void sum_samples(OpDescription& op) const { op.in("dy", shape).out("dw", added()).adds().wide(); }
+  void broadcast_add(OpDescription& op) const {
+    moved(op.in("x", shape)).in("w", added()).parameter();
+    moved(op.out("y", shape));
+  }
+  void sum_samples(OpDescription& op) const { moved(op.in("dy", shape)).out("dw", added()).adds().wide(); }
   // Elements of x that take one number of w, next to each other.
   std::int64_t cells() const { return channels ? shape.row_elems() / shape[1] : 1; }
   Shape added() const { return channels ? Shape{shape[1]} : shape.without_front(); }
+
+ private:
+  OpDescription& moved(OpDescription& op) const { return channels ? op.movable() : op; }
 };
 
 }  // namespace echelon::inline device
