@@ -287,6 +287,7 @@ constexpr Verb kVerbs[] = {
      "  echelon data import idx images.gz labels.gz --out mydata/train\n"
      "  echelon data import csv table.csv.gz --shape 1,8,8 --value-max 16 --hold-out 297 --out mydata\n"
      "  mpirun -n 8 echelon data import images photos/ --size 224 --hold-out-part 0.1 --out mydata\n"
+     "  mpirun -n 8 echelon data import hdf5 experiment.toml --out mydata/train\n"
      "  echelon data import tar part-*.tar --size 32x48 --skip-damaged --out mydata/train\n"
      "  echelon data import text book.txt --hold-out-part 0.1 --out mydata\n"
      "  echelon data import sequences speakers.ts --out mydata/train\n"

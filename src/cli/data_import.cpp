@@ -12,14 +12,12 @@
 #include "base/text.hpp"
 #include "cli/import_text.hpp"
 #include "cli/options.hpp"
-#include "config/parse.hpp"
 #include "data/import/like.hpp"
 #include "data/import/sequence_writer.hpp"
 #include "data/import/shard_writer.hpp"
 #include "data/import/source.hpp"
 #include "data/import/synth_pairs.hpp"
 #include "data/import/text_writer.hpp"
-#include "data/reading_rate.hpp"
 #include "data/verify.hpp"
 
 namespace echelon::cli {
@@ -116,14 +114,6 @@ int write_and_say(SampleSource& source, const ShardOptions& options, bool verify
   return kExitOk;
 }
 
-// Prints how fast samples are read in random order, from the files as they lie and from the shards.
-void print_reading(const std::string& experiment, const std::string& shards) {
-  const DataConfig config = load_config(experiment).data;
-  const double before = reading_rate(open_dataset(config.train, config)), after = reading_rate(open_dataset(shards));
-  fmt::print("reading in random order: {} samples/s as the files lie, {} samples/s from the shards\n",
-             rate_text(before), rate_text(after));
-}
-
 TextRequest text_request(const ImportOptions& options) {
   return {.format = options.format,
           .inputs = options.inputs,
@@ -179,6 +169,7 @@ int run_data_import(const ImportOptions& options) {
     throw ConfigError(unknown_name("format", options.format, known));
   refuse_options_of_other_formats(options);
   if (options.format == "images" || options.format == "tar") return run_image_import(options);
+  if (options.format == "hdf5") return run_hdf5_import(options);
   if (options.format == "text" || options.format == "words") return import_text(options);
   if (options.format == "sequences" || options.format == "pairs")
     return write_sequences_and_say(*open_sequences(text_request(options)), shard_options(options), options.verify);
@@ -193,10 +184,7 @@ int run_data_import(const ImportOptions& options) {
                              .heading = heading_of(options.heading),
                              .axes = options.axes});
   if (!options.like.empty()) source = source_like(std::move(source), options.like);
-  const int code = write_and_say(*source, shard_options(options), options.verify);
-  if (options.format == "hdf5")
-    print_reading(options.inputs[0], holds_out(shard_options(options)) ? options.out + "/train" : options.out);
-  return code;
+  return write_and_say(*source, shard_options(options), options.verify);
 }
 
 // ConfigError for an unknown kind, and for options that it does not have.

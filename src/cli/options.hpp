@@ -177,6 +177,7 @@ struct ImportOptions {  // echelon data import FORMAT INPUT... --out FOLDER
 };
 int run_data_import(const ImportOptions& options);
 int run_image_import(const ImportOptions& options);  // images | tar
+int run_hdf5_import(const ImportOptions& options);
 
 struct SynthOptions {  // echelon data synth --out FOLDER --samples N --shape C,H,W --classes K
   std::string out;

@@ -41,10 +41,8 @@ const SampleFile& ChunkCache::reader_of(std::size_t file) {
 }
 
 Chunk& ChunkCache::fetch(std::int64_t id) {
-  const auto& shards = dataset_.shards;
-  const auto after = std::upper_bound(shards.begin(), shards.end(), id,
-                                      [](std::int64_t sample, const Shard& shard) { return sample < shard.first; });
-  const Shard& shard = *(after - 1);
+  const std::size_t file = dataset_.file_of(id);
+  const Shard& shard = dataset_.shards[file];
   const std::int64_t begin = shard.first + (id - shard.first) / shard.chunk_rows * shard.chunk_rows;
   if (const auto found = by_first_id_.find(begin); found != by_first_id_.end()) {
     chunks_.splice(chunks_.begin(), chunks_, found->second);
@@ -60,7 +58,7 @@ Chunk& ChunkCache::fetch(std::int64_t id) {
   Chunk& chunk = fresh.front();
   chunk.begin = begin;
   chunk.end = std::min(begin + shard.chunk_rows, shard.first + shard.samples);
-  chunk.file = static_cast<std::size_t>(after - shards.begin()) - 1;
+  chunk.file = file;
   load_chunk(dataset_, reader_of(chunk.file), chunk);
   chunks_.splice(chunks_.begin(), fresh);
   by_first_id_.emplace(begin, chunks_.begin());

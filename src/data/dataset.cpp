@@ -141,6 +141,12 @@ SampleForm Dataset::form(std::int64_t bucket) const {
   return form;
 }
 
+std::size_t Dataset::file_of(std::int64_t id) const {
+  const auto after = std::upper_bound(shards.begin(), shards.end(), id,
+                                      [](std::int64_t sample, const Shard& shard) { return sample < shard.first; });
+  return static_cast<std::size_t>(after - shards.begin()) - 1;
+}
+
 std::int64_t Dataset::length_of(std::int64_t id) const {
   return starts ? std::min(stored_length(starts, id), length()) : length();
 }

@@ -96,6 +96,8 @@ struct Dataset {
   // T: steps of a window, or the length to which sequences are padded and truncated; 0 for images.
   std::int64_t length() const { return has_sequences() ? sample_shape[0] : 0; }
   std::int64_t samples() const { return shards.empty() ? 0 : shards.back().first + shards.back().samples; }
+  // The index in `shards` of the file that holds sample `id`.
+  std::size_t file_of(std::int64_t id) const;
   // Steps of sample `id` after truncation to T (to U with the start token).
   std::int64_t length_of(std::int64_t id) const;
   std::int64_t target_length_of(std::int64_t id) const;

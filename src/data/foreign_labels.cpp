@@ -26,14 +26,19 @@ ForeignLabels::ForeignLabels(const ForeignFile& samples, const Hdf5Config& keys,
   if (!keys_.weights.empty()) open_weights();
 }
 
-bool ForeignLabels::open_own_file(Labels expected) {
-  const std::string &ending = keys_.labels_file[0], &path = samples_.path();
+std::string labels_file_of(const std::string& path, const Hdf5Config& keys) {
+  if (keys.labels_file.empty()) return "";
+  const std::string& ending = keys.labels_file[0];
   if (!path.ends_with(ending))
     throw DataError(
         fmt::format("{}: its name does not end with '{}', so that data.hdf5.labels_file names no file of "
                     "labels for it; data.train and data.test can be patterns: \"folder/*{}\"",
                     path, ending, ending));
-  const std::string name = path.substr(0, path.size() - ending.size()) + keys_.labels_file[1];
+  return path.substr(0, path.size() - ending.size()) + keys.labels_file[1];
+}
+
+bool ForeignLabels::open_own_file(Labels expected) {
+  const std::string name = labels_file_of(samples_.path(), keys_);
   if (expected == Labels::optional && ::access(name.c_str(), F_OK) != 0) return false;
   own_file_ = std::make_unique<h5::Reader>(name);
   return true;

@@ -13,6 +13,10 @@
 
 namespace echelon::inline data {
 
+// Returns the file that has the labels of a file of samples (data.hdf5.labels_file); "" if it is the same file. Throws
+// DataError if the name of the file of samples has another ending than the key says.
+std::string labels_file_of(const std::string& path, const Hdf5Config& keys);
+
 class ForeignLabels {
  public:
   // `samples` is the file that the labels belong to. With Labels::optional the labels may be absent. Throws DataError

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/import/archive.hpp"
+#include "data/import/file_stamp.hpp"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/lower_case.hpp"
 #include "data/import/archive.hpp"
+#include "data/import/file_stamp.hpp"
 #include "data/import/image_input.hpp"
 #include "data/import/numbers.hpp"
 

@@ -10,6 +10,7 @@
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "data/import/file_stamp.hpp"
 #include "data/import/image_input.hpp"
 
 namespace echelon::inline data {

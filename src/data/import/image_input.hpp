@@ -66,11 +66,5 @@ std::unique_ptr<ImageInput> open_image_archives(const ImageRequest& request);
 bool is_image_name(const std::string& name);
 // Returns the kind under which a file that is not an image by its name is counted. Names images of other formats.
 std::string other_file(const std::string& name);
-// Returns a file's size in bytes and its stamp. Throws DataError if it cannot be read.
-struct FileStamp {
-  std::int64_t bytes = 0;
-  std::uint64_t stamp = 0;
-};
-FileStamp stamp_of(const std::string& path);
 
 }  // namespace echelon::inline data

@@ -15,6 +15,7 @@
 #include "data/import/hold_out.hpp"
 #include "data/import/like.hpp"
 #include "data/import/packed.hpp"
+#include "data/import/shared_import.hpp"
 #include "data/label_counts.hpp"
 
 namespace echelon::inline data {
@@ -129,16 +130,7 @@ ImagePlan plan_images(std::vector<ImageUnit> units, const ImageInput& input, con
 void plan_shards(ImagePlan& plan, const ImageInput& input, const ShardOptions& options) {
   const std::size_t held = hold_out(plan.items, options, input.reads_anywhere() && !options.keep_order);
   const std::size_t train = plan.items.size() - held;
-  const std::string folder = held > 0 ? "train/" : "";
-  std::size_t first = 0, index = 0;
-  for (const std::int64_t size : shard_sizes(static_cast<std::int64_t>(train), options)) {
-    plan.shards.push_back({.file = folder + shard_name(options, index++), .made_of = {}, .first = first});
-    plan.shards.back().count = static_cast<std::size_t>(size);
-    first += static_cast<std::size_t>(size);
-  }
-  if (held > 0)
-    plan.shards.push_back(
-        {.file = "test/" + shard_name(options, 0), .made_of = {}, .test = true, .first = train, .count = held});
+  plan.shards = planned_shards(static_cast<std::int64_t>(train), static_cast<std::int64_t>(held), options);
   for (PlannedShard& shard : plan.shards) shard.made_of = made_of(plan, shard, input, options);
 }
 

@@ -5,17 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "data/import/image_import.hpp"
+#include "data/import/image_input.hpp"
+#include "data/import/import_folder.hpp"
+#include "data/import/shard_writer.hpp"
 #include "data/import/source.hpp"
 
 namespace echelon::inline data {
-
-struct PlannedShard {
-  std::string file;     // "shard-0000.h5", "train/shard-0000.h5"
-  std::string made_of;  // checksum of the images and of all options that affect the shard's bytes
-  bool test = false;
-  std::size_t first = 0, count = 0;  // range in ImagePlan::items; has fewer samples if some images are damaged
-};
 
 struct ImagePlan {
   SourceInfo info;               // `sample` is (channels, 0, 0) until the size is known

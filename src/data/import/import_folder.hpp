@@ -5,7 +5,7 @@
 //   lock    held by the importing process             stop    exists once a rank has failed
 //
 // Shards and notes are written whole or not at all. A shard does not count if it has no note, or a note for other
-// images or options.
+// samples or options.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,17 @@
 #include <string>
 #include <vector>
 
-#include "data/import/image_plan.hpp"
 #include "data/import/packed.hpp"
 #include "data/import/statistics.hpp"
 
 namespace echelon::inline data {
+
+struct PlannedShard {
+  std::string file;     // "shard-0000.h5", "train/shard-0000.h5"
+  std::string made_of;  // checksum of the samples and of all options that affect the shard's bytes
+  bool test = false;
+  std::size_t first = 0, count = 0;  // range of the planned samples; damaged images may be left out
+};
 
 struct ShardNote {
   std::string made_of{};

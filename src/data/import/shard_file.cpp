@@ -34,7 +34,7 @@ std::size_t sample_bytes(const SourceInfo& info) {
   return static_cast<std::size_t>(info.sample.elems()) * size_of(info.stored);
 }
 std::size_t label_bytes(const SourceInfo& info) {
-  return 4 * static_cast<std::size_t>(std::max<std::int64_t>(1, info.targets));
+  return 4 * static_cast<std::size_t>(std::max({std::int64_t{1}, info.targets, info.label.elems()}));
 }
 
 ShardFile::ShardFile(const std::string& path, std::int64_t samples, const SourceInfo& info, const ShardHeader& header,
@@ -50,10 +50,10 @@ ShardFile::ShardFile(const std::string& path, std::int64_t samples, const Source
   write_header(writer_, info, header);
   const h5::DatasetOptions storage{.chunk_rows = chunk_, .deflate = options.compress, .checksum = options.checksums};
   writer_.create(format::kSamples, info.stored, info.sample.prepended(samples), storage);
-  if (info.targets > 0)
-    writer_.create(format::kLabels, DType::f32, {samples, info.targets}, storage);
-  else
-    writer_.create(format::kLabels, header.classes <= 256 ? DType::u8 : DType::i32, {samples}, storage);
+  Shape labels = info.label.prepended(samples);
+  if (info.targets > 0 && labels.rank() == 1) labels = {samples, info.targets};
+  const DType classes = header.classes <= 256 && !info.any_label ? DType::u8 : DType::i32;
+  writer_.create(format::kLabels, info.targets > 0 ? DType::f32 : classes, labels, storage);
 }
 
 void ShardFile::append(const std::uint8_t* sample, const std::uint8_t* label) {

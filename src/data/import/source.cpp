@@ -12,8 +12,7 @@ struct Format {
   std::unique_ptr<SampleSource> (*open)(const ImportRequest&);
 };
 constexpr Format kFormats[] = {
-    {"idx", open_idx}, {"cifar10", open_cifar10}, {"cifar100", open_cifar100},
-    {"csv", open_csv}, {"hdf5", open_hdf5},       {"npy", open_npy},
+    {"idx", open_idx}, {"cifar10", open_cifar10}, {"cifar100", open_cifar100}, {"csv", open_csv}, {"npy", open_npy},
 };
 
 }  // namespace
@@ -21,7 +20,7 @@ constexpr Format kFormats[] = {
 std::vector<std::string> known_formats() {
   std::vector<std::string> names;
   for (const Format& format : kFormats) names.emplace_back(format.name);
-  for (const char* other : {"images", "tar", "text", "words", "sequences", "pairs"}) names.emplace_back(other);
+  for (const char* other : {"hdf5", "images", "tar", "text", "words", "sequences", "pairs"}) names.emplace_back(other);
   return names;
 }
 

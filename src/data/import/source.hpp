@@ -21,8 +21,10 @@ struct SourceInfo {
   std::int64_t classes = 0;              // 0: the greatest label + 1
   std::vector<std::string> class_names;  // [class]; may be empty
   std::int64_t targets = 0;              // > 0: a label is this many real numbers instead of a class
-  std::vector<double> mean, std;         // taken from the --like set; empty: measured
-  std::string heading;                   // csv: the line taken for column names; may be empty
+  Shape label;                    // shape of a label that is not one class or a row of targets: (H, W), (K, H, W)
+  bool any_label = false;         // classes may be outside 0 to 255 (model.ignore_label)
+  std::vector<double> mean, std;  // taken from the --like set; empty: measured
+  std::string heading;            // csv: the line taken for column names; may be empty
 };
 
 class SampleSource {
@@ -36,8 +38,8 @@ class SampleSource {
 };
 
 struct ImportRequest {
-  std::string format{};  // idx | cifar10 | cifar100 | csv | hdf5 | npy
-  // idx: images, labels; cifar: batch files; csv: one file; hdf5: an experiment; npy: samples, labels. Gzip is
+  std::string format{};  // idx | cifar10 | cifar100 | csv | npy
+  // idx: images, labels; cifar: batch files; csv: one file; npy: samples, labels. Gzip is
   // recognised by its content.
   std::vector<std::string> inputs{};
   Shape shape{};                         // csv: (C, H, W)
@@ -49,7 +51,7 @@ struct ImportRequest {
   std::string axes{};                    // npy: a letter of N, C, H, W for each axis; "": by their number
 };
 
-// Returns the names of all formats, including those of image_input.hpp and sequence_source.hpp.
+// Returns the names of all formats, including those of other headers (images, hdf5, texts, sequences).
 std::vector<std::string> known_formats();
 // Throws ConfigError for inputs that do not fit or, with the nearest, an unknown format; DataError for a bad header.
 std::unique_ptr<SampleSource> open_source(const ImportRequest& request);
@@ -59,7 +61,6 @@ std::unique_ptr<SampleSource> open_idx(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_cifar10(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_cifar100(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_csv(const ImportRequest& request);
-std::unique_ptr<SampleSource> open_hdf5(const ImportRequest& request);
 std::unique_ptr<SampleSource> open_npy(const ImportRequest& request);
 
 struct SynthRequest {

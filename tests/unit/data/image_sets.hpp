@@ -18,8 +18,8 @@
 namespace echelon::test {
 
 // Calls write_images on this many ranks; throws their error as a CommonError.
-inline ImagesWritten import_images(const ImageRequest& request, const ShardOptions& options, int ranks = 1) {
-  ImagesWritten written;
+inline ImportWritten import_images(const ImageRequest& request, const ShardOptions& options, int ranks = 1) {
+  ImportWritten written;
   std::string trouble;
   ExitCode code = kExitOk;
   run_ranks(ranks, [&](std::unique_ptr<Transport> transport) {
@@ -31,7 +31,7 @@ inline ImagesWritten import_images(const ImageRequest& request, const ShardOptio
     team.gather = [&](const std::string& own) { return group.gather(own); };
     team.together = [&](const std::function<void()>& body) { all_or_none(group, body); };
     try {
-      ImagesWritten own = write_images(request, options, team);
+      ImportWritten own = write_images(request, options, team);
       if (group.rank() == 0) written = std::move(own);
     } catch (const CommonError& error) {
       if (group.rank() == 0) trouble = error.what(), code = error.code();

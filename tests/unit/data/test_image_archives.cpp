@@ -69,7 +69,7 @@ TEST_CASE("archives become shards in their order, plain and gzipped, bit for bit
   }
   for (int ranks = 1; ranks <= 4; ++ranks) {
     const std::string out = folder / ("out" + std::to_string(ranks));
-    const ImagesWritten written =
+    const ImportWritten written =
         import_images(of_archives(paths), {.out = out, .samples_per_shard = 6, .keep_order = true}, ranks);
     CHECK(written.shards.samples == 31);
     CHECK(written.shards.classes == 5);  // the squares modulo 7 are 0, 1, 2 and 4
@@ -137,7 +137,7 @@ TEST_CASE("what is wrong in an archive is named with archive, member and byte, o
     const std::string text = test::refusal<CommonError>([&] { import_images(request, options, 2); });
     CHECK_FALSE(fs::exists(options.out));
     request.skip_damaged = true;
-    const ImagesWritten written = import_images(request, options, 2);
+    const ImportWritten written = import_images(request, options, 2);
     CHECK(written.shards.samples == left);
     CHECK(written.damaged.size() == listed);
     if (!written.damaged.empty()) CHECK_THAT(text, Contains(written.damaged[0]));
@@ -221,7 +221,7 @@ TEST_CASE("tars compressed by bzip2, xz and zstd, and zips, become the shards of
   }
   for (int ranks = 1; ranks <= 3; ++ranks) {
     const std::string out = folder / ("out" + std::to_string(ranks));
-    const ImagesWritten written = import_images(of_archives(paths), {.out = out, .samples_per_shard = 4}, ranks);
+    const ImportWritten written = import_images(of_archives(paths), {.out = out, .samples_per_shard = 4}, ranks);
     CHECK(passed_over_text(written.passed).find("23 .json files") != std::string::npos);
     CHECK((test::samples_of(out) == wanted_of(all)));
     if (ranks > 1) CHECK((test::tree_of(out) == test::tree_of(folder / "out1")));
@@ -280,7 +280,7 @@ TEST_CASE("damage in compressed archives and in zips is found", "[data][import][
   }
   ImageRequest request = of_archives({folder / "a.zip"});
   request.skip_damaged = true;
-  const ImagesWritten written = import_images(request, {.out = folder / "without"});
+  const ImportWritten written = import_images(request, {.out = folder / "without"});
   CHECK(written.shards.samples == 5);
   CHECK(written.damaged.size() == 1);
   put_gzip(folder / "a.gz", tar);

@@ -65,7 +65,7 @@ TEST_CASE("a folder of images becomes shards, bit for bit the same on 1 to 4 ran
                                .chunk = 64,
                                .compress = channels == 1 ? 3 : 0,
                                .hold_out = 8};
-    const ImagesWritten written = import_images(request, options, ranks);
+    const ImportWritten written = import_images(request, options, ranks);
     CHECK(written.shards.samples == 39);
     CHECK(written.shards.held_out == 8);
     CHECK(written.shards.files.size() == 6);
@@ -158,7 +158,7 @@ TEST_CASE("damaged images end an import with their names, or are left out, count
   CHECK_FALSE(fs::exists(folder / "out"));
   test::put_file(odd, "GIF89a");
   request.skip_damaged = true;
-  const ImagesWritten written = import_images(request, options, ranks);
+  const ImportWritten written = import_images(request, options, ranks);
   CHECK(written.shards.samples == 39);
   REQUIRE(written.damaged.size() == 2);
   const std::string list = test::file_content(folder / "out/left_out.txt");
@@ -197,7 +197,7 @@ TEST_CASE("an import that ended early keeps the shards that are whole and of the
     REQUIRE(tree_of(work + "/made").size() == 2);
   };
   const auto take_up = [&](int ranks) {
-    const ImagesWritten written = import_images(request, options("out"), ranks);
+    const ImportWritten written = import_images(request, options("out"), ranks);
     CHECK((tree_of(folder / "out") == whole));
     CHECK_FALSE(fs::exists(work));
     fs::remove_all(folder / "out");

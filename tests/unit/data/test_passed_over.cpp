@@ -50,7 +50,7 @@ TEST_CASE("what an import of images passes over is counted and named, the same o
   put_file(folder / "elsewhere/9.png", image(9));
   fs::create_directory_symlink(folder / "elsewhere", in + "/cat/linked");
   for (const int ranks : {1, 3}) {
-    const ImagesWritten written = import_images(of(in), {.out = folder / ("out" + std::to_string(ranks))}, ranks);
+    const ImportWritten written = import_images(of(in), {.out = folder / ("out" + std::to_string(ranks))}, ranks);
     CHECK(written.shards.samples == 7);  // includes the linked one
     const std::string text = passed_over_text(written.passed);
     CHECK_THAT(text, Contains("3 .webp images, the first " + in + "/cat/0.webp"));
@@ -90,7 +90,7 @@ TEST_CASE("links without an end, to devices and to nothing are named, or left ou
   fs::create_symlink("/dev/null", folder / "odd/dog/device.png");
   fs::create_symlink("gone", folder / "odd/dog/broken.png");
   CHECK_THAT(refused(of(folder / "odd"), folder / "none"), Contains("broken.png: cannot be read: No such file"));
-  const ImagesWritten written = import_images(of(folder / "odd", true), {.out = folder / "out"});
+  const ImportWritten written = import_images(of(folder / "odd", true), {.out = folder / "out"});
   CHECK(written.damaged.size() == 2);
   CHECK(written.shards.classes == 2);
   CHECK(written.shards.empty_classes == "1 of 2 classes has no sample: 1 (dog)");
@@ -110,7 +110,7 @@ TEST_CASE("archives that were concatenated are read to the end of the last", "[d
                          {.out = folder / "out"});
   };
   CHECK(import(member(0) + member(1) + member(2)).shards.samples == 3);
-  const ImagesWritten written = import(member(0) + std::string(10240, '\0') + member(2) + std::string(700, '\0'));
+  const ImportWritten written = import(member(0) + std::string(10240, '\0') + member(2) + std::string(700, '\0'));
   CHECK(written.shards.samples == 2);
   CHECK_THAT(passed_over_text(written.passed), Contains("2 .json files, the first " + folder / "a.tar: 0.json"));
   CHECK(written.shards.empty_classes == "1 of 3 classes has no sample: 1");
