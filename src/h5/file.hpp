@@ -61,6 +61,10 @@ class Reader {
   // such rows would read as zeros, unless the file's writer set another value for them (fill_of).
   void require_written(std::string_view dataset) const;
 
+  // Returns the name of another file in which values of the dataset lie (an external link, a virtual dataset, raw
+  // files); "" if all of them are in this file.
+  std::string other_file(std::string_view dataset) const;
+
   // Reads rows [first, first + count) of the outermost axis into `dst`, (count, ..) of `dtype`, converting the values.
   // Uses memory for at most one chunk. Chunks of whole rows that are compressed or have a checksum are decoded and
   // checked outside the library's lock. A damaged chunk is a DataError that names its rows.

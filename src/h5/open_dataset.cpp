@@ -15,10 +15,9 @@ namespace echelon::h5 {
 namespace {
 
 // Behind an external link, a dataset is in another file than the one that was opened.
-std::uint64_t bytes_of_its_file(hid_t dataset, const std::string& path, std::uint64_t bytes) {
+std::string linked_file_of(hid_t dataset, const std::string& path) {
   std::array<char, 4096> name{};
-  if (H5Fget_name(dataset, name.data(), name.size() - 1) <= 0 || path == name.data()) return bytes;
-  return refuse_unreadable(name.data());
+  return H5Fget_name(dataset, name.data(), name.size() - 1) <= 0 || path == name.data() ? "" : name.data();
 }
 
 // Counts the chunks of the shape and the written chunks.
@@ -40,7 +39,8 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
     const std::string why = reason();  // read before the hint, which calls the library
     fail(name, "cannot be opened: " + why + hint_of_newer_library());
   }
-  dataset->file_bytes = bytes_of_its_file(dataset->handle.id(), path, file_bytes);
+  dataset->linked_file = linked_file_of(dataset->handle.id(), path);
+  dataset->file_bytes = dataset->linked_file.empty() ? file_bytes : refuse_unreadable(dataset->linked_file);
   dataset->type = Handle(H5Dget_type(dataset->handle.id()), H5Tclose);
   const auto dtype = dtype_of_type(dataset->type.id());
   if (!dtype)

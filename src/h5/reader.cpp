@@ -210,6 +210,12 @@ std::vector<std::string> Reader::texts_of(std::string_view dataset, std::string_
   const Reading reading(body_->path);
   return read_fixed_texts_of(body_->dataset(dataset).handle.id(), body_->path, attribute);
 }
+std::string Reader::other_file(std::string_view name) const {
+  const Reading reading(body_->path);
+  const OpenDataset& dataset = body_->dataset(name);
+  if (!dataset.linked_file.empty()) return dataset.linked_file;
+  return first_other_source(Handle(H5Dget_create_plist(dataset.handle.id()), H5Pclose).id(), dataset.is_virtual);
+}
 std::optional<double> Reader::fill_of(std::string_view name) const {
   const Reading reading(body_->path);
   const OpenDataset& dataset = body_->dataset(name);

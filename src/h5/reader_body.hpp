@@ -26,6 +26,7 @@ struct OpenDataset {
   DatasetInfo info;
   RowChunks chunks;
   bool is_virtual = false;
+  std::string linked_file;       // the file that holds the dataset, behind an external link; "": the opened one
   std::uint64_t file_bytes = 0;  // size of the file that holds the dataset; behind an external link it is another file
 };
 

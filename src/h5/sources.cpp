@@ -138,6 +138,19 @@ void require_sources(const std::string& where, const std::string& path, hid_t cr
   for (std::size_t i = 0; i < mappings; ++i) (void)source_file(where, path, source_name(creation, i));
 }
 
+std::string first_other_source(hid_t creation, bool is_virtual) {
+  std::size_t mappings = 0;
+  if (is_virtual && H5Pget_virtual_count(creation, &mappings) >= 0)
+    for (std::size_t i = 0; i < mappings; ++i)
+      if (std::string name = source_name(creation, i); name != ".") return name;
+  std::array<char, 4096> name{};
+  off_t offset = 0;
+  hsize_t bytes = 0;
+  if (!is_virtual && H5Pget_external_count(creation) > 0)
+    H5Pget_external(creation, 0, name.size() - 1, name.data(), &offset, &bytes);
+  return name.data();
+}
+
 void check_external_files(const std::string& where, hid_t creation) {
   const int files = H5Pget_external_count(creation);
   for (int i = 0; i < files; ++i) {

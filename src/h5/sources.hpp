@@ -18,6 +18,10 @@ bool check_virtual_sources(const std::string& where, const std::string& path, hi
 // Throws the same DataError if a source file is missing. Called after a read, as files may be removed meanwhile.
 void require_sources(const std::string& where, const std::string& path, hid_t creation);
 
+// Returns the name of the first source file of a virtual dataset, or of its first raw file, that is not the file of the
+// dataset; "" if there is none.
+std::string first_other_source(hid_t creation, bool is_virtual);
+
 // Throws DataError if a raw file of the dataset is missing or too short.
 void check_external_files(const std::string& where, hid_t creation);
 

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "h5/file.hpp"
 #include "job/agree.hpp"
 
 namespace echelon::inline run {
@@ -34,6 +36,23 @@ std::string files_read_on_host(const RunPlan& plan, int replica, const HostSlot&
     for (std::size_t file = 0; file < read.size() && machines[rank] == slot.machine; ++file)
       if (reads[rank][file] == kRead) read[file] = kRead;
   return read;
+}
+
+// A copy of such a file would lack the values, or take those of other files for them.
+void refuse_linked(const Dataset& set, const std::string& path) {
+  const h5::Reader file(path);
+  std::vector<std::string> names = file.names();
+  if (set.hdf5) {
+    names = set.hdf5->samples;
+    for (const std::string& more : {set.hdf5->labels, set.hdf5->weights})
+      if (!more.empty() && file.has(more)) names.push_back(more);
+  }
+  for (const std::string& name : names)
+    if (const std::string other = file.other_file(name); !other.empty())
+      throw DataError(
+          fmt::format("{}: values of dataset '{}' lie in another file ({}), which would not be copied: leave "
+                      "data.stage out, or copy them into one file (h5repack, echelon data import hdf5)",
+                      path, name, other));
 }
 
 struct Tally {
@@ -74,17 +93,19 @@ std::unique_ptr<StageFolder> stage_data(const DataConfig& config, RunPlan& plan,
   std::unique_ptr<StageFolder> folder;
   all_or_none(group, [&] { folder = std::make_unique<StageFolder>(config.stage, limit); });
   Tally tally;
-  const auto stage = [&](Shard& shard, bool is_read) {
+  const auto stage = [&](const Dataset& set, Shard& shard, bool is_read) {
     all_or_none(group, [&] {
-      if (copies && is_read) tally.add(folder->add(shard.path), shard);
+      if (!copies || !is_read) return;
+      refuse_linked(set, shard.path);
+      tally.add(folder->add(shard.path), shard);
     });
     if (!is_read) return;
     const std::string copy = folder->path_of(shard.path);
     if (std::filesystem::exists(copy)) shard.copy = copy;
   };
-  for (std::size_t i = 0; i < plan.train.shards.size(); ++i) stage(plan.train.shards[i], read[i] == kRead);
+  for (std::size_t i = 0; i < plan.train.shards.size(); ++i) stage(plan.train, plan.train.shards[i], read[i] == kRead);
   if (plan.test)
-    for (Shard& shard : plan.test->shards) stage(shard, true);
+    for (Shard& shard : plan.test->shards) stage(*plan.test, shard, true);
   tell(tally, slot, config.stage, now_s() - start_s, group);
   return copies ? std::move(folder) : nullptr;
 }

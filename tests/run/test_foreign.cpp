@@ -180,4 +180,36 @@ TEST_CASE("files of other programs become shards that train alike", "[run][forei
   check_distance(from_shards, as_they_lie);
 }
 
+TEST_CASE("files whose values lie in other files are not staged", "[run][foreign]") {
+  if (test::skip_without(test::has_module("h5py"), test::Lacks::package, "needs h5py")) return;
+  const Trial trial(std::string(kEvents) + kModel + "2\n");
+  make_files(trial);
+  constexpr const char* kLinks = R"(
+import h5py
+with h5py.File("files/hep.h5", "a") as f:
+    f.move("all_events", "moved")
+    x, layout = f["moved/hist"], h5py.VirtualLayout(f["moved/hist"].shape, "f4")
+    layout[:] = h5py.VirtualSource("hist.h5", "hist", x.shape)
+    with h5py.File("files/hist.h5", "w") as other: other["hist"] = x[:]
+    f.create_virtual_dataset("virtual", layout)
+    f["linked"] = h5py.ExternalLink("hist.h5", "hist")
+    f.create_dataset("raw", x.shape, "f4", external=[("files/raw.bin", 0, h5py.h5f.UNLIMITED)])[:] = x[:]
+)";
+  const Outcome made = test::python({"-c", kLinks}, trial / "");
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  for (const auto& [name, other] :
+       {std::pair("virtual", "hist.h5"), {"linked", "hist.h5"}, {"raw", "raw.bin"}, {"moved/hist", ""}}) {
+    CAPTURE(name);
+    const Outcome run =
+        trial.train(2, {std::string("data.hdf5.samples=") + name, "data.hdf5.labels=moved/y",
+                        "data.hdf5.weights=moved/weight", "train.steps=1", "data.stage=" + (trial / "stage")});
+    INFO(run.err);
+    CHECK(run.code == (*other == 0 ? 0 : 4));
+    if (*other != 0)
+      CHECK_THAT(run.err, Contains("files/hep.h5: values of dataset '" + std::string(name)) && Contains(other) &&
+                              Contains("leave data.stage out"));
+  }
+}
+
 }  // namespace echelon
