@@ -104,6 +104,19 @@ Run declare_bench_network(CLI::App& app) {
   return [o] { return run_bench_network(*o); };
 }
 
+Run declare_bench_data(CLI::App& app) {
+  auto o = held<BenchDataOptions>();
+  app.add_option("config", o->config, "experiment (TOML) with the data")->required();
+  add_sets(app, o->sets);
+  app.add_option("--readers", o->readers, "replicas that read their shares at the same time")->capture_default_str();
+  app.add_option("--batch", o->batch, "samples per batch of a reader; 0: 64, fewer where samples are large")
+      ->capture_default_str();
+  app.add_option("--seconds", o->seconds, "reading ends after this time, or with the epochs")->capture_default_str();
+  app.add_option("--epochs", o->epochs, "epochs to read")->capture_default_str();
+  app.add_flag("--json", o->json, "one JSON line instead of text");
+  return [o] { return run_bench_data(*o); };
+}
+
 Run declare_bench_codec(CLI::App& app) {
   auto o = held<BenchCodecOptions>();
   app.add_option("--mb", o->mb, "MiB of values")->capture_default_str();

@@ -59,6 +59,7 @@ Run declare_bench_step(CLI::App& app);
 Run declare_bench_update(CLI::App& app);
 Run declare_bench_allreduce(CLI::App& app);
 Run declare_bench_network(CLI::App& app);
+Run declare_bench_data(CLI::App& app);
 Run declare_bench_codec(CLI::App& app);
 Run declare_bench_control(CLI::App& app);
 

@@ -19,7 +19,7 @@ void print_reading(const std::string& experiment, const std::string& shards) {
   const Config config = load_config(experiment);
   const auto rate = [&](Dataset set) {
     demand_labels(set, config.model);
-    return reading_rate(set);
+    return reading_rate(set).samples_s();
   };
   const double before = rate(open_dataset(config.data.train, config.data)), after = rate(open_dataset(shards));
   fmt::print("reading in random order: {} samples/s as the files lie, {} samples/s from the shards\n",

@@ -70,6 +70,12 @@ Found labels_misfit(const Hdf5Config& keys) {
                     keys.axes.find('T') == std::string::npos ? " has another order" : " has time steps, not places")};
   if (keys.label_column != 0 && keys.label_form != LabelForm::column)
     return Misfit{"label_column", "data.hdf5.label_column goes with label_form = \"column\"; leave it out"};
+  if (keys.lead > 0 && (keys.labels.empty() || keys.axes[0] != 'N'))
+    return Misfit{"lead", "data.hdf5.lead goes with labels and with many samples a file (axis N); leave it out"};
+  if ((keys.label_mean != 0 || keys.label_std != 1) &&
+      (keys.labels.empty() || keys.classes > 0 || keys.label_form == LabelForm::one_hot))
+    return Misfit{"label_mean",
+                  "data.hdf5.label_mean and label_std are of labels that are numbers to be predicted; leave them out"};
   if (keys.label_form == LabelForm::values && keys.classes > 0)
     return Misfit{"classes", "data.hdf5.label_form = \"values\" are numbers and have no classes; leave classes out"};
   if (!keys.labels_file.empty() && keys.labels_file.size() != 2)

@@ -26,6 +26,8 @@ struct Hdf5Config {
   std::int64_t label_column = 0;                // label_form "column": which one
   std::int64_t classes = 0;                     // number of classes; 0: labels are numbers, or one_hot says it
   std::vector<std::string> class_names;         // by class; may be empty
+  std::int64_t lead = 0;                        // record i has the label of record i + lead: a forecast
+  double label_mean = 0, label_std = 1;         // numbers to be predicted become (number - mean) / std
   std::string weights;                          // path of a weight of each sample; "": all 1
   std::vector<std::int64_t> rows;          // first row and the one after the last, of each file of training; empty: all
   std::vector<std::int64_t> test_rows;     // the same of data.test

@@ -53,10 +53,21 @@ void read_tokens(const h5::Reader& reader, const Rows& rows, const Vocabulary& v
                                   rows.first + i, dst[i], vocabulary.size() - 1, vocabulary.size()));
 }
 
+// One branchless pass at memory speed: finds the greatest magnitude as bits, which orders infinity and NaN last.
+bool all_finite(const float* values, std::size_t count) {
+  std::uint32_t greatest = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    greatest = std::max(greatest, std::bit_cast<std::uint32_t>(values[i]) & 0x7fffffffU);
+  return greatest < 0x7f800000U;
+}
+
 }  // namespace
 
 void require_classes(const Dataset& dataset, const std::string& path, std::int64_t first,
                      const std::vector<std::int32_t>& labels) {
+  std::uint32_t greatest = 0;  // a pass at memory speed; negative labels are the greatest
+  for (const std::int32_t label : labels) greatest = std::max(greatest, static_cast<std::uint32_t>(label));
+  if (greatest < dataset.classes) return;
   const auto is_class = [&](std::int32_t label) { return label >= 0 && label < dataset.classes; };
   const std::int64_t each = dataset.label_shape.elems();
   for (std::int64_t i = 0; i < std::ssize(labels); ++i) {
@@ -80,6 +91,8 @@ void require_classes(const Dataset& dataset, const std::string& path, std::int64
 void require_numbers(const Dataset& dataset, const std::string& path, std::int64_t first,
                      const std::vector<float>& numbers) {
   const std::int64_t each = dataset.label_shape.elems();
+  if (std::isinf(dataset.least_label) && std::isinf(dataset.most_label) && all_finite(numbers.data(), numbers.size()))
+    return;
   for (std::int64_t i = 0; i < std::ssize(numbers); ++i) {
     const float label = numbers[static_cast<std::size_t>(i)];
     if (!std::isfinite(label))
@@ -121,14 +134,6 @@ void read_labels(const Dataset& dataset, const SampleFile& file, const Shard& sh
 std::int32_t* token_memory(Chunk& chunk, std::int64_t count) {
   chunk.rows.resize(static_cast<std::size_t>(count) * sizeof(std::int32_t));
   return reinterpret_cast<std::int32_t*>(chunk.rows.data());
-}
-
-// One branchless pass at memory speed: finds the greatest magnitude as bits, which orders infinity and NaN last.
-bool all_finite(const float* values, std::size_t count) {
-  std::uint32_t greatest = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    greatest = std::max(greatest, std::bit_cast<std::uint32_t>(values[i]) & 0x7fffffffU);
-  return greatest < 0x7f800000U;
 }
 
 // Throws DataError if a value of the chunk's rows is not finite. `record_of`: maps a value to its record in the file.

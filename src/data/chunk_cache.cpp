@@ -25,6 +25,11 @@ std::uint64_t ChunkCache::bytes_read() const {
   return sum;
 }
 
+const std::string& ChunkCache::path_of(std::int64_t id) const {
+  const Shard& shard = dataset_.shards[dataset_.file_of(id)];
+  return shard.copy.empty() ? shard.path : shard.copy;
+}
+
 const SampleFile& ChunkCache::reader_of(std::size_t file) {
   const auto found = std::find_if(open_.begin(), open_.end(), [&](const OpenFile& open) { return open.file == file; });
   if (found != open_.end()) {

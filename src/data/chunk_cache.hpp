@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -22,6 +23,8 @@ class ChunkCache {
 
   // Returns the record with this id, valid until the next call. Throws what load_chunk throws.
   Record record(std::int64_t id);
+  // The file from which record `id` is read.
+  const std::string& path_of(std::int64_t id) const;
   std::uint64_t bytes_read() const;  // read from files so far
 
  private:

@@ -10,8 +10,10 @@
 
 #include "base/error.hpp"
 #include "base/nearest.hpp"
+#include "base/reused_memory.hpp"
 #include "base/text.hpp"
 #include "data/foreign_axes.hpp"
+#include "data/log1p.hpp"
 #include "data/shard_header.hpp"
 
 namespace echelon::inline data {
@@ -68,6 +70,7 @@ ForeignFile::ForeignFile(const std::string& read_from, const std::string& path, 
   for (const std::string& name : keys_.samples) sources_.push_back(open_source(name));
   join_sources();
   choose_rows();
+  leave_room_for_lead();
   set_normalisation();
 }
 
@@ -132,6 +135,9 @@ void ForeignFile::join_sources() {
   }
   shape_ = first.extents;
   shape_[joined] = keys_.channels.empty() ? all : std::ssize(keys_.channels);
+  in_order_ = sources_.size() == 1 && keys_.channels.empty();
+  for (std::int64_t axis = 3, stride = 1; axis >= 0; stride *= shape_[static_cast<std::size_t>(axis--)])
+    in_order_ &= shape_[static_cast<std::size_t>(axis)] == 1 || first.strides[static_cast<std::size_t>(axis)] == stride;
   stored_ = bytes && !sequence_ ? DType::u8 : DType::f32;
 }
 
@@ -168,6 +174,15 @@ void ForeignFile::choose_rows() {
   throw DataError(fmt::format("{}: {}", path_,
                               known.empty() ? "has no attribute 'split' as Fuel writes it; use data.hdf5.rows"
                                             : unknown_name("data.hdf5.split", keys_.split, known)));
+}
+
+// The last records have no label: it would lie behind the rows.
+void ForeignFile::leave_room_for_lead() {
+  if (keys_.lead == 0) return;
+  if (keys_.lead >= rows_.count)
+    throw DataError(fmt::format("{}: has {}, too few for data.hdf5.lead = {}, which may be at most {} here", path_,
+                                counted(rows_.count, "row"), keys_.lead, rows_.count - 1));
+  rows_.count -= keys_.lead;
 }
 
 std::vector<double> ForeignFile::per_channel(const std::vector<double>& values, const std::string& what,
@@ -254,21 +269,32 @@ std::vector<h5::DatasetInfo> ForeignFile::datasets() const {
   return all;
 }
 
+// Tiles of a row of channels stay in the processor's cache while each channel is taken from them.
 template <class T>
 void ForeignFile::place(const Source& source, const T* from, std::int64_t count, T* to) const {
+  constexpr std::int64_t kTile = 256;
   const auto [a, b, c, d] = source.extents;
-  const std::size_t joined = sequence_ ? 1 : 0;
-  const std::int64_t block = shape_[2] * shape_[3], sample = shape_[0] * shape_[1] * block;
+  const auto [sa, sb, sc, sd] = source.strides;
+  const std::int64_t channel = sequence_ ? 1 : shape_[1] * shape_[2] * shape_[3];
+  const std::int64_t sample = shape_[0] * shape_[1] * shape_[2] * shape_[3];
+  // A step of a sequence is a row whose features are its channels.
+  const std::int64_t channels = sequence_ ? b : a, channel_stride = sequence_ ? sb : sa;
+  const std::int64_t slices = sequence_ ? a : b, slice_stride = sequence_ ? sa : sb;
+  const std::int64_t slice = sequence_ ? shape_[1] : shape_[2] * shape_[3];
   for (std::int64_t n = 0; n < count; ++n, from += source.elems, to += sample)
-    for (std::int64_t i = 0; i < a; ++i)
-      for (std::int64_t j = 0; j < b; ++j) {
-        const std::int64_t at = source.places[static_cast<std::size_t>(joined == 0 ? i : j)];
-        if (at < 0) continue;
-        T* row = to + (joined == 0 ? at * shape_[1] + j : i * shape_[1] + at) * block;
-        const T* values = from + i * source.strides[0] + j * source.strides[1];
-        for (std::int64_t k = 0; k < c; ++k, row += d, values += source.strides[2])
-          for (std::int64_t l = 0; l < d; ++l) row[l] = values[l * source.strides[3]];
-      }
+    for (std::int64_t j = 0; j < slices; ++j)
+      for (std::int64_t k = 0; k < c; ++k)
+        for (std::int64_t first = 0; first < d; first += kTile)
+          for (std::int64_t i = 0; i < channels; ++i) {
+            const std::int64_t at = source.places[static_cast<std::size_t>(i)], end = std::min(first + kTile, d);
+            if (at < 0) continue;
+            T* const row = to + at * channel + j * slice + k * d;
+            const T* const values = from + i * channel_stride + j * slice_stride + k * sc;
+            if (sd == 1)
+              std::copy(values + first, values + end, row + first);
+            else
+              for (std::int64_t l = first; l < end; ++l) row[l] = values[l * sd];
+          }
 }
 
 void ForeignFile::unpack(const Source& source, float* values, std::int64_t n) const {
@@ -278,12 +304,13 @@ void ForeignFile::unpack(const Source& source, float* values, std::int64_t n) co
     for (std::int64_t i = 0; i < n; ++i)
       values[i] = static_cast<float>(static_cast<double>(values[i]) * source.factor + source.offset);
   if (keys_.transform != Transform::log1p) return;
-  for (std::int64_t i = 0; i < n; ++i) {
-    if (values[i] <= -1)
-      fail_foreign(path_, source.info.name,
-                   fmt::format("holds {:g}, which has no ln(1 + value) (transform = \"log1p\")", values[i]));
-    values[i] = std::log1p(values[i]);
-  }
+  std::uint32_t negative = 0;
+  for (std::int64_t i = 0; i < n; ++i) negative |= static_cast<std::uint32_t>(values[i] <= -1);
+  if (negative != 0)
+    fail_foreign(path_, source.info.name,
+                 fmt::format("holds {:g}, which has no ln(1 + value) (transform = \"log1p\")",
+                             *std::find_if(values, values + n, [](float value) { return value <= -1; })));
+  take_log1p(values, n);
 }
 
 // Missing values become the mean of their channel, 0 after normalisation.
@@ -299,17 +326,17 @@ void ForeignFile::fill_missing(float* samples, std::int64_t count) const {
 
 void ForeignFile::read(std::int64_t first, std::int64_t count, void* dst) const {
   const RowRange rows{rows_.first + first, count};
-  std::vector<std::uint8_t> block;
+  thread_local ReusedMemory apart;  // values whose order differs from that of samples
   for (const Source& source : sources_) {
-    block.resize(static_cast<std::size_t>(count * source.elems) * size_of(stored_));
-    read_foreign_rows(file_, source.info.name, one_, rows, block.data(), stored_);
-    if (stored_ == DType::u8) {
-      place(source, block.data(), count, static_cast<std::uint8_t*>(dst));
-    } else {
-      auto* values = reinterpret_cast<float*>(block.data());
-      unpack(source, values, count * source.elems);
-      place(source, values, count, static_cast<float*>(dst));
-    }
+    const std::int64_t elems = count * source.elems;
+    void* const block = in_order_ ? dst : apart.at_least(static_cast<std::size_t>(elems) * size_of(stored_));
+    read_foreign_rows(file_, source.info.name, one_, rows, block, stored_);
+    if (stored_ == DType::f32) unpack(source, static_cast<float*>(block), elems);
+    if (in_order_) continue;
+    if (stored_ == DType::u8)
+      place(source, static_cast<const std::uint8_t*>(block), count, static_cast<std::uint8_t*>(dst));
+    else
+      place(source, static_cast<const float*>(block), count, static_cast<float*>(dst));
   }
   if (stored_ == DType::f32 && keys_.missing == Missing::mean) fill_missing(static_cast<float*>(dst), count);
 }

@@ -68,6 +68,7 @@ class ForeignFile {
   Source open_source(const std::string& name) const;
   void join_sources();
   void choose_rows();
+  void leave_room_for_lead();
   void set_normalisation();
   std::vector<double> per_channel(const std::vector<double>& values, const std::string& what, double fallback) const;
   std::vector<double> statistic(std::size_t which) const;
@@ -83,6 +84,7 @@ class ForeignFile {
   h5::Reader file_;
   std::vector<Source> sources_;
   bool sequence_, one_;
+  bool in_order_ = false;  // the values lie in the file as in samples
   DType stored_ = DType::u8;
   RowRange rows_{0, 1};
   std::array<std::int64_t, 4> shape_{1, 1, 1, 1};  // of C, D, H, W, or of T, F, 1 and 1

@@ -85,6 +85,8 @@ void ForeignLabels::open_labels() {
   fills_ = packing.fills;
   if (classes_ > 0 && (factor_ != 1 || offset_ != 0))
     fail("has the attribute scale_factor or add_offset, so that its values are no classes");
+  factor_ /= keys_.label_std;
+  offset_ = (offset_ - keys_.label_mean) / keys_.label_std;
 }
 
 // Extents of 1 do not matter in dense labels: (N, 1, H, W) and (N, H, W, 1) are (N, H, W).
@@ -163,18 +165,22 @@ void ForeignLabels::read_classes(std::int64_t first, std::int64_t count, std::in
 }
 
 void ForeignLabels::read_numbers(std::int64_t first, std::int64_t count, float* dst) const {
+  const bool column = form_ == LabelForm::column, packed = factor_ != 1 || offset_ != 0 || !fills_.empty();
+  if (!column && !packed && labels_.dtype == DType::f32)
+    return read_foreign_rows(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), dst, DType::f32);
   const std::vector<double> values = table(first, count);
-  const bool column = form_ == LabelForm::column;
   const std::int64_t each = column ? 1 : columns_, skipped = column ? keys_.label_column : 0;
-  for (std::int64_t i = 0; i < count * each; ++i) {
-    const double value = values[static_cast<std::size_t>(i / each * columns_ + skipped + i % each)];
-    const bool missing = std::find(fills_.begin(), fills_.end(), static_cast<float>(value)) != fills_.end();
-    dst[i] = missing ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(value * factor_ + offset_);
-  }
+  const double* row = values.data() + skipped;
+  for (std::int64_t n = 0; n < count; ++n, row += columns_, dst += each)
+    for (std::int64_t i = 0; i < each; ++i) {
+      const bool missing = std::find(fills_.begin(), fills_.end(), static_cast<float>(row[i])) != fills_.end();
+      dst[i] = missing ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(row[i] * factor_ + offset_);
+    }
 }
 
 void ForeignLabels::read_weights(std::int64_t first, std::int64_t count, float* dst) const {
-  read_foreign_rows(samples_.file(), keys_.weights, samples_.is_one_sample(), rows_of(first, count), dst, DType::f32);
+  const RowRange rows{samples_.rows().first + first, count};
+  read_foreign_rows(samples_.file(), keys_.weights, samples_.is_one_sample(), rows, dst, DType::f32);
   for (std::int64_t i = 0; i < count; ++i)
     if (!(dst[i] >= 0) || !std::isfinite(dst[i]))
       throw DataError(fmt::format("{}: record {} of '{}' is the weight {:g}, must be 0 or more", samples_.path(),

@@ -43,7 +43,9 @@ class ForeignLabels {
   void open_labels();
   Shape shape_of_label() const;
   void open_weights();
-  RowRange rows_of(std::int64_t first, std::int64_t count) const { return {samples_.rows().first + first, count}; }
+  RowRange rows_of(std::int64_t first, std::int64_t count) const {
+    return {samples_.rows().first + first + keys_.lead, count};
+  }
   std::vector<double> table(std::int64_t first, std::int64_t count) const;  // (count, columns_)
 
   const ForeignFile& samples_;
@@ -52,7 +54,7 @@ class ForeignLabels {
   h5::DatasetInfo labels_, weights_;
   LabelForm form_ = LabelForm::values;
   std::int64_t columns_ = 1, classes_ = 0;
-  double factor_ = 1, offset_ = 0;  // scale_factor and add_offset of numbers (netCDF)
+  double factor_ = 1, offset_ = 0;  // of numbers: scale_factor and add_offset (netCDF), then label_mean, label_std
   std::vector<float> fills_;        // stored values that stand for no label
   Shape shape_;
 };

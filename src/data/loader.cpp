@@ -17,10 +17,14 @@
 #include "base/clock.hpp"
 #include "data/chunk_cache.hpp"
 #include "data/collate.hpp"
+#include "data/files_ahead.hpp"
+#include "data/foreign_file.hpp"
 
 namespace echelon::inline data {
 
 namespace {
+
+constexpr std::int64_t kFilesAhead = 32;  // of one sample each
 
 struct Position {
   std::int64_t epoch = 0, step = 0;
@@ -40,6 +44,9 @@ struct Loader::Body {
   bool fill_drawn();
   BatchMemory* wait_for_free();
   bool fill_next(Position& next);
+  bool to_own_step(Position& next) const;
+  std::vector<SampleSlot> ids_of(const Position& at) const;
+  void look_ahead(const Position& next);
   const Batch* take(std::unique_lock<std::mutex>& lock);
   void leave_out();
   void stop();
@@ -51,6 +58,9 @@ struct Loader::Body {
   ChunkCache cache;
   std::vector<double> stored_bytes_a_sample;  // [file]
   std::vector<std::unique_ptr<BatchMemory>> slots;
+  std::unique_ptr<FilesAhead> ahead;  // null unless files are one sample each
+  Position announced;                 // the first step whose files are not announced
+  std::int64_t steps_ahead = 0;       // steps from the next one on whose files are announced
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -83,6 +93,7 @@ Loader::Body::Body(const Dataset& dataset, SamplePlan the_plan, const LoaderOpti
     slots.push_back(std::make_unique<BatchMemory>(dataset, n, options.dtype));
     free.push_back(slots.back().get());
   }
+  if (dataset.hdf5 && is_one_sample_a_file(*dataset.hdf5)) ahead = std::make_unique<FilesAhead>();
   thread = std::thread([this, rank = thread_rank()] {
     set_thread_rank(rank);
     run();
@@ -124,8 +135,8 @@ void Loader::Body::run() {
   changed.notify_all();
 }
 
-// Returns false if there is nothing more to read.
-bool Loader::Body::fill_next(Position& next) {
+// Moves to the next step in which the replica takes samples. Returns false if there is none.
+bool Loader::Body::to_own_step(Position& next) const {
   for (;;) {
     if (next.step >= plan.steps_in(next.epoch))
       next = {next.epoch + 1, 0};
@@ -134,15 +145,36 @@ bool Loader::Body::fill_next(Position& next) {
     else
       break;
   }
-  if (options.end_epoch >= 0 && next.epoch >= options.end_epoch) return false;
+  return options.end_epoch < 0 || next.epoch < options.end_epoch;
+}
+
+std::vector<SampleSlot> Loader::Body::ids_of(const Position& at) const {
+  return options.all_replicas ? plan.all_ids(at.epoch, at.step) : plan.ids(at.epoch, at.step, options.replica);
+}
+
+// Announces the files of the steps that follow.
+void Loader::Body::look_ahead(const Position& next) {
+  if (!ahead) return;
+  if (announced < next) announced = next, steps_ahead = 0;
+  const std::int64_t most = std::max<std::int64_t>(2, kFilesAhead / std::max<std::int64_t>(n, 1));
+  std::vector<std::string> paths;
+  for (; steps_ahead < most && to_own_step(announced); ++steps_ahead, ++announced.step)
+    for (const SampleSlot& slot : ids_of(announced)) paths.push_back(cache.path_of(slot.id));
+  --steps_ahead;  // the next step is filled now
+  ahead->expect(paths);
+}
+
+// Returns false if there is nothing more to read.
+bool Loader::Body::fill_next(Position& next) {
+  if (!to_own_step(next)) return false;
   BatchMemory* slot = wait_for_free();
   if (slot == nullptr) return false;
   {
     const std::lock_guard lock(mutex);
     next = std::max(next, needed);
   }
-  fill(*slot, next.epoch, next.step,
-       options.all_replicas ? plan.all_ids(next.epoch, next.step) : plan.ids(next.epoch, next.step, options.replica));
+  look_ahead(next);
+  fill(*slot, next.epoch, next.step, ids_of(next));
   ++next.step;
   return true;
 }

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <utility>
 #include <vector>
 
+#include "base/reused_memory.hpp"
 #include "base/shape.hpp"
 #include "h5/fletcher.hpp"
 #include "h5/handle.hpp"
@@ -65,9 +65,10 @@ ChunkRead read_chunk(hid_t dataset, int rank, const RowChunks& chunks, std::int6
   const std::size_t whole = chunks.bytes();
   if (stored > 2 * whole + 4096)  // deflate adds a thousandth at most
     return fail(fmt::format("it claims to need {} bytes for {} decoded ones", stored, whole));
-  const auto raw = std::make_unique_for_overwrite<std::uint8_t[]>(stored);
+  thread_local ReusedMemory memory;
+  std::uint8_t* const raw = memory.at_least(stored);
   std::uint32_t skipped = 0;  // bit i: filter i was left out for this chunk
-  if (rank > Shape::kMaxRank || H5Dread_chunk(dataset, H5P_DEFAULT, offset.data(), &skipped, raw.get()) < 0)
+  if (rank > Shape::kMaxRank || H5Dread_chunk(dataset, H5P_DEFAULT, offset.data(), &skipped, raw) < 0)
     return fail(reason());
   bytes_read += stored;
   const auto applied = [&](int filter) { return filter >= 0 && (skipped >> filter & 1U) == 0; };
@@ -75,24 +76,24 @@ ChunkRead read_chunk(hid_t dataset, int rank, const RowChunks& chunks, std::int6
   if (applied(chunks.checksum)) {
     if (stored < 4) return fail("it is shorter than its checksum");
     bytes -= 4;
-    const std::uint8_t* sum = raw.get() + bytes;
-    if (fletcher32(raw.get(), bytes) != (std::uint32_t{sum[0]} | std::uint32_t{sum[1]} << 8 |
-                                         std::uint32_t{sum[2]} << 16 | std::uint32_t{sum[3]} << 24))
+    const std::uint8_t* sum = raw + bytes;
+    if (fletcher32(raw, bytes) != (std::uint32_t{sum[0]} | std::uint32_t{sum[1]} << 8 | std::uint32_t{sum[2]} << 16 |
+                                   std::uint32_t{sum[3]} << 24))
       return fail("it does not match its checksum");
   }
   const bool shuffled = applied(chunks.shuffle);
   std::vector<std::uint8_t> inflated;
-  const std::uint8_t* decoded = raw.get();
+  const std::uint8_t* decoded = raw;
   if (applied(chunks.lzf)) {
     if (shuffled) inflated.resize(whole);
-    const std::size_t length = lzf_inflate(raw.get(), bytes, shuffled ? inflated.data() : rows, whole);
+    const std::size_t length = lzf_inflate(raw, bytes, shuffled ? inflated.data() : rows, whole);
     if (length != whole) return fail(fmt::format("it cannot be inflated (lzf, {} of {} bytes)", length, whole));
     if (!shuffled) return ChunkRead::ok;
     decoded = inflated.data();
   } else if (applied(chunks.deflate)) {
     if (shuffled) inflated.resize(whole);
     uLongf length = whole;
-    const int status = uncompress(shuffled ? inflated.data() : rows, &length, raw.get(), bytes);
+    const int status = uncompress(shuffled ? inflated.data() : rows, &length, raw, bytes);
     if (status != Z_OK || length != whole)
       return fail(fmt::format("it cannot be inflated (zlib status {}, {} of {} bytes)", status, length, whole));
     if (!shuffled) return ChunkRead::ok;

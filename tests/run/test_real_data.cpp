@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Published data sets, where they are available: ECHELON_REAL_DATA names a folder with tinyshakespeare/input.txt,
-// names/<language>.txt and japanese-vowels/JapaneseVowels_{TRAIN,TEST}.ts.
+// names/<language>.txt, japanese-vowels/JapaneseVowels_{TRAIN,TEST}.ts, and the unpacked wheels of PyPI's
+// iris-sample-data and esmvaltool-sample-data.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -70,6 +71,26 @@ TEST_CASE("an LSTM tells nine speakers apart", "[run][real][slow]") {
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.code == 0);
   CHECK(trial.summary()["test_accuracy"].get<double>() > 0.9);
+}
+
+TEST_CASE("climate models' netCDF files train as they lie, and forecasts beat persistence", "[run][real]") {
+  const auto [name, data, samples, persistence] = GENERATE(table<std::string, std::string, std::string, double>(
+      {{"next_month", "esmvaltool_sample_data", "1,499 samples of (2, 3, 2)", 0.2633},
+       {"next_year", "iris_sample_data", "358 samples of (1, 37, 49)", 0.00556}}));
+  if (missing(real_data(data))) return;
+  const std::string config = fs::absolute("configs/science/" + name + ".toml").string();
+  const test::Trial trial(kVowels);
+  fs::create_directory(trial / "data");
+  fs::create_directory_symlink(real_data(data), trial / ("data/" + data));
+  for (const auto& file : fs::recursive_directory_iterator(real_data(data)))
+    if (file.path().filename() == "ta_Amon_TaiESM1_historical_r1i1p1f1_gn_185001-201412.nc")
+      fs::create_symlink(file.path(), trial / "data/taiesm1.nc");
+  CHECK_THAT(trial.echelon({"check", config}).out, Contains(samples));
+  const bool month = name == "next_month";  // the other one takes half a minute
+  const test::Outcome run = trial.echelon({"train", config, "--set", month ? "train.epochs=20" : "train.steps=5"});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  if (month) CHECK(trial.summary(name)["test_loss"].get<double>() < persistence);
 }
 
 }  // namespace

@@ -205,6 +205,18 @@ with h5py.File(at("packed_labels.h5"), "w") as file:
     d.attrs["scale_factor"], d.attrs["add_offset"] = 0.5, 3.0
 case("packed_labels", "packed_labels.h5", 'samples = "x"\nlabels = "y"', x, y * 0.5 + 3, 0)
 
+# Rows longer than what is placed together, channels last.
+x, y = floats(N, 2, 300, 3), whole(N, 3)
+put(at("wide.h5"), x=x, y=y)
+case("wide", "wide.h5", 'samples = "x"\naxes = "NHWC"\nlabels = "y"\nclasses = 3\nchannels = [2, 0]', planes(x)[:, [2, 0]],
+     y, 3)
+
+# Forecasts: the label of a record is the field two records later, of the rows that are chosen.
+x = floats(N, 6, 5)
+put(at("forecast.h5"), x=x)
+case("forecast", "forecast.h5", 'samples = "x"\naxes = "NHW"\nlabels = "x"\nlabel_form = "values"\nlead = 2\n'
+     "label_mean = 0.5\nlabel_std = 4\nrows = [3, 30]", x[3:28, None], ((x[5:30].astype("f8") - 0.5) / 4).astype("f4"), 0)
+
 # Sets that are refused: one file differs, and attributes that make no sense.
 for i in range(9):
     odd = i == 4

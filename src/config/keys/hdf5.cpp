@@ -22,6 +22,10 @@ void add_hdf5(Table& all) {
   files.key("label_column", &Hdf5Config::label_column, range(0, 1e9), "label_form column: index of the column");
   files.key("classes", &Hdf5Config::classes, range(0, 16777216), "number of classes; 0: labels are numbers");
   files.key("class_names", &Hdf5Config::class_names, filled_text(), "names by class, for tables; may be empty");
+  files.key("lead", &Hdf5Config::lead, range(0, 1e9), "record i has the label of record i + lead: a forecast");
+  files.key("label_mean", &Hdf5Config::label_mean, range(-1e15, 1e15),
+            "numbers to be predicted become (number - label_mean) / label_std");
+  files.key("label_std", &Hdf5Config::label_std, range(1e-300, 1e15), "see label_mean");
   files.key("weights", &Hdf5Config::weights, text(), "path of the dataset of sample weights; empty: all 1");
   files.key("rows", &Hdf5Config::rows, range(0, kHuge),
             "rows of each file of data.train: the first, and the one after the last; empty: all");

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -17,6 +17,8 @@
 #include "config/parse.hpp"
 #include "data/chunk_cache.hpp"
 #include "data/dataset.hpp"
+#include "data/files_ahead.hpp"
+#include "data/foreign_file.hpp"
 #include "data/foreign_labels.hpp"
 #include "data/format.hpp"
 #include "data/import/file_stamp.hpp"
@@ -148,6 +150,9 @@ std::string made_of(const Hdf5Input& input, const SampleList& list, const Planne
         std::int64_t{input.info.any_label ? 1 : 0}, options.chunk, std::int64_t{options.compress},
         std::int64_t{options.checksums ? 1 : 0}})
     packed.put(key);
+  packed.put(keys.lead);
+  packed.put(keys.label_mean);
+  packed.put(keys.label_std);
   packed.put(input.info.class_names);
   packed.put(input.info.scale);
   packed.put(input.set.mean);  // missing values become the mean
@@ -193,6 +198,7 @@ class Hdf5Import {
  private:
   void share_stamps();
   std::optional<ShardNote> make_shard(const PlannedShard& shard, LongWork& work, std::int64_t& done);
+  void look_ahead(const PlannedShard& shard, std::size_t at);
   void require_unchanged(const std::set<std::size_t>& files) const;
 
   const ShardOptions& options_;
@@ -201,6 +207,7 @@ class Hdf5Import {
   std::optional<Hdf5Input> input_;
   std::optional<SampleList> list_;
   std::optional<ChunkCache> records_;
+  std::unique_ptr<FilesAhead> ahead_;
 };
 
 // Each rank looks at a share of the files; all must see the same names and numbers of samples.
@@ -248,6 +255,7 @@ std::optional<ShardNote> Hdf5Import::make_shard(const PlannedShard& shard, LongW
   for (std::size_t i = 0; i < shard.count; ++i) {
     if (i % SharedImport::kLookEvery == 0 && shared_.stopped()) return std::nullopt;
     work.at(done);
+    look_ahead(shard, i);
     const Record record = records_->record(list_->ids[shard.first + i]);
     files.insert(record.file);
     const void* label = info.targets > 0 ? static_cast<const void*>(record.numbers) : record.labels;
@@ -264,6 +272,17 @@ std::optional<ShardNote> Hdf5Import::make_shard(const PlannedShard& shard, LongW
   for (std::size_t label = 0; label < seen.size(); ++label)
     if (seen[label]) labels.push_back(static_cast<std::int32_t>(label));
   return shared_.keep(shard, file, static_cast<std::int64_t>(shard.count), statistics, std::move(labels));
+}
+
+// With one sample a file, has the files that follow read into the system's cache.
+void Hdf5Import::look_ahead(const PlannedShard& shard, std::size_t at) {
+  constexpr std::size_t kFiles = 16;
+  if (at % kFiles != 0 || !is_one_sample_a_file(input_->config.hdf5)) return;
+  if (!ahead_) ahead_ = std::make_unique<FilesAhead>();
+  std::vector<std::string> paths;
+  for (std::size_t i = at == 0 ? 0 : at + kFiles; i < std::min(at + 2 * kFiles, shard.count); ++i)
+    paths.push_back(records_->path_of(list_->ids[shard.first + i]));
+  ahead_->expect(paths);
 }
 
 void Hdf5Import::require_unchanged(const std::set<std::size_t>& files) const {

@@ -23,7 +23,7 @@ void write_header(h5::Writer& writer, const SourceInfo& info, const ShardHeader&
 
 // Uses fewer rows for large samples, because a chunk is held in memory to be written and to be read.
 std::int64_t rows_of_chunk(std::int64_t asked, std::int64_t samples, std::size_t sample_bytes) {
-  constexpr std::size_t kMostBytes = 128 << 20;
+  constexpr std::size_t kMostBytes = 16 << 20;
   const auto fitting = static_cast<std::int64_t>(kMostBytes / std::max<std::size_t>(sample_bytes, 1));
   return std::max<std::int64_t>(1, std::min({asked, samples, fitting}));
 }

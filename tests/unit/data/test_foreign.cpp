@@ -175,6 +175,10 @@ TEST_CASE("files of public data sets are read as h5py reads them", "[data][forei
     CHECK_THAT(refusal(galaxy, images + "classes = 10\nchannels = [0, 0]"), Contains("names channel 0 twice"));
     CHECK_THAT(refusal(galaxy, images + "classes = 10\ntest_rows = [0, 3]\ntest_split = \"test\""),
                Contains("not both"));
+    CHECK_THAT(refusal(galaxy, "samples = \"images\"\naxes = \"NHWC\"\nlabels = \"ans\"\nlead = 37"),
+               Contains("may be at most 36"));
+    CHECK_THAT(refusal(galaxy, "samples = \"images\"\naxes = \"NHWC\"\nlead = 1"), Contains("goes with labels"));
+    CHECK_THAT(refusal(galaxy, images + "classes = 10\nlabel_std = 2"), Contains("numbers to be predicted"));
     CHECK_THAT(refusal(galaxy, images + "classes = 10\nlabel_column = 1"), Contains("label_form = \"column\""));
     CHECK_THAT(refusal(folder / "odd/shape", "samples = \"x\"\naxes = \"CHW\"\nlabels = \"y\""),
                Contains("odd/shape/4.h5") && Contains("(2, 6, 4)") && Contains("(2, 5, 4)"));
