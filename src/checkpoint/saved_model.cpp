@@ -96,6 +96,11 @@ std::set<std::string> averages_in(const std::string& checkpoint) {
 
 bool holds_average(const std::string& checkpoint) { return !averages_in(checkpoint).empty(); }
 
+std::string values_of(const h5::Reader& checkpoint, const std::string& parameter) {
+  const std::string average = std::string(kOfAverage) + parameter;
+  return checkpoint.has(average) ? average : std::string(kOfWeights) + parameter;
+}
+
 void load_model(const std::string& checkpoint, const VisitAll& visit) {
   load_checkpoint(checkpoint, [&](StateVisitor& visitor) {
     AverageVisitor averaged(visitor, averages_in(checkpoint));
@@ -158,11 +163,13 @@ Graph trained_graph(const SavedModel& saved) {
   const TrainedData data = read_trained_data(reader.attribute_text("training_data"), saved.checkpoint);
   const bool stream = saved.config.data.order == Order::stream;
   std::int64_t tokens = 1;
-  Graph graph = build_model(saved.config.model, trained_form(data, stream, tokens));
+  ModelConfig untied = saved.config.model;
+  for (LayerConfig& layer : untied.layers) layer.weights_of.clear();  // the table has another size for now
+  Graph graph = build_model(untied, trained_form(data, stream, tokens));
   for (const Node& node : graph.nodes())
     if (node.layer->kind() == "embedding" && node.inputs.front() == graph.find("samples"))
       tokens = std::max(tokens, reader.info("weights/" + node.name + ".weight").shape[0]);
-  if (tokens > 1) graph = build_model(saved.config.model, trained_form(data, stream, tokens));
+  graph = build_model(saved.config.model, trained_form(data, stream, tokens));
   for (const Parameter& parameter : graph.parameters().with_frozen())
     if (const Shape stored = reader.info("weights/" + parameter.name).shape; !(stored == parameter.shape))
       throw DataError(fmt::format("{}: '{}' is {}, but the model of {} has {}", saved.checkpoint, parameter.name,

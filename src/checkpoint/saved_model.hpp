@@ -11,6 +11,7 @@
 #include "config/schema.hpp"
 #include "device/arenas.hpp"
 #include "device/device.hpp"
+#include "h5/file.hpp"
 #include "model/graph.hpp"
 
 namespace echelon::inline checkpoint {
@@ -46,6 +47,8 @@ SavedModel find_model(const std::string& location);
 
 // Whether a checkpoint has averages beside the weights (optimizer.average_decay).
 bool holds_average(const std::string& checkpoint);
+// The dataset of a checkpoint that holds the values of this parameter for use: of the average, if there is one.
+std::string values_of(const h5::Reader& checkpoint, const std::string& parameter);
 // Like load_checkpoint for weights of a trained model: with the averages in their place, if the checkpoint has some.
 void load_model(const std::string& checkpoint, const VisitAll& visit);
 

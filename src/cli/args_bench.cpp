@@ -113,6 +113,8 @@ Run declare_bench_data(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--seconds", o->seconds, "reading ends after this time, or with the epochs")->capture_default_str();
   app.add_option("--epochs", o->epochs, "epochs to read")->capture_default_str();
+  app.add_option("--out", o->out, "write the first batch of the first reader here, as HDF5: what the model sees")
+      ->type_name("FILE");
   app.add_flag("--json", o->json, "one JSON line instead of text");
   return [o] { return run_bench_data(*o); };
 }

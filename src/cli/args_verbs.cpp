@@ -117,7 +117,9 @@ void add_shards(CLI::App& app, Options& o) {
   app.add_option("--compress", o.compress, "gzip level, 0 to 9")->capture_default_str();
   app.add_flag("--no-checksums", o.no_checksums, "store chunks without checksums (Fletcher32)");
   app.add_flag("--verify", o.verify, "read files back from the disk after writing and verify checksums");
-  app.add_option("--stored", o.stored, "type of the values, u8 or f32")->capture_default_str();
+  app.add_option("--stored", o.stored,
+                 "csv: type of the values, u8 or f32; images, tar: u8 or encoded, the files as they are")
+      ->capture_default_str();
   app.add_option("--shape", o.shape, "shape of a sample: C,H,W; of fields also C,W and C,D,H,W")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -311,7 +313,7 @@ constexpr Verb kVerbs[] = {
      "  mpirun -n 8 --map-by node --bind-to none echelon bench network --out network.json --figure network.svg\n"
      "  srun --mpi=pmix --ntasks-per-node=1 echelon bench network --limit 30",
      declare_bench_network},
-    {"bench data", "how fast the training data of an experiment are read, and with how much memory",
+    {"bench data", "how fast the training data of an experiment are read, decoded and changed, and with how much memory",
      "  echelon bench data experiment.toml --readers 4", declare_bench_data},
     {"bench codec", "encoding rate, decoding rate and compressed size of each gradient codec",
      "  echelon bench codec --mb 64 --density 0.003", declare_bench_codec},

@@ -36,11 +36,19 @@ ImageRequest image_request(const ImportOptions& options) {
   const auto [height, width] = extents_of(options.size);
   if (options.channels != 1 && options.channels != 3)
     throw ConfigError(fmt::format("--channels is {}, must be 1 (grey) or 3 (red, green, blue)", options.channels));
+  if (options.stored != "u8" && options.stored != "encoded")
+    throw ConfigError(fmt::format("--stored is '{}'; images and archives take u8 or encoded", options.stored));
+  const bool encoded = options.stored == "encoded";
+  if (encoded && !options.size.empty())
+    throw ConfigError(
+        "--size does not go with --stored encoded, which keeps files as they are: data.image_size of the "
+        "experiment says what the model sees");
   return {.format = options.format,
           .inputs = options.inputs,
           .height = height,
           .width = width,
           .channels = options.channels,
+          .encoded = encoded,
           .skip_damaged = options.skip_damaged,
           .labels_as_they_are = options.labels_as_they_are || !options.like.empty(),
           .like = options.like};

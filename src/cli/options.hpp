@@ -257,13 +257,14 @@ struct BenchNetworkOptions {  // mpirun -n K echelon bench network [--out FILE.j
 };
 int run_bench_network(const BenchNetworkOptions& options);
 
-struct BenchDataOptions {  // echelon bench data CONFIG [--readers N] [--batch B] [--seconds S] [--epochs E] [--json]
+struct BenchDataOptions {  // echelon bench data CONFIG [--readers N] [--batch B] [--seconds S] [--epochs E] [--out FILE] ..
   std::string config;
   std::vector<std::string> sets;
   int readers = 1;
   std::int64_t batch = 0;  // of a reader; 0: 64, fewer where samples are large
   double seconds = 10;
   std::int64_t epochs = 1;
+  std::string out;  // HDF5 file to which the first batch is written; "": none
   bool json = false;
 };
 int run_bench_data(const BenchDataOptions& options);

@@ -49,6 +49,16 @@ void check_model(const Config& config) {
     if (layer.init_range > 0 && (layer.init.empty() ? model.init : layer.init) != "uniform")
       refuse(config, "model.layers",
              fmt::format("init_range of the layer at {} is for init = \"uniform\"; leave it out", layer.where));
+  const ParallelConfig& parallel = config.parallel;
+  for (const LayerConfig& layer : model.layers)
+    if (!layer.weights_of.empty() && (parallel.pipeline > 1 || parallel.tensor > 1 || parallel.split == "auto"))
+      refuse(config, "model.layers",
+             fmt::format("the layer at {} has weights_of = \"{}\": both layers need the whole table on one rank, but "
+                         "parallel.{} divides the model; leave one of them out",
+                         layer.where, layer.weights_of,
+                         parallel.pipeline > 1 ? "pipeline"
+                         : parallel.tensor > 1 ? "tensor"
+                                               : "split"));
   for (const LayerConfig& layer : model.layers)
     if (takes_means(layer) && config.data.ragged == Ragged::zero_weight)
       refuse(config, "data.ragged",

@@ -106,6 +106,25 @@ Found values_misfit(const Hdf5Config& keys) {
   return {};
 }
 
+Found encoded_misfit(const Hdf5Config& keys) {
+  if (!keys.holds_files()) {
+    if (keys.lengths.empty()) return {};
+    return Misfit{"lengths", "data.hdf5.lengths goes with encoded, rows of JPEG or PNG bytes; leave it out"};
+  }
+  if (keys.samples.size() > 1) return Misfit{"samples", "data.hdf5.encoded reads one dataset of samples; name one"};
+  if (keys.axes != Hdf5Config{}.axes)
+    return Misfit{"axes", "data.hdf5.encoded: the bytes of a sample say what its axes are; leave axes out"};
+  if (!keys.channels.empty())
+    return Misfit{"channels", "data.hdf5.encoded takes \"rgb\" or \"grey\"; leave channels out"};
+  if (keys.transform != Transform::none)
+    return Misfit{"transform", "data.hdf5.transform is for numbers, not for encoded images; leave it out"};
+  if (keys.missing != Missing::refuse)
+    return Misfit{"missing", "data.hdf5.missing is for numbers, not for encoded images; leave it out"};
+  if (keys.label_form == LabelForm::dense)
+    return Misfit{"label_form", "data.hdf5.label_form = \"dense\" does not go with encoded images of any size"};
+  return {};
+}
+
 }  // namespace
 
 std::optional<Misfit> Hdf5Config::misfit() const {
@@ -126,7 +145,7 @@ std::optional<Misfit> Hdf5Config::misfit() const {
     if (std::find(channels.begin(), channel, *channel) != channel)
       return Misfit{"channels", fmt::format("data.hdf5.channels names channel {} twice", *channel)};
   for (const Found& found : {axes_misfit(axes), rows_misfit("rows", rows), rows_misfit("test_rows", test_rows),
-                             labels_misfit(*this), values_misfit(*this)})
+                             labels_misfit(*this), values_misfit(*this), encoded_misfit(*this)})
     if (found) return found;
   return {};
 }

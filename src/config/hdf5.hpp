@@ -15,10 +15,13 @@ enum class LabelForm : std::uint8_t { automatic, classes, column, one_hot, value
 enum class Transform : std::uint8_t { none, log1p };
 enum class StatisticsAre : std::uint8_t { mean_std, range };
 enum class Missing : std::uint8_t { refuse, mean };
+enum class Encoded : std::uint8_t { none, rgb, grey };
 
 struct Hdf5Config {
   std::vector<std::string> samples;      // paths of datasets in a file, joined along channels; empty: files are shards
   std::string axes = "NCHW";             // their axes: N sample, C or F channel, D slice, H row, W column, T time step
+  Encoded encoded = Encoded::none;       // "none" | "rgb" | "grey": rows are the bytes of JPEG or PNG files, decoded so
+  std::string lengths;                   // encoded: path of the number of bytes of each row; "": rows are whole
   std::vector<std::int64_t> channels;    // channels that are used, by index over all `samples`; empty: all
   std::string labels;                    // path of the labels; "": none (predict only)
   std::vector<std::string> labels_file;  // ending of the file of samples, ending of the file that has its labels
@@ -44,6 +47,7 @@ struct Hdf5Config {
 
   bool operator==(const Hdf5Config&) const = default;
   bool used() const { return !samples.empty(); }
+  bool holds_files() const { return encoded != Encoded::none; }
 
   // The same for the files of data.test.
   Hdf5Config of_test() const {

@@ -47,10 +47,11 @@ struct LayerConfig {
   bool sparse = false;  // embedding: sparse gradient: only the rows that a step touches are stored, applied and sent
   std::string activation = "tanh";  // rnn: tanh | relu
   bool reverse = false;             // rnn, lstm, gru: runs from the end of the sequence to its beginning
-  bool carry = false;     // rnn, lstm, gru: the final states of a batch are the initial states of the next one
-  std::string init;       // initial weights: "" as model.init | default | uniform | he | orthogonal
-  double init_range = 0;  // init uniform: weights and biases in [-range, range); 0: model.init_range
-  std::string where;      // "file:line", for messages; not a key
+  bool carry = false;      // rnn, lstm, gru: the final states of a batch are the initial states of the next one
+  std::string weights_of;  // dense: name of the embedding whose table is its weights; "": its own
+  std::string init;        // initial weights: "" as model.init | default | uniform | he | orthogonal
+  double init_range = 0;   // init uniform: weights and biases in [-range, range); 0: model.init_range
+  std::string where;       // "file:line", for messages; not a key
 };
 
 }  // namespace echelon::inline config

@@ -64,6 +64,7 @@ struct ModelConfig {
   double dropout = -1;               // rate of every dropout layer, in [0, 1); -1: that of each layer
   LabelKeys labels;                  // model.ignore_label, class_weights, inverse_frequency
   bool synchronised_batch_norm = false;  // every batch_norm layer is `synchronised`
+  std::int64_t batch_norm_group = 0;     // synchronised: statistics over this many neighbouring replicas; 0: over all
   bool batch_renorm = false;             // every batch_norm layer has `renorm`
   bool dense_embeddings = false;         // no embedding is `sparse`, in model.zoo either
   std::string weights;                   // initial: a .safetensors file, a run's folder or a checkpoint; "": drawn
@@ -89,6 +90,7 @@ struct DataConfig {
   std::int64_t augment_crop_padding = 0;  // images: zeros around them, then a random crop of their size; training only
   bool augment_flip = false;              // images: half of them are mirrored left to right; training only
   std::int64_t prefetch = 2;              // batches, 1 to 64
+  std::int64_t threads = 1;               // images: threads of a rank that decode and change samples, 1 to 256
   double buffer_mb = 64;                  // decoded records per rank, 1 to 65536
   std::int64_t window_chunks = 16;        // chunks whose records are shuffled together, 1 to 4096
   std::string stage;                      // folder on a local disk of each host to which shards are copied; "": none

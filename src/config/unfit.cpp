@@ -100,6 +100,11 @@ class Finder {
     for (const char* path : {"data.augment.erase_scale", "data.augment.erase_ratio"})
       used(path, augment.erase > 0, "data.augment.erase");
     used("data.evaluation_resize", !config_.data.image_size.empty(), "data.image_size");
+    const auto& layers = config_.model.layers;
+    used("model.batch_norm_group",
+         config_.model.synchronised_batch_norm ||
+             std::any_of(layers.begin(), layers.end(), [](const LayerConfig& layer) { return layer.synchronised; }),
+         "synchronised batch norm: model.synchronised_batch_norm, or synchronised on a layer");
     used("optimizer.average_decay", strategy_traits(config_.exchange.strategy).sums_gradients(), summing_strategies());
     const bool draws = config_.model.weights.empty() || config_.model.weights_partial;
     used("model.init", draws, "weights that are drawn, not those of model.weights");

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/augment.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.hpp"
 #include "data/colour.hpp"
 #include "data/erase.hpp"
 #include "data/planes.hpp"
@@ -61,13 +64,14 @@ void shift_sample(const Augmentation& augmentation, const HashRng& draws, const 
 
 }  // namespace
 
-void Augmenter::see(const HashRng& draws, const void* src, const Shape& shape, void* dst, DType dtype) const {
+// The part of an image that the model sees.
+SeenPart Augmenter::part_of(const HashRng& draws, std::int64_t height, std::int64_t width) const {
   const AugmentKeys& keys = augmentation_.keys;
-  if (!keys.crops()) return central_view(src, shape, view_, dst, dtype);
-  const ImageWindow window = random_window(draws, shape[1], shape[2], keys.crop_scale.front(), keys.crop_scale.back(),
-                                           keys.crop_ratio.front(), keys.crop_ratio.back());
-  const Shape seen = view_.shape_of(shape);
-  resize(src, shape, window, {.height = seen[1], .width = seen[2]}, dst, seen, dtype);
+  if (!keys.crops()) return central_part(height, width, view_);
+  const Shape seen = view_.shape_of({1, height, width});
+  return {.window = random_window(draws.at(kWindow), height, width, keys.crop_scale.front(), keys.crop_scale.back(),
+                                  keys.crop_ratio.front(), keys.crop_ratio.back()),
+          .full = {.height = seen[1], .width = seen[2]}};
 }
 
 // Colours are of values in [0, 1], and normalised values come and go.
@@ -100,15 +104,13 @@ void Augmenter::erase(const HashRng& draws, void* sample, const Shape& shape, DT
   });
 }
 
-void Augmenter::operator()(const void* src, void* dst, const Shape& shape, DType dtype, std::int64_t epoch,
-                           std::int64_t id) {
+template <class See>
+void Augmenter::change(const HashRng& draws, const void* src, void* dst, const Shape& seen, DType dtype, bool sees,
+                       const See& see) {
   const AugmentKeys& keys = augmentation_.keys;
-  const HashRng draws = rng_.at(static_cast<std::uint64_t>(epoch)).at(static_cast<std::uint64_t>(id));
-  const bool sees = view_.any() || keys.crops();
-  const Shape seen = view_.shape_of(shape);
   const auto bytes = static_cast<std::size_t>(seen.elems()) * size_of(dtype);
   int left = (sees ? 1 : 0) + (augmentation_.moves() ? 1 : 0) + (keys.turns() ? 1 : 0);
-  if (left == 0) std::memcpy(dst, src, bytes);
+  if (left == 0 && src != nullptr) std::memcpy(dst, src, bytes);
   const void* at = src;
   const auto next = [&]() -> void* {
     std::vector<double>& memory = between_[left % 2];
@@ -118,7 +120,7 @@ void Augmenter::operator()(const void* src, void* dst, const Shape& shape, DType
   };
   if (sees) {
     void* const to = next();
-    see(draws.at(kWindow), src, shape, to, dtype);
+    see(to);
     at = to;
   }
   if (augmentation_.moves()) {
@@ -129,6 +131,34 @@ void Augmenter::operator()(const void* src, void* dst, const Shape& shape, DType
   if (keys.turns()) turn(random_turn(keys, draws.at(kTurn)), at, next(), seen, dtype);
   if (keys.jitters()) jitter(draws.at(kColours), dst, seen, dtype);
   if (keys.erases()) erase(draws, dst, seen, dtype);
+}
+
+void Augmenter::operator()(const void* src, void* dst, const Shape& shape, DType dtype, std::int64_t epoch,
+                           std::int64_t id) {
+  const HashRng draws = rng_.at(static_cast<std::uint64_t>(epoch)).at(static_cast<std::uint64_t>(id));
+  const Shape seen = view_.shape_of(shape);
+  change(draws, src, dst, seen, dtype, view_.any() || augmentation_.keys.crops(), [&](void* to) {
+    const SeenPart part = part_of(draws, shape[1], shape[2]);
+    resize(src, shape, part.window, part.full, to, seen, dtype);
+  });
+}
+
+void Augmenter::encoded(std::string_view bytes, const PixelScale& pixels, void* dst, const Shape& shape, DType dtype,
+                        std::int64_t epoch, std::int64_t id) {
+  const HashRng draws = rng_.at(static_cast<std::uint64_t>(epoch)).at(static_cast<std::uint64_t>(id));
+  const Shape seen = view_.shape_of(shape);
+  const auto part = [&](std::int64_t height, std::int64_t width) -> SeenPart {
+    if (view_.any()) return part_of(draws, height, width);
+    if (height != shape[1] || width != shape[2])
+      throw DataError(
+          fmt::format("has {} x {} pixels (height x width), but the first image has {} x {}; "
+                      "data.image_size says what the model sees of images of any size",
+                      height, width, shape[1], shape[2]));
+    if (augmentation_.keys.crops()) return part_of(draws, height, width);
+    return {.window = {.top = 0, .left = 0, .height = height, .width = width},
+            .full = {.height = height, .width = width}};
+  };
+  change(draws, nullptr, dst, seen, dtype, true, [&](void* to) { see_encoded(bytes, part, pixels, to, seen, dtype); });
 }
 
 }  // namespace echelon::inline data

@@ -8,12 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/dtype.hpp"
 #include "base/hash_rng.hpp"
 #include "base/shape.hpp"
 #include "config/augment_keys.hpp"
+#include "data/encoded.hpp"
 #include "data/resize.hpp"
 
 namespace echelon::inline data {
@@ -46,9 +48,16 @@ class Augmenter {
   // `dtype` (f32 or f64), `dst` of the view's shape. Values must already be normalised, so that a zero is the mean of
   // the channel.
   void operator()(const void* src, void* dst, const Shape& shape, DType dtype, std::int64_t epoch, std::int64_t id);
+  // The same from the bytes of an encoded image. Without a view it must have the height and width of `shape`. DataError
+  // with the reason if it is damaged or has another size.
+  void encoded(std::string_view bytes, const PixelScale& pixels, void* dst, const Shape& shape, DType dtype,
+               std::int64_t epoch, std::int64_t id);
 
  private:
-  void see(const HashRng& draws, const void* src, const Shape& shape, void* dst, DType dtype) const;
+  SeenPart part_of(const HashRng& draws, std::int64_t height, std::int64_t width) const;
+  template <class See>
+  void change(const HashRng& draws, const void* src, void* dst, const Shape& shape, DType dtype, bool sees,
+              const See& see);
   void jitter(const HashRng& draws, void* image, const Shape& shape, DType dtype) const;
   void erase(const HashRng& draws, void* sample, const Shape& shape, DType dtype) const;
 

@@ -158,6 +158,7 @@ void load_samples(const Dataset& dataset, const SampleFile& file, const Shard& s
   if (const std::int64_t now = file.samples(); now != shard.samples)
     throw DataError(fmt::format("{}: changed while the run read it: it now holds {} samples instead of {}", shard.path,
                                 now, shard.samples));
+  if (dataset.encoded) return file.read_encoded(first, count, chunk.rows, chunk.ends);
   // Sequences are read whole and cut to T later.
   const std::int64_t elems =
       dataset.starts ? stretch(dataset.starts, chunk.begin, chunk.begin + 1) * dataset.sample_shape.row_elems()
@@ -219,11 +220,17 @@ void load_chunk(const Dataset& dataset, const SampleFile& file, Chunk& chunk) tr
 
 Record Chunk::record(const Dataset& dataset, std::int64_t id) const {
   const auto inside = static_cast<std::size_t>(id - begin);
-  Record record{.file = file};
+  Record record{.file = file, .index = id - dataset.shards[file].first};
   if (!labels.empty()) record.labels = labels.data() + inside * static_cast<std::size_t>(dataset.label_shape.elems());
   if (!weights.empty()) record.weight = weights[inside];
   if (!numbers.empty())
     record.numbers = numbers.data() + inside * static_cast<std::size_t>(dataset.label_shape.elems());
+  if (dataset.encoded) {
+    const std::size_t first = inside == 0 ? 0 : ends[inside - 1];
+    record.sample = rows.data() + first;
+    record.length = static_cast<std::int64_t>(ends[inside] - first);
+    return record;
+  }
   std::size_t skipped = 0;  // rows before the part
   std::size_t row_bytes = sizeof(std::int32_t);
   if (dataset.starts) {

@@ -15,20 +15,22 @@ class SampleFile;
 // One record as stored, except that tokens, labels and targets are i32. It points into its chunk.
 struct Record {
   const std::uint8_t* sample = nullptr;  // samples: (C, H, W), u8 or f32; text: T + 1 tokens, i32; sequences and pairs:
-                                         // `length` tokens, i32, or (length, F), f32
-  std::int64_t length = 0;               // sequences and pairs: length before truncation
+                                         // `length` tokens, i32, or (length, F), f32; encoded images: their bytes
+  std::int64_t length = 0;               // sequences and pairs: length before truncation; encoded images: bytes
   const std::int32_t* target = nullptr;  // pairs: (target_length) tokens
   std::int64_t target_length = 0;        // before truncation, without the start and end token
   const std::int32_t* labels = nullptr;  // classes in the shape Dataset::label_shape; null if `numbers` is set
   float weight = 1;                      // weight of the sample
   const float* numbers = nullptr;        // regression targets in the shape Dataset::label_shape
   std::size_t file = 0;                  // index in Dataset::shards
+  std::int64_t index = 0;                // in the file
 };
 
 struct Chunk {
   std::int64_t begin = 0, end = 0;  // global ids
   std::size_t file = 0;
   std::vector<std::uint8_t> rows;  // samples, tokens or values
+  std::vector<std::size_t> ends;   // encoded images: where each ends in `rows`
   std::vector<std::int32_t> labels;
   std::vector<float> numbers, weights;
   std::vector<std::int32_t> targets;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/collate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <string_view>
+
+#include "base/error.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -44,10 +49,11 @@ Collator::Collator(const Dataset& dataset, DType dtype, const Augmentation& augm
     : dataset_(dataset),
       dtype_(dtype),
       normalise_(dataset),
+      pixels_(normalise_.pixels()),
       augment_(augmentation, dataset.view, {dataset.mean, dataset.std}),
       mixer_(augmentation.keys, augmentation.seed),
       mixes_(augmentation.keys.mixes()),
-      still_(bytes(augment_.any() ? dataset.sample_shape.elems() : 0, size_of(dtype))),
+      still_(bytes(augment_.any() && !dataset.encoded ? dataset.sample_shape.elems() : 0, size_of(dtype))),
       other_(bytes(mixes_ ? seen_elems(dataset) : 0, size_of(dtype))) {
   if (dataset.kind != DataKind::pairs) return;
   start_ = dataset.target_vocabulary.find(kStartToken);
@@ -74,7 +80,7 @@ void Collator::begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step,
                   .label_counts = dataset_.label_weights.any() ? memory.label_counts.data() : nullptr};
 }
 
-void Collator::put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot) {
+void Collator::put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot) const {
   memory.ids.as<std::int32_t>()[row] = static_cast<std::int32_t>(static_cast<std::uint32_t>(slot.id));
   auto* labels = memory.labels.as<std::int32_t>();
   std::int64_t counting = 1;
@@ -93,10 +99,7 @@ void Collator::put(BatchMemory& memory, std::int64_t row, const Record& record, 
       counting = put_numbers(memory, row, record);
     else
       put_classes(memory, row, record), counting = dataset_.label_shape.elems();
-    if (dataset_.kind == DataKind::samples)
-      put_image(memory, row, record, slot.id);
-    else
-      put_steps(memory, row, record);
+    if (!draws()) put_steps(memory, row, record);
   }
   const bool counts = slot.counts && dataset_.labelled;
   put_weights(memory, row, counts ? counting : 0, record.weight);
@@ -133,27 +136,45 @@ void Collator::weigh_labels(BatchMemory& memory, std::int64_t row, const Record&
 }
 
 void Collator::put_sample(const Record& record, std::int64_t epoch, std::int64_t id, void* dst) {
+  if (dataset_.encoded) {
+    const std::string_view bytes(reinterpret_cast<const char*>(record.sample), static_cast<std::size_t>(record.length));
+    try {
+      return augment_.encoded(bytes, pixels_, dst, dataset_.sample_shape, dtype_, epoch, id);
+    } catch (const DataError& error) {
+      throw DataError(fmt::format("{}: record {} {}", dataset_.shards[record.file].path, record.index, error.what()));
+    }
+  }
   normalise_(record.sample, augment_.any() ? still_.data() : dst, dtype_);
   if (augment_.any()) augment_(still_.data(), dst, dataset_.sample_shape, dtype_, epoch, id);
 }
 
-void Collator::put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id) {
-  put_sample(record, memory.batch.epoch, id, memory.samples.get() + bytes(row * seen_elems(dataset_), size_of(dtype_)));
+std::size_t Collator::stored_bytes(const Record& record) const {
+  return dataset_.encoded ? static_cast<std::size_t>(record.length)
+                          : bytes(dataset_.sample_shape.elems(), size_of(dataset_.stored));
 }
 
-void Collator::mix(BatchMemory& memory, std::int64_t row, const SampleSlot& slot, const Record& record,
-                   std::int64_t other) {
+void Collator::draw(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot) {
+  put_sample(record, memory.batch.epoch, slot.id,
+             memory.samples.get() + bytes(row * seen_elems(dataset_), size_of(dtype_)));
+}
+
+void Collator::mix_labels(BatchMemory& memory, std::int64_t row, const SampleSlot& slot, const Record& record) const {
   const Shape shape = dataset_.view.shape_of(dataset_.sample_shape);
   const Mixture mixture = mixer_.mixture(shape, memory.batch.epoch, slot.id);
-  put_sample(record, memory.batch.epoch, other, other_.data());
-  SampleMixer::apply(mixture, memory.samples.get() + bytes(row * shape.elems(), size_of(dtype_)), other_.data(), shape,
-                     dtype_);
   memory.others.as<std::int32_t>()[row] = *record.labels;
   with_float(dtype_, [&]<class T>(T) {
     const double weight = slot.counts ? 1 : 0;
     memory.weights.as<T>()[row] = static_cast<T>(weight * mixture.own);
     memory.other_weights.as<T>()[row] = static_cast<T>(weight * (1 - mixture.own));
   });
+}
+
+void Collator::mix(BatchMemory& memory, std::int64_t row, const SampleSlot& slot, const Record& record,
+                   std::int64_t other) {
+  const Shape shape = dataset_.view.shape_of(dataset_.sample_shape);
+  put_sample(record, memory.batch.epoch, other, other_.data());
+  SampleMixer::apply(mixer_.mixture(shape, memory.batch.epoch, slot.id),
+                     memory.samples.get() + bytes(row * shape.elems(), size_of(dtype_)), other_.data(), shape, dtype_);
 }
 
 void Collator::put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const {

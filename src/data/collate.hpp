@@ -49,17 +49,24 @@ class Collator {
 
   // Begins a batch of n rows. `bucket`: length to which its sequences are padded and truncated; 0: the set's.
   void begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step, std::int64_t n, std::int64_t bucket) const;
-  // Writes a record into a row, once for every row of [0, n). Labels of a slot that does not count get weight 0.
-  void put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot);
-  // Whether rows are mixed: each takes put(), then mix().
+  // Writes a record into a row, once for every row of [0, n), except the values of samples of one shape, which
+  // draw() writes. Labels of a slot that does not count get weight 0.
+  void put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot) const;
+  // Whether samples have one shape. Then each row takes put(), then draw().
+  bool draws() const { return dataset_.kind == DataKind::samples; }
+  // Not for several threads at once with one Collator. DataError with file and record if an image is damaged.
+  void draw(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot);
+  // The bytes of the stored sample.
+  std::size_t stored_bytes(const Record& record) const;
+  // Whether rows are mixed: each takes put() and draw(), then mix_labels() and mix().
   bool mixes() const { return mixes_; }
   const SampleMixer& mixer() const { return mixer_; }
-  // Mixes the record of sample `other` into a row that holds sample `slot`.
+  // Mix the record of sample `other` into a row that holds sample `slot`.
+  void mix_labels(BatchMemory& memory, std::int64_t row, const SampleSlot& slot, const Record& record) const;
   void mix(BatchMemory& memory, std::int64_t row, const SampleSlot& slot, const Record& record, std::int64_t other);
 
  private:
   void put_sample(const Record& record, std::int64_t epoch, std::int64_t id, void* dst);
-  void put_image(BatchMemory& memory, std::int64_t row, const Record& record, std::int64_t id);
   void put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_target(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_classes(BatchMemory& memory, std::int64_t row, const Record& record) const;
@@ -71,6 +78,7 @@ class Collator {
   Dataset dataset_;
   DType dtype_;
   Normaliser normalise_;
+  PixelScale pixels_;
   Augmenter augment_;
   SampleMixer mixer_;
   bool mixes_;

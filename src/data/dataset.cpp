@@ -33,7 +33,10 @@ void require_agreement(const Dataset& first, const Dataset& next) {
   };
   const auto list = [](const auto& values) { return fmt::format("[{}]", fmt::join(values, ", ")); };
   if (next.kind != first.kind) differ("data of kind", name_of(next.kind), name_of(first.kind));
-  if (next.sample_shape != first.sample_shape)
+  if (next.encoded != first.encoded)
+    fail(path,
+         fmt::format("holds {}, but {} does not", next.encoded ? "encoded images" : "pixels", first.shards[0].path));
+  if (next.encoded ? next.sample_shape[0] != first.sample_shape[0] : next.sample_shape != first.sample_shape)
     differ("samples of shape", next.sample_shape.text(), first.sample_shape.text());
   if (next.stored != first.stored) differ("samples of type", name_of(next.stored), name_of(first.stored));
   if (next.labelled != first.labelled)
@@ -113,6 +116,11 @@ std::int64_t stored_length(const Starts& starts, std::int64_t id) {
 }  // namespace
 
 std::size_t Dataset::record_bytes() const {
+  if (encoded) {
+    std::uint64_t all = 0;
+    for (const Shard& shard : shards) all += shard.bytes;
+    return static_cast<std::size_t>(all / static_cast<std::uint64_t>(std::max<std::int64_t>(1, samples()))) + 1;
+  }
   if (kind == DataKind::samples)
     return static_cast<std::size_t>(sample_shape.elems()) * size_of(stored) +
            static_cast<std::size_t>(label_shape.elems()) * sizeof(std::int32_t);
@@ -254,6 +262,9 @@ Dataset open_dataset(const std::string& location, const DataConfig& config, Labe
   if (dataset.view.any() && (dataset.kind != DataKind::samples || dataset.sample_shape.rank() != 3))
     throw ConfigError(fmt::format("data.image_size is for images (C, H, W); {} holds {} of {}", location,
                                   name_of(dataset.kind), dataset.sample_shape.text()));
+  if (config.threads > 1 && dataset.kind != DataKind::samples)
+    throw ConfigError(fmt::format("data.threads decodes and changes samples of one shape; {} holds {}; leave it out",
+                                  location, name_of(dataset.kind)));
   if (dataset.view.any() && dataset.label_shape.rank() > 1)
     throw ConfigError(fmt::format("data.image_size would resize images and not their labels of {}; leave it out",
                                   dataset.label_shape.text()));

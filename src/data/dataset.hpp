@@ -68,8 +68,10 @@ struct Dataset {
   std::vector<double> std;               // the same, > 0
   double scale = 1.0;                    // u8 pixels: 1/255; x = (value * scale - mean[c]) / std[c]
 
-  ImageView view = {};  // what the model sees of images (data.image_size)
-  bool mixes = false;   // training samples are mixed with others, and have two labels (data/mix.hpp)
+  ImageView view = {};   // what the model sees of images (data.image_size)
+  bool encoded = false;  // samples are the bytes of JPEG or PNG files, of any size if the view says which is seen;
+                         // sample_shape is that of the first one
+  bool mixes = false;    // training samples are mixed with others, and have two labels (data/mix.hpp)
 
   // How files that are not shards are read, with the normalisation that was found; null: the files are shards.
   std::shared_ptr<const Hdf5Config> hdf5;

@@ -29,6 +29,9 @@ std::string content_text(const Dataset& dataset) {
   for (const Shard& shard : dataset.shards) tokens += shard.tokens;
   switch (dataset.kind) {
     case DataKind::samples:
+      if (dataset.encoded)
+        return fmt::format("{} encoded images (the first: {}), {}", samples, dataset.sample_shape.text(),
+                           labels_text(dataset));
       return fmt::format("{} samples of {}, {}, {}{}", samples, dataset.sample_shape.text(), labels_text(dataset),
                          name_of(dataset.stored),
                          dataset.stored_as.empty() ? "" : fmt::format(" (stored as {})", dataset.stored_as));

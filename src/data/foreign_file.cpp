@@ -67,10 +67,14 @@ ForeignFile::ForeignFile(const std::string& read_from, const std::string& path, 
       file_(read_from),
       sequence_(keys.axes.find('T') != std::string::npos),
       one_(is_one_sample_a_file(keys)) {
-  for (const std::string& name : keys_.samples) sources_.push_back(open_source(name));
-  join_sources();
-  choose_rows();
-  leave_room_for_lead();
+  if (is_encoded()) {
+    open_encoded();
+  } else {
+    for (const std::string& name : keys_.samples) sources_.push_back(open_source(name));
+    join_sources();
+    choose_rows();
+    leave_room_for_lead();
+  }
   set_normalisation();
 }
 

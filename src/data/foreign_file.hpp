@@ -52,6 +52,10 @@ class ForeignFile {
   const std::vector<double>& mean() const { return mean_; }
   const std::vector<double>& std() const { return std_; }
 
+  bool is_encoded() const { return keys_.holds_files(); }
+  // Encoded images: reads the bytes of records [first, first + count), and where each ends.
+  void read_encoded(std::int64_t first, std::int64_t count, std::vector<std::uint8_t>& bytes,
+                    std::vector<std::size_t>& ends) const;
   // Reads records [first, first + count) into `dst`, of type stored().
   void read(std::int64_t first, std::int64_t count, void* dst) const;
 
@@ -66,6 +70,7 @@ class ForeignFile {
     bool holds_bytes() const { return info.dtype == DType::u8 && factor == 1 && offset == 0; }
   };
   Source open_source(const std::string& name) const;
+  void open_encoded();
   void join_sources();
   void choose_rows();
   void leave_room_for_lead();

@@ -14,6 +14,7 @@
 #include "config/keys.hpp"
 #include "data/foreign_axes.hpp"
 #include "data/foreign_file.hpp"
+#include "data/import/image.hpp"
 #include "data/netcdf_hints.hpp"
 
 namespace echelon::inline data {
@@ -170,11 +171,65 @@ std::string normalisation(const h5::Reader& file, const Hdf5Config& keys) {
                      counted(n, "record"), fmt::join(deviation, ", "), gaps ? "missing = \"mean\"\n" : "");
 }
 
+// Rows that begin as JPEG and PNG files do. Returns false if there are none.
+bool guess_encoded(const h5::Reader& file, const Infos& all, ForeignGuess& guess) {
+  constexpr std::int64_t kLookedAt = 64;
+  for (const std::string& name : file.names()) {
+    const std::optional<h5::ByteRows> rows = file.byte_rows(name);
+    if (!rows || rows->count == 0) continue;
+    const std::int64_t count = std::min(rows->count, kLookedAt);
+    std::vector<std::uint8_t> bytes;
+    std::vector<std::size_t> ends;
+    std::set<std::pair<std::int64_t, std::int64_t>> sizes;
+    bool coloured = false;
+    try {
+      file.read_bytes(name, 0, count, bytes, ends);
+      for (std::size_t i = 0, begin = 0; i < ends.size(); begin = ends[i++]) {
+        const ImageHeader header = image_header({reinterpret_cast<const char*>(bytes.data()) + begin, ends[i] - begin});
+        sizes.emplace(header.height, header.width);
+        coloured |= header.coloured;
+      }
+    } catch (const DataError&) {
+      if (sizes.empty()) continue;  // numbers
+      guess.notes.push_back(fmt::format("sample {} of '{}' is damaged", sizes.size(), name));
+    }
+    guess.table =
+        fmt::format("[data.hdf5]\nsamples = {}\nencoded = \"{}\"\n", value_toml(name), coloured ? "rgb" : "grey");
+    const auto beside = [&](const std::vector<std::string>& words) {
+      return std::find_if(all.begin(), all.end(), [&](const h5::DatasetInfo& info) {
+        return info.name != name && info.shape == Shape{rows->count} && has_word(info.name, words);
+      });
+    };
+    if (const auto lengths = beside({"length", "size", "bytes"}); rows->width > 0 && lengths != all.end())
+      guess.table += fmt::format("lengths = {}\n", value_toml(lengths->name));
+    h5::DatasetInfo samples;
+    samples.name = name;
+    samples.shape = {rows->count};
+    Infos others = all;
+    std::erase_if(others, [&](const h5::DatasetInfo& info) {
+      return has_word(info.name, {"length", "size", "bytes"});
+    });
+    if (const h5::DatasetInfo* labels = labels_among(others, {samples}, false))
+      guess.table += label_keys(file, *labels, false);
+    else
+      guess.notes.emplace_back("no dataset looks like labels: name it by `labels`");
+    const auto [height, width] = *sizes.begin();
+    if (sizes.size() > 1)
+      guess.notes.push_back(
+          fmt::format("images have different sizes, the smallest {} x {}: data.image_size = [224, 224] "
+                      "says what the model sees",
+                      height, width));
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ForeignGuess guess_foreign(const h5::Reader& file, const std::vector<h5::DatasetInfo>& all, bool several) {
   ForeignGuess guess;
   const NetcdfHints netcdf(file, all);
+  if (guess_encoded(file, all, guess)) return guess;
   Infos datasets = all;
   std::erase_if(datasets, [&](const h5::DatasetInfo& info) { return netcdf.describes_others(info.name); });
   const Infos samples = samples_among(datasets);

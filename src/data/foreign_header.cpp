@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "data/encoded.hpp"
 #include "data/foreign_file.hpp"
 #include "data/foreign_labels.hpp"
 #include "data/format.hpp"
@@ -49,6 +50,7 @@ Dataset read_foreign(const std::string& path, Labels expected, const Hdf5Config&
   Dataset set;
   set.kind = file.is_sequence() ? DataKind::sequences : DataKind::samples;
   set.sample_shape = file.sample_shape();
+  set.encoded = file.is_encoded();
   set.stored = file.stored();
   set.stored_as = file.stored_as();
   set.hdf5 = resolved(keys, file);
@@ -67,7 +69,9 @@ Dataset read_foreign(const std::string& path, Labels expected, const Hdf5Config&
   Shard shard{.path = path,
               .samples = samples,
               .first = 0,
-              .chunk_rows = file.is_one_sample() ? 1 : std::min(samples, records_together(first)),
+              .chunk_rows = file.is_one_sample() ? 1
+                            : set.encoded        ? encoded_together(first.stored_bytes, first.shape[0])
+                                                 : records_together(first),
               .bytes = labels.stored_bytes(),
               .chunk = first.chunk,
               .deflate = first.deflate,
@@ -76,6 +80,7 @@ Dataset read_foreign(const std::string& path, Labels expected, const Hdf5Config&
     shard.bytes += source.stored_bytes;
     shard.checksums &= source.checksum;
   }
+  shard.chunk_rows = std::min(shard.chunk_rows, samples);
   set.shards.push_back(std::move(shard));
   return set;
 }

@@ -14,6 +14,9 @@ inline constexpr std::int64_t kVersion = 1;
 inline constexpr const char* kSamples = "samples";  // (N, C, H, W), u8 or f32
 inline constexpr const char* kLabels = "labels";    // (N), u8 or i32; or numbers (N) or (N, K), f32; for sequences too
 
+// Encoded images instead of `samples`: the bytes of all files, and kLengths of them.
+inline constexpr const char* kBytes = "bytes";  // (all), u8
+
 // A text, sequences or pairs: all tokens or values concatenated, and the length of each sequence.
 inline constexpr const char* kTokens = "tokens";          // (all), u8 or i32
 inline constexpr const char* kValues = "values";          // (all, F), f32: numeric sequences
@@ -24,6 +27,7 @@ inline constexpr const char* kTargetLengths = "target_lengths";
 inline constexpr const char* kTargetVocabulary = "target_vocabulary";  // holds <s> and </s>
 
 // Attributes of the root group.
+inline constexpr const char* kEncoded = "encoded";         // rgb | grey: samples are bytes of JPEG or PNG files
 inline constexpr const char* kFormat = "format";           // kName
 inline constexpr const char* kFormatVersion = "version";   // kVersion
 inline constexpr const char* kKind = "kind";               // samples (default) | text | sequences | pairs

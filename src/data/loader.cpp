@@ -16,9 +16,9 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "data/chunk_cache.hpp"
-#include "data/collate.hpp"
 #include "data/files_ahead.hpp"
 #include "data/foreign_file.hpp"
+#include "data/row_makers.hpp"
 
 namespace echelon::inline data {
 
@@ -54,7 +54,7 @@ struct Loader::Body {
   SamplePlan plan;
   LoaderOptions options;
   std::int64_t n;
-  Collator collate;
+  RowMakers rows;
   ChunkCache cache;
   std::vector<double> stored_bytes_a_sample;  // [file]
   std::vector<std::unique_ptr<BatchMemory>> slots;
@@ -80,7 +80,7 @@ Loader::Body::Body(const Dataset& dataset, SamplePlan the_plan, const LoaderOpti
     : plan(std::move(the_plan)),
       options(the_options),
       n(options.all_replicas ? plan.global_batch() : plan.batch(options.replica)),
-      collate(dataset, options.dtype, options.augmentation),
+      rows(dataset, options.dtype, options.augmentation, options.threads),
       cache(dataset, options.buffer_bytes) {
   ECHELON_CHECK_EQ(plan.ids_end(), dataset.samples(), "samples of the plan and of the data set");
   ECHELON_CHECK(options.dtype == DType::f32 || options.dtype == DType::f64, "models compute in f32 or f64");
@@ -192,13 +192,16 @@ bool Loader::Body::fill_drawn() {
 
 void Loader::Body::fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step, const std::vector<SampleSlot>& ids,
                         std::int64_t drawn) {
+  const Collator& collate = rows.collator();
   collate.begin(slot, epoch, step, n, plan.length(epoch, step));
   double used = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const Record record = cache.record(ids[i].id);
     collate.put(slot, static_cast<std::int64_t>(i), record, ids[i]);
+    rows.draw(slot, static_cast<std::int64_t>(i), record, ids[i]);
     used += stored_bytes_a_sample[record.file];
   }
+  rows.finish();
   if (collate.mixes()) mix(slot, ids);
   bytes_read = cache.bytes_read();
   const std::lock_guard lock(mutex);
@@ -221,11 +224,14 @@ void Loader::Body::mix(BatchMemory& slot, const std::vector<SampleSlot>& ids) {
     const std::vector<std::int64_t> pool =
         SampleMixer::pool(whole && !options.all_replicas ? plan.all_ids(epoch, slot.batch.step) : own);
     for (std::size_t i = first; i < first + count; ++i) {
-      const std::int64_t other = collate.mixer().other(pool, epoch, ids[i].id);
-      collate.mix(slot, static_cast<std::int64_t>(i), ids[i], cache.record(other), other);
+      const std::int64_t other = rows.collator().mixer().other(pool, epoch, ids[i].id);
+      const Record record = cache.record(other);
+      rows.collator().mix_labels(slot, static_cast<std::int64_t>(i), ids[i], record);
+      rows.mix(slot, static_cast<std::int64_t>(i), ids[i], record, other);
     }
     first += count;
   }
+  rows.finish();
 }
 
 Loader::Loader(const Dataset& dataset, const SamplePlan& plan, const LoaderOptions& options)

@@ -23,6 +23,7 @@ struct LoaderOptions {
   bool all_replicas = false;             // one batch for all replicas: SamplePlan::all_ids (data.as_replicas)
   DType dtype = DType::f32;              // type of samples, weights and numeric labels: f32 or f64
   int prefetch = 2;                      // number of batches to read ahead
+  int threads = 1;                       // samples of one shape: threads that decode and change them
   std::int64_t buffer_bytes = 64 << 20;  // limit for decoded records; at least one chunk is held
   Augmentation augmentation{};           // for images
   std::int64_t start_epoch = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/dataset.hpp"
+#include "data/encoded.hpp"
 
 namespace echelon::inline data {
 
@@ -17,6 +18,8 @@ class Normaliser {
   void operator()(const std::uint8_t* stored, void* dst, DType dtype) const;
   // Converts a sequence (steps, F) stored as f32; c is the feature.
   void rows(const std::uint8_t* stored, std::int64_t steps, void* dst, DType dtype) const;
+
+  PixelScale pixels() const { return {factor_, offset_}; }
 
  private:
   DType stored_;

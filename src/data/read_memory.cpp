@@ -13,7 +13,9 @@ namespace {
 constexpr std::size_t kMostFiles = 64;  // inspects at most this many files, evenly spread
 
 double decoding_of(const Dataset& dataset) {
+  if (dataset.encoded && dataset.hdf5) return 0;  // bytes are read as they are
   const std::string rows = dataset.hdf5                        ? dataset.hdf5->samples.front()
+                           : dataset.encoded                   ? sample_format::kBytes
                            : dataset.kind == DataKind::samples ? sample_format::kSamples
                            : dataset.vocabulary.size() > 0     ? sample_format::kTokens
                                                                : sample_format::kValues;

@@ -10,7 +10,6 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "data/loader.hpp"
 #include "data/sample_plan.hpp"
 
 namespace echelon::inline data {
@@ -24,10 +23,16 @@ struct Reader {
 
 void read(const Dataset& set, const SamplePlan& plan, const ReadingOptions& options, int replica, double begun_s,
           Reader& reader) try {
-  Loader loader(set, plan, {.replica = replica, .end_epoch = options.epochs});
+  LoaderOptions loading = options.loading;
+  loading.replica = replica;
+  loading.end_epoch = options.epochs;
+  Loader loader(set, plan, loading);
   for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch)
-    for (std::int64_t step = 0; step < plan.steps_in(epoch) && now_s() - begun_s < options.most_s; ++step)
-      reader.samples += loader.next().n;
+    for (std::int64_t step = 0; step < plan.steps_in(epoch) && now_s() - begun_s < options.most_s; ++step) {
+      const Batch& batch = loader.next();
+      if (options.first && replica == 0 && reader.samples == 0) options.first(batch);
+      reader.samples += batch.n;
+    }
   reader.bytes = loader.bytes_read();
 } catch (...) {
   reader.failure = std::current_exception();

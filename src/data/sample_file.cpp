@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "data/encoded.hpp"
 #include "data/format.hpp"
 
 namespace echelon::inline data {
@@ -23,7 +24,8 @@ void require_alike(const ForeignFile& file, const Dataset& dataset, const Shard&
     throw DataError(fmt::format("{}: has samples of {}, but the set has {} since {} was read", shard.path, here, there,
                                 dataset.shards.front().path));
   };
-  if (file.sample_shape() != expected) differ(file.sample_shape().text(), expected.text());
+  if (file.is_encoded() ? file.sample_shape()[0] != expected[0] : file.sample_shape() != expected)
+    differ(file.sample_shape().text(), expected.text());
   if (file.stored() != dataset.stored)
     differ(std::string(name_of(file.stored())), std::string(name_of(dataset.stored)));
 }
@@ -38,17 +40,29 @@ SampleFile::SampleFile(const Dataset& dataset, const Shard& shard) : keys_(datas
     require_alike(foreign_->samples, dataset, shard);
   } else {
     shard_ = std::make_unique<h5::Reader>(path);
+    if (dataset.encoded) starts_ = encoded_starts(*shard_);
   }
 }
 
 std::int64_t SampleFile::samples() const {
   if (foreign_) return foreign_->samples.rows().count;
+  if (!starts_.empty()) return std::ssize(starts_) - 1;
   const Shape shape = shard_->info(format::kSamples).shape;
   return shape.rank() == 0 ? 0 : shape[0];
 }
 
 void SampleFile::read_samples(std::int64_t first, std::int64_t count, void* dst, DType stored) const {
   foreign_ ? foreign_->samples.read(first, count, dst) : shard_->read_rows(format::kSamples, first, count, dst, stored);
+}
+
+void SampleFile::read_encoded(std::int64_t first, std::int64_t count, std::vector<std::uint8_t>& bytes,
+                              std::vector<std::size_t>& ends) const {
+  if (foreign_) return foreign_->samples.read_encoded(first, count, bytes, ends);
+  const std::int64_t* starts = starts_.data() + first;
+  bytes.resize(static_cast<std::size_t>(starts[count] - starts[0]));
+  shard_->read_rows(format::kBytes, starts[0], starts[count] - starts[0], bytes.data(), DType::u8);
+  ends.clear();
+  for (std::int64_t i = 1; i <= count; ++i) ends.push_back(static_cast<std::size_t>(starts[i] - starts[0]));
 }
 
 void SampleFile::read_classes(std::int64_t first, std::int64_t count, std::int32_t* dst) const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "data/dataset.hpp"
 #include "data/foreign_file.hpp"
@@ -25,6 +26,9 @@ class SampleFile {
 
   // Read records [first, first + count) of the file.
   void read_samples(std::int64_t first, std::int64_t count, void* dst, DType stored) const;
+  // Encoded images: their bytes, and where each ends.
+  void read_encoded(std::int64_t first, std::int64_t count, std::vector<std::uint8_t>& bytes,
+                    std::vector<std::size_t>& ends) const;
   void read_classes(std::int64_t first, std::int64_t count, std::int32_t* dst) const;
   void read_numbers(std::int64_t first, std::int64_t count, float* dst) const;
   void read_weights(std::int64_t first, std::int64_t count, float* dst) const;
@@ -41,6 +45,7 @@ class SampleFile {
   std::shared_ptr<const Hdf5Config> keys_;
   std::unique_ptr<h5::Reader> shard_;
   std::unique_ptr<Foreign> foreign_;
+  std::vector<std::int64_t> starts_;  // of encoded images in a shard
 };
 
 }  // namespace echelon::inline data

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/nearest.hpp"
+#include "data/encoded.hpp"
 #include "data/format.hpp"
 #include "data/text_list.hpp"
 #include "h5/file.hpp"
@@ -156,6 +157,32 @@ void read_samples(const h5::Reader& reader, Dataset& dataset, Labels expected) {
                             .checksums = samples.checksum && (labels.checksum || !dataset.labelled)});
 }
 
+void read_encoded(const h5::Reader& reader, Dataset& dataset, Labels expected) {
+  const std::string& path = reader.path();
+  const std::string colours = reader.attribute_text(format::kEncoded);
+  if (colours != "rgb" && colours != "grey")
+    fail(path, fmt::format("attribute 'encoded' is '{}', must be rgb or grey", colours));
+  const std::vector<std::int64_t> starts = encoded_starts(reader);
+  const auto samples = static_cast<std::int64_t>(starts.size()) - 1;
+  const h5::DatasetInfo bytes = reader.info(format::kBytes);
+  const h5::DatasetInfo labels = read_labels(reader, dataset, samples, expected);
+  dataset.encoded = true;
+  std::vector<std::uint8_t> first(static_cast<std::size_t>(starts[1]));
+  reader.read_rows(format::kBytes, 0, starts[1], first.data(), DType::u8);
+  dataset.sample_shape = encoded_shape(
+      path, 0, std::string_view(reinterpret_cast<const char*>(first.data()), first.size()), colours == "rgb" ? 3 : 1);
+  dataset.stored = DType::u8;
+  read_normalisation(reader, dataset, dataset.sample_shape[0]);
+  dataset.shards.push_back({.path = path,
+                            .samples = samples,
+                            .first = 0,
+                            .chunk_rows = encoded_together(bytes.stored_bytes, samples),
+                            .bytes = bytes.stored_bytes + labels.stored_bytes,
+                            .chunk = bytes.chunk,
+                            .deflate = bytes.deflate,
+                            .checksums = bytes.checksum && (labels.checksum || !dataset.labelled)});
+}
+
 h5::DatasetInfo tokens_of(const h5::Reader& reader, const char* name) {
   const h5::DatasetInfo tokens = reader.info(name);
   if (tokens.shape.rank() != 1 || (tokens.dtype != DType::u8 && tokens.dtype != DType::i32))
@@ -291,7 +318,10 @@ Dataset read_shard(const std::string& path, Labels labels) try {
   Dataset dataset;
   dataset.kind = read_kind(reader);
   switch (dataset.kind) {
-    case DataKind::samples: read_samples(reader, dataset, labels); break;
+    case DataKind::samples:
+      reader.has_attribute(format::kEncoded) ? read_encoded(reader, dataset, labels)
+                                             : read_samples(reader, dataset, labels);
+      break;
     case DataKind::text: read_text(reader, dataset); break;
     case DataKind::sequences: read_sequences(reader, dataset, labels); break;
     case DataKind::pairs: read_pairs(reader, dataset); break;

@@ -43,6 +43,13 @@ struct NamedRows {
   bool indexed = false;  // by a list of indices instead
 };
 
+// Rows that are bytes, each as long as it is: encoded images.
+struct ByteRows {
+  std::int64_t count = 0;
+  std::int64_t width = 0;          // bytes of every row, padding included; 0: rows of different lengths
+  std::uint64_t stored_bytes = 0;  // approximate if rows have different lengths: the size of the file
+};
+
 // An open file for reading. If the file system refuses locks, it is opened without one, and the log gets a line.
 class Reader {
  public:
@@ -70,6 +77,14 @@ class Reader {
   // checked outside the library's lock. A damaged chunk is a DataError that names its rows.
   void read_rows(std::string_view dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype) const;
   void read_all(std::string_view dataset, void* dst, DType dtype) const;
+
+  // Describes a dataset whose rows are bytes: (N) of variable length (h5py: vlen of uint8), (N) opaque, or (N, L) of
+  // 8-bit integers. None: its rows are something else.
+  std::optional<ByteRows> byte_rows(std::string_view dataset) const;
+  // Reads rows [first, first + count) of such a dataset: `bytes` gets them one after the other, and `ends` the end of
+  // each. Rows of variable length are read without the library and its lock.
+  void read_bytes(std::string_view dataset, std::int64_t first, std::int64_t count, std::vector<std::uint8_t>& bytes,
+                  std::vector<std::size_t>& ends) const;
 
   // Attributes of the root group. Throw DataError if one is missing or has another type.
   bool has_attribute(std::string_view name) const;

@@ -59,6 +59,9 @@ struct Reader::Body {
   std::unique_ptr<OpenDataset> open_dataset(const std::string& name);
   void require_chunk(const OpenDataset& dataset, hid_t space) const;
   void require_place(const OpenDataset& dataset, H5D_layout_t layout) const;
+  // The references of rows [first, first + count) of variable length, as they are in the file.
+  std::string references_of(const std::string& name, hid_t dataset, std::int64_t rows, std::int64_t first,
+                            std::int64_t count);
   void read_slab(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst, hid_t as);
   void read_whole_chunks(const OpenDataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* dst);
   void read_stored(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst);

@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/nearest.hpp"
 #include "base/text.hpp"
 
 namespace echelon::inline model {
@@ -113,6 +114,7 @@ std::vector<int> Graph::declare_all(const Node& node, const std::vector<Shape>& 
 
 // The index of a parameter: a new one, or for a later time chunk that of Node::owner.
 int Graph::declare(const Node& node, const ParameterDecl& decl, const ParameterSlice& slice) {
+  if (!decl.of.empty()) return shared(decl);
   Parameter parameter;
   parameter.name = node.of + "." + decl.suffix;
   parameter.shape = decl.shape;
@@ -133,6 +135,33 @@ int Graph::declare(const Node& node, const ParameterDecl& decl, const ParameterS
   ECHELON_CHECK(owned >= 0 && parameters_[owned].shape == parameter.shape,
                 "parameter '{}' of a time chunk differs from that of the first chunk of '{}'", parameter.name, node.of);
   return owned;
+}
+
+// The index of a parameter that another layer has declared.
+int Graph::shared(const ParameterDecl& decl) const {
+  std::vector<std::string> tables;
+  for (const Node& node : nodes_)
+    if (node.layer->kind() == "embedding") tables.push_back(node.of);
+  if (std::find(tables.begin(), tables.end(), decl.of) == tables.end())
+    throw ConfigError(tables.empty() ? fmt::format("weights_of = \"{}\": no embedding precedes the layer", decl.of)
+                                     : unknown_name("weights_of", decl.of, tables));
+  const std::string name = decl.of + "." + decl.suffix;
+  const int trained = parameters_.find(name);
+  const auto& frozen = parameters_.frozen();
+  const auto found = std::find_if(frozen.begin(), frozen.end(), [&](const Parameter& p) { return p.name == name; });
+  const int index = trained >= 0 ? trained : ParameterSet::kFirstFrozen + static_cast<int>(found - frozen.begin());
+  const Parameter& table = parameters_[index];
+  if (table.shape != decl.shape)
+    throw ConfigError(
+        fmt::format("weights_of = \"{}\": its table is {} (tokens, features), but this layer's weights are "
+                    "{} (units, inputs); set units = {} and an input of {} features",
+                    decl.of, table.shape.text(), decl.shape.text(), table.shape[0], table.shape[1]));
+  if (table.sparse)
+    throw ConfigError(
+        fmt::format("weights_of = \"{}\": the gradient of shared weights has all rows; leave sparse out "
+                    "of the embedding",
+                    decl.of));
+  return index;
 }
 
 bool Graph::freezes(const std::string& layer, const std::string& parameter) const {

@@ -87,6 +87,12 @@ class Graph {
   void set_loss(int node) { loss_ = node; }
   int loss() const { return loss_; }
 
+  // Whether the node's layer declares this one of its parameters, and does not share that of another layer.
+  bool declares(const Node& node, int parameter) const {
+    const std::string& name = parameters_[parameter].name;
+    return name.rfind('.') == node.of.size() && name.starts_with(node.of);
+  }
+
   // Whether LossSums::correct has a meaning: mse has no right or wrong predictions.
   bool counts_correct() const;
 
@@ -100,6 +106,7 @@ class Graph {
   std::vector<ValueId> add_node(Node node);
   std::vector<int> declare_all(const Node& node, const std::vector<Shape>& inputs);
   int declare(const Node& node, const ParameterDecl& decl, const ParameterSlice& slice);
+  int shared(const ParameterDecl& decl) const;
   bool is_added_input(ValueId id) const;
   void check_types(const Layer& layer, const std::vector<ValueId>& inputs) const;
   bool freezes(const std::string& layer, const std::string& parameter) const;

@@ -33,6 +33,7 @@ struct ParameterDecl {
   bool decays = true;  // weight decay applies
   ParameterKind kind = ParameterKind::weight;
   double momentum = 0.1;  // statistic: weight of the newest value in the running average
+  std::string of = {};    // the layer before that declares the parameter, which this one shares; "": this layer
   bool sparse = false;    // (rows, ..): backward marks the rows of the gradient that it writes (Lowering::row_marks)
 };
 

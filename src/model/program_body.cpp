@@ -129,7 +129,9 @@ void Program::Body::bind_ops() {
 
 ArenaRange Program::Body::range_of(int node) const {
   std::vector<int> own = graph.nodes()[static_cast<std::size_t>(node)].parameters;
-  std::erase_if(own, [&](int p) { return graph.parameters()[p].frozen; });
+  std::erase_if(own, [&](int p) {
+    return graph.parameters()[p].frozen || !graph.declares(graph.nodes()[static_cast<std::size_t>(node)], p);
+  });
   if (own.empty() || graph.nodes()[static_cast<std::size_t>(node)].owner != node) return {};
   for (std::size_t j = 1; j < own.size(); ++j)
     ECHELON_CHECK_EQ(graph.parameters()[own[j]].begin, graph.parameters()[own[j - 1]].end(),

@@ -74,7 +74,7 @@ NodeCosts node_costs(const Graph& graph, const Node& node, DType dtype) {
   NodeCosts costs;
   const bool owner = graph.nodes()[static_cast<std::size_t>(node.owner)].name == node.name;
   for (int parameter : node.parameters)
-    if (owner && graph.parameters()[parameter].kind == ParameterKind::weight)
+    if (owner && graph.declares(node, parameter) && graph.parameters()[parameter].kind == ParameterKind::weight)
       costs.parameters += graph.parameters()[parameter].elems();
   CountingLowering lowering(graph, node, dtype);
   node.layer->forward(lowering);

@@ -40,7 +40,7 @@ std::vector<LayerTraffic> layer_traffic(const Graph& graph, int ranks, double sa
     for (const int p : node.parameters) {
       const Parameter& parameter = graph.parameters()[p];
       if (parameter.kind == ParameterKind::weight && !parameter.frozen) weights += parameter.elems();
-      by_rows |= parameter.sparse;
+      by_rows |= parameter.sparse || !graph.declares(node, p);
     }
     if (weights == 0 || by_rows || !divides(graph, node, ranks)) continue;
     const double x = elems_of(graph, node.inputs), y = elems_of(graph, node.outputs);

@@ -38,7 +38,8 @@ Built::Built(const AttemptContext& context, Placed& placed, const Agreed& agreed
                                                .recorded = agreed.replay.recorded,
                                                .may_lose_workers = context.goes_on(agreed.config),
                                                .noise_scale = agreed.config.monitor.noise_scale})),
-      batch_norm_sum(*opened.device, placed.groups.data_parallel_peers(), kSumsChannel, *strategy, opened.exchange),
+      batch_norm_sum(*opened.device, placed.groups.data_parallel_peers(), kSumsChannel, *strategy, opened.exchange,
+                     agreed.config.model.batch_norm_group),
       state{.global_batch = agreed.plan.batch.global,
             .replicas = agreed.plan.shards.replicas(),
             .steps_per_epoch = agreed.plan.steps_per_epoch} {

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "config/refuse.hpp"
 #include "config/trace_steps.hpp"
 #include "config/traits/algorithms.hpp"
@@ -165,6 +166,11 @@ RunPlan plan_run(const Config& config, const Mesh& mesh, const MeshCoord& coord,
     refuse(config, "checkpoint.keep_best",
            "checkpoint.keep_best = \"test_accuracy\": this model's loss counts no correct predictions; nearest valid: "
            "\"test_loss\"");
+  if (const std::int64_t group = config.model.batch_norm_group; group > 0 && mesh.replicas() % group != 0)
+    refuse(
+        config, "model.batch_norm_group",
+        fmt::format("model.batch_norm_group = {} does not divide the {}; nearest valid: {}, or 0 for all", group,
+                    counted(mesh.replicas(), "replica"), std::gcd(group, static_cast<std::int64_t>(mesh.replicas()))));
   if (costs.empty()) costs = node_flops(inputs.graph, config.device.dtype);
   Part part = part_of(inputs.graph, config.parallel, coord, costs);
   if (mesh.pipeline() > 1) check_stages(config, inputs.graph, part.stages);
@@ -214,11 +220,22 @@ SamplePlan training_evaluation_plan(const Dataset& train, const Config& config, 
   return evaluation_in(train, config, std::move(batches), share.fraction);
 }
 
+LoaderOptions training_loading(const Config& config) {
+  return {.prefetch = static_cast<int>(config.data.prefetch),
+          .threads = static_cast<int>(config.data.threads),
+          .buffer_bytes = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)),
+          .augmentation = {.crop_padding = config.data.augment_crop_padding,
+                           .flip = config.data.augment_flip,
+                           .keys = config.data.augment,
+                           .seed = config.seed}};
+}
+
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica) {
   LoaderOptions options;
   options.replica = replica;
   options.dtype = dtype;
   options.buffer_bytes = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
+  options.threads = static_cast<int>(config.data.threads);
   options.end_epoch = 1;
   return options;
 }

@@ -84,6 +84,8 @@ SamplePlan lone_evaluation_plan(const Dataset& dataset, const Config& config, in
 // The same over the share evaluate.train_fraction of the training data that is used, in `batches` by rank, or by fewer
 // ranks where it has fewer samples.
 SamplePlan training_evaluation_plan(const Dataset& train, const Config& config, std::vector<std::int64_t> batches);
+// How a replica's training samples are read and changed, in f32.
+LoaderOptions training_loading(const Config& config);
 // The loading of one of its replicas, which reads everything once.
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica = 0);
 

@@ -58,14 +58,9 @@ StepRunner::StepRunner(const StepperParts& parts, const OpenSource& open)
     pace_.emplace(std::move(*pace));
   make_programs();
   if (config.train.reproducible) tree_ = std::make_unique<MicroShards>(p_.arenas, p_.plan.batch.accumulation);
+  loading_ = training_loading(config);
   loading_.dtype = p_.arenas.dtype();
-  loading_.prefetch = static_cast<int>(config.data.prefetch);
-  loading_.buffer_bytes =
-      static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)) / static_cast<std::int64_t>(replicas_.size());
-  loading_.augmentation = {.crop_padding = config.data.augment_crop_padding,
-                           .flip = config.data.augment_flip,
-                           .keys = config.data.augment,
-                           .seed = config.seed};
+  loading_.buffer_bytes /= static_cast<std::int64_t>(replicas_.size());
   loading_.draws = p_.draws;
   open_sources(p_.start);
 }
@@ -151,6 +146,17 @@ void StepRunner::list_micros() {
       micros_.push_back({.source = &source, .first = m * source.micro_batch});
 }
 
+// The samples over which synchronised batch norm takes its statistics.
+std::int64_t StepRunner::samples_of_group() const {
+  const std::int64_t group = p_.config.model.batch_norm_group;
+  if (group == 0) return p_.plan.batch.global;
+  const std::int64_t first = replicas_.front() / group * group;
+  std::int64_t samples = 0;
+  for (std::int64_t replica = first; replica < first + group; ++replica)
+    samples += shards().batch(static_cast<int>(replica));
+  return samples;
+}
+
 PassScalars StepRunner::scalars_of(const Step& step, int micro) const {
   const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
   const Graph& graph = p_.plan.whole_for(p_.plan.shards.length(source->batch->epoch, source->batch->step));
@@ -159,7 +165,7 @@ PassScalars StepRunner::scalars_of(const Step& step, int micro) const {
   scalars.loss_scale = p_.optimiser.loss_scale() / step.divisor;
   scalars.group_weight =
       weight_of(*source->batch, p_.arenas.dtype(), first * labels, source->micro_batch * labels) / step.divisor;
-  scalars.samples = static_cast<double>(p_.plan.batch.global);
+  scalars.samples = static_cast<double>(samples_of_group());
   scalars.key = random_.at(static_cast<std::uint64_t>(step.info.step)).key();
   scalars.first = micro == 0 || tree_;
   scalars.slot = source->first_slot + static_cast<int>(first / source->micro_batch);

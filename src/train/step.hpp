@@ -89,6 +89,7 @@ class StepRunner final : public Stepper {
   void forward(Step& step, int micro);
   void backward(Step& step, int micro);
   void end_behind(Step& step, double drawn_s);
+  std::int64_t samples_of_group() const;
   PassScalars scalars_of(const Step& step, int micro) const;
   Program& program_of(const ProgramKey& key) { return *programs_.at(key); }
   Program& program_of(const Source& source);  // of its batch

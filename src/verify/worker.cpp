@@ -102,7 +102,8 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
                                                 .role = standing.rank_groups.role(),
                                                 .steps_per_epoch = standing.plan->steps_per_epoch,
                                                 .recorded = std::move(recorded)})),
-      batch_norm_sum_(*device_, standing.rank_groups.data_parallel_peers(), kSumsChannel, *strategy_, config.exchange) {
+      batch_norm_sum_(*device_, standing.rank_groups.data_parallel_peers(), kSumsChannel, *strategy_, config.exchange,
+                      config.model.batch_norm_group) {
   arenas_.initialise(seed);
   if (standing.serves()) {
     stepper_ = std::make_unique<ServerStep>(*strategy_, phase_);

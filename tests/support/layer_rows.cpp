@@ -170,9 +170,13 @@ std::vector<LayerRow> recurrent_rows() {
       .shape = {4}, .vocabulary = 6, .label = {5}, .classes = kClasses, .lengths = true, .target = 5};
   LayerConfig bent = recurrent("rnn", 6);
   bent.activation = "relu";
+  const SampleForm words{.shape = {5}, .vocabulary = kClasses, .label = {5}, .classes = kClasses};
+  LayerConfig tied = dense(kClasses);
+  tied.weights_of = "table";
   return {
       {"embedding", text, {recurrent("embedding", 3), dense(kClasses)}},
       {"sparse embedding", text, {sparse(recurrent("embedding", 3)), dense(kClasses)}},
+      {"weights of an embedding", words, {recurrent("embedding", 3, "table"), recurrent("lstm", 3), tied}},
       {"rnn", text, {recurrent("embedding", 3), recurrent("rnn", 4), bent, dense(kClasses)}},
       {"lstm", text, {recurrent("embedding", 3), recurrent("lstm", 4), recurrent("lstm", 5), dense(kClasses)}},
       {"gru", text, {recurrent("embedding", 3), recurrent("gru", 5), reversed(recurrent("gru", 4)), dense(kClasses)}},

@@ -42,6 +42,8 @@ void add_experiment(Table& all) {
             "angles, biases 0");
   model.key("init_range", &ModelConfig::init_range, range(1e-6, 100),
             "init uniform: weights and biases are in [-range, range)");
+  model.key("batch_norm_group", &ModelConfig::batch_norm_group, range(0, 65536),
+            "synchronised batch norm: statistics over this many neighbouring replicas; 0: over all");
 
   Section<Config, LabelKeys> labels(all, "model", [](Config& config) -> LabelKeys& { return config.model.labels; });
   labels.younger();
@@ -102,6 +104,8 @@ void add_experiment(Table& all) {
   data.key("evaluation_resize", &DataConfig::evaluation_resize, range(0, 65536),
            "image_size: in evaluation the shorter side is resized to this, and the centre is taken; 0: 8/7 of the "
            "larger side of image_size");
+  data.key("threads", &DataConfig::threads, range(1, 256),
+           "images: threads of each rank that decode, resize and change samples", kNeutral);
   add_augment(all);
   add_hdf5(all);
 

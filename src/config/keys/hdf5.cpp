@@ -12,6 +12,10 @@ void add_hdf5(Table& all) {
   files.key("axes", &Hdf5Config::axes, filled_text(),
             "a letter for each axis of samples: N sample, C or F channel, D slice, H row, W column, T time step; "
             "without N a file is one sample");
+  files.key("encoded", &Hdf5Config::encoded, words({"none", "rgb", "grey"}),
+            "rgb, grey: each row is the bytes of a JPEG or PNG file, decoded to three channels or one");
+  files.key("lengths", &Hdf5Config::lengths, text(),
+            "encoded: path of the number of bytes of each row, if rows are filled up to one width");
   files.key("channels", &Hdf5Config::channels, range(0, 1e6), "channels that are used, by index; empty: all");
   files.key("labels", &Hdf5Config::labels, text(), "path of the dataset of labels; empty: none, for predict only");
   files.key("labels_file", &Hdf5Config::labels_file, filled_text(),

@@ -51,6 +51,8 @@ void add_layer(LayerTable& all) {
   layer.key("carry", &LayerConfig::carry, {},
             "rnn, lstm, gru: the final states of a batch are the initial states of the next one");
   layer.younger();
+  layer.key("weights_of", &LayerConfig::weights_of, plain_name(),
+            "dense: name of the embedding before it whose table is its weights");
   layer.key("init", &LayerConfig::init, words_or_empty({"default", "uniform", "he", "orthogonal"}),
             "layers with weights: initial values, as model.init, which the empty word follows");
   layer.key("init_range", &LayerConfig::init_range, range(0, 100), "init uniform: 0: model.init_range");

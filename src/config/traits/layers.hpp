@@ -29,7 +29,7 @@ struct LayerTraits {
   X(avg_pool, .takes = {"kernel", "stride", "padding", "count_padding"}, .needs = {"kernel"},                          \
     .splits = {"tensor", "space"})                                                                                     \
   X(global_avg_pool, .splits = {"tensor"})                                                                             \
-  X(dense, .takes = {"units", "bias", "init", "init_range"}, .needs = {"units"}, .splits = {"tensor", "time_chunks"})  \
+  X(dense, .takes = {"units", "bias", "weights_of", "init", "init_range"}, .needs = {"units"}, .splits = {"tensor", "time_chunks"})  \
   X(relu, .splits = {"tensor", "space", "time_chunks"})                                                                \
   X(tanh, .splits = {"tensor", "space", "time_chunks"})                                                                \
   X(sigmoid, .splits = {"tensor", "space", "time_chunks"})                                                             \

@@ -53,6 +53,11 @@ Hdf5Input::Hdf5Input(const std::string& experiment) {
   set = open_dataset(config.train, config);
   if (set.has_sequences())
     throw ConfigError(fmt::format("{}: time series (axis T) are read as they lie, not imported", experiment));
+  if (set.encoded)
+    throw ConfigError(
+        fmt::format("{}: encoded images are read as they lie; `data import images --stored encoded` makes shards of "
+                    "image files",
+                    experiment));
   if (set.weighted)
     throw ConfigError(fmt::format("{}: data.hdf5.weights: shards hold no weights of samples", experiment));
   if (set.classes > sample_format::kMostClasses)
@@ -271,7 +276,8 @@ std::optional<ShardNote> Hdf5Import::make_shard(const PlannedShard& shard, LongW
   std::vector<std::int32_t> labels;
   for (std::size_t label = 0; label < seen.size(); ++label)
     if (seen[label]) labels.push_back(static_cast<std::int32_t>(label));
-  return shared_.keep(shard, file, static_cast<std::int64_t>(shard.count), statistics, std::move(labels));
+  file.publish();
+  return shared_.keep(shard, static_cast<std::int64_t>(shard.count), statistics, std::move(labels));
 }
 
 // With one sample a file, has the files that follow read into the system's cache.

@@ -49,6 +49,14 @@ std::string beginning(std::string_view bytes) {
   return text;
 }
 
+// JPEG or PNG; DataError for anything else.
+bool is_jpeg(std::string_view bytes) {
+  if (bytes.empty()) throw DataError("is empty");
+  if (bytes.starts_with("\xff\xd8\xff")) return true;
+  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return false;
+  throw DataError(fmt::format("is neither JPEG nor PNG: it begins with 0x{}", beginning(bytes)));
+}
+
 }  // namespace
 
 bool fair_extents(std::int64_t width, std::int64_t height) {
@@ -61,10 +69,17 @@ std::string unfair_text(std::int64_t width, std::int64_t height) {
 }
 
 Image decode_image(std::string_view bytes, int channels) {
-  if (bytes.empty()) throw DataError("is empty");
-  if (bytes.starts_with("\xff\xd8\xff")) return decode_jpeg(bytes, channels);
-  if (bytes.starts_with("\x89PNG\r\n\x1a\n")) return converted(decode_png(bytes), channels);
-  throw DataError(fmt::format("is neither JPEG nor PNG: it begins with 0x{}", beginning(bytes)));
+  return is_jpeg(bytes) ? decode_jpeg(bytes, channels) : converted(decode_png(bytes), channels);
+}
+
+ImageHeader image_header(std::string_view bytes) { return is_jpeg(bytes) ? jpeg_header(bytes) : png_header(bytes); }
+
+DecodedPart decode_part(std::string_view bytes, int channels,
+                        const std::function<PartWanted(std::int64_t height, std::int64_t width)>& wanted) {
+  if (is_jpeg(bytes)) return decode_jpeg_part(bytes, channels, wanted);
+  DecodedPart part{.image = converted(decode_png(bytes), channels)};
+  static_cast<void>(wanted(part.image.height, part.image.width));
+  return part;
 }
 
 }  // namespace echelon::inline data

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +23,37 @@ struct Image {
 // (EXIF) and colour profiles are not applied.
 Image decode_image(std::string_view bytes, int channels);
 
+// Height and width in the header, and whether it has colours. DataError as above.
+struct ImageHeader {
+  std::int64_t height = 0, width = 0;
+  bool coloured = false;
+};
+ImageHeader image_header(std::string_view bytes);
+
+// The rows and columns of an image that are wanted. A JPEG is decoded at 1/2, 1/4 or 1/8 of its size, by means of its
+// transform, where both `least_height` and `least_width` of the smaller image's pixels lie in the whole window that is
+// resized (`whole_height` x `whole_width`).
+struct PartWanted {
+  std::int64_t top = 0, left = 0, height = 0, width = 0;
+  std::int64_t whole_height = 0, whole_width = 0, least_height = 0, least_width = 0;
+};
+// Pixels that hold the part, and the position of the first one in the image, which is `shrunk` times as small as the
+// file's.
+struct DecodedPart {
+  Image image;
+  std::int64_t top = 0, left = 0, shrunk = 1;
+};
+// `wanted`: asked with height and width of the image. Damage behind the last row that is wanted is not found.
+DecodedPart decode_part(std::string_view bytes, int channels,
+                        const std::function<PartWanted(std::int64_t height, std::int64_t width)>& wanted);
+
 // One file per library. decode_png keeps the channels of the file.
 Image decode_jpeg(std::string_view bytes, int channels);
+DecodedPart decode_jpeg_part(std::string_view bytes, int channels,
+                             const std::function<PartWanted(std::int64_t height, std::int64_t width)>& wanted);
+ImageHeader jpeg_header(std::string_view bytes);
 Image decode_png(std::string_view bytes);
+ImageHeader png_header(std::string_view bytes);
 
 // Whether the extents in a header are 1 to 65,500 and at most 2^27 pixels in all; a tiny file may claim any size.
 bool fair_extents(std::int64_t width, std::int64_t height);

@@ -10,6 +10,7 @@
 
 #include "base/checksum.hpp"
 #include "base/error.hpp"
+#include "data/import/encoded_file.hpp"
 #include "data/import/fresh_folder.hpp"
 #include "data/import/image.hpp"
 #include "data/import/image_plan.hpp"
@@ -48,10 +49,12 @@ class ImageImport {
  private:
   void list();
   std::vector<ImageUnit> units_of(const std::vector<std::string>& of_ranks) const;
-  Image decoded(const ImageItem& item);
+  Image decoded(const ImageItem& item, std::string& bytes);
   void find_size();
   std::optional<ShardNote> make_shard(const PlannedShard& shard, LongWork& work, std::int64_t& done);
-  bool read_sample(const ImageItem& item, std::vector<std::uint8_t>& sample, ShardNote& note);
+  std::int64_t bytes_of(const std::vector<std::size_t>& items) const;
+  bool decode(const ImageItem& item, std::string& bytes, Image& image, ShardNote& note);
+  void fit(const ImageItem& item, const Image& image, std::vector<std::uint8_t>& sample) const;
 
   const ImageRequest& request_;
   const ShardOptions& options_;
@@ -100,9 +103,9 @@ std::vector<ImageUnit> ImageImport::units_of(const std::vector<std::string>& of_
   return units;
 }
 
-// Decodes an image; throws DataError with its place.
-Image ImageImport::decoded(const ImageItem& item) {
-  const std::string bytes = input_->read(item);
+// Reads and decodes an image; throws DataError with its place.
+Image ImageImport::decoded(const ImageItem& item, std::string& bytes) {
+  bytes = input_->read(item);
   try {
     return decode_image(bytes, request_.channels);
   } catch (const DataError& error) {
@@ -119,7 +122,8 @@ void ImageImport::find_size() {
     if (team_.rank != 0) return;
     for (const ImageItem& item : plan_.items) {
       try {
-        const Image image = decoded(item);
+        std::string bytes;
+        const Image image = decoded(item, bytes);
         own.put(std::int64_t{image.height});
         own.put(std::int64_t{image.width});
         return;
@@ -146,7 +150,12 @@ std::optional<ShardNote> ImageImport::make_shard(const PlannedShard& shard, Long
   std::iota(items.begin(), items.end(), shard.first);
   std::vector<std::uint8_t> sample(sample_bytes(plan_.info));
   for (;;) {
-    ShardFile file(shared_.path(shard), static_cast<std::int64_t>(items.size()), plan_.info, header, options_);
+    std::optional<ShardFile> pixels;
+    std::optional<EncodedFile> files;
+    if (request_.encoded)
+      files.emplace(shared_.path(shard), bytes_of(items), plan_.info, header, options_);
+    else
+      pixels.emplace(shared_.path(shard), static_cast<std::int64_t>(items.size()), plan_.info, header, options_);
     Statistics statistics(plan_.info);
     std::vector<std::size_t> good;
     std::set<std::int32_t> labels;
@@ -154,41 +163,59 @@ std::optional<ShardNote> ImageImport::make_shard(const PlannedShard& shard, Long
       const ImageItem& item = plan_.items[items[i]];
       if (i % SharedImport::kLookEvery == 0 && shared_.stopped()) return std::nullopt;
       work.at(done);
-      if (!read_sample(item, sample, note)) continue;
+      std::string bytes;
+      Image image;
+      if (!decode(item, bytes, image, note)) continue;
       good.push_back(items[i]);
       labels.insert(item.label);
       if (good.size() <= i) continue;
-      file.append(sample.data(), reinterpret_cast<const std::uint8_t*>(&item.label));
-      statistics.add(sample.data(), 1);
+      if (files) {
+        files->append(bytes, item.label);
+        add_moments_of(image, plan_.info, statistics);
+      } else {
+        fit(item, image, sample);
+        pixels->append(sample.data(), reinterpret_cast<const std::uint8_t*>(&item.label));
+        statistics.add(sample.data(), 1);
+      }
       ++done;
     }
     if (good.empty())
       throw DataError(fmt::format("{}: none of its {} images can be used, the first: {}", shard.file, shard.count,
                                   note.damaged.front()));
-    if (good.size() == items.size())
-      return shared_.keep(shard, file, static_cast<std::int64_t>(good.size()), statistics,
-                          {labels.begin(), labels.end()}, std::move(note));
+    if (good.size() == items.size()) {
+      files ? files->publish() : pixels->publish();
+      return shared_.keep(shard, static_cast<std::int64_t>(good.size()), statistics, {labels.begin(), labels.end()},
+                          std::move(note));
+    }
     items = std::move(good);
   }
 }
 
+std::int64_t ImageImport::bytes_of(const std::vector<std::size_t>& items) const {
+  std::int64_t bytes = 0;
+  for (const std::size_t item : items) bytes += plan_.items[item].bytes;
+  return bytes;
+}
+
 // Returns false if the image is damaged and skip_damaged is set.
-bool ImageImport::read_sample(const ImageItem& item, std::vector<std::uint8_t>& sample, ShardNote& note) {
-  const auto height = static_cast<int>(plan_.info.sample[1]), width = static_cast<int>(plan_.info.sample[2]);
-  Image image;
+bool ImageImport::decode(const ImageItem& item, std::string& bytes, Image& image, ShardNote& note) {
   try {
-    image = decoded(item);
+    image = decoded(item, bytes);
+    return true;
   } catch (const DataError& error) {
     if (!request_.skip_damaged) throw;
     note.damaged.emplace_back(error.what());
     return false;
   }
+}
+
+void ImageImport::fit(const ImageItem& item, const Image& image, std::vector<std::uint8_t>& sample) const {
+  const auto height = static_cast<int>(plan_.info.sample[1]), width = static_cast<int>(plan_.info.sample[2]);
   if (!scaled_ && (image.height != height || image.width != width))
     throw DataError(fmt::format(
         "{}: has {} x {} pixels (height x width), but the first image has {} x {}; --size scales all to one size",
         input_->place(item), image.height, image.width, height, width));
   fit_image(image, height, width, sample.data());
-  return true;
 }
 
 }  // namespace

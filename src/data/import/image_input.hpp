@@ -52,6 +52,7 @@ struct ImageRequest {
   std::vector<std::string> inputs{};  // images: one folder of <class>/<file>.jpg, .jpeg, .png; tar: archives
   int height = 0, width = 0;          // size of samples; 0: that of the first image, which all others must share
   int channels = 3;                   // 1 or 3
+  bool encoded = false;               // store the bytes of the files, whatever their sizes
   bool skip_damaged = false;          // leave out unusable images
   bool labels_as_they_are = false;    // accept labels and names that do not look like classes
   std::string like{};                 // a set whose classes, mean and std are reused; "": none

@@ -76,6 +76,7 @@ std::string made_of(const ImagePlan& plan, const PlannedShard& shard, const Imag
   Packing packed;
   packed.put(sample_format::kVersion);
   for (const std::int64_t extent : {plan.info.sample[0], plan.info.sample[1], plan.info.sample[2]}) packed.put(extent);
+  if (plan.encoded) packed.put(std::string_view("encoded"));
   packed.put(plan.info.classes);
   packed.put(plan.info.class_names);
   packed.put(plan.info.scale);
@@ -97,6 +98,7 @@ std::string made_of(const ImagePlan& plan, const PlannedShard& shard, const Imag
 
 ImagePlan plan_images(std::vector<ImageUnit> units, const ImageInput& input, const ImageRequest& request) {
   ImagePlan plan;
+  plan.encoded = request.encoded;
   plan.info.sample = {request.channels, request.height, request.width};
   plan.info.class_names = classes_of(units, input);
   plan.passed = input.passed_over();

@@ -13,6 +13,7 @@
 namespace echelon::inline data {
 
 struct ImagePlan {
+  bool encoded = false;          // ImageRequest::encoded
   SourceInfo info;               // `sample` is (channels, 0, 0) until the size is known
   std::vector<ImageItem> items;  // in the order of samples, held-out ones last; labels are class numbers
   std::vector<PlannedShard> shards;

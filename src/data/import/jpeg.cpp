@@ -4,7 +4,9 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include <algorithm>
 #include <csetjmp>
+#include <utility>
 
 #include "base/error.hpp"
 #include "data/import/image.hpp"
@@ -70,29 +72,105 @@ bool read_rows(Decoder& decoder, std::uint8_t* pixels, std::size_t row_bytes) {
   return true;
 }
 
+// Reads the wanted rows and columns only; the library widens the columns to whole blocks. `x` and `width` are updated.
+bool crop(Decoder& decoder, JDIMENSION& x, JDIMENSION& width, JDIMENSION first_row) {
+  if (setjmp(decoder.errors.out) != 0) return false;
+  if (width < decoder.info.output_width) jpeg_crop_scanline(&decoder.info, &x, &width);
+  if (first_row > 0) jpeg_skip_scanlines(&decoder.info, first_row);
+  return true;
+}
+bool read_some_rows(Decoder& decoder, std::uint8_t* pixels, std::size_t row_bytes, JDIMENSION begin, JDIMENSION end) {
+  if (setjmp(decoder.errors.out) != 0) return false;
+  while (decoder.info.output_scanline < end) {
+    JSAMPROW row = pixels + (decoder.info.output_scanline - begin) * row_bytes;
+    jpeg_read_scanlines(&decoder.info, &row, 1);
+  }
+  if (decoder.info.output_scanline == decoder.info.output_height) jpeg_finish_decompress(&decoder.info);
+  return true;
+}
+
+// Pixels beyond a wanted part that are decoded, too, because smooth colours of the edges depend on them.
+constexpr std::int64_t kMargin = 4;
+
+class JpegFile {
+ public:
+  explicit JpegFile(std::string_view bytes) {
+    require(read_header(decoder_, bytes));
+    if (is_cmyk(info())) throw DataError("is a CMYK JPEG, whose colours depend on a printer; convert it to RGB");
+    if (!fair_extents(info().image_width, info().image_height))
+      throw DataError(unfair_text(info().image_width, info().image_height));
+  }
+  jpeg_decompress_struct& info() { return decoder_.info; }
+
+  void begin(int channels, unsigned shrunk) {
+    info().out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    info().dct_method = JDCT_ISLOW;
+    info().scale_num = 1;
+    info().scale_denom = shrunk;
+    require(start(decoder_));
+  }
+  Image whole(int channels) {
+    Image image = image_of(channels, info().output_height, info().output_width);
+    require(read_rows(decoder_, image.pixels.data(), image.pixels.size() / info().output_height));
+    return image;
+  }
+  // Rows from `top` on to the end that image.height tells, columns that hold [left, left + width); sets left.
+  Image part(int channels, std::int64_t top, std::int64_t height, std::int64_t& left, std::int64_t width) {
+    auto x = static_cast<JDIMENSION>(left), wide = static_cast<JDIMENSION>(width);
+    require(crop(decoder_, x, wide, static_cast<JDIMENSION>(top)));
+    left = x;
+    Image image = image_of(channels, static_cast<JDIMENSION>(height), info().output_width);
+    require(read_some_rows(decoder_, image.pixels.data(), image.pixels.size() / static_cast<std::size_t>(height),
+                           static_cast<JDIMENSION>(top), static_cast<JDIMENSION>(top + height)));
+    return image;
+  }
+
+ private:
+  void require(bool done) const {
+    if (!done) throw DataError(fmt::format("is damaged or not a JPEG that can be read: {}", decoder_.errors.text));
+  }
+  static Image image_of(int channels, JDIMENSION height, JDIMENSION width) {
+    Image image{
+        .width = static_cast<int>(width), .height = static_cast<int>(height), .channels = channels, .pixels = {}};
+    image.pixels.resize(std::size_t{width} * height * static_cast<std::size_t>(channels));
+    return image;
+  }
+  Decoder decoder_;
+};
+
 }  // namespace
 
 Image decode_jpeg(std::string_view bytes, int channels) {
-  Decoder decoder;
-  jpeg_decompress_struct& info = decoder.info;
-  const auto require = [&](bool done) {
-    if (!done) throw DataError(fmt::format("is damaged or not a JPEG that can be read: {}", decoder.errors.text));
+  JpegFile file(bytes);
+  file.begin(channels, 1);
+  return file.whole(channels);
+}
+
+ImageHeader jpeg_header(std::string_view bytes) {
+  JpegFile file(bytes);
+  return {.height = file.info().image_height,
+          .width = file.info().image_width,
+          .coloured = file.info().jpeg_color_space != JCS_GRAYSCALE};
+}
+
+DecodedPart decode_jpeg_part(std::string_view bytes, int channels,
+                             const std::function<PartWanted(std::int64_t height, std::int64_t width)>& wanted) {
+  JpegFile file(bytes);
+  const PartWanted part = wanted(file.info().image_height, file.info().image_width);
+  std::int64_t shrunk = 1;  // other steps than powers of two have slower transforms
+  while (shrunk < 8 && part.whole_height >= 2 * shrunk * part.least_height &&
+         part.whole_width >= 2 * shrunk * part.least_width)
+    shrunk *= 2;
+  file.begin(channels, static_cast<unsigned>(shrunk));
+  const auto line = [&](std::int64_t begin, std::int64_t extent, std::int64_t whole) {
+    const std::int64_t first = std::max<std::int64_t>(0, begin / shrunk - kMargin);
+    return std::pair(first, std::min(whole, (begin + extent + shrunk - 1) / shrunk + kMargin) - first);
   };
-  require(read_header(decoder, bytes));
-  if (is_cmyk(info)) throw DataError("is a CMYK JPEG, whose colours depend on a printer; convert it to RGB");
-  if (!fair_extents(info.image_width, info.image_height))
-    throw DataError(unfair_text(info.image_width, info.image_height));
-  info.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-  info.dct_method = JDCT_ISLOW;
-  require(start(decoder));
-  Image image{.width = static_cast<int>(info.output_width),
-              .height = static_cast<int>(info.output_height),
-              .channels = channels,
-              .pixels = {}};
-  const std::size_t row_bytes = std::size_t{info.output_width} * static_cast<std::size_t>(channels);
-  image.pixels.resize(row_bytes * info.output_height);
-  require(read_rows(decoder, image.pixels.data(), row_bytes));
-  return image;
+  const auto [top, height] = line(part.top, part.height, file.info().output_height);
+  auto [left, width] = line(part.left, part.width, file.info().output_width);
+  DecodedPart decoded{.image = {}, .top = top, .left = left, .shrunk = shrunk};
+  decoded.image = file.part(channels, top, height, decoded.left, width);
+  return decoded;
 }
 
 }  // namespace echelon::inline data

@@ -70,27 +70,39 @@ bool read_rows(Decoder& decoder, png_bytepp rows) {
   return true;
 }
 
+void require_done(const Decoder& decoder, bool done) {
+  if (!done) throw DataError(fmt::format("is damaged or not a PNG that can be read: {}", decoder.input.trouble));
+}
+
+ImageHeader header_of(Decoder& decoder) {
+  require_done(decoder, read_header(decoder));
+  const ImageHeader header{.height = png_get_image_height(decoder.png, decoder.info),
+                           .width = png_get_image_width(decoder.png, decoder.info),
+                           .coloured = (png_get_color_type(decoder.png, decoder.info) & PNG_COLOR_MASK_COLOR) != 0};
+  if (!fair_extents(header.width, header.height)) throw DataError(unfair_text(header.width, header.height));
+  return header;
+}
+
 }  // namespace
+
+ImageHeader png_header(std::string_view bytes) {
+  Decoder decoder(bytes);
+  return header_of(decoder);
+}
 
 Image decode_png(std::string_view bytes) {
   Decoder decoder(bytes);
-  const auto require = [&](bool done) {
-    if (!done) throw DataError(fmt::format("is damaged or not a PNG that can be read: {}", decoder.input.trouble));
-  };
-  require(read_header(decoder));
-  const std::int64_t width = png_get_image_width(decoder.png, decoder.info),
-                     height = png_get_image_height(decoder.png, decoder.info);
-  if (!fair_extents(width, height)) throw DataError(unfair_text(width, height));
-  require(start(decoder));
-  Image image{.width = static_cast<int>(width),
-              .height = static_cast<int>(height),
+  const ImageHeader header = header_of(decoder);
+  require_done(decoder, start(decoder));
+  Image image{.width = static_cast<int>(header.width),
+              .height = static_cast<int>(header.height),
               .channels = png_get_channels(decoder.png, decoder.info),
               .pixels = {}};
   const std::size_t row_bytes = png_get_rowbytes(decoder.png, decoder.info);
-  image.pixels.resize(row_bytes * static_cast<std::size_t>(height));
-  std::vector<png_bytep> rows(static_cast<std::size_t>(height));
+  image.pixels.resize(row_bytes * static_cast<std::size_t>(header.height));
+  std::vector<png_bytep> rows(static_cast<std::size_t>(header.height));
   for (std::size_t y = 0; y < rows.size(); ++y) rows[y] = image.pixels.data() + y * row_bytes;
-  require(read_rows(decoder, rows.data()));
+  require_done(decoder, read_rows(decoder, rows.data()));
   return image;
 }
 

@@ -6,11 +6,10 @@
 #include "data/format.hpp"
 
 namespace echelon::inline data {
-namespace {
 
 namespace format = sample_format;
 
-void write_header(h5::Writer& writer, const SourceInfo& info, const ShardHeader& header) {
+void write_shard_header(h5::Writer& writer, const SourceInfo& info, const ShardHeader& header) {
   writer.attribute(format::kFormat, std::string(format::kName));
   writer.attribute(format::kFormatVersion, format::kVersion);
   if (info.targets == 0) writer.attribute(format::kClasses, header.classes);
@@ -20,6 +19,8 @@ void write_header(h5::Writer& writer, const SourceInfo& info, const ShardHeader&
   writer.attribute(format::kScale, info.scale);
   writer.attribute(format::kValueRange, header.value_range);
 }
+
+namespace {
 
 // Uses fewer rows for large samples, because a chunk is held in memory to be written and to be read.
 std::int64_t rows_of_chunk(std::int64_t asked, std::int64_t samples, std::size_t sample_bytes) {
@@ -47,7 +48,7 @@ ShardFile::ShardFile(const std::string& path, std::int64_t samples, const Source
       label_bytes_(label_bytes(info)),
       samples_(static_cast<std::size_t>(chunk_) * sample_bytes_),
       labels_(static_cast<std::size_t>(chunk_) * label_bytes_) {
-  write_header(writer_, info, header);
+  write_shard_header(writer_, info, header);
   const h5::DatasetOptions storage{.chunk_rows = chunk_, .deflate = options.compress, .checksum = options.checksums};
   writer_.create(format::kSamples, info.stored, info.sample.prepended(samples), storage);
   Shape labels = info.label.prepended(samples);

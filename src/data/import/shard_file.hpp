@@ -21,6 +21,9 @@ struct ShardHeader {
 std::size_t sample_bytes(const SourceInfo& info);  // size of a sample as stored
 std::size_t label_bytes(const SourceInfo& info);   // size of a label in the form of sources: i32 or `targets` f32
 
+// Writes the attributes of a shard.
+void write_shard_header(h5::Writer& writer, const SourceInfo& info, const ShardHeader& header);
+
 class ShardFile {
  public:
   // `samples`: exact number to append before publish(). Throws EnvironmentError if the file cannot be written.

@@ -104,9 +104,8 @@ ShardHeader SharedImport::header_of(const SourceInfo& info) {
   return {.classes = info.classes, .mean = unknown, .std = unknown, .value_range = {0, 0}};
 }
 
-ShardNote SharedImport::keep(const PlannedShard& shard, ShardFile& file, std::int64_t samples,
-                             const Statistics& statistics, std::vector<std::int32_t> labels, ShardNote note) const {
-  file.publish();
+ShardNote SharedImport::keep(const PlannedShard& shard, std::int64_t samples, const Statistics& statistics,
+                             std::vector<std::int32_t> labels, ShardNote note) const {
   note.made_of = shard.made_of;
   note.bytes = std::filesystem::file_size(path(shard));
   note.samples = samples;

@@ -41,8 +41,8 @@ class SharedImport {
   std::string path(const PlannedShard& shard) const { return folder_.now(shard); }
   static ShardHeader header_of(const SourceInfo& info);
   bool stopped() const { return folder_.stopped(); }
-  // Publishes the file of a complete shard and its note, to which it adds all but `made_of` and `damaged`.
-  ShardNote keep(const PlannedShard& shard, ShardFile& file, std::int64_t samples, const Statistics& statistics,
+  // Publishes the note of a shard whose file is published; adds all to it but `damaged`.
+  ShardNote keep(const PlannedShard& shard, std::int64_t samples, const Statistics& statistics,
                  std::vector<std::int32_t> labels, ShardNote note = {}) const;
 
   // Completes the headers and renames the folder; `damaged`: what was left out before shards were made. Collective.

@@ -13,13 +13,14 @@ namespace {
 
 class Dense final : public SplittableLayer {
  public:
-  explicit Dense(const LayerConfig& config) : units_(config.units), bias_(config.bias) {
+  explicit Dense(const LayerConfig& config) : units_(config.units), bias_(config.bias), weights_of_(config.weights_of) {
     if (units_ < 1) throw ConfigError("a dense layer needs the key units, the number of outputs, at least 1");
   }
 
   std::string_view kind() const override { return "dense"; }
   std::string attributes(std::span<const Shape>) const override {
-    return fmt::format("{}{}", units_, bias_ ? "" : " no bias");
+    return fmt::format("{}{}{}", units_, bias_ ? "" : " no bias",
+                       weights_of_.empty() ? "" : ", weights of " + weights_of_);
   }
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
@@ -32,7 +33,9 @@ class Dense final : public SplittableLayer {
   }
 
   std::vector<ParameterDecl> parameters(std::span<const Shape> inputs) const override {
-    return weight_and_bias(weight_shape(inputs), bias_, part_.inputs);
+    std::vector<ParameterDecl> decls = weight_and_bias(weight_shape(inputs), bias_, part_.inputs);
+    decls.front().of = weights_of_;
+    return decls;
   }
 
   void forward(Lowering& lowering) const override {
@@ -73,6 +76,7 @@ class Dense final : public SplittableLayer {
 
   std::int64_t units_;
   bool bias_;
+  std::string weights_of_;
   WeightPart part_;
 };
 
