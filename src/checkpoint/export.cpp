@@ -58,8 +58,9 @@ struct Entry {
     return static_cast<std::size_t>(shape().elems()) * each;
   }
   void read(const h5::Reader& reader, char* to) const {
-    if (part == Part::whole) return reader.read_all(from.name, to, from.dtype);
-    const QuantisedRows rows = quantise_rows(read_values(reader, from.name, from.shape.elems()), from.shape[0]);
+    const std::string values = values_of(reader, from.name.substr(kWeights.size()));
+    if (part == Part::whole) return reader.read_all(values, to, from.dtype);
+    const QuantisedRows rows = quantise_rows(read_values(reader, values, from.shape.elems()), from.shape[0]);
     if (part == Part::scales)
       std::memcpy(to, rows.scales.data(), bytes());
     else
@@ -119,7 +120,7 @@ Exported export_onnx(const SavedModel& saved, const std::string& path, bool int8
   const h5::Reader reader(saved.checkpoint);
   const TrainedData data = trained_data_in(saved.checkpoint);
   const auto read = [&](const Parameter& parameter) {
-    return read_values(reader, std::string(kWeights) + parameter.name, parameter.elems());
+    return read_values(reader, values_of(reader, parameter.name), parameter.elems());
   };
   const Graph graph = trained_graph(saved);
   onnx::File model =

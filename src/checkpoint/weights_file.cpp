@@ -35,8 +35,7 @@ class CheckpointWeights final : public WeightsFile {
   const std::string& path() const override { return reader_.path(); }
   const std::vector<StoredTensor>& tensors() const override { return tensors_; }
   void read(const StoredTensor& tensor, void* to, DType dtype) const override {
-    const std::string averaged = "average/" + tensor.name;  // optimizer.average_decay
-    reader_.read_all(reader_.has(averaged) ? averaged : std::string(kWeights) + tensor.name, to, dtype);
+    reader_.read_all(values_of(reader_, tensor.name), to, dtype);
   }
 
  private:
