@@ -26,9 +26,21 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from torch_nets import CosmoFlow, DeepCam, ResNet18Cifar, UNet
+from torch_nets import CosmoFlow, DeepCam, ResNet18Cifar, TiedWords, UNet
 
 BATCH, RATE = 3, 2.0**-7
+TIED = """[[model.layers]]
+type = "embedding"
+name = "embed"
+units = 6
+[[model.layers]]
+type = "lstm"
+units = 6
+[[model.layers]]
+type = "dense"
+units = 11
+weights_of = "embed"
+"""
 
 
 def classes_of_places(places, classes):
@@ -50,6 +62,7 @@ CASES = {
                       'zoo = "cosmoflow"\nwidths = [5, 7, 9]\ndropout = 0', loss=F.mse_loss),
     "resnet18_cifar": case(lambda: ResNet18Cifar(10), (3, 16, 16), classes_of_places((), 10), 'zoo = "resnet18_cifar"',
                            classes=10),
+    "tied words": case(lambda: TiedWords(11, 6), (5,), None, TIED, classes=11),
     "deepcam": case(lambda: DeepCam(16, 3), (16, 32, 32), classes_of_places((32, 32), 3), 'zoo = "deepcam"', classes=3),
 }
 
@@ -109,18 +122,32 @@ def compare(name, echelon, folder):
             nn.init.uniform_(module.weight, 0.5, 1.5)
             nn.init.uniform_(module.bias, -0.5, 0.5)
     rounded = lambda values: values.astype(np.float32).astype(np.float64)  # as echelon reads numbers
-    samples = rounded(rng.normal(size=(BATCH, *given["shape"])))
-    labels = given["labels"](rng)
-    labels = labels if given["classes"] else rounded(labels)
+    text = given["labels"] is None  # windows of a text; labels are the next tokens
     with h5py.File(os.path.join(folder, "data.h5"), "w") as file:
-        file["samples"], file["labels"] = samples, labels
-        if given["classes"]:
-            file.attrs["classes"] = given["classes"]
+        if text:
+            tokens = rng.integers(0, given["classes"], BATCH * given["shape"][0] + 1).astype(np.uint8)
+            samples, labels = (t.reshape(BATCH, -1).astype(np.int64) for t in (tokens[:-1], tokens[1:]))
+            file["tokens"] = tokens
+            file["vocabulary"] = np.frombuffer("".join(f"w{i}\0" for i in range(given["classes"])).encode(), np.uint8)
+            file.attrs.update(format=np.bytes_("echelon-samples"), version=1, kind=np.bytes_("text"))
+        else:
+            samples = rounded(rng.normal(size=(BATCH, *given["shape"])))
+            labels = given["labels"](rng)
+            labels = labels if given["classes"] else rounded(labels)
+            file["samples"], file["labels"] = samples, labels
+            if given["classes"]:
+                file.attrs["classes"] = given["classes"]
     before = tensors_of(net)
     write_safetensors(os.path.join(folder, "before.safetensors"), before)
     form = "dense" if labels.ndim > 1 else "class"
     form = form if given["classes"] else "values"
     axes = "NC" + "DHW"[4 - len(given["shape"]):]
+    hdf5 = f"""[data.hdf5]
+samples = "samples"
+labels = "labels"
+axes = "{axes}"
+label_form = "{form}"
+{f'classes = {given["classes"]}' if given["classes"] else ""}"""
     with open(os.path.join(folder, "net.toml"), "w") as file:
         file.write(f"""name = "net"
 [model]
@@ -130,12 +157,7 @@ weights = "before.safetensors"
 train = "data.h5"
 shuffle = false
 sharding = "record"
-[data.hdf5]
-samples = "samples"
-labels = "labels"
-axes = "{axes}"
-label_form = "{form}"
-{f'classes = {given["classes"]}' if given["classes"] else ""}
+{f'sequence_length = {given["shape"][0]}' if text else hdf5}
 [batch]
 global = {BATCH}
 [train]
@@ -174,6 +196,7 @@ dtype = "f64"
     with torch.no_grad():
         outputs = net(x)
         outputs = (torch.softmax(outputs, 1) if given["classes"] else outputs).numpy()
+        outputs = np.moveaxis(outputs, 1, 2) if text else outputs
     run(echelon, folder, "predict", "results/net", "data.h5", "--out", "outputs.h5", "--outputs")
     with h5py.File(os.path.join(folder, "outputs.h5")) as file:
         predicted = file["outputs"][:]

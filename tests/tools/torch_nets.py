@@ -48,6 +48,28 @@ def held(modules):
     return tuple(modules)
 
 
+class TiedWords(nn.Module):
+    """A language model whose last layer has the table of its embedding as weights (Press, Wolf 2017)."""
+
+    def __init__(self, words, units):
+        super().__init__()
+        self.embed, self.lstm1, self.dense1 = nn.Embedding(words, units), nn.Module(), nn.Module()
+        for name, shape in {"weight_x": (4 * units, units), "weight_h": (4 * units, units), "bias_x": (4 * units,),
+                            "bias_h": (4 * units,)}.items():
+            self.lstm1.register_parameter(name, nn.Parameter(torch.empty(shape).uniform_(-0.4, 0.4)))
+        self.dense1.register_parameter("bias", nn.Parameter(torch.empty(words).uniform_(-0.4, 0.4)))
+
+    def forward(self, tokens):
+        x, p, states = self.embed(tokens), self.lstm1, []
+        h = c = x.new_zeros(x.shape[0], x.shape[2])
+        for t in range(x.shape[1]):
+            i, f, g, o = (x[:, t] @ p.weight_x.T + p.bias_x + h @ p.weight_h.T + p.bias_h).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            states.append(h)
+        return (torch.stack(states, 1) @ self.embed.weight.T + self.dense1.bias).transpose(1, 2)
+
+
 class UNet(Net):
     """Ronneberger et al. 2015 for images, Cicek et al. 2016 for volumes, padded and with batch norm."""
 
