@@ -137,6 +137,8 @@ std::vector<std::string> company_of(const std::string& path) {
   if (path == "model.widths") return {"model.zoo=unet"};
   if (path.starts_with("data.hdf5.statistics"))
     return {"data.hdf5.samples=x", "data.hdf5.statistics=s.h5", "data.hdf5.statistics_of=[\"a\", \"b\"]"};
+  if (path == "data.hdf5.label_mean" || path == "data.hdf5.label_std")
+    return {"data.hdf5.samples=x", "data.hdf5.labels=y"};
   if (path.starts_with("data.hdf5.")) return {"data.hdf5.samples=x", "data.hdf5.labels=y", "data.hdf5.classes=3"};
   static const std::map<std::string, std::vector<std::string>> company = {
       {"exchange.warmup_replicas", {"exchange.strategy=asynchronous", "exchange.warmup_steps=3"}},
