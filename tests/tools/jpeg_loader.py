@@ -4,7 +4,7 @@
 
   jpeg_loader.py ECHELON [--workers 1 2] [--images 1000] [--size 375x500] [--rounds 5] [--seconds 4] [--photos FOLDER]
 Both read the same file (rows of variable length, as h5py writes them), take a random-resized crop of 224 x 224, mirror
-half of them and normalise: `echelon bench loader` with data.threads, and a DataLoader with as many workers that decodes
+half of them and normalise: `echelon bench data` with data.threads, and a DataLoader with as many workers that decodes
 by Pillow, or by torchvision.io with transforms of tensors. The forms alternate within each round; the table has medians
 and, behind them, least and greatest. Without --photos, images are noise whose amplitude falls with the frequency as that
 of photographs does. Run it with the Python of PyTorch, torchvision, Pillow and h5py."""
@@ -106,9 +106,9 @@ def torch_rate(path, args, workers, by_pillow):
 
 
 def own_rate(args, config, workers):
-    out = subprocess.run([args.echelon, "bench", "loader", config, "--json", "--seconds", str(args.seconds), "--set",
+    out = subprocess.run([args.echelon, "bench", "data", config, "--json", "--seconds", str(args.seconds), "--set",
                           f"data.threads={workers}"], capture_output=True, text=True, check=True).stdout
-    return json.loads(out.strip().splitlines()[-1])["samples_per_s"]
+    return json.loads(out.strip().splitlines()[-1])["samples_s"]
 
 
 def text(rates): return f"{statistics.median(rates):.0f} ({min(rates):.0f} to {max(rates):.0f})"

@@ -3,7 +3,7 @@
 """Holds each change of training images against torchvision's on the same images with the same drawn parameters.
 
   torch_augment.py ECHELON [--images 32] [--size 90x120]
-`echelon bench loader --out` writes what the model sees of a batch. The parameters are drawn again here by the same
+`echelon bench data --out` writes what the model sees of a batch. The parameters are drawn again here by the same
 hashes (src/base/hash_rng.hpp, src/data/{augment,colour,erase,resize}.cpp) and given to the functions of
 torchvision.transforms.v2 on tensors of doubles in [0, 1]. Prints the largest and the mean difference in levels of
 255; ends with 1 if the largest exceeds its bound, or the mean 4. Run it with the Python of PyTorch,
@@ -149,7 +149,7 @@ def differences(args, work, name, images, jpegs):
     with open(work + "/changes.toml", "w") as file:
         file.write(CONFIG.format(file=work + "/images.h5", hdf5=hdf5, count=len(images)))
     words = [w for s in sets for w in ("--set", s)]
-    subprocess.run([args.echelon, "bench", "loader", work + "/changes.toml", "--out", work + "/batch.h5", "--seconds",
+    subprocess.run([args.echelon, "bench", "data", work + "/changes.toml", "--out", work + "/batch.h5", "--seconds",
                     "0.01", *words], check=True, capture_output=True)
     with h5py.File(work + "/batch.h5") as file: seen, ids = file["samples"][:], file["ids"][:]
     most, total = 0, 0

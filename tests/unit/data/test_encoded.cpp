@@ -221,7 +221,7 @@ TEST_CASE("images that are imported as they are give the samples of imported pix
                    picture(30, 26, 3, std::to_string(i)));
   const auto imported = [&](const std::string& name, bool encoded) {
     const ImageRequest request{.format = "images", .inputs = {folder / "in"}, .encoded = encoded};
-    const ImagesWritten written = test::import_images(request, {.out = folder / name, .shards = 3}, 2);
+    const ImportWritten written = test::import_images(request, {.out = folder / name, .shards = 3}, 2);
     CHECK(written.shards.samples == 12);
     return open_dataset(folder / name);
   };
