@@ -114,6 +114,8 @@ void add_shards(CLI::App& app, Options& o) {
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--chunk", o.chunk, "records stored and read together, 64 to 256")->capture_default_str();
+  app.add_option("--slab-rows", o.slab_rows, "rows of images, or slices of volumes, in a chunk; 0: all")
+      ->capture_default_str();
   app.add_option("--compress", o.compress, "gzip level, 0 to 9")->capture_default_str();
   app.add_flag("--no-checksums", o.no_checksums, "store chunks without checksums (Fletcher32)");
   app.add_flag("--verify", o.verify, "read files back from the disk after writing and verify checksums");

@@ -207,6 +207,7 @@ int run_data_synth(const SynthOptions& options) {
                                .samples_per_shard = 0,
                                .unequal = options.unequal,
                                .chunk = options.chunk,
+                               .slab_rows = options.slab_rows,
                                .compress = options.compress,
                                .checksums = !options.no_checksums,
                                .keep_order = true,  // classes alternate, numbers are drawn at random

@@ -16,6 +16,7 @@ ShardOptions shard_options(const ImportOptions& options) {
           .samples_per_shard = options.samples_per_shard,
           .unequal = options.unequal,
           .chunk = options.chunk,
+          .slab_rows = options.slab_rows,
           .compress = options.compress,
           .checksums = !options.no_checksums,
           .keep_order = options.keep_order,

@@ -153,27 +153,28 @@ struct ImportOptions {  // echelon data import FORMAT INPUT... --out FOLDER
   std::int64_t samples_per_shard = 0;  // 0: 10,000 if shards is 0 too
   std::vector<std::int64_t> unequal;   // relative size of each shard, e.g. 3,1,2: shards of unequal size
   std::int64_t chunk = 128;            // records per chunk, 64 to 256
-  int compress = 0;                    // gzip level, 0 to 9
-  bool no_checksums = false;           // omit the Fletcher32 checksum of each chunk
-  bool keep_order = false;             // keep the input's order; else training samples are shuffled
-  bool verify = false;                 // read back the written files
-  std::vector<std::int64_t> shape;     // csv: C,H,W of a sample
-  int label_column = -1;               // csv: counted from 0; -1: the last
-  std::int64_t targets = 0;            // csv: this many last columns are regression targets, not a class
-  std::string stored = "u8";           // csv: u8 | f32
-  double value_max = 255;              // u8 data: the value that stands for 1.0 (scale = 1/value_max)
-  std::int64_t hold_out = 0;           // this many, evenly spread, go to <out>/test, the rest to <out>/train
-  double hold_out_part = 0;            // the same as a fraction of all samples
-  std::string tokens;                  // characters | bytes | words | verbatim
-  std::int64_t vocabulary = 0;         // words: vocabulary size; 0: 10,000
-  std::string like;                    // shards whose vocabulary, classes and scaling are reused
-  std::string heading = "auto";        // csv, sequences: auto | yes | no
-  std::string axes;                    // npy: "NHWC"; "": by the number of axes
-  std::string size;                    // images, tar: "H" or "HxW"; "": the size of the images
-  int channels = 3;                    // images, tar: 1 or 3
-  bool skip_damaged = false;           // images, tar: leave out unusable inputs
-  bool labels_as_they_are = false;     // accept labels and names that do not look like classes
-  std::vector<std::string> given{};    // options given on the command line: "--shape"
+  std::int64_t slab_rows = 0;
+  int compress = 0;                  // gzip level, 0 to 9
+  bool no_checksums = false;         // omit the Fletcher32 checksum of each chunk
+  bool keep_order = false;           // keep the input's order; else training samples are shuffled
+  bool verify = false;               // read back the written files
+  std::vector<std::int64_t> shape;   // csv: C,H,W of a sample
+  int label_column = -1;             // csv: counted from 0; -1: the last
+  std::int64_t targets = 0;          // csv: this many last columns are regression targets, not a class
+  std::string stored = "u8";         // csv: u8 | f32
+  double value_max = 255;            // u8 data: the value that stands for 1.0 (scale = 1/value_max)
+  std::int64_t hold_out = 0;         // this many, evenly spread, go to <out>/test, the rest to <out>/train
+  double hold_out_part = 0;          // the same as a fraction of all samples
+  std::string tokens;                // characters | bytes | words | verbatim
+  std::int64_t vocabulary = 0;       // words: vocabulary size; 0: 10,000
+  std::string like;                  // shards whose vocabulary, classes and scaling are reused
+  std::string heading = "auto";      // csv, sequences: auto | yes | no
+  std::string axes;                  // npy: "NHWC"; "": by the number of axes
+  std::string size;                  // images, tar: "H" or "HxW"; "": the size of the images
+  int channels = 3;                  // images, tar: 1 or 3
+  bool skip_damaged = false;         // images, tar: leave out unusable inputs
+  bool labels_as_they_are = false;   // accept labels and names that do not look like classes
+  std::vector<std::string> given{};  // options given on the command line: "--shape"
 };
 int run_data_import(const ImportOptions& options);
 int run_image_import(const ImportOptions& options);  // images | tar
@@ -188,6 +189,7 @@ struct SynthOptions {  // echelon data synth --out FOLDER --samples N --shape C,
   std::int64_t shards = 4;
   std::vector<std::int64_t> unequal;
   std::int64_t chunk = 128;
+  std::int64_t slab_rows = 0;
   int compress = 0;
   bool no_checksums = false;
   bool verify = false;

@@ -64,6 +64,11 @@ void shift_sample(const Augmentation& augmentation, const HashRng& draws, const 
 
 }  // namespace
 
+Augmentation augmentation_of(const DataConfig& config, std::uint64_t seed) {
+  return {
+      .crop_padding = config.augment_crop_padding, .flip = config.augment_flip, .keys = config.augment, .seed = seed};
+}
+
 // The part of an image that the model sees.
 SeenPart Augmenter::part_of(const HashRng& draws, std::int64_t height, std::int64_t width) const {
   const AugmentKeys& keys = augmentation_.keys;

@@ -14,7 +14,7 @@
 #include "base/dtype.hpp"
 #include "base/hash_rng.hpp"
 #include "base/shape.hpp"
-#include "config/augment_keys.hpp"
+#include "config/schema.hpp"
 #include "data/encoded.hpp"
 #include "data/resize.hpp"
 
@@ -28,6 +28,8 @@ struct Augmentation {
   bool moves() const { return crop_padding > 0 || flip; }
   bool any() const { return moves() || keys != AugmentKeys{}; }
 };
+
+Augmentation augmentation_of(const DataConfig& config, std::uint64_t seed);
 
 // [channel]: values times std plus mean are in [0, 1], for colours.
 struct ColourScale {

@@ -77,7 +77,7 @@ void require_classes(const Dataset& dataset, const std::string& path, std::int64
     std::vector<std::int64_t> place;
     for (std::int64_t rest = i % each, inner = each, axis = 0; axis < dataset.label_shape.rank(); ++axis) {
       inner /= dataset.label_shape[static_cast<int>(axis)];
-      place.push_back(rest / inner);
+      place.push_back(rest / inner + (axis == dataset.slab.labels.axis ? dataset.slab.labels.begin : 0));
       rest %= inner;
     }
     throw DataError(fmt::format(

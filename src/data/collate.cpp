@@ -10,10 +10,14 @@
 
 #include "base/error.hpp"
 
+#include "base/tensor_region.hpp"
+
 namespace echelon::inline data {
 namespace {
 
 std::size_t bytes(std::int64_t elems, std::size_t size) { return static_cast<std::size_t>(elems) * size; }
+
+constexpr int kBoxAxes = 3;
 
 // Writes `count` values, and zeros up to `room`.
 template <class T>
@@ -22,7 +26,7 @@ void copy_padded(const T* src, std::int64_t count, T* dst, std::int64_t room) {
   std::fill(dst + count, dst + room, T{});
 }
 
-std::int64_t seen_elems(const Dataset& dataset) { return dataset.view.shape_of(dataset.sample_shape).elems(); }
+std::int64_t seen_elems(const Dataset& dataset) { return dataset.seen_shape().elems(); }
 
 std::size_t sample_size(const Dataset& dataset, DType dtype) {
   return dataset.vocabulary.size() > 0 ? sizeof(std::int32_t) : size_of(dtype);
@@ -54,6 +58,7 @@ Collator::Collator(const Dataset& dataset, DType dtype, const Augmentation& augm
       mixer_(augmentation.keys, augmentation.seed),
       mixes_(augmentation.keys.mixes()),
       still_(bytes(augment_.any() && !dataset.encoded ? dataset.sample_shape.elems() : 0, size_of(dtype))),
+      whole_(bytes(dataset.kept.any() ? dataset.view.shape_of(dataset.sample_shape).elems() : 0, size_of(dtype))),
       other_(bytes(mixes_ ? seen_elems(dataset) : 0, size_of(dtype))) {
   if (dataset.kind != DataKind::pairs) return;
   start_ = dataset.target_vocabulary.find(kStartToken);
@@ -136,6 +141,16 @@ void Collator::weigh_labels(BatchMemory& memory, std::int64_t row, const Record&
 }
 
 void Collator::put_sample(const Record& record, std::int64_t epoch, std::int64_t id, void* dst) {
+  const SlabRange& cut = dataset_.kept;
+  if (!cut.any()) return put_whole(record, epoch, id, dst);
+  put_whole(record, epoch, id, whole_.data());
+  const Shape shape = dataset_.view.shape_of(dataset_.sample_shape);
+  Shape offset = shape;
+  for (int axis = 0; axis < shape.rank(); ++axis) offset = offset.with(axis, axis == cut.axis ? cut.begin : 0);
+  copy_from_whole({cut.shape_of(shape), shape, offset}, size_of(dtype_), whole_.data(), dst);
+}
+
+void Collator::put_whole(const Record& record, std::int64_t epoch, std::int64_t id, void* dst) {
   if (dataset_.encoded) {
     const std::string_view bytes(reinterpret_cast<const char*>(record.sample), static_cast<std::size_t>(record.length));
     try {
@@ -171,10 +186,16 @@ void Collator::mix_labels(BatchMemory& memory, std::int64_t row, const SampleSlo
 
 void Collator::mix(BatchMemory& memory, std::int64_t row, const SampleSlot& slot, const Record& record,
                    std::int64_t other) {
-  const Shape shape = dataset_.view.shape_of(dataset_.sample_shape);
+  const Shape shape = dataset_.seen_shape();
+  Mixture mixture = mixer_.mixture(dataset_.view.shape_of(dataset_.sample_shape), memory.batch.epoch, slot.id);
+  if (const SlabRange& cut = dataset_.kept; cut.any()) {
+    const auto axis = static_cast<std::size_t>(kBoxAxes - shape.rank() + cut.axis);
+    for (auto* end : {&mixture.box.begin, &mixture.box.end})
+      (*end)[axis] = std::clamp<std::int64_t>((*end)[axis] - cut.begin, 0, cut.count());
+  }
   put_sample(record, memory.batch.epoch, other, other_.data());
-  SampleMixer::apply(mixer_.mixture(shape, memory.batch.epoch, slot.id),
-                     memory.samples.get() + bytes(row * shape.elems(), size_of(dtype_)), other_.data(), shape, dtype_);
+  SampleMixer::apply(mixture, memory.samples.get() + bytes(row * shape.elems(), size_of(dtype_)), other_.data(), shape,
+                     dtype_);
 }
 
 void Collator::put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const {

@@ -67,6 +67,7 @@ class Collator {
 
  private:
   void put_sample(const Record& record, std::int64_t epoch, std::int64_t id, void* dst);
+  void put_whole(const Record& record, std::int64_t epoch, std::int64_t id, void* dst);
   void put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_target(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_classes(BatchMemory& memory, std::int64_t row, const Record& record) const;
@@ -83,6 +84,7 @@ class Collator {
   SampleMixer mixer_;
   bool mixes_;
   std::vector<std::uint8_t> still_;  // an image before augmentation
+  std::vector<std::uint8_t> whole_;  // an image that is cut
   std::vector<std::uint8_t> other_;  // an image that is mixed in
   std::int32_t start_ = 0, end_ = 0;
 };

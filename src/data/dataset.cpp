@@ -244,6 +244,21 @@ void see_alike(Dataset& test, Dataset& train) {
   }
 }
 
+Dataset with_slab(Dataset dataset, const Slab& slab, bool whole) {
+  if (!slab.any()) return dataset;
+  const auto record = static_cast<double>(dataset.record_bytes());
+  Dataset own = dataset;
+  own.slab = slab;
+  own.sample_shape = slab.samples.shape_of(dataset.sample_shape);
+  own.label_shape = slab.labels.shape_of(dataset.label_shape);
+  own.share = static_cast<double>(own.record_bytes()) / record;
+  if (!whole) return own;
+  own.slab.samples = {};
+  own.sample_shape = dataset.sample_shape;
+  own.kept = slab.samples;
+  return own;
+}
+
 ImageView view_of(const DataConfig& config) {
   if (config.image_size.empty()) return {};
   const std::int64_t height = config.image_size.front(), width = config.image_size.back();

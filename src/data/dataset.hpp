@@ -17,6 +17,7 @@
 #include "config/schema.hpp"
 #include "data/image_view.hpp"
 #include "data/label_weights.hpp"
+#include "data/slab.hpp"
 #include "data/vocabulary.hpp"
 
 namespace echelon::inline data {
@@ -72,6 +73,9 @@ struct Dataset {
   bool encoded = false;  // samples are the bytes of JPEG or PNG files, of any size if the view says which is seen;
                          // sample_shape is that of the first one
   bool mixes = false;    // training samples are mixed with others, and have two labels (data/mix.hpp)
+  Slab slab = {};        // what is read of samples and labels, whose shapes above are then those of the slab
+  SlabRange kept = {};   // what a batch holds of samples that are read whole
+  double share = 1;      // of the bytes of a record that a batch holds
 
   // How files that are not shards are read, with the normalisation that was found; null: the files are shards.
   std::shared_ptr<const Hdf5Config> hdf5;
@@ -84,6 +88,8 @@ struct Dataset {
   std::shared_ptr<const LabelSample> label_sample;  // see class_mix.hpp; null: labels were not inspected
   std::int64_t target_length = 0;                   // U: longest decoder input, start token included; 0: not pairs
 
+  // The shape of a sample in a batch.
+  Shape seen_shape() const { return kept.shape_of(view.shape_of(sample_shape)); }
   // Decoded bytes of one sample and its label as stored; for sequences the mean.
   std::size_t record_bytes() const;
   // Returns the shapes for which a model is built. `bucket`: length of the sequences of a step; 0: length().
@@ -115,6 +121,10 @@ Dataset open_dataset(const std::string& location, std::int64_t sequence_length =
                      const Hdf5Config& hdf5 = {});
 // Takes data.sequence_length, data.order and [data.hdf5] from the config; DataConfig::of_test() is for data.test.
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels = Labels::needed);
+
+// Returns the data set of a rank that shares each sample with others. `whole`: samples are changed as a whole, so that
+// they are read whole and cut afterwards.
+Dataset with_slab(Dataset dataset, const Slab& slab, bool whole);
 
 // Returns the view that data.image_size and data.evaluation_resize describe.
 ImageView view_of(const DataConfig& config);

@@ -74,6 +74,24 @@ std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb) 
   return hints;
 }
 
+std::vector<std::string> slab_hints(const Dataset& dataset, const Slab& slab, bool changed) {
+  if (!slab.samples.any()) return {};
+  if (changed)
+    return {
+        "parallel.space: samples are changed as a whole before they are divided (data.augment, data.image_size), so "
+        "that every rank of a group reads whole samples"};
+  const auto holds_whole = [&](const Shard& shard) {
+    return shard.chunk.rank() > 0 && (shard.deflate || shard.checksums) &&
+           shard.chunk.elems() >= dataset.sample_shape.elems();
+  };
+  const auto found = std::find_if(dataset.shards.begin(), dataset.shards.end(), holds_whole);
+  if (found == dataset.shards.end()) return {};
+  return {
+      fmt::format("parallel.space: {} has chunks of {}, which are decoded as a whole, so that every rank of a group "
+                  "reads whole samples; echelon data import --slab-rows {} writes chunks of a few rows each",
+                  found->path, found->chunk.text(), std::max<std::int64_t>(1, slab.samples.count() / 8))};
+}
+
 std::string checksums_text(const Dataset& dataset) {
   const auto with =
       std::count_if(dataset.shards.begin(), dataset.shards.end(), [](const Shard& s) { return s.checksums; });

@@ -17,6 +17,10 @@ std::string content_text(const Dataset& dataset);
 // than data.buffer_mb.
 std::vector<std::string> layout_hints(const Dataset& dataset, double buffer_mb);
 
+// Returns a line for each reason why ranks that share a sample read all of it. `changed`: samples are changed as a
+// whole.
+std::vector<std::string> slab_hints(const Dataset& dataset, const Slab& slab, bool changed);
+
 // "all", "none", "of 3 of 8 files"
 std::string checksums_text(const Dataset& dataset);
 

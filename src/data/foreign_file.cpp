@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
 #include "base/reused_memory.hpp"
@@ -53,8 +54,15 @@ void fail_foreign(const std::string& path, const std::string& dataset, const std
   throw DataError(fmt::format("{}: dataset '{}' {}", path, dataset, what));
 }
 
-void read_foreign_rows(const h5::Reader& reader, const std::string& dataset, bool one_sample, RowRange rows, void* dst,
-                       DType dtype) {
+void read_records(const h5::Reader& reader, const std::string& dataset, bool one_sample, RowRange rows, void* dst,
+                  DType dtype, const SlabRange& part) {
+  if (part.any()) {
+    Shape shape = part.shape_of(reader.info(dataset).shape);
+    const std::array<std::int64_t, Shape::kMaxRank> zeros{};
+    Shape offset = Shape(std::span(zeros).first(static_cast<std::size_t>(shape.rank()))).with(part.axis, part.begin);
+    if (!one_sample) shape = shape.with_front(rows.count), offset = offset.with_front(rows.first);
+    return reader.read_region(dataset, offset, shape, dst, dtype);
+  }
   if (one_sample)
     reader.read_all(dataset, dst, dtype);
   else
@@ -89,19 +97,37 @@ ForeignFile::Source ForeignFile::open_source(const std::string& name) const {
                              keys_.axes, keys_.axes.size(), shape.rank(), nearest_axes(shape, one_)));
   if (shape.elems() == 0) fail_foreign(path_, name, fmt::format("holds no sample: its shape is {}", shape.text()));
   file_.require_written(name);
+  set_strides(source, shape);
+  static_cast<NetcdfPacking&>(source) = packing_of(file_, name);
+  return source;
+}
+
+// `read`: the shape of what is read of the dataset.
+void ForeignFile::set_strides(Source& source, const Shape& read) const {
   const std::string order = sequence_ ? "TF" : "CDHW";
-  for (int axis = 0; axis < shape.rank(); ++axis) {
+  for (int axis = 0; axis < read.rank(); ++axis) {
     const char letter = keys_.axes[static_cast<std::size_t>(axis)];
     if (letter == 'N') continue;
     const auto at = order.find(letter == 'F' && !sequence_ ? 'C' : letter == 'C' && sequence_ ? 'F' : letter);
     std::int64_t stride = 1;
-    for (int inner = axis + 1; inner < shape.rank(); ++inner) stride *= shape[inner];
-    source.extents[at] = shape[axis];
+    for (int inner = axis + 1; inner < read.rank(); ++inner) stride *= read[inner];
+    source.extents[at] = read[axis];
     source.strides[at] = stride;
   }
-  source.elems = one_ ? shape.elems() : shape.row_elems();
-  static_cast<NetcdfPacking&>(source) = packing_of(file_, name);
-  return source;
+  source.elems = one_ ? read.elems() : read.row_elems();
+}
+
+void ForeignFile::narrow(const SlabRange& part) {
+  if (!part.any()) return;
+  const char letter = keys_.axes.find('D') != std::string::npos ? 'D' : 'H';
+  const std::size_t axis = keys_.axes.find(letter);
+  ECHELON_CHECK(part.axis == 1 && axis != std::string::npos, "a part of {} along axis {}", sample_shape().text(),
+                part.axis);
+  for (Source& source : sources_) {
+    source.part = {static_cast<int>(axis), part.begin, part.end};
+    set_strides(source, source.part.shape_of(source.info.shape));
+  }
+  shape_[letter == 'D' ? 1 : 2] = part.count();
 }
 
 // Gives each channel of each dataset its place in the sample, and finds the sample's shape and type.
@@ -334,7 +360,7 @@ void ForeignFile::read(std::int64_t first, std::int64_t count, void* dst) const 
   for (const Source& source : sources_) {
     const std::int64_t elems = count * source.elems;
     void* const block = in_order_ ? dst : apart.at_least(static_cast<std::size_t>(elems) * size_of(stored_));
-    read_foreign_rows(file_, source.info.name, one_, rows, block, stored_);
+    read_records(file_, source.info.name, one_, rows, block, stored_, source.part);
     if (stored_ == DType::f32) unpack(source, static_cast<float*>(block), elems);
     if (in_order_) continue;
     if (stored_ == DType::u8)

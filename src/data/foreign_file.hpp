@@ -12,6 +12,7 @@
 #include "base/dtype.hpp"
 #include "base/shape.hpp"
 #include "config/hdf5.hpp"
+#include "data/slab.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::inline data {
@@ -52,6 +53,8 @@ class ForeignFile {
   const std::vector<double>& mean() const { return mean_; }
   const std::vector<double>& std() const { return std_; }
 
+  // From now on only this part of each sample is read, along its first spatial axis.
+  void narrow(const SlabRange& part);
   bool is_encoded() const { return keys_.holds_files(); }
   // Encoded images: reads the bytes of records [first, first + count), and where each ends.
   void read_encoded(std::int64_t first, std::int64_t count, std::vector<std::uint8_t>& bytes,
@@ -65,12 +68,14 @@ class ForeignFile {
     h5::DatasetInfo info;
     std::array<std::int64_t, 4> extents{1, 1, 1, 1}, strides{0, 0, 0, 0};  // of C, D, H, W, or of T, F; in elements
     std::int64_t elems = 0;                                                // of one record
+    SlabRange part = {};                                                   // what is read, by axis of the dataset
     std::vector<std::int64_t> places;  // for each channel or feature its index in the sample; -1: left out
 
     bool holds_bytes() const { return info.dtype == DType::u8 && factor == 1 && offset == 0; }
   };
   Source open_source(const std::string& name) const;
   void open_encoded();
+  void set_strides(Source& source, const Shape& read) const;
   void join_sources();
   void choose_rows();
   void leave_room_for_lead();
@@ -97,9 +102,10 @@ class ForeignFile {
   std::vector<double> mean_, std_;
 };
 
-// Reads rows [first, first + count); for a file of one sample the whole dataset.
-void read_foreign_rows(const h5::Reader& reader, const std::string& dataset, bool one_sample, RowRange rows, void* dst,
-                       DType dtype);
+// Reads rows [first, first + count); for a file of one sample the whole dataset. `part`: only these indices of one of
+// the dataset's axes.
+void read_records(const h5::Reader& reader, const std::string& dataset, bool one_sample, RowRange rows, void* dst,
+                  DType dtype, const SlabRange& part = {});
 [[noreturn]] void fail_foreign(const std::string& path, const std::string& dataset, const std::string& what);
 
 }  // namespace echelon::inline data

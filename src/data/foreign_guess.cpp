@@ -91,7 +91,7 @@ std::string dense_label_keys(const h5::Reader& file, const h5::DatasetInfo& info
   const std::int64_t each = one_sample ? info.shape.elems() : info.shape.row_elems(),
                      rows = one_sample ? 1 : std::clamp<std::int64_t>(kMostLabels / each, 1, info.shape[0]);
   std::vector<std::int32_t> labels(static_cast<std::size_t>(rows * each));
-  read_foreign_rows(file, info.name, one_sample, {0, rows}, labels.data(), DType::i32);
+  read_records(file, info.name, one_sample, {0, rows}, labels.data(), DType::i32);
   std::int32_t greatest = 0;
   std::set<std::int32_t> none;
   for (const std::int32_t label : labels)
@@ -110,7 +110,7 @@ std::string label_keys(const h5::Reader& file, const h5::DatasetInfo& info, bool
                      columns = info.shape.elems() / std::max<std::int64_t>(rows, 1);
   const std::int64_t read = std::min(rows, std::max<std::int64_t>(kMostLabels / std::max<std::int64_t>(columns, 1), 1));
   std::vector<double> values(static_cast<std::size_t>(read * columns));
-  read_foreign_rows(file, info.name, one_sample, {0, read}, values.data(), DType::f64);
+  read_records(file, info.name, one_sample, {0, read}, values.data(), DType::f64);
   double greatest = 0;
   bool whole = true, hot = columns > 1;
   std::set<double> kinds;

@@ -119,6 +119,17 @@ Shape ForeignLabels::shape_of_label() const {
   return own;
 }
 
+// Axes of extent 1 may lie before those of dense labels.
+void ForeignLabels::narrow(const SlabRange& part) {
+  if (!part.any() || !exist()) return;
+  const Shape own = samples_.is_one_sample() ? labels_.shape : labels_.shape.without_front();
+  int axis = part.axis;
+  while (own[axis] != shape_[part.axis]) ++axis;
+  part_ = SlabRange{axis, part.begin, part.end}.behind(samples_.is_one_sample() ? 0 : 1);
+  columns_ = columns_ / own[axis] * part.count();
+  shape_ = part.shape_of(shape_);
+}
+
 void ForeignLabels::open_weights() {
   if (!samples_.file().has(keys_.weights))
     fail_foreign(samples_.path(), keys_.weights, "is missing (data.hdf5.weights)");
@@ -134,14 +145,14 @@ void ForeignLabels::open_weights() {
 
 std::vector<double> ForeignLabels::table(std::int64_t first, std::int64_t count) const {
   std::vector<double> values(static_cast<std::size_t>(count * columns_));
-  read_foreign_rows(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), values.data(), DType::f64);
+  read_records(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), values.data(), DType::f64, part_);
   return values;
 }
 
 void ForeignLabels::read_classes(std::int64_t first, std::int64_t count, std::int32_t* dst) const {
   const bool plain = form_ == LabelForm::classes || form_ == LabelForm::dense;
   if (plain && !is_real(labels_.dtype))
-    return read_foreign_rows(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), dst, DType::i32);
+    return read_records(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), dst, DType::i32, part_);
   const std::vector<double> values = table(first, count);
   const auto fail = [&](std::int64_t record, const std::string& what) {
     throw DataError(fmt::format("{}: record {} of '{}' {}", file().path(), first + record, keys_.labels, what));
@@ -167,7 +178,7 @@ void ForeignLabels::read_classes(std::int64_t first, std::int64_t count, std::in
 void ForeignLabels::read_numbers(std::int64_t first, std::int64_t count, float* dst) const {
   const bool column = form_ == LabelForm::column, packed = factor_ != 1 || offset_ != 0 || !fills_.empty();
   if (!column && !packed && labels_.dtype == DType::f32)
-    return read_foreign_rows(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), dst, DType::f32);
+    return read_records(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), dst, DType::f32, part_);
   const std::vector<double> values = table(first, count);
   const std::int64_t each = column ? 1 : columns_, skipped = column ? keys_.label_column : 0;
   const double* row = values.data() + skipped;
@@ -180,7 +191,7 @@ void ForeignLabels::read_numbers(std::int64_t first, std::int64_t count, float* 
 
 void ForeignLabels::read_weights(std::int64_t first, std::int64_t count, float* dst) const {
   const RowRange rows{samples_.rows().first + first, count};
-  read_foreign_rows(samples_.file(), keys_.weights, samples_.is_one_sample(), rows, dst, DType::f32);
+  read_records(samples_.file(), keys_.weights, samples_.is_one_sample(), rows, dst, DType::f32);
   for (std::int64_t i = 0; i < count; ++i)
     if (!(dst[i] >= 0) || !std::isfinite(dst[i]))
       throw DataError(fmt::format("{}: record {} of '{}' is the weight {:g}, must be 0 or more", samples_.path(),

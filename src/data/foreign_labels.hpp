@@ -30,6 +30,8 @@ class ForeignLabels {
   std::uint64_t stored_bytes() const { return labels_.stored_bytes + weights_.stored_bytes; }
   bool checksums() const { return (!exist() || labels_.checksum) && (!weighted() || weights_.checksum); }
 
+  // From now on only this part of each label is read, by axis of shape().
+  void narrow(const SlabRange& part);
   // Read records [first, first + count). A class may be outside [0, classes()), a number not finite: callers check.
   void read_classes(std::int64_t first, std::int64_t count, std::int32_t* dst) const;
   void read_numbers(std::int64_t first, std::int64_t count, float* dst) const;
@@ -57,6 +59,7 @@ class ForeignLabels {
   double factor_ = 1, offset_ = 0;  // of numbers: scale_factor and add_offset (netCDF), then label_mean, label_std
   std::vector<float> fills_;        // stored values that stand for no label
   Shape shape_;
+  SlabRange part_ = {};  // what is read of each label, by axis of the dataset
 };
 
 }  // namespace echelon::inline data

@@ -88,7 +88,8 @@ Loader::Body::Body(const Dataset& dataset, SamplePlan the_plan, const LoaderOpti
   ECHELON_CHECK(options.start_step >= 0 && options.start_step <= plan.steps_in(options.start_epoch),
                 "start at step {} of {}", options.start_step, plan.steps_in(options.start_epoch));
   for (const Shard& shard : dataset.shards)
-    stored_bytes_a_sample.push_back(static_cast<double>(shard.bytes) / static_cast<double>(shard.samples));
+    stored_bytes_a_sample.push_back(dataset.share * static_cast<double>(shard.bytes) /
+                                    static_cast<double>(shard.samples));
   for (int i = 0; i < options.prefetch + 1; ++i) {
     slots.push_back(std::make_unique<BatchMemory>(dataset, n, options.dtype));
     free.push_back(slots.back().get());
@@ -235,7 +236,8 @@ void Loader::Body::mix(BatchMemory& slot, const std::vector<SampleSlot>& ids) {
 }
 
 Loader::Loader(const Dataset& dataset, const SamplePlan& plan, const LoaderOptions& options)
-    : body_(std::make_unique<Body>(dataset, plan, options)) {}
+    : body_(std::make_unique<Body>(with_slab(dataset, options.slab, options.augmentation.any() || dataset.view.any()),
+                                   plan, options)) {}
 Loader::~Loader() = default;
 
 // Returns the first batch that is ready; null if none is left.

@@ -26,6 +26,7 @@ struct LoaderOptions {
   int threads = 1;                       // samples of one shape: threads that decode and change them
   std::int64_t buffer_bytes = 64 << 20;  // limit for decoded records; at least one chunk is held
   Augmentation augmentation{};           // for images
+  Slab slab{};                           // what this rank takes of samples and labels
   std::int64_t start_epoch = 0;
   std::int64_t start_step = 0;
   std::int64_t end_epoch = -1;  // the first epoch that is not read; -1: no end

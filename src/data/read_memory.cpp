@@ -38,8 +38,7 @@ ReadMemory read_memory(const Dataset& dataset, std::int64_t buffer_bytes, std::i
   const auto element = static_cast<double>(dataset.vocabulary.size() > 0 ? 4 : size_of(dtype));
   return {.records = std::min(all, std::max(chunk, static_cast<double>(buffer_bytes))),
           .decoding = decoding_of(dataset) + (dataset.hdf5 ? chunk : 0),  // with its axes as they are stored
-          .batches =
-              static_cast<double>((prefetch + 1) * n * dataset.view.shape_of(dataset.sample_shape).elems()) * element,
+          .batches = static_cast<double>((prefetch + 1) * n * dataset.seen_shape().elems()) * element,
           .at_once = dataset.samples() <= longest};
 }
 

@@ -32,11 +32,11 @@ void require_alike(const ForeignFile& file, const Dataset& dataset, const Shard&
 
 }  // namespace
 
-SampleFile::SampleFile(const Dataset& dataset, const Shard& shard) : keys_(dataset.hdf5) {
+SampleFile::SampleFile(const Dataset& dataset, const Shard& shard) : keys_(dataset.hdf5), slab_(dataset.slab) {
   const std::string& path = shard.copy.empty() ? shard.path : shard.copy;
   if (keys_) {
-    foreign_ =
-        std::make_unique<Foreign>(path, shard.path, *keys_, dataset.labelled ? Labels::needed : Labels::optional);
+    foreign_ = std::make_unique<Foreign>(path, shard.path, *keys_, dataset.labelled ? Labels::needed : Labels::optional,
+                                         slab_);
     require_alike(foreign_->samples, dataset, shard);
   } else {
     shard_ = std::make_unique<h5::Reader>(path);
@@ -51,8 +51,14 @@ std::int64_t SampleFile::samples() const {
   return shape.rank() == 0 ? 0 : shape[0];
 }
 
+void SampleFile::read_shard(const char* name, std::int64_t first, std::int64_t count, const SlabRange& part, void* dst,
+                            DType dtype) const {
+  read_records(*shard_, name, false, {first, count}, dst, dtype, part.behind(1));
+}
+
 void SampleFile::read_samples(std::int64_t first, std::int64_t count, void* dst, DType stored) const {
-  foreign_ ? foreign_->samples.read(first, count, dst) : shard_->read_rows(format::kSamples, first, count, dst, stored);
+  foreign_ ? foreign_->samples.read(first, count, dst)
+           : read_shard(format::kSamples, first, count, slab_.samples, dst, stored);
 }
 
 void SampleFile::read_encoded(std::int64_t first, std::int64_t count, std::vector<std::uint8_t>& bytes,
@@ -67,12 +73,12 @@ void SampleFile::read_encoded(std::int64_t first, std::int64_t count, std::vecto
 
 void SampleFile::read_classes(std::int64_t first, std::int64_t count, std::int32_t* dst) const {
   foreign_ ? foreign_->labels.read_classes(first, count, dst)
-           : shard_->read_rows(format::kLabels, first, count, dst, DType::i32);
+           : read_shard(format::kLabels, first, count, slab_.labels, dst, DType::i32);
 }
 
 void SampleFile::read_numbers(std::int64_t first, std::int64_t count, float* dst) const {
   foreign_ ? foreign_->labels.read_numbers(first, count, dst)
-           : shard_->read_rows(format::kLabels, first, count, dst, DType::f32);
+           : read_shard(format::kLabels, first, count, slab_.labels, dst, DType::f32);
 }
 
 void SampleFile::read_weights(std::int64_t first, std::int64_t count, float* dst) const {

@@ -37,12 +37,21 @@ class SampleFile {
 
  private:
   struct Foreign {
-    Foreign(const std::string& read_from, const std::string& path, const Hdf5Config& keys, Labels expected)
-        : samples(read_from, path, keys), labels(samples, keys, expected) {}
+    Foreign(const std::string& read_from, const std::string& path, const Hdf5Config& keys, Labels expected,
+            const Slab& slab)
+        : samples(read_from, path, keys), labels(samples, keys, expected) {
+      samples.narrow(slab.samples);
+      labels.narrow(slab.labels);
+    }
     ForeignFile samples;
     ForeignLabels labels;
   };
+  // Reads records of a shard, of which each has `part` of its axes.
+  void read_shard(const char* name, std::int64_t first, std::int64_t count, const SlabRange& part, void* dst,
+                  DType dtype) const;
+
   std::shared_ptr<const Hdf5Config> keys_;
+  Slab slab_;
   std::unique_ptr<h5::Reader> shard_;
   std::unique_ptr<Foreign> foreign_;
   std::vector<std::int64_t> starts_;  // of encoded images in a shard

@@ -77,6 +77,9 @@ class Reader {
   // checked outside the library's lock. A damaged chunk is a DataError that names its rows.
   void read_rows(std::string_view dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype) const;
   void read_all(std::string_view dataset, void* dst, DType dtype) const;
+  // Reads a hyperslab into `dst`, (shape) of `dtype`: first index and extents, one entry per axis. Compressed chunks
+  // and those with a checksum are read whole if some of their values are in it; of others only these values.
+  void read_region(std::string_view dataset, const Shape& offset, const Shape& shape, void* dst, DType dtype) const;
 
   // Describes a dataset whose rows are bytes: (N) of variable length (h5py: vlen of uint8), (N) opaque, or (N, L) of
   // 8-bit integers. None: its rows are something else.
@@ -103,7 +106,7 @@ class Reader {
   // The rows of the root attribute `split`; empty if there is none.
   std::vector<NamedRows> named_rows() const;
 
-  // Bytes that read_rows and read_all have read from the file so far; for compressed chunks, the stored bytes.
+  // Bytes that have been read from the file's datasets so far; for compressed chunks of whole rows, the stored bytes.
   std::uint64_t bytes_read() const;
 
  private:
@@ -126,8 +129,10 @@ struct VirtualBox {
 
 struct DatasetOptions {
   std::int64_t chunk_rows = 0;  // chunk size in rows of the outermost axis; 0: contiguous
-  int deflate = 0;              // 0 none, 1 (fast) to 9 (small); needs chunk_rows > 0
-  bool checksum = false;        // Fletcher32 of each chunk; needs chunk_rows > 0
+  int slab_axis = 0;            // a second axis along which chunks divide the dataset, in slabs of slab_rows; 0: none
+  std::int64_t slab_rows = 0;
+  int deflate = 0;        // 0 none, 1 (fast) to 9 (small); needs chunk_rows > 0
+  bool checksum = false;  // Fletcher32 of each chunk; needs chunk_rows > 0
 };
 
 // A file written under a temporary name beside `path`. `publish` renames it; the destructor deletes it if

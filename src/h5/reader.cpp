@@ -45,10 +45,15 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
   const Handle rows = shape.rank() == 0 ? space_of(region) : rows_of(space.id(), first, shape, count);
   if (!memory.ok() || !rows.ok() || H5Dread(dataset.handle.id(), as, memory.id(), rows.id(), H5P_DEFAULT, dst) < 0)
     fail(dataset.info.name, fmt::format("cannot be read at rows {} to {}: {}", first, first + count - 1, reason()));
+  require_read_sources(dataset);
+  bytes_read += static_cast<std::uint64_t>(region.elems()) * dataset.chunks.element_bytes;
+}
+
+// The files of a virtual dataset may have been changed while it was read.
+void Reader::Body::require_read_sources(const OpenDataset& dataset) const {
   if (dataset.is_virtual)
     require_sources(fmt::format("{}: dataset '{}'", path, dataset.info.name), path,
                     Handle(H5Dget_create_plist(dataset.handle.id()), H5Pclose).id());
-  bytes_read += static_cast<std::uint64_t>(region.elems()) * dataset.chunks.element_bytes;
 }
 
 void Reader::Body::read_whole_chunks(const OpenDataset& dataset, std::int64_t first, std::int64_t count,

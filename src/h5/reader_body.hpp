@@ -63,6 +63,8 @@ struct Reader::Body {
   std::string references_of(const std::string& name, hid_t dataset, std::int64_t rows, std::int64_t first,
                             std::int64_t count);
   void read_slab(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst, hid_t as);
+  void read_box(const OpenDataset& dataset, const Shape& offset, const Shape& shape, void* dst, hid_t as);
+  void require_read_sources(const OpenDataset& dataset) const;
   void read_whole_chunks(const OpenDataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* dst);
   void read_stored(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst);
   void read_converted(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype);

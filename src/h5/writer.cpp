@@ -180,7 +180,10 @@ void Writer::create(std::string_view dataset, DType dtype, const Shape& shape, c
   const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   if (options.chunk_rows > 0 && shape.rank() > 0) {
     const std::int64_t rows = std::clamp<std::int64_t>(options.chunk_rows, 1, std::max<std::int64_t>(shape[0], 1));
-    H5Pset_chunk(creation.id(), shape.rank(), extents_of(shape.with_front(rows)).data());
+    Shape chunk = shape.with_front(rows);
+    if (const int axis = options.slab_axis; axis > 0)
+      chunk = chunk.with(axis, std::clamp<std::int64_t>(options.slab_rows, 1, std::max<std::int64_t>(shape[axis], 1)));
+    H5Pset_chunk(creation.id(), shape.rank(), extents_of(chunk).data());
     if (options.deflate > 0 && size_of(dtype) > 1) H5Pset_shuffle(creation.id());
     if (options.deflate > 0) H5Pset_deflate(creation.id(), static_cast<unsigned>(options.deflate));
     if (options.checksum) H5Pset_fletcher32(creation.id());

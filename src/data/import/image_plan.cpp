@@ -81,7 +81,7 @@ std::string made_of(const ImagePlan& plan, const PlannedShard& shard, const Imag
   packed.put(plan.info.class_names);
   packed.put(plan.info.scale);
   for (const std::int64_t option :
-       {options.chunk, std::int64_t{options.compress}, std::int64_t{options.checksums ? 1 : 0}})
+       {options.chunk, options.slab_rows, std::int64_t{options.compress}, std::int64_t{options.checksums ? 1 : 0}})
     packed.put(option);
   for (std::size_t i = shard.first; i < shard.first + shard.count; ++i) {
     const ImageItem& item = plan.items[i];

@@ -49,8 +49,10 @@ ShardFile::ShardFile(const std::string& path, std::int64_t samples, const Source
       samples_(static_cast<std::size_t>(chunk_) * sample_bytes_),
       labels_(static_cast<std::size_t>(chunk_) * label_bytes_) {
   write_shard_header(writer_, info, header);
-  const h5::DatasetOptions storage{.chunk_rows = chunk_, .deflate = options.compress, .checksum = options.checksums};
+  h5::DatasetOptions storage{.chunk_rows = chunk_, .deflate = options.compress, .checksum = options.checksums};
+  if (options.slab_rows > 0 && info.sample.rank() >= 3) storage.slab_axis = 2, storage.slab_rows = options.slab_rows;
   writer_.create(format::kSamples, info.stored, info.sample.prepended(samples), storage);
+  storage.slab_axis = 0;
   Shape labels = info.label.prepended(samples);
   if (info.targets > 0 && labels.rank() == 1) labels = {samples, info.targets};
   const DType classes = header.classes <= 256 && !info.any_label ? DType::u8 : DType::i32;

@@ -150,6 +150,8 @@ void check_options(const ShardOptions& options) {
   if (options.out.empty()) throw ConfigError("--out names the folder to write");
   if (options.chunk < 64 || options.chunk > 256)
     throw ConfigError(fmt::format("--chunk is {}, must be 64 to 256 records", options.chunk));
+  if (options.slab_rows < 0)
+    throw ConfigError(fmt::format("--slab-rows is {}, must be 0 (whole samples) or more", options.slab_rows));
   if (options.compress < 0 || options.compress > 9)
     throw ConfigError(fmt::format("--compress is {}, must be a gzip level from 0 to 9", options.compress));
   if (options.hold_out < 0) throw ConfigError("--hold-out must not be negative");

@@ -22,6 +22,7 @@ struct ShardOptions {
   std::int64_t samples_per_shard = 0;   // 0: 10,000 if shards is 0 too
   std::vector<std::int64_t> unequal{};  // [shard] share of the samples, in any unit; empty: equal shards
   std::int64_t chunk = 128;             // records per chunk, 64 to 256
+  std::int64_t slab_rows = 0;           // rows of an image, or slices of a volume, in a chunk; 0: all
   int compress = 0;                     // gzip level, 0 to 9
   bool checksums = true;                // Fletcher32 for each chunk
   bool keep_order = false;              // keep the input's order; else training samples are shuffled (mixer.hpp)
