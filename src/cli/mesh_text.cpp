@@ -46,7 +46,8 @@ void add_traffic(const std::vector<Cut>& cuts, const MeshCoord& coord, DType dty
     if (cut.kind == CutKind::halo && cut.from_spatial_shard == coord.spatial_shard) all.halos += bytes * ways;
     if ((cut.kind == CutKind::sum || cut.kind == CutKind::gather) && coord.shard == 0)
       all.summed += bytes * static_cast<double>(cut.times);
-    if (cut.kind == CutKind::rows && coord.spatial_shard == 0 && coord.shard == 0) all.gathered += bytes;
+    const bool of_rows = cut.kind == CutKind::rows || cut.kind == CutKind::row_sum;
+    if (of_rows && coord.spatial_shard == 0 && coord.shard == 0) all.gathered += bytes;
   }
 }
 
@@ -108,7 +109,7 @@ MeshTable mesh_table(const Config& config, const RunPlan& plan, const Mesh& mesh
     text +=
         shards + fmt::format("tensor shards sum or gather {} a sample, forward and backward\n", bytes_text(all.summed));
   if (mesh.space() > 1)
-    text += fmt::format("spatial shards send {} of halos a sample, forward and backward, and gather {}\n",
+    text += fmt::format("spatial shards send {} of halos a sample, forward and backward, and gather or sum {}\n",
                         bytes_text(all.halos), bytes_text(all.gathered));
   return out;
 }

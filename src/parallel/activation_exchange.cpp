@@ -17,13 +17,18 @@ MeshCoord end_of(const Cut& cut, MeshCoord coord, bool end) {
   return coord;
 }
 
-DType travels_as(const Cut& cut, DType dtype) {
-  if (cut.kind == CutKind::statistics) return DType::f64;
-  return cut.wide || cut.kind == CutKind::sum ? wide_of(dtype) : dtype;
+bool sums(const Cut& cut) {
+  return cut.kind == CutKind::sum || cut.kind == CutKind::row_sum || cut.kind == CutKind::statistics;
 }
 
-bool of_spatial_shards(const Cut& cut) { return cut.kind == CutKind::rows || cut.kind == CutKind::statistics; }
-bool sums(const Cut& cut) { return cut.kind == CutKind::sum || cut.kind == CutKind::statistics; }
+DType travels_as(const Cut& cut, DType dtype) {
+  if (cut.kind == CutKind::statistics) return DType::f64;
+  return cut.wide || sums(cut) ? wide_of(dtype) : dtype;
+}
+
+bool of_spatial_shards(const Cut& cut) {
+  return cut.kind == CutKind::rows || cut.kind == CutKind::row_sum || cut.kind == CutKind::statistics;
+}
 
 // The axis of the value that a gather divides: features of (T, F) and (F), channels or rows of (C, H, W).
 int axis_of(const Cut& cut) { return cut.kind == CutKind::rows || cut.shape.rank() == 2 ? 1 : 0; }
@@ -42,7 +47,7 @@ std::size_t slot_bytes(const Cut& cut, std::int64_t batch, DType dtype) {
   const std::size_t elem = size_of(travels_as(cut, dtype));
   const std::int64_t elems = cut.shape.elems();
   if (cut.kind == CutKind::statistics) return static_cast<std::size_t>(elems) * elem;
-  if (cut.kind == CutKind::sum) return static_cast<std::size_t>(elems * batch) * elem;
+  if (sums(cut)) return static_cast<std::size_t>(elems * batch) * elem;
   const std::int64_t most = *std::max_element(cut.counts.begin(), cut.counts.end());
   const std::int64_t all = std::accumulate(cut.counts.begin(), cut.counts.end(), std::int64_t{0});
   return static_cast<std::size_t>(elems / all * most * batch) * elem;

@@ -17,6 +17,7 @@ enum class CutKind {
   sum,         // all-reduce over the shards of a stage: a value forward or a gradient backward
   gather,      // all-gather over the shards of a stage, each of which has some units of a value
   rows,        // all-gather over the spatial shards of a stage, each of which has some rows of a value
+  row_sum,     // all-reduce over the spatial shards of a stage: the gradient of a whole value of which each reads rows
   statistics,  // all-reduce over the spatial shards of a stage: f64 (2, C), whatever the number of samples
 };
 
@@ -31,7 +32,7 @@ struct Cut {
   int from_spatial_shard = -1, to_spatial_shard = -1;  // halo
   bool learns = false;                                 // message, halo: the gradient is sent back
   std::vector<std::int64_t> counts = {};               // gather, rows: units of each shard or spatial shard, in order
-  bool wide = false;                                   // exchanged as f32 where activations are halves
+  bool wide = false;                                   // exchanged as f32 where activations are halves, as sums are
   std::int64_t times = 1;                              // exchanges per micro-batch, forward and backward together
 };
 

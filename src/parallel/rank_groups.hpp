@@ -26,14 +26,16 @@ class RankGroups {
   const MeshCoord& coord() const { return coord_; }
   // The replica whose samples this rank reads; mesh().replicas(), which has no samples, for other roles.
   int replica() const { return trains() ? coord_.replica : mesh_.replicas(); }
-  // Whether this rank computes the loss and reports it for its replica.
-  bool has_loss() const {
-    return trains() && coord_.stage == mesh_.pipeline() - 1 && coord_.shard == 0 && coord_.spatial_shard == 0;
+  // Whether this rank computes the loss and reports it for its replica. `by_rows`: each spatial shard has that of its
+  // rows (Part::has_loss_by_rows).
+  bool has_loss(bool by_rows) const {
+    return trains() && coord_.stage == mesh_.pipeline() - 1 && coord_.shard == 0 &&
+           (by_rows || coord_.spatial_shard == 0);
   }
 
   // All ranks of the run; all ranks of this rank's role.
   Engine& world() { return world_; }
-  Engine& peers() { return peers_ ? *peers_ : world_; }
+  Engine& peers() const { return peers_ ? *peers_ : world_; }
   // The ranks of a strategy's exchange: those that hold this part of the model; all ranks if some are not workers.
   Engine& exchange() { return roles_.mixed() ? world_ : replicas(); }
 
@@ -49,7 +51,7 @@ class RankGroups {
   // The ranks of this replica at this stage and spatial shard, by shard.
   Engine& shards() { return shards_ ? *shards_ : peers(); }
   // The ranks of this replica at this stage and shard, by spatial shard.
-  Engine& spatial_shards() { return spatial_shards_ ? *spatial_shards_ : peers(); }
+  Engine& spatial_shards() const { return spatial_shards_ ? *spatial_shards_ : peers(); }
   GroupEngines engines() { return {group(), shards(), spatial_shards()}; }
 
  private:

@@ -4,13 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
-#include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "model/splits/rows.hpp"
 
 namespace echelon::inline parallel {
 namespace {
@@ -20,16 +16,9 @@ namespace {
                                 node.where.empty() ? "" : ": ", node.name, node.layer->kind(), spatial_shards, why));
 }
 
-RowSpan spatial_shard_of(const RowCuts& cuts, int spatial_shard) {
-  return {cuts[static_cast<std::size_t>(spatial_shard)], cuts[static_cast<std::size_t>(spatial_shard) + 1]};
-}
-
 bool rising(const RowCuts& cuts) {
   return std::adjacent_find(cuts.begin(), cuts.end(), std::greater_equal<>()) == cuts.end();
 }
-
-// An image (C, H, W) or a volume (C, D, H, W).
-bool is_image(const Value& value) { return value.shape.rank() >= 3; }
 
 }  // namespace
 
@@ -44,7 +33,8 @@ RowCuts cuts_below(const RowWindow& window, const RowCuts& output, std::int64_t 
   const std::int64_t above = std::max<std::int64_t>(0, (window.reach - window.stride + 1) / 2);
   RowCuts cuts;
   for (const std::int64_t row : output)
-    cuts.push_back(std::clamp<std::int64_t>(row * window.stride - window.padding + above, 0, rows));
+    cuts.push_back(std::clamp<std::int64_t>(
+        window.up > 1 ? (row + window.up / 2) / window.up : row * window.stride - window.padding + above, 0, rows));
   cuts.front() = 0;
   cuts.back() = rows;
   return cuts;
@@ -54,10 +44,12 @@ SpacePlan::SpacePlan(const Graph& graph, int spatial_shards)
     : graph_(graph),
       spatial_shards_(spatial_shards),
       on_rows_(graph.nodes().size(), false),
-      cuts_(graph.values().size()) {
+      cuts_(graph.values().size()),
+      input_rows_(graph.values().size()) {
   choose_layers();
   choose_cuts();
   check();
+  choose_input_rows();
 }
 
 std::set<std::string> SpacePlan::names() const {
@@ -67,22 +59,25 @@ std::set<std::string> SpacePlan::names() const {
   return names;
 }
 
-// Whether the node's inputs and output are images, and each input is a sample of the model or computed by rows.
-bool SpacePlan::takes_rows(const Node& node) const {
-  bool images = false;
+// Whether the node's output and inputs are images, and one of these is a sample of the model or computed by rows. The
+// loss takes rows of labels for those of its first input.
+bool SpacePlan::takes_rows(int index) const {
+  const Node& node = graph_.nodes()[static_cast<std::size_t>(index)];
+  bool any = false;
   for (ValueId id : node.inputs) {
     const Value& value = graph_.values()[static_cast<std::size_t>(id)];
-    if (is_image(value)) images = true;
-    const bool there = value.producer < 0 || (is_image(value) && on_rows(value.producer));
-    if (!there) return false;
+    const bool is_given = value.producer < 0;
+    if (!is_given && !is_image(value)) return false;
+    if (id == node.inputs.front() || index != graph_.loss())
+      any |= is_image(value) && (is_given || on_rows(value.producer));
   }
-  return images && is_image(graph_.values()[static_cast<std::size_t>(node.outputs[0])]);
+  return any && is_image(graph_.values()[static_cast<std::size_t>(node.outputs[0])]);
 }
 
 void SpacePlan::choose_layers() {
   for (std::size_t i = 0; i < on_rows_.size(); ++i) {
     const Node& node = graph_.nodes()[i];
-    if (!takes_rows(node)) continue;
+    if (!takes_rows(static_cast<int>(i))) continue;
     on_rows_[i] = layer_split(*node.layer).row_window().has_value();
     const std::int64_t rows = graph_.values()[static_cast<std::size_t>(node.outputs[0])].shape[1];
     if (on_rows_[i] && rows < spatial_shards_)
@@ -96,6 +91,11 @@ void SpacePlan::choose_layers() {
         spatial_shards_));
 }
 
+bool SpacePlan::has_rows(ValueId id) const {
+  const int producer = graph_.values()[static_cast<std::size_t>(id)].producer;
+  return producer >= 0 && on_rows(producer);
+}
+
 // From the last layer to the first: the last reader of a value determines its cuts.
 void SpacePlan::choose_cuts() {
   for (int i = static_cast<int>(on_rows_.size()) - 1; i >= 0; --i) {
@@ -106,7 +106,7 @@ void SpacePlan::choose_cuts() {
     if (output.empty()) output = even_cuts(rows_of(node.outputs[0]), spatial_shards_);
     for (ValueId id : node.inputs) {
       RowCuts& input = cuts_[static_cast<std::size_t>(id)];
-      if (graph_.values()[static_cast<std::size_t>(id)].producer < 0 || !input.empty()) continue;
+      if (!has_rows(id) || !input.empty()) continue;
       input = cuts_below(*layer_split(*node.layer).row_window(), output, rows_of(id));
       if (!rising(input)) input = even_cuts(rows_of(id), spatial_shards_);
     }
@@ -120,9 +120,8 @@ void SpacePlan::check() const {
     for (ValueId id : node.inputs) {
       const RowCuts& in = cuts(id);
       for (int spatial_shard = 0; spatial_shard < spatial_shards_ && !in.empty(); ++spatial_shard) {
-        const RowSpan seen =
-            rows_seen(*layer_split(*node.layer).row_window(), spatial_shard_of(cuts(node.outputs[0]), spatial_shard));
-        const RowSpan own = spatial_shard_of(in, spatial_shard);
+        const RowSpan seen = rows_seen(*layer_split(*node.layer).row_window(), rows_of(node.outputs[0], spatial_shard));
+        const RowSpan own = rows_of(id, spatial_shard);
         const std::int64_t from = in[static_cast<std::size_t>(std::max(0, spatial_shard - 1))];
         const std::int64_t to = in[static_cast<std::size_t>(std::min(spatial_shards_, spatial_shard + 2))];
         const bool meets = seen.begin <= own.end && seen.end >= own.begin;
@@ -138,202 +137,38 @@ void SpacePlan::check() const {
   }
 }
 
-namespace {
-
-class SpatialShardBuilder {
- public:
-  SpatialShardBuilder(const Graph& whole, const std::vector<int>& stages, const SpacePlan& plan, int spatial_shard,
-                      std::vector<Cut>& cuts)
-      : whole_(whole), stages_(stages), plan_(plan), spatial_shard_(spatial_shard), cuts_(cuts) {
-    spatial_shard_graph_.graph = whole.blank();
-  }
-
-  SpatialShardGraph build() {
-    for (std::size_t id = 0; id < whole_.values().size(); ++id)
-      if (const Value& value = whole_.values()[id]; value.producer < 0)
-        here_[static_cast<ValueId>(id)] = spatial_shard_graph_.graph.input(value.name, value.shape, value.type);
-    for (int i = 0; i < static_cast<int>(whole_.nodes().size()); ++i) add(i);
-    return std::move(spatial_shard_graph_);
-  }
-
- private:
-  const Value& value(ValueId id) const { return whole_.values()[static_cast<std::size_t>(id)]; }
-
-  std::vector<ValueId> put(int stage, const std::string& name, const LayerPtr& layer, std::vector<ValueId> inputs,
-                           const std::string& where) {
-    spatial_shard_graph_.stages.push_back(stage);
-    return spatial_shard_graph_.graph.add(name, layer, std::move(inputs), where);
-  }
-
-  void add(int index) {
-    const Node& node = whole_.nodes()[static_cast<std::size_t>(index)];
-    const int stage = stages_[static_cast<std::size_t>(index)];
-    const bool on_rows = plan_.on_rows(index);
-    std::vector<ValueId> inputs;
-    LayerPtr layer = node.layer;
-    if (!on_rows) {
-      for (ValueId id : node.inputs) inputs.push_back(whole(id, stage));
-    } else if (const RowWindow window = *layer_split(*layer).row_window(); window.in_pieces && reaches_out(node)) {
-      const Sight sight = sight_of(node.inputs[0], node);
-      const RowSpan own = spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard_);
-      layer = make_rows_window(
-          layer, fetch_of(node.inputs[0], sight, stage), {own.begin, own.end, plan_.cuts(node.outputs[0]).back()},
-          rows_seen(window, own).begin - sight.own[static_cast<std::size_t>(spatial_shard_)].begin);
-      inputs.push_back(here_.at(node.inputs[0]));
-    } else {
-      for (ValueId id : node.inputs) inputs.push_back(is_image(value(id)) ? rows(id, node, stage) : here_.at(id));
-      const RowCuts& cuts = plan_.cuts(node.outputs[0]);
-      const RowSpan own = spatial_shard_of(cuts, spatial_shard_);
-      const int cut = layer_split(*layer).sums_over_rows() ? statistics_cut(node, stage) : -1;
-      layer = layer_split(*layer).on_rows({own.begin, own.end, cuts.back()}, cut);
+// Inputs that every reader takes by rows are read by rows: those of all readers, and what lies between them.
+void SpacePlan::choose_input_rows() {
+  std::set<ValueId> whole;
+  for (int i = 0; i < static_cast<int>(on_rows_.size()); ++i) {
+    const Node& node = graph_.nodes()[static_cast<std::size_t>(i)];
+    for (ValueId id : node.inputs) {
+      const Value& value = graph_.values()[static_cast<std::size_t>(id)];
+      if (value.producer >= 0 || value.shape.rank() == 0) continue;
+      InputRows& rows = input_rows_[static_cast<std::size_t>(id)];
+      const int rank = graph_.values()[static_cast<std::size_t>(node.outputs[0])].shape.rank();
+      rows.axis = value.shape.rank() == rank ? 1 : 0;
+      if (!on_rows(i)) whole.insert(id);
+      for (int spatial_shard = 0; on_rows(i) && spatial_shard < spatial_shards_; ++spatial_shard) {
+        const RowSpan seen = rows_seen(*layer_split(*node.layer).row_window(), rows_of(node.outputs[0], spatial_shard));
+        const RowSpan there = {std::max<std::int64_t>(0, seen.begin), std::min(seen.end, value.shape[rows.axis])};
+        if (std::ssize(rows.spans) == spatial_shard) rows.spans.push_back(there);
+        RowSpan& all = rows.spans[static_cast<std::size_t>(spatial_shard)];
+        all = {std::min(all.begin, there.begin), std::max(all.end, there.end)};
+      }
     }
-    const std::vector<ValueId> outputs = put(stage, node.name, layer, std::move(inputs), node.where);
-    for (std::size_t i = 0; i < outputs.size(); ++i) here_[node.outputs[i]] = outputs[i];
-    if (on_rows)
-      ECHELON_CHECK_EQ(spatial_shard_graph_.graph.values()[static_cast<std::size_t>(outputs[0])].shape[1],
-                       spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard_).end -
-                           spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard_).begin,
-                       "the output of '{}' has the wrong number of rows on spatial shard {}", node.name,
-                       spatial_shard_);
-    if (index == whole_.loss())
-      spatial_shard_graph_.graph.set_loss(static_cast<int>(spatial_shard_graph_.graph.nodes().size()) - 1);
   }
-
-  int new_cut(Cut cut) {
-    cuts_.push_back(std::move(cut));
-    return static_cast<int>(cuts_.size()) - 1;
-  }
-
-  int statistics_cut(const Node& node, int stage) {
-    const Shape sums{2, value(node.outputs[0]).shape[0]};
-    return new_cut({.value = node.name, .shape = sums, .kind = CutKind::statistics, .from = stage, .to = stage});
-  }
-
-  // The value with all its rows, gathered at most once on each stage.
-  ValueId whole(ValueId id, int stage) {
-    const RowCuts& cuts = plan_.cuts(id);
-    if (cuts.empty()) return here_.at(id);
-    const auto [found, fresh] = gathered_.try_emplace({id, stage}, -1);
-    if (!fresh) return found->second;
-    Cut cut{.value = value(id).name, .shape = value(id).shape, .kind = CutKind::rows, .from = stage, .to = stage};
-    for (int spatial_shard = 0; spatial_shard < plan_.spatial_shards(); ++spatial_shard) {
-      const RowSpan rows = spatial_shard_of(cuts, spatial_shard);
-      cut.counts.push_back(rows.end - rows.begin);
-    }
-    const RowSpan own = spatial_shard_of(cuts, spatial_shard_);
-    const int number = new_cut(std::move(cut));
-    const LayerPtr layer = make_gather_rows(number, {own.begin, own.end, cuts.back()});
-    return found->second = put(stage, fmt::format("gather rows {}", number), layer, {here_.at(id)}, {}).front();
-  }
-
-  // The rows of the input that the windows of a spatial shard read. Fewer than `stride` own rows behind them are left
-  // in, because a layer ignores them.
-  static RowSpan needed(const RowWindow& window, const RowSpan& output, const RowSpan& own) {
-    RowSpan seen = rows_seen(window, output);
-    if (seen.end < own.end && own.end - seen.end < window.stride) seen.end = own.end;
-    return seen;
-  }
-
-  // By spatial shard: its own rows of a value, and the rows that a node reads there.
-  struct Sight {
-    std::vector<RowSpan> own, seen;
-  };
-  Sight sight_of(ValueId id, const Node& node) const {
-    const RowWindow window = *layer_split(*node.layer).row_window();
-    const RowCuts& cuts = plan_.cuts(id);
-    const RowSpan image = {0, value(id).shape[1]};
-    Sight sight;
-    for (int spatial_shard = 0; spatial_shard < plan_.spatial_shards(); ++spatial_shard) {
-      sight.own.push_back(cuts.empty() ? image : spatial_shard_of(cuts, spatial_shard));
-      const RowSpan output = spatial_shard_of(plan_.cuts(node.outputs[0]), spatial_shard);
-      RowSpan seen = cuts.empty() ? rows_seen(window, output) : needed(window, output, sight.own.back());
-      if (window.pads) seen = {std::max(seen.begin, image.begin), std::min(seen.end, image.end)};
-      sight.seen.push_back(seen);
-    }
-    return sight;
-  }
-
-  // Whether some spatial shard reads rows other than its own.
-  bool reaches_out(const Node& node) const {
-    const Sight sight = sight_of(node.inputs[0], node);
-    return sight.own != sight.seen;
-  }
-
-  // The rows of the value that the node reads, own rows and halo.
-  ValueId rows(ValueId id, const Node& node, int stage) {
-    const Sight sight = sight_of(id, node);
-    if (sight.own == sight.seen) return here_.at(id);
-    const auto [found, fresh] = fetched_.try_emplace({id, stage, sight.seen}, -1);
-    if (!fresh) return found->second;
-    const std::string name = fmt::format("rows of {} {}", value(id).name, fetched_.size());
-    return found->second = put(stage, name, make_rows(fetch_of(id, sight, stage)), {here_.at(id)}, {}).front();
-  }
-
-  // Appends the halo cuts of all spatial shards, and returns the exchange of this one.
-  RowsFetch fetch_of(ValueId id, const Sight& sight, int stage) {
-    const std::vector<RowSpan>&own = sight.own, &seen = sight.seen;
-    const std::int64_t all = value(id).shape[1];
-    const auto at = static_cast<std::size_t>(spatial_shard_);
-    RowsFetch fetch{.above = {},
-                    .below = {},
-                    .first = std::max(seen[at].begin, own[at].begin) - own[at].begin,
-                    .end = std::min(seen[at].end, own[at].end) - own[at].begin};
-    fetch.above.padding = std::max<std::int64_t>(0, -seen[at].begin);
-    fetch.below.padding = std::max<std::int64_t>(0, seen[at].end - all);
-    for (int upper = 0; upper + 1 < plan_.spatial_shards() && !plan_.cuts(id).empty(); ++upper) {
-      const auto u = static_cast<std::size_t>(upper);
-      const std::int64_t border = own[u].end;
-      const std::int64_t down = std::max<std::int64_t>(0, border - std::max<std::int64_t>(0, seen[u + 1].begin));
-      const std::int64_t up = std::max<std::int64_t>(0, std::min(seen[u].end, all) - border);
-      const int down_cut = halo_cut(id, stage, upper, upper + 1, down);
-      const int up_cut = halo_cut(id, stage, upper + 1, upper, up);
-      const std::int64_t below = fetch.below.padding, above = fetch.above.padding;
-      if (spatial_shard_ == upper)
-        fetch.below = {.out_cut = down_cut, .in_cut = up_cut, .out = down, .in = up, .padding = below};
-      if (spatial_shard_ == upper + 1)
-        fetch.above = {.out_cut = up_cut, .in_cut = down_cut, .out = up, .in = down, .padding = above};
-    }
-    return fetch;
-  }
-
-  int halo_cut(ValueId id, int stage, int from, int to, std::int64_t rows) {
-    if (rows == 0) return -1;
-    return new_cut({.value = value(id).name,
-                    .shape = value(id).shape.with(1, rows),
-                    .kind = CutKind::halo,
-                    .from = stage,
-                    .to = stage,
-                    .from_spatial_shard = from,
-                    .to_spatial_shard = to,
-                    .learns = value(id).wants_gradient});
-  }
-
-  const Graph& whole_;
-  const std::vector<int>& stages_;
-  const SpacePlan& plan_;
-  const int spatial_shard_;
-  std::vector<Cut>& cuts_;
-  SpatialShardGraph spatial_shard_graph_;
-  std::map<ValueId, ValueId> here_;                      // by value of the whole graph: the value here, or its own rows
-  std::map<std::pair<ValueId, int>, ValueId> gathered_;  // by value and stage
-  std::map<std::tuple<ValueId, int, std::vector<RowSpan>>, ValueId> fetched_;  // also by rows of each spatial shard
-};
-
-}  // namespace
-
-SpatialShardGraph spatial_shard_graph(const Graph& graph, const std::vector<int>& stages, const SpacePlan& plan,
-                                      int spatial_shard, std::vector<Cut>& cuts) {
-  return SpatialShardBuilder(graph, stages, plan, spatial_shard, cuts).build();
+  for (ValueId id : whole) input_rows_[static_cast<std::size_t>(id)].spans.clear();
 }
 
-std::vector<ArenaRange> counted_elsewhere(const Graph& graph, const std::set<std::string>& on_rows) {
-  std::vector<ArenaRange> ranges;
-  for (const Node& node : graph.nodes())
-    for (int index : node.parameters)
-      if (const Parameter& p = graph.parameters()[index];
-          !p.frozen && (!on_rows.contains(node.name) || p.kind == ParameterKind::statistic))
-        ranges.push_back({p.begin, p.end()});
-  return ranges;
+Slab SpacePlan::slab(int spatial_shard) const {
+  const auto range_of = [&](const char* name) -> SlabRange {
+    const InputRows& rows = input_rows(graph_.find(name));
+    if (rows.spans.empty()) return {};
+    const RowSpan own = rows.spans[static_cast<std::size_t>(spatial_shard)];
+    return {.axis = rows.axis, .begin = own.begin, .end = own.end};
+  };
+  return {.samples = range_of("samples"), .labels = range_of("labels")};
 }
 
 }  // namespace echelon::inline parallel

@@ -5,8 +5,10 @@
 // own rows of their output. Rows that their windows read beyond the own rows of the input, the halo, are fetched from
 // the the spatial shards above and below (model/splits/rows.hpp). The last value is cut evenly; the cuts of the value
 // before a layer are those behind it times the stride, so that windows reach about as far over both sides of a cut.
-// Batch norm sums over all spatial shards. Before the first layer that needs whole images rows are gathered, and every
-// spatial shard computes the rest.
+// Batch norm sums over all spatial shards. Before a layer that needs whole images rows are gathered, and every spatial
+// shard computes it. A layer on rows takes its rows of such a whole value; its gradient is summed over the spatial
+// shards. A loss of places is computed from the rows of the labels. Each spatial shard reads only the rows of samples
+// and labels that its layers take.
 //
 // Every spatial shard holds all parameters of its part and computes the addends of their gradients that come from its
 // rows. Gradients that all spatial shards compute with the same values are counted on the first one alone.
@@ -16,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "data/slab.hpp"
 #include "device/parameter.hpp"
 #include "model/graph.hpp"
 #include "model/splits/window_pieces.hpp"
@@ -33,6 +36,15 @@ RowCuts even_cuts(std::int64_t rows, int spatial_shards);
 // both sides of each cut, up to one row.
 RowCuts cuts_below(const RowWindow& window, const RowCuts& output, std::int64_t rows);
 
+// An image (C, H, W) or a volume (C, D, H, W).
+inline bool is_image(const Value& value) { return value.shape.rank() >= 3; }
+
+// The rows of an input of the model that each spatial shard reads, along an axis of the input; no spans: all of them.
+struct InputRows {
+  int axis = 1;
+  std::vector<RowSpan> spans = {};
+};
+
 // The layers that run on rows, and the cuts of each value. ConfigError with the layer's file:line if a spatial shard
 // would have no row of its output, if a window reads rows beyond those of a neighbour, or if no layer can run on rows.
 // Refers to `graph`, which must outlive it.
@@ -44,6 +56,16 @@ class SpacePlan {
   // Whether the node computes the spatial shard's rows; false: it runs whole on every spatial shard.
   bool on_rows(int node) const { return on_rows_[static_cast<std::size_t>(node)]; }
   const RowCuts& cuts(ValueId value) const { return cuts_[static_cast<std::size_t>(value)]; }
+  // The rows of a value that has cuts.
+  RowSpan rows_of(ValueId value, int spatial_shard) const {
+    const auto at = static_cast<std::size_t>(spatial_shard);
+    return {cuts(value)[at], cuts(value)[at + 1]};
+  }
+  // Whether a layer on rows computes the value.
+  bool has_rows(ValueId value) const;
+  const InputRows& input_rows(ValueId value) const { return input_rows_[static_cast<std::size_t>(value)]; }
+  // What a spatial shard reads of samples and labels.
+  Slab slab(int spatial_shard) const;
   // The names of the nodes with on_rows.
   std::set<std::string> names() const;
 
@@ -51,12 +73,14 @@ class SpacePlan {
   void choose_layers();
   void choose_cuts();
   void check() const;
-  bool takes_rows(const Node& node) const;
+  void choose_input_rows();
+  bool takes_rows(int node) const;
 
   const Graph& graph_;
   int spatial_shards_;
   std::vector<bool> on_rows_;
   std::vector<RowCuts> cuts_;
+  std::vector<InputRows> input_rows_;  // by value
 };
 
 struct SpatialShardGraph {

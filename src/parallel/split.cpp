@@ -65,6 +65,7 @@ Part part_of(const Graph& whole, const ParallelConfig& parallel, const MeshCoord
     part.graph = std::move(spatial_shard.graph);
     by_node = std::move(spatial_shard.stages);
     on_rows = plan.names();
+    part.slab = plan.slab(coord.spatial_shard);
   }
   if (stages > 1) {
     const std::vector<Cut> between = cuts_between(part.graph, by_node);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/schema.hpp"
+#include "data/slab.hpp"
 #include "device/arenas.hpp"
 #include "model/graph.hpp"
 #include "parallel/cut.hpp"
@@ -31,6 +32,10 @@ struct Part {
   Graph graph;
   std::string shards = {};                         // how parallel.tensor splits its layers, for the user
   std::vector<ArenaRange> counted_elsewhere = {};  // gradients that spatial shard 0 has too, and adds to the sum
+  Slab slab = {};                                  // what the rank reads of each sample and label
+
+  // Whether each spatial shard computes the loss of its rows; else all compute that of whole samples.
+  bool has_loss_by_rows() const { return slab.labels.any(); }
 
   // Zeroes the gradients of `ready` that are counted_elsewhere, before gradients are summed over the holders of the
   // part.

@@ -57,6 +57,8 @@ std::vector<std::string> warnings_of_plan(const Config& config, const RunPlan& p
                     seen.more == 1 ? "1 sample is" : count_text(seen.more) + " samples are", seen.most,
                     plan.shards.sharding() == Sharding::file ? "; data.sharding = \"record\" deals them evenly" : ""));
   for (std::string& text : layout_hints(plan.train, config.data.buffer_mb)) warnings.push_back(std::move(text));
+  const bool changed = augmentation_of(config.data, config.seed).any() || plan.train.view.any();
+  for (std::string& text : slab_hints(plan.train, plan.part.slab, changed)) warnings.push_back(std::move(text));
   for (const std::string& location : {config.data.train, config.data.test})
     for (std::string& text : location_warnings(location)) warnings.push_back(std::move(text));
   for (std::string& text : label_warnings(plan.train, config.data.train)) warnings.push_back(std::move(text));

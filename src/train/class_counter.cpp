@@ -133,7 +133,8 @@ void ClassCounter::count(Device& device, const Program& program, const Batch& ba
   if (!known_) find_shards();
   const bool spread = !ends_.empty();
   if (!spread && !place_.counts) return;
-  const Value& labels = whole_.values()[static_cast<std::size_t>(loss_of(whole_).inputs[1])];
+  const Graph& here = place_.has_outputs ? part_ : whole_;
+  const Value& labels = here.values()[static_cast<std::size_t>(loss_of(here).inputs[1])];
   Rows rows{.count = batch.n * labels.shape.elems(),
             .labels = batch.labels,
             .label_dtype = labels.type == ValueType::index ? DType::i32 : DType::f32,
@@ -154,7 +155,7 @@ void ClassCounter::count(Device& device, const Program& program, const Batch& ba
 template <class T>
 void ClassCounter::count_whole(const T* outputs, const Rows& rows, ClassCounts& counts) const {
   const bool softmax = is_softmax(whole_), planes = has_class_planes(whole_);
-  const std::int64_t places = planes ? outputs_of(whole_).shape.row_elems() : 1;
+  const std::int64_t places = planes ? outputs_of(part_).shape.row_elems() : 1;
   std::vector<T> gathered(static_cast<std::size_t>(planes ? classes_ : 0));
   for (std::int64_t row = 0; row < rows.count; ++row) {
     if (!rows.counts(row)) continue;

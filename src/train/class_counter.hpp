@@ -34,9 +34,10 @@ class ClassCounter {
  public:
   struct Place {
     Group* replica = nullptr;  // of a split model, all ranks of this replica
-    bool has_outputs = true;   // this rank's program computes them, or some; of several spatial shards the first
+    bool has_outputs = true;   // this rank's program computes them, or some; of several spatial shards that have all of
+                               // them the first
     int shard = 0;             // which of those that share its layers
-    bool counts = true;        // into `counts`: one rank a replica
+    bool counts = true;        // into `counts`: one rank a replica, or one for each part of its places
   };
   // `part`: what this rank runs of the model `whole`. Both outlive it.
   ClassCounter(const Graph& whole, const Graph& part, const Place& place);

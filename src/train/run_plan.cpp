@@ -224,10 +224,7 @@ LoaderOptions training_loading(const Config& config) {
   return {.prefetch = static_cast<int>(config.data.prefetch),
           .threads = static_cast<int>(config.data.threads),
           .buffer_bytes = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20)),
-          .augmentation = {.crop_padding = config.data.augment_crop_padding,
-                           .flip = config.data.augment_flip,
-                           .keys = config.data.augment,
-                           .seed = config.seed}};
+          .augmentation = augmentation_of(config.data, config.seed)};
 }
 
 LoaderOptions evaluation_loading(const Config& config, DType dtype, int replica) {

@@ -14,17 +14,6 @@
 namespace echelon::inline train {
 namespace {
 
-// Sum of the weights of labels [first, first + n) of a batch.
-double weight_of(const Batch& batch, DType dtype, std::int64_t first, std::int64_t n) {
-  return with_float(dtype, [&](auto zero) {
-    using T = decltype(zero);
-    const T* weights = static_cast<const T*>(batch.weights) + first;
-    double sum = 0;
-    for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(weights[i]);
-    return sum;
-  });
-}
-
 void add(LossSums& all, const LossSums& sums) {
   all.loss += sums.loss;
   all.correct += sums.correct;
@@ -62,6 +51,7 @@ StepRunner::StepRunner(const StepperParts& parts, const OpenSource& open)
   loading_.dtype = p_.arenas.dtype();
   loading_.buffer_bytes /= static_cast<std::int64_t>(replicas_.size());
   loading_.draws = p_.draws;
+  loading_.slab = p_.plan.part.slab;
   open_sources(p_.start);
 }
 
@@ -159,12 +149,9 @@ std::int64_t StepRunner::samples_of_group() const {
 
 PassScalars StepRunner::scalars_of(const Step& step, int micro) const {
   const auto& [source, first] = micros_[static_cast<std::size_t>(micro)];
-  const Graph& graph = p_.plan.whole_for(p_.plan.shards.length(source->batch->epoch, source->batch->step));
-  const std::int64_t labels = graph.values()[static_cast<std::size_t>(graph.find("weights"))].shape.elems();
   PassScalars scalars;
   scalars.loss_scale = p_.optimiser.loss_scale() / step.divisor;
-  scalars.group_weight =
-      weight_of(*source->batch, p_.arenas.dtype(), first * labels, source->micro_batch * labels) / step.divisor;
+  scalars.group_weight = weight_of(micro) / step.divisor;
   scalars.samples = static_cast<double>(samples_of_group());
   scalars.key = random_.at(static_cast<std::uint64_t>(step.info.step)).key();
   scalars.first = micro == 0 || tree_;

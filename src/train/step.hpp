@@ -86,6 +86,10 @@ class StepRunner final : public Stepper {
   LossSums sent_losses();
   void take_batch(Source& source, const StepInfo& info);
   StepInfo weighed(const StepInfo& planned);
+  // Sum of the weights of a micro-batch's labels, over all spatial shards.
+  double weight_of(int micro) const;
+  double own_weight_of(int micro, std::int64_t labels) const;
+  const Shape& label_shape(const Batch& batch) const;
   void forward(Step& step, int micro);
   void backward(Step& step, int micro);
   void end_behind(Step& step, double drawn_s);
@@ -113,6 +117,7 @@ class StepRunner final : public Stepper {
   std::unique_ptr<MicroShards> tree_;        // where the run is reproducible
   std::vector<Source> sources_;
   std::vector<Micro> micros_;                         // of a step
+  std::vector<double> micro_weights_;                 // if labels weigh differently and spatial shards have some each
   std::vector<Pass> passes_;                          // of a step, in the order in which this rank runs them
   int in_flight_ = 1;                                 // micro-batches whose activations are held at once
   std::vector<RecurrentStateRows> recurrent_states_;  // empty where the model carries no state

@@ -41,7 +41,8 @@ bool gives_numbers(const Graph& whole);
 
 class ValueCounter {
  public:
-  explicit ValueCounter(const Graph& whole);
+  // `graph`: the whole model, or the part of it that has the loss.
+  explicit ValueCounter(const Graph& graph);
   std::size_t sums() const { return static_cast<std::size_t>(columns_) * kSums; }  // values of a batch
   // Writes the sums of a batch after a forward pass; waits for the device. On a rank that has the loss.
   void count(Device& device, const Program& program, const Batch& batch, double* sums);

@@ -73,7 +73,8 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
   join_meeting(worker.strategy());
   worker.strategy().drain();
   put(whole, own, worker.weights(), result.weights);
-  if (rank_groups.has_loss()) result.loss = last.losses.loss, result.correct = last.losses.correct;
+  if (rank_groups.has_loss(standing.plan->part.has_loss_by_rows()))
+    result.loss = last.losses.loss, result.correct = last.losses.correct;
   result.activation_bytes = {worker.runner().activation_bytes()};
   result.halo_bytes = static_cast<double>(worker.activation_exchange().halo_bytes());
   const std::vector<std::string> shared =

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/tensor_region.hpp"
 #include "train/server_step.hpp"
 
 namespace echelon::verify {
@@ -21,6 +22,18 @@ void pack(const std::vector<double>& values, std::vector<std::byte>& bytes) {
     const T value = static_cast<T>(values[i]);
     std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
   }
+}
+
+// `values`: tensors of `shape` one behind another.
+std::vector<double> cut(const std::vector<double>& values, const Shape& shape, const SlabRange& part) {
+  if (!part.any()) return values;
+  const std::int64_t n = static_cast<std::int64_t>(values.size()) / shape.elems();
+  const Shape taken = part.shape_of(shape).prepended(n);
+  Shape offset = taken;
+  for (int axis = 0; axis < offset.rank(); ++axis) offset = offset.with(axis, axis == part.axis + 1 ? part.begin : 0);
+  std::vector<double> own(static_cast<std::size_t>(taken.elems()));
+  copy_from_whole({taken, shape.prepended(n), offset}, sizeof(double), values.data(), own.data());
+  return own;
 }
 
 RankGroups place_of(const Config& config, Engine& world) {
@@ -46,9 +59,11 @@ void PlainSource::hand(const PlainBatch& batch, std::int64_t step) {
   const auto reals = [&](const std::vector<double>& values, std::vector<std::byte>& bytes) {
     with_float(dtype_, [&]<class T>(T) { pack<T>(values, bytes); });
   };
-  form_.tokens() ? pack<std::int32_t>(batch.samples, samples_) : reals(batch.samples, samples_);
-  form_.classes > 0 ? pack<std::int32_t>(batch.labels, labels_) : reals(batch.labels, labels_);
-  reals(batch.weights, weights_);
+  const std::vector<double> samples = cut(batch.samples, form_.shape, slab_.samples),
+                            labels = cut(batch.labels, form_.label, slab_.labels);
+  form_.tokens() ? pack<std::int32_t>(samples, samples_) : reals(samples, samples_);
+  form_.classes > 0 ? pack<std::int32_t>(labels, labels_) : reals(labels, labels_);
+  reals(cut(batch.weights, form_.label, slab_.labels), weights_);
   pack<std::int32_t>(batch.lengths, lengths_);
   pack<std::int32_t>(batch.target, target_);
   pack<std::int32_t>(batch.ids, ids_);
@@ -110,7 +125,7 @@ Worker::Worker(Standing& standing, const Config& config, std::unique_ptr<Device>
     return;
   }
   const auto open = [&](const LoaderOptions& options) {
-    auto source = std::make_unique<PlainSource>(form_of(standing.plan->graph), options.dtype);
+    auto source = std::make_unique<PlainSource>(form_of(standing.plan->graph), options.dtype, options.slab);
     source_ = source.get();
     return source;
   };

@@ -25,8 +25,8 @@ namespace echelon::verify {
 // labels of classes, lengths and ids as 32-bit integers.
 class PlainSource final : public BatchSource {
  public:
-  // `dtype`: that of the arenas.
-  PlainSource(const SampleForm& form, DType dtype) : form_(form), dtype_(dtype) {}
+  // `dtype`: that of the arenas; `slab`: what the rank takes of each sample and label.
+  PlainSource(const SampleForm& form, DType dtype, const Slab& slab) : form_(form), dtype_(dtype), slab_(slab) {}
   // Sets the batch that the next call of at() returns, whatever the step; copies it.
   void hand(const PlainBatch& batch, std::int64_t step);
   const Batch& at(std::int64_t, std::int64_t) override { return batch_; }
@@ -36,6 +36,7 @@ class PlainSource final : public BatchSource {
   Bytes samples_, labels_, weights_, lengths_, target_, ids_;
   SampleForm form_;
   DType dtype_;
+  Slab slab_;
   Batch batch_;
 };
 

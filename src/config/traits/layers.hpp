@@ -41,8 +41,8 @@ struct LayerTraits {
   X(conv_transpose,                                                                                                    \
     .takes = {"channels", "kernel", "stride", "padding", "output_padding", "dilation", "groups", "bias", "init",       \
               "init_range"},                                                                                           \
-    .needs = {"channels", "kernel"})                                                                                   \
-  X(upsample, .takes = {"mode", "factor"}, .needs = {"mode", "factor"}, .splits = {"tensor"})                          \
+    .needs = {"channels", "kernel"}, .splits = {"space"})                                                              \
+  X(upsample, .takes = {"mode", "factor"}, .needs = {"mode", "factor"}, .splits = {"tensor", "space"})                 \
   X(batch_norm, .takes = {"epsilon", "momentum", "synchronised", "renorm", "r_max", "d_max"},                          \
     .splits = {"tensor", "space"}, .takes_means = true)                                                                \
   X(layer_norm, .takes = {"epsilon"}, .splits = {"time_chunks"})                                                       \

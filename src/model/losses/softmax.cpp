@@ -84,6 +84,12 @@ class SoftmaxLoss final : public SplittableLayer {
     if (dense_ || mixes_ || other_) return nullptr;
     return make_softmax_loss_part(classes, cut, parts, smoothing_);
   }
+  // The loss of a place depends on that place alone, except for dice.
+  std::optional<RowWindow> row_window() const override {
+    if (!dense_ || mixes_ || (other_ && other_->loss == ClassLoss::dice)) return std::nullopt;
+    return RowWindow{};
+  }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<SoftmaxLoss>(*this); }
 
  private:
   // Labels of a sample: a pass for each, whose losses and gradients add.

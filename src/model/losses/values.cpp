@@ -5,13 +5,14 @@
 
 #include "base/error.hpp"
 #include "model/lowering.hpp"
+#include "model/splits/layer_split.hpp"
 
 namespace echelon::inline model {
 namespace {
 
 enum Input : int { kValues = 0, kLabels = 1, kWeights = 2 };
 
-class ValueLossLayer final : public Layer {
+class ValueLossLayer final : public SplittableLayer {
  public:
   ValueLossLayer(ValueLoss loss, std::int64_t classes) : loss_(loss), classes_(classes) {
     if (classes_ == 0 || (is_of_two(loss_) && classes_ == 2)) return;
@@ -57,6 +58,9 @@ class ValueLossLayer final : public Layer {
         {lowering.input(kValues), lowering.input(kLabels), lowering.input(kWeights), lowering.grad_input(kValues)},
         ScaleSource::loss_scale);
   }
+
+  std::optional<RowWindow> row_window() const override { return RowWindow{}; }
+  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<ValueLossLayer>(*this); }
 
  private:
   std::string_view name() const { return kind().substr(0, kind().find('_')); }

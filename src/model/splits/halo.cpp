@@ -31,15 +31,25 @@ void Halo::send_rows() const {
 }
 
 std::vector<Piece> Halo::from_above() const {
-  std::vector<Piece> pieces;
-  if (f_.above.padding > 0) pieces.push_back(rows_.zeros("padding above", f_.above.padding));
-  if (f_.above.in > 0) pieces.push_back(received("from above", f_.above.in_cut, f_.above.in));
-  return pieces;
+  if (f_.above.in > 0) received("from above", f_.above.in_cut, f_.above.in);
+  return kept_above();
 }
 
 std::vector<Piece> Halo::from_below() const {
+  if (f_.below.in > 0) received("from below", f_.below.in_cut, f_.below.in);
+  return kept_below();
+}
+
+std::vector<Piece> Halo::kept_above() const {
   std::vector<Piece> pieces;
-  if (f_.below.in > 0) pieces.push_back(received("from below", f_.below.in_cut, f_.below.in));
+  if (f_.above.padding > 0) pieces.push_back(rows_.zeros("padding above", f_.above.padding));
+  if (f_.above.in > 0) pieces.push_back(rows_.room("from above", f_.above.in));
+  return pieces;
+}
+
+std::vector<Piece> Halo::kept_below() const {
+  std::vector<Piece> pieces;
+  if (f_.below.in > 0) pieces.push_back(rows_.room("from below", f_.below.in));
   if (f_.below.padding > 0) pieces.push_back(rows_.zeros("padding below", f_.below.padding));
   return pieces;
 }

@@ -23,6 +23,9 @@ class Halo {
   void send_rows() const;
   std::vector<Piece> from_above() const;  // rows of padding, then received rows
   std::vector<Piece> from_below() const;  // received rows, then rows of padding
+  // Backward: the same rows, which are kept.
+  std::vector<Piece> kept_above() const;
+  std::vector<Piece> kept_below() const;
 
   // Backward. Returns the gradients of received rows, which begin at row `first` of `gradient`, to the neighbour.
   void send_back_above(const Piece& gradient, std::int64_t first) const;

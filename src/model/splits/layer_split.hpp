@@ -39,9 +39,10 @@ struct Units {
 };
 
 // The rows of its input that a layer of images reads: row p of the output depends on the input's rows
-// [p * stride - padding, p * stride - padding + reach). The default is that of an elementwise layer.
+// [p * stride - padding, p * stride - padding + reach). The default is that of an elementwise layer. If the output has
+// `up` times as many rows, row p depends on the input's rows h with up * h in that range.
 struct RowWindow {
-  std::int64_t reach = 1, stride = 1, padding = 0;
+  std::int64_t reach = 1, stride = 1, padding = 0, up = 1;
   bool pads = false;       // the part from on_rows pads at the edges of the image; else its input holds rows of zeros
   bool in_pieces = false;  // some rows of the output may be computed before others (model/splits/rows_window.cpp)
 };

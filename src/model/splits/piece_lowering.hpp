@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -16,12 +17,13 @@ namespace echelon::inline model {
 class PieceLowering final : public Lowering {
  public:
   struct Ends {
-    TensorRef x, y, dx, dy;
+    std::function<TensorRef()> x;  // called once, and only if the layer reads its input
+    TensorRef y, dx, dy;
     Shape x_shape, y_shape;
   };
   // `number` in [0, kPieces): distinguishes the kept tensors and the saved memory of the pieces.
   static constexpr int kPieces = 3;
-  PieceLowering(Lowering& node, int number, Ends ends) : node_(node), number_(number), ends_(ends) {}
+  PieceLowering(Lowering& node, int number, Ends ends) : node_(node), number_(number), ends_(std::move(ends)) {}
 
   std::int64_t batch() const override { return node_.batch(); }
   bool training() const override { return node_.training(); }
@@ -30,7 +32,7 @@ class PieceLowering final : public Lowering {
   int inputs() const override { return 1; }
   Shape input_shape(int) const override { return ends_.x_shape; }
   Shape output_shape(int) const override { return ends_.y_shape; }
-  TensorRef input(int) override { return ends_.x; }
+  TensorRef input(int) override { return x_.id < 0 ? x_ = ends_.x() : x_; }
   TensorRef output(int) override { return ends_.y; }
   bool wants_grad_input(int i) const override { return node_.wants_grad_input(i); }
   TensorRef grad_input(int) override { return ends_.dx; }
@@ -65,6 +67,7 @@ class PieceLowering final : public Lowering {
   Lowering& node_;
   int number_;
   Ends ends_;
+  TensorRef x_;
 };
 
 }  // namespace echelon::inline model

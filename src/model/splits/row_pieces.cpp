@@ -20,9 +20,13 @@ Piece RowPieces::zeros(const std::string& tag, std::int64_t rows) const {
 Piece RowPieces::slice(const std::string& tag, const Piece& from, std::int64_t first, std::int64_t count) const {
   if (count == from.rows) return from;
   const Piece to = room(tag, count);
-  const SliceDims dims{image_[0] * image_[1], from.rows, 1, row_elems(), first, count};
-  lowering_.op({.kind = OpKind::slice, .dtype = lowering_.dtype(), .dims = dims}, {from.tensor, to.tensor});
+  slice(from, first, count, to.tensor);
   return to;
+}
+
+void RowPieces::slice(const Piece& from, std::int64_t first, std::int64_t count, TensorRef to) const {
+  const SliceDims dims{image_[0] * image_[1], from.rows, 1, row_elems(), first, count};
+  lowering_.op({.kind = OpKind::slice, .dtype = lowering_.dtype(), .dims = dims}, {from.tensor, to});
 }
 
 void RowPieces::join(const std::vector<Piece>& pieces, TensorRef to) const {

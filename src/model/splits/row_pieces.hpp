@@ -31,6 +31,8 @@ class RowPieces {
   Piece zeros(const std::string& tag, std::int64_t rows) const;  // rows of zeros
   // Rows [first, first + count) of a piece; returns the piece itself if these are all of its rows.
   Piece slice(const std::string& tag, const Piece& from, std::int64_t first, std::int64_t count) const;
+  // The same, into `to`.
+  void slice(const Piece& from, std::int64_t first, std::int64_t count, TensorRef to) const;
   void join(const std::vector<Piece>& pieces, TensorRef to) const;  // the concatenation, into `to`
   Piece joined(const std::string& tag, const std::vector<Piece>& pieces) const;
   Piece sum(const std::string& tag, const Piece& a, const Piece& b) const;  // for pieces with equal numbers of rows

@@ -2,7 +2,8 @@
 // A convolution or pool on the rows of a spatial shard. On devices that do not compute on the host's cores it runs in
 // three pieces: the rows that read only own rows, while the halo is transferred, then the rows at both ends. On the
 // host's cores, which also copy the halo, three pieces cost more than the wait that they hide: all rows run at once,
-// after the transfer.
+// after the transfer. Own rows and halo are joined anew in the backward pass, because keeping them joined would take
+// the memory of the input a second time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -65,7 +66,7 @@ class RowsWindow final : public SplittableLayer {
     std::vector<RowPieces::Source> sources;
     const auto add = [&](Number number, const WindowPiece& piece) {
       if (piece.y.count() == 0) return;
-      const Piece dx = backward_piece(lowering, number, piece);
+      const Piece dx = backward_piece(lowering, halo, number, piece);
       if (!learns) return;
       if (piece.x.begin < 0) halo.send_back_above(dx, f_.above.padding);
       if (piece.x.end > own) halo.send_back_below(dx, own - piece.x.begin);
@@ -101,26 +102,34 @@ class RowsWindow final : public SplittableLayer {
 
   Piece forward_piece(Lowering& lowering, const Halo& halo, Number number, const WindowPiece& piece) const {
     if (piece.y.count() == 0) return {};
-    const Piece x = rows_seen_by(lowering, halo, number, piece.x);
+    std::vector<Piece> above, below;
+    if (piece.x.begin < 0) above = halo.from_above();
+    if (piece.x.end > lowering.input_shape(0)[2]) below = halo.from_below();
+    const Piece x = rows_of(lowering, tag("x", number), piece.x, above, below);
     const Piece y = piece.y.count() == rows_.count()
                         ? Piece{lowering.output(0), rows_.count()}
                         : RowPieces(lowering, lowering.output_shape(0)).room(tag("y", number), piece.y.count());
-    PieceLowering part(lowering, number, ends(lowering, x, y));
+    PieceLowering::Ends of = ends(lowering, x.rows, y);
+    of.x = [x] { return x.tensor; };
+    PieceLowering part(lowering, number, std::move(of));
     layer_of(piece)->forward(part);
     return y;
   }
 
   // Returns the gradient of x, if Lowering::wants_grad_input.
-  Piece backward_piece(Lowering& lowering, Number number, const WindowPiece& piece) const {
+  Piece backward_piece(Lowering& lowering, const Halo& halo, Number number, const WindowPiece& piece) const {
     const RowPieces x(lowering, lowering.input_shape(0)), y(lowering, lowering.output_shape(0));
     const Piece dy =
         y.slice(tag("dy", number), {lowering.grad_output(0), rows_.count()}, piece.y.begin, piece.y.count());
-    PieceLowering::Ends of = ends(lowering, rows_kept_of(lowering, number, piece.x), dy);
+    PieceLowering::Ends of = ends(lowering, piece.x.count(), dy);
+    of.x = [&] {
+      return rows_of(lowering, tag("x again", number), piece.x, halo.kept_above(), halo.kept_below()).tensor;
+    };
     of.dy = dy.tensor;
     Piece dx;
     if (lowering.wants_grad_input(0)) dx = x.room(tag("dx", number), piece.x.count());
     of.dx = dx.tensor;
-    PieceLowering part(lowering, number, of);
+    PieceLowering part(lowering, number, std::move(of));
     layer_of(piece)->backward(part);
     return dx;
   }
@@ -129,32 +138,26 @@ class RowsWindow final : public SplittableLayer {
     return layer_split(*layer_).on_rows({rows_.begin + piece.y.begin, rows_.begin + piece.y.end, rows_.all}, -1);
   }
 
-  // Forward: the rows of x that a piece reads, own and received ones.
-  static Piece rows_seen_by(Lowering& lowering, const Halo& halo, Number number, const RowSpan& span) {
+  // The rows of x that a piece reads, own ones between those above and below.
+  static Piece rows_of(Lowering& lowering, const std::string& tag, const RowSpan& span, const std::vector<Piece>& above,
+                       const std::vector<Piece>& below) {
     const RowPieces x(lowering, lowering.input_shape(0));
     const Piece own{lowering.input(0), lowering.input_shape(0)[2]};
-    if (span.begin >= 0 && span.end <= own.rows) return x.slice(tag("x", number), own, span.begin, span.count());
+    if (span.begin >= 0 && span.end <= own.rows) return x.slice(tag, own, span.begin, span.count());
     std::vector<Piece> parts;
-    if (span.begin < 0) parts = halo.from_above();
+    if (span.begin < 0) parts = above;
     const RowSpan mine = {std::max<std::int64_t>(0, span.begin), std::min(own.rows, span.end)};
-    if (mine.count() > 0) parts.push_back(x.slice(tag("own", number), own, mine.begin, mine.count()));
-    if (span.end > own.rows)
-      for (const Piece& piece : halo.from_below()) parts.push_back(piece);
-    return x.joined(tag("x", number), parts);
-  }
-  // Backward: the tensor that rows_seen_by wrote.
-  static Piece rows_kept_of(Lowering& lowering, Number number, const RowSpan& span) {
-    const Piece own{lowering.input(0), lowering.input_shape(0)[2]};
-    if (span == RowSpan{0, own.rows}) return own;
-    return RowPieces(lowering, lowering.input_shape(0)).room(tag("x", number), span.count());
+    if (mine.count() > 0) parts.push_back(x.slice("own of " + tag, own, mine.begin, mine.count()));
+    if (span.end > own.rows) parts.insert(parts.end(), below.begin(), below.end());
+    return x.joined(tag, parts);
   }
 
   static std::string tag(const char* what, Number number) {
     return fmt::format("{} of piece {}", what, static_cast<int>(number));
   }
-  static PieceLowering::Ends ends(Lowering& lowering, const Piece& x, const Piece& y) {
+  static PieceLowering::Ends ends(Lowering& lowering, std::int64_t rows, const Piece& y) {
     const RowPieces xs(lowering, lowering.input_shape(0)), ys(lowering, lowering.output_shape(0));
-    return {.x = x.tensor, .y = y.tensor, .dx = {}, .dy = {}, .x_shape = xs.shape(x.rows), .y_shape = ys.shape(y.rows)};
+    return {.x = {}, .y = y.tensor, .dx = {}, .dy = {}, .x_shape = xs.shape(rows), .y_shape = ys.shape(y.rows)};
   }
 
   LayerPtr layer_;

@@ -5,9 +5,18 @@
 
 namespace echelon::inline model {
 
+namespace {
+
+// a / b rounded down; b is positive.
+std::int64_t floor_of(std::int64_t a, std::int64_t b) { return (a - (a < 0 ? b - 1 : 0)) / b; }
+
+}  // namespace
+
 RowSpan rows_seen(const RowWindow& window, const RowSpan& output) {
-  return {output.begin * window.stride - window.padding,
-          (output.end - 1) * window.stride - window.padding + window.reach};
+  const auto first = [&](std::int64_t row) { return row * window.stride - window.padding; };
+  const auto last = [&](std::int64_t row) { return first(row) + window.reach - 1; };
+  const std::int64_t nearest = floor_of(first(output.begin) + window.up - 1, window.up);
+  return {std::min(nearest, floor_of(last(output.begin), window.up)), floor_of(last(output.end - 1), window.up) + 1};
 }
 
 WindowPieces window_pieces(const SpatialShardWindows& w) {

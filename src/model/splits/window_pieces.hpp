@@ -15,7 +15,8 @@ struct RowSpan {
 };
 
 // The input rows that these output rows read, [begin * stride - padding, (end - 1) * stride - padding + reach):
-// negative ones and those beyond the image are padding.
+// negative ones and those beyond the image are padding. With `up` they begin with a row that is not behind the first
+// output row.
 RowSpan rows_seen(const RowWindow& window, const RowSpan& output);
 
 // Output rows y of a spatial shard and the input rows x that they read. In x, [0, own) are the shard's own rows; rows

@@ -37,7 +37,7 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
       plan_(plan),
       trains_(rank_groups.trains()),
       replica_(rank_groups.replica()),
-      has_loss_(rank_groups.has_loss()),
+      has_loss_(rank_groups.has_loss(plan.part.has_loss_by_rows())),
       own_pace_(strategy.progress().meets == Progress::Meets::when_called),
       arenas_(arenas),
       optimiser_(optimiser),
@@ -58,13 +58,14 @@ EvaluateHook::EvaluateHook(const Config& config, const RunPlan& plan, const Rank
     for (int r = 0; r < part_.shards->replicas(); ++r) batches.push_back(part_.shards->batch(r));
     train_ = make_share(plan_.train, training_evaluation_plan(plan_.train, config, std::move(batches)), replica_);
   }
-  if (asks_for_values(config)) value_counter_.emplace(plan_.graph);
+  const bool by_rows = plan_.part.has_loss_by_rows();
+  if (asks_for_values(config)) value_counter_.emplace(by_rows && has_loss_ ? plan_.part.graph : plan_.graph);
   if (asks_for_classes(config) || weighs_classes()) {
     const MeshCoord& coord = rank_groups.coord();
     const bool last_stage = coord.stage == rank_groups.mesh().pipeline() - 1;
     counter_.emplace(plan_.graph, plan_.part.graph,
                      ClassCounter::Place{.replica = model_group,
-                                         .has_outputs = trains_ && last_stage && coord.spatial_shard == 0,
+                                         .has_outputs = trains_ && last_stage && (by_rows || coord.spatial_shard == 0),
                                          .shard = coord.shard,
                                          .counts = has_loss_});
   }
@@ -105,7 +106,9 @@ void EvaluateHook::add_over(Group& ranks, Sums& sums) {
 // Every batch's sums are stored separately, so that all are added in the order of batches on any number of ranks.
 void EvaluateHook::pass(const Share& share, Sums& sums) {
   const SamplePlan& shards = *share.shards;
-  Loader loader(*share.data, shards, evaluation_loading(config_, arenas_.dtype(), share.replica));
+  LoaderOptions loading = evaluation_loading(config_, arenas_.dtype(), share.replica);
+  loading.slab = plan_.part.slab;
+  Loader loader(*share.data, shards, loading);
   share.program->reset_states();
   activation_exchange_.begin(static_cast<int>(shards.steps_per_epoch()), share.program->batch(), false);
   LongWork work("evaluation", "batches", shards.steps_per_epoch(),
