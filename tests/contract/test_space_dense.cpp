@@ -119,6 +119,7 @@ TEST_CASE("slabs of u-nets, with their labels, have the weights of whole samples
       for (const char* device : kDevices)
         DYNAMIC_SECTION(name << " s=" << spatial_shards << " k=" << replicas << device) {
           if (device != kDevices[0] && replicas > 1) continue;
+          if (graph.find("high") >= 0 && spatial_shards > 3) continue;  // atrous windows would reach beyond neighbours
           CHECK(check_split(run_of(graph, spatial_shards, replicas, device)).halo_bytes > 0);
         }
 }
