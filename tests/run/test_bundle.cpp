@@ -60,14 +60,14 @@ Command without_open_mpi(const Command& command) {
 
 TEST_CASE("the bundle runs where the packages are not", "[bundle][slow]") {
   const TempFolder folder;
-  const Outcome packed = run_process({.argv = {"tests/tools/bundle.sh", build_folder().string(), folder / "it.tar.gz"},
+  const Outcome packed = run_process({.argv = {"tests/tools/bundle.sh", build_folder().string(), folder / "it.tar.xz"},
                                       .cwd = checkout().string(),
-                                      .env = {{"BUNDLE_GZIP_LEVEL", "1"}},
+                                      .env = {{"BUNDLE_XZ_LEVEL", "0"}},
                                       .limit_s = 120});
   INFO(packed.out << packed.err);
   REQUIRE(packed.code == 0);
   REQUIRE(
-      run_process({.argv = {"tar", "-xzf", folder / "it.tar.gz", "-C", folder.path()}, .cwd = "", .env = {}}).code ==
+      run_process({.argv = {"tar", "-xJf", folder / "it.tar.xz", "-C", folder.path()}, .cwd = "", .env = {}}).code ==
       0);
   std::string root;
   for (const auto& entry : fs::directory_iterator(folder.path()))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes a relocatable tar.gz for machines without the packages: the executable, every library and Open MPI component
+# Makes a relocatable tar.xz for machines without the packages: the executable, every library and Open MPI component
 # that it needs except glibc, the GPU driver and CUDA, and launchers that find them; no line tables for debuggers.
-#   bundle.sh OUT [FILE]      OUT: the build folder (build/release); FILE: OUT/../echelon-<version>-<arch>.tar.gz
+#   bundle.sh OUT [FILE]      OUT: the build folder (build/release); FILE: OUT/../echelon-<version>-<arch>.tar.xz
 #
 #   bin/       echelon, mpirun, orted and, with CUDA, echelon-cuda-tests: names of one launcher (launch.sh)
 #   libexec/   the executables themselves      lib/   libraries; lib/openmpi, lib/pmix, lib/ucx: what they load at run time
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 out=$1
 version=$(sed -n 's/.*kVersion = "\(.*\)".*/\1/p' src/base/version.hpp)
 name=echelon-$version-$(uname -m)
-tar=${2:-$(dirname "$out")/$name.tar.gz}
+tar=${2:-$(dirname "$out")/$name.tar.xz}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/$name
@@ -40,6 +40,7 @@ components() { # FROM TO
 }
 mkdir -p "$root/etc" "$root/share"
 components "$(where pkglibdir)" openmpi
+rm -f "$root"/lib/openmpi/mca_{atomic,memheap,scoll,spml,sshmem}_*  # OpenSHMEM's
 components "$libs/pmix2/lib/pmix" pmix
 components "$libs/ucx" ucx
 cp -rL "$(where pkgdatadir)" "$root/share/openmpi"
@@ -58,9 +59,17 @@ find "$root/libexec" "$root/lib" -type f -exec ldd {} + 2> /dev/null |
   while read -r soname path; do
     [[ $soname =~ ^($glibc|$gpu)[.-] ]] || [ -e "$root/lib/$soname" ] || cp -L "$path" "$root/lib/$soname"
   done
+# libarchive reads one format, xar, by libxml2, which needs 31 MB of tables of ICU for other encodings of text. Nothing
+# here reads xar: an empty table takes their place.
+for tables in "$root"/lib/libicudata.so.*; do
+  [ -e "$tables" ] || continue
+  number=${tables##*.}
+  echo "extern const char icudt${number}_dat[64]; const char icudt${number}_dat[64] = {0};" |
+    ${CC:-cc} -shared -x c -Wl,-soname,"$(basename "$tables")" -o "$tables" -
+done
 missing=$(find "$root/libexec" "$root/lib" -type f -exec ldd {} + 2> /dev/null | awk '$3 == "not" { print $1 }' | sort -u | grep -vE "^($gpu)" || true)
 [ -z "$missing" ] || { echo "bundle: not found on this machine:" $missing >&2; exit 1; }
 
-tar -C "$work" -c "$name" | gzip "-${BUNDLE_GZIP_LEVEL:-6}" > "$tar.part"
+tar -C "$work" -c "$name" | xz "-${BUNDLE_XZ_LEVEL:-6}" -T0 > "$tar.part"
 mv "$tar.part" "$tar"
 echo "$tar: $(du -h "$tar" | cut -f1), $(find "$root/lib" -type f | wc -l) libraries and components, needs glibc $(find "$root/libexec" "$root/lib" -type f -exec objdump -T {} + 2> /dev/null | grep -o 'GLIBC_2\.[0-9]*' | sort -uV | tail -1 | cut -d_ -f2) or later"

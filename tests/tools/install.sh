@@ -5,6 +5,8 @@
 #
 #   PREFIX/bin/echelon                   PREFIX/lib/libechelon_cuda.so (where it was built; the executable looks in ../lib)
 #   PREFIX/share/man/man1/echelon.1.gz   PREFIX/share/bash-completion/completions/echelon
+#   PREFIX/share/modulefiles/echelon/VERSION.lua   a module: module use PREFIX/share/modulefiles; module load echelon. It
+#                                loads the modules that were loaded here, with whose libraries the program is built
 #   PREFIX/share/echelon/        the manual with its links and all examples: README.md, configs, slurm, data, pages and
 #                                pictures of results; links to the source code become plain text
 #   PREFIX/share/doc/echelon/    LICENSE, and README.md, which is a link to the one above
@@ -31,6 +33,21 @@ done
 mkdir -p "$prefix/share/man/man1" "$prefix/share/bash-completion/completions"
 "$out/bin/echelon" manual | gzip -9n > "$prefix/share/man/man1/echelon.1.gz"
 "$out/bin/echelon" completion bash > "$prefix/share/bash-completion/completions/echelon"
+version=$(sed -n 's/.*kVersion = "\(.*\)".*/\1/p' src/base/version.hpp)
+mkdir -p "$prefix/share/modulefiles/echelon"
+cat > "$prefix/share/modulefiles/echelon/$version.lua" << END
+help([[echelon $version: distributed training of neural networks over MPI ranks.
+Manual: man echelon, and $2/share/echelon/README.md]])
+whatis("Name: echelon")
+whatis("Version: $version")
+whatis("Description: trains networks from HDF5 data over MPI ranks, and measures whether that pays")
+local root = "$2"
+$(IFS=:; for module in ${LOADEDMODULES:-}; do echo "depends_on(\"$module\")"; done)
+prepend_path("PATH", pathJoin(root, "bin"))
+prepend_path("MANPATH", pathJoin(root, "share/man"))
+prepend_path("XDG_DATA_DIRS", pathJoin(root, "share"))
+setenv("ECHELON_ROOT", root)
+END
 # The pages of results/ that its README names, and what they show; tables that a user's own reports wrote stay here.
 named() { (cd results && grep -ohE '\]\([A-Za-z0-9_]+\.(md|svg|html)' "$@" | cut -c3- | sort -u); }
 mapfile -t pages < <(named README.md)
