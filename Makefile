@@ -3,8 +3,12 @@
 #
 #   CUDA=0|1      leave the CUDA device out or demand it (default: built where a GPU, nvcc and cuDNN 9 are found)
 #   ASAN=1 UBSAN=1 TSAN=1   sanitised builds, each in a folder of its own
+#   MPI=openmpi|mpich|cray|intel|abi   which MPI, built in a folder of its own (default: mpicxx on PATH; MPICXX=FILE: this
+#                           wrapper; tests/tools/mpi.sh)
 #   MARCH=x86-64-v3         processors that the program runs on, as -march has it: native, armv8-a+crc (CXX of ARM), x86-64
 #                           (less than AVX2; needs libsimde-dev, as ARM does)
+#   CUDA_FROM=pypi          CUDA, cuDNN and NCCL from the wheels of PyPI, without root (tests/tools/cuda_pypi.sh); or the
+#                           folders CUDA_HOME, CUDNN_HOME, NCCL_HOME; GENCODE: the GPUs, as nvcc has them
 #   ONEDNN=/opt/onednn      another oneDNN, 2.6 or 3.x, than the system's
 #   PREFIX=/usr/local       where `make install` puts things
 #   config.mk     read if present: a site's own settings (CXX, CUDA_HOME, CPPFLAGS, ..)
@@ -12,6 +16,9 @@
 
 BUILD ?= build
 PREFIX ?= /usr/local
+ifeq ($(CUDA_FROM),pypi)
+CUDA_HOME := $(abspath $(BUILD)/cuda-pypi/home)
+endif
 CUDA_HOME ?= $(patsubst %/bin/,%,$(dir $(realpath $(or $(shell command -v nvcc 2>/dev/null),/usr/local/cuda/bin/nvcc))))
 ifeq ($(origin CXX),default)
 CXX := $(if $(shell command -v ccache 2>/dev/null),ccache )g++
@@ -24,21 +31,26 @@ empty :=
 space := $(empty) $(empty)
 comma := ,
 MODE := $(if $(SAN),$(subst $(space),-,$(SAN)),release)
-OUT := $(BUILD)/$(MODE)
-CUDA_FOUND := $(if $(and $(wildcard $(CUDA_HOME)/bin/nvcc),$(firstword $(wildcard $(CUDA_HOME)/include/cudnn.h /usr/include/cudnn.h))),1,0)
+OUT := $(BUILD)/$(MODE)$(MPI:%=-%)
+export MPICXX
+CUDA_FOUND := $(if $(and $(wildcard $(CUDA_HOME)/bin/nvcc),$(firstword $(wildcard $(patsubst %,%/include/cudnn.h,$(CUDNN_HOME) $(CUDA_HOME) /usr)))),1,0)
 # A machine without a GPU builds the device on demand only (`make cuda`, `make bundle`): it takes as long as the rest.
 WITH_CUDA := $(or $(CUDA),$(CUDA_FOUND))
 CUDA ?= $(if $(wildcard /dev/nvidia0),$(CUDA_FOUND),0)
-NCCL_FOUND := $(firstword $(wildcard $(CUDA_HOME)/include/nccl.h /usr/include/nccl.h /usr/local/include/nccl.h))
+NCCL_FOUND := $(firstword $(wildcard $(patsubst %,%/include/nccl.h,$(NCCL_HOME) $(CUDA_HOME) /usr /usr/local)))
+CUDA_INCLUDE := $(patsubst %,-isystem %/include,$(CUDA_HOME) $(CUDNN_HOME) $(NCCL_HOME))
 
 SANFLAGS := $(if $(filter asan,$(SAN)),-fsanitize=address) $(if $(filter ubsan,$(SAN)),-fsanitize=undefined -fno-sanitize-recover=undefined) $(if $(filter tsan,$(SAN)),-fsanitize=thread)
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual -Werror=return-type -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
 OPT := $(if $(SAN),-O1 -fno-omit-frame-pointer,-O3)
 CXXFLAGS += -std=c++20 -g1 $(OPT) -march=$(MARCH) -ffp-contract=off -fPIC -fopenmp -pthread $(WARN) $(SANFLAGS)
 # pkg-config is asked once, when something is compiled, so that `make deps` works on a bare machine.
-PKG = $(eval PKG := $$(shell pkg-config --cflags ompi-c hdf5 spdlog fmt 2>/dev/null) -DSPDLOG_COMPILED_LIB -DSPDLOG_FMT_EXTERNAL)$(PKG)
+PKG = $(eval PKG := $$(shell pkg-config --cflags hdf5 spdlog fmt 2>/dev/null) -DSPDLOG_COMPILED_LIB -DSPDLOG_FMT_EXTERNAL)$(PKG)
+# Only src/comm/mpi includes <mpi.h>: builds for several MPIs share all other objects of ccache.
+MPI_WORDS = $(eval MPI_WORDS := $$(shell CXX='$(CXX)' tests/tools/mpi.sh $(MPI) || echo failed))$(if $(filter failed,$(MPI_WORDS)),$(error no MPI to build with))$(MPI_WORDS)
+MPI_CFLAGS = $(filter -I% -D% -isystem%,$(MPI_WORDS))
 CPPFLAGS += -Isrc -MMD -MP $(ONEDNN:%=-I%/include)
-LIBS = $(eval LIBS := $$(shell pkg-config --libs ompi-c hdf5 spdlog fmt libarchive libjpeg libpng 2>/dev/null) $(if $(ONEDNN),-L$(ONEDNN)/lib -Wl$(comma)-rpath$(comma)$(ONEDNN)/lib) -ldnnl -lz -ldl)$(LIBS)
+LIBS = $(eval LIBS := $$(shell pkg-config --libs hdf5 spdlog fmt libarchive libjpeg libpng 2>/dev/null) $(if $(ONEDNN),-L$(ONEDNN)/lib -Wl$(comma)-rpath$(comma)$(ONEDNN)/lib) -ldnnl -lz -ldl $(filter-out -I% -D% -isystem%,$(MPI_WORDS)))$(LIBS)
 LDFLAGS += -rdynamic -fopenmp -pthread $(SANFLAGS)
 
 find = $(sort $(shell find $(1) -name '*.$(2)' 2>/dev/null))
@@ -52,13 +64,15 @@ COUNTED := src/cli/counted_new.cpp
 ALONE := src/main.cpp $(COUNTED) src/base/version.cpp src/config/toml_tree.cpp tests/main.cpp tests/mpi/main.cpp \
   $(call find,src/device src/comm/codec src/verify src/h5,cpp) $(addprefix tests/support/,session.cpp codec_pair.cpp discrete_codec.cpp)
 # The targets that compile themselves; the others start a make of their own.
-COMPILES := $(filter-out all help demo test quick-test mpi-test fuzz cuda-on-cpu soak bench lint analyze analyzed format cuda bundle deps clean,$(or $(MAKECMDGOALS),all))
+COMPILES := $(filter-out all help demo test quick-test mpi-test fuzz cuda-on-cpu soak bench lint analyze analyzed format cuda bundle deb deps check-system clean,$(or $(MAKECMDGOALS),all))
 sources = $(filter $(ALONE),$(1)) $(if $(COMPILES),$(shell tests/tools/units.sh $(OUT) $(filter-out $(ALONE),$(1))))
 compiled = $(patsubst $(OUT)/obj/$(OUT)/units/%.cpp.o,$(OUT)/units/%.o,$(call objects,$(call sources,$(1))))
 LIB_OBJ := $(call compiled,$(filter-out src/main.cpp $(COUNTED),$(SRC)))
 SUPPORT_OBJ := $(call compiled,$(call find,tests/support,cpp))
 # The user calls make once; the inner make runs as many compilers as there are cores.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MFLAGS)),,-j$(shell nproc))
+# The same with a line about what is left: tests/tools/build.sh starts make itself.
+WATCHED = +@tests/tools/build.sh $(SUBMAKE)
 RINGS := unit contract mpi run
 ring_objects = $(call compiled,$(call find,tests/$(1),cpp)) $(if $(filter mpi,$(1)),,$(call objects,tests/main.cpp))
 ECHELON := $(OUT)/bin/echelon
@@ -66,26 +80,26 @@ CUDA_LIB := $(OUT)/bin/libechelon_cuda.so
 CALLS := $(OUT)/cuda_calls
 PRODUCTS := $(ECHELON) $(if $(filter 1,$(CUDA)),$(CUDA_LIB))
 
-.PHONY: all cuda demo test quick-test mpi-test fuzz cuda-on-cpu soak bench lint analyze analyzed format bundle install deps build tests clean help
+.PHONY: all cuda demo test quick-test mpi-test fuzz cuda-on-cpu soak bench lint analyze analyzed format bundle deb install deps check-system build tests clean help
 .DEFAULT_GOAL := all
 all: deps
-	@+$(SUBMAKE) build
+	$(WATCHED) build
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: deps ## train the digits CNN on 2 ranks and on 1, and print the scaling table
-	@+$(SUBMAKE) build
+	$(WATCHED) build
 	@tests/tools/demo.sh $(ECHELON)
 test: deps ## install what is missing, build, run every test
 	@tests/tools/install_deps.sh $(BUILD) --tests
-	@+$(SUBMAKE) build tests
+	$(WATCHED) build tests
 	@tests/tools/run_tests.sh $(OUT) lint $(RINGS) fuzz cluster cuda cuda_calls cuda_on_cpu
 quick-test: deps ## the unit and contract rings without slow cases, under 30 s
-	@+$(SUBMAKE) build tests
+	$(WATCHED) build tests
 	@tests/tools/run_tests.sh $(OUT) --quick unit contract
 mpi-test: deps ## the tests that need mpirun
-	@+$(SUBMAKE) build tests
+	$(WATCHED) build tests
 	@tests/tools/run_tests.sh $(OUT) mpi
 fuzz: deps ## random and damaged inputs for every reader; TIMES=N for N times as many; best with ASAN=1 UBSAN=1
 	@+$(SUBMAKE) $(OUT)/tests/fuzz
@@ -94,10 +108,10 @@ cuda-on-cpu: deps ## the CUDA kernels on the CPU against the reference; best wit
 	@+$(SUBMAKE) $(OUT)/tests/cuda_on_cpu
 	@tests/tools/run_tests.sh $(OUT) cuda_on_cpu
 soak: deps ## the long forms of tests that `make test` samples
-	@+$(SUBMAKE) build tests
+	$(WATCHED) build tests
 	@tests/tools/run_tests.sh $(OUT) --soak unit contract fuzz cuda_on_cpu kills faults study_kills
 bench: deps ## step time of the zoo's models on this machine
-	@+$(SUBMAKE) build
+	$(WATCHED) build
 	@tests/tools/bench.sh $(ECHELON)
 lint: ## house rules, formatting, ladder of includes
 	@tests/lint/lint.sh
@@ -106,19 +120,27 @@ analyze: deps ## clang-tidy and cppcheck over changed files of src/; long the fi
 	@+$(SUBMAKE) --keep-going analyzed
 format: ## clang-format over every source file
 	@git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i
-cuda: deps ## the CUDA device, on a machine without a GPU too
-	@+$(SUBMAKE) build CUDA=1
+cuda: deps ## the CUDA device, on a machine without a GPU too; CUDA_FROM=pypi without root
+	@$(if $(filter pypi,$(CUDA_FROM)),tests/tools/cuda_pypi.sh $(BUILD)/cuda-pypi/home $(CUDA_MAJOR))
+	$(WATCHED) build CUDA=1
 bundle: deps ## a relocatable tar for machines without the packages
-	@+$(SUBMAKE) build CUDA=$(WITH_CUDA) $(if $(filter 1,$(WITH_CUDA)),$(OUT)/tests/cuda)
+	$(WATCHED) build CUDA=$(WITH_CUDA) $(if $(filter 1,$(WITH_CUDA)),$(OUT)/tests/cuda)
 	@tests/tools/bundle.sh $(OUT)
+deb: deps ## a Debian package for the release that this machine runs
+	$(WATCHED) build
+	@tests/tools/deb.sh $(OUT)
 install: build ## install into PREFIX
 	@tests/tools/install.sh $(OUT) $(PREFIX)
 deps: ## install missing Debian packages (root or sudo), else print the one command
 	@tests/tools/install_deps.sh $(BUILD)
+check-system: ## what this machine has of what echelon needs, and the cure for the rest
+	@CXX='$(CXX)' CPPFLAGS='$(CPPFLAGS)' MPI=$(MPI) ONEDNN=$(ONEDNN) MARCH=$(MARCH) CUDA_HOME=$(CUDA_HOME) CUDNN_HOME=$(CUDNN_HOME) \
+	  tests/tools/check_system.sh
 clean: ## remove every build
 	rm -rf $(BUILD)
 
 build: $(PRODUCTS)
+	@tests/tools/mpi.sh $(MPI) --launcher $(OUT)/launch
 tests: $(RINGS:%=$(OUT)/tests/%) $(OUT)/tests/fuzz $(OUT)/tests/cuda_on_cpu $(if $(filter 1,$(CUDA)),$(OUT)/tests/cuda $(if $(NCCL_FOUND),$(CALLS)/cuda_calls))
 
 $(ECHELON): $(LIB_OBJ) $(call objects,src/main.cpp $(if $(SAN),,$(COUNTED)))
@@ -146,6 +168,11 @@ $(OUT)/tests/fuzz: $(call compiled,$(FUZZ_SRC))
 $(OUT)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CXX) $(CXXFLAGS) $(CPPFLAGS)' | cmp -s - $@ || echo '$(CXX) $(CXXFLAGS) $(CPPFLAGS)' > $@
+$(OUT)/mpi: FORCE
+	@mkdir -p $(@D)
+	@echo '$(MPI_WORDS)' | cmp -s - $@ || echo '$(MPI_WORDS)' > $@
+$(OUT)/obj/src/comm/% $(OUT)/units/src/comm/%: private CPPFLAGS += $(MPI_CFLAGS)
+$(filter $(OUT)/obj/src/comm/% $(OUT)/units/src/comm/%,$(LIB_OBJ)): $(OUT)/mpi
 $(OUT)/commit: FORCE
 	@mkdir -p $(@D)
 	@commit=$$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown); echo $$commit | cmp -s - $@ || echo $$commit > $@
@@ -199,13 +226,16 @@ $(OUT)/units/tests/%.o: $(OUT)/units/tests/%.cpp $(OUT)/flags $(OUT)/pch/tests.h
 # The CUDA library is a second file, which the executable opens at run time and which takes what it needs of src/base
 # and src/device from the executable. It opens NCCL at run time itself, so only NCCL's header is needed here.
 CUDA_SRC := $(filter-out $(if $(NCCL_FOUND),cuda/without_nccl.cpp,cuda/nccl.cpp),$(call find,cuda,cpp)) $(call find,cuda,cu)
-NVCCFLAGS ?= -std=c++20 --extended-lambda -O3 -lineinfo -Xcompiler=-fPIC,-Wall,-ffp-contract=off -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
+GENCODE ?= -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]
+NVCCFLAGS ?= -std=c++20 --extended-lambda -O3 -lineinfo -Xcompiler=-fPIC,-Wall,-ffp-contract=off $(GENCODE)
+CUDA_LINK := $(foreach home,$(CUDNN_HOME) $(CUDA_HOME),-L$(home)/lib64 -L$(home)/lib) \
+  $(foreach home,$(CUDNN_HOME) $(if $(CUDA_FROM),$(CUDA_HOME)),-Wl,-rpath,$(home)/lib64 -Wl,-rpath,$(home)/lib)
 $(CUDA_LIB): $(call objects,$(CUDA_SRC))
 	@mkdir -p $(@D)
 	@echo "  LINK $@"
-	@$(CXX) -shared -o $@ $^ $(SANFLAGS) -L$(CUDA_HOME)/lib64 -L$(CUDA_HOME)/lib -lcudnn -lcublas -lcudart_static -lrt -ldl -lpthread \
+	@$(CXX) -shared -o $@ $^ $(SANFLAGS) $(CUDA_LINK) -lcudnn -lcublas -lcudart_static -lrt -ldl -lpthread \
 	  -Wl,--exclude-libs,ALL -Wl,-rpath,'$$ORIGIN'
-$(OUT)/obj/cuda/%.cpp.o: CPPFLAGS += -I. -isystem $(CUDA_HOME)/include
+$(OUT)/obj/cuda/%.cpp.o: CPPFLAGS += -I. $(CUDA_INCLUDE)
 $(OUT)/obj/cuda/%.cu.o: cuda/%.cu $(OUT)/flags
 	@mkdir -p $(@D)
 	@echo "  NVCC $<"
@@ -214,7 +244,7 @@ $(OUT)/obj/cuda/%.cu.o: cuda/%.cu $(OUT)/flags
 # This ring needs no GPU: the CUDA library is linked with a stand-in for CUDA, cuDNN, cuBLAS and NCCL, in its own
 # folder, because the program looks for the library beside the executable. libcuda.so.1 is opened, and never used.
 STANDIN_SRC := $(filter-out %/nccl.cpp %/nvml.cpp,$(call find,tests/cuda_calls/standin,cpp))
-$(OUT)/obj/tests/cuda_calls/%: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(OUT)/obj/tests/cuda_calls/%: CPPFLAGS += $(CUDA_INCLUDE)
 $(CALLS)/libcuda.so.1:
 	@mkdir -p $(@D)
 	@$(CXX) -shared -o $@ -x c++ /dev/null
@@ -254,7 +284,7 @@ $(OUT)/tests/cuda_on_cpu: $(CPU_SRC:%=$(CPU)/%.o) $(call compiled,$(CPU_COMPARED
 ANALYZE := $(OUT)/analyze
 ANALYZERS = $(foreach tool,clang-tidy cppcheck,$(if $(shell command -v $(tool) 2>/dev/null),$(tool)))
 analyzed: $(foreach tool,$(ANALYZERS),$(SRC:%=$(ANALYZE)/%.$(tool)))
-ANALYZE_FLAGS = -std=c++20 -march=$(MARCH) -fopenmp -pthread -Isrc $(PKG) -DECHELON_COMMIT='"analysis"'
+ANALYZE_FLAGS = -std=c++20 -march=$(MARCH) -fopenmp -pthread -Isrc $(MPI_CFLAGS) $(PKG) -DECHELON_COMMIT='"analysis"'
 # clang's analyser follows this program's own calls, not those inside the standard library: three times as fast.
 TIDY_FLAGS = $(foreach own,c++-stdlib-inlining c++-template-inlining,-Xclang -analyzer-config -Xclang $(own)=false)
 $(ANALYZE)/%.clang-tidy: % .clang-tidy tests/lint/clang.hpp

@@ -12,7 +12,10 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 #include <system_error>
+
+#include "base/launchers.hpp"
 
 namespace echelon::inline base {
 namespace {

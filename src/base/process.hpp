@@ -3,20 +3,11 @@
 // Callable from any thread; nothing throws.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace echelon::inline base {
-
-// Environment variables in which launchers tell a process its rank.
-inline constexpr std::array kRankVariables = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
-inline bool names_rank(std::string_view variable) {
-  return std::find(kRankVariables.begin(), kRankVariables.end(), variable) != kRankVariables.end();
-}
 
 // The name of this machine, at most 255 characters.
 std::string host_name();

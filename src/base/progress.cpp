@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
+#include "base/launchers.hpp"
 #include "base/log.hpp"
 #include "base/standard_output.hpp"
 #include "base/text.hpp"
@@ -20,10 +20,10 @@ namespace {
 constexpr double kDrawEvery_s = 0.2, kFirstDrawing_s = 0.5;
 constexpr int kBarCells = 24;
 
-// mpirun gives every rank a pseudo-terminal as standard output, so this checks mpirun's own standard output.
+// Where the launcher gives every rank a pseudo-terminal, this checks the launcher's own standard output.
 bool stdout_is_terminal() {
   if (::isatty(STDOUT_FILENO) == 0) return false;
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;
+  if (const LauncherTraits* launcher = launcher_of_process(); launcher == nullptr || !launcher->terminals) return true;
   std::error_code error;
   const std::string parents = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", ::getppid()), error).string();
   return !error && (parents.starts_with("/dev/pts/") || parents.starts_with("/dev/tty"));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
 #include "base/atomic_file.hpp"
@@ -16,6 +15,7 @@
 #include "cli/set_up_limit.hpp"
 #include "comm/links/all_pairs.hpp"
 #include "comm/links/tournament.hpp"
+#include "comm/mpi/library.hpp"
 #include "comm/mpi/world.hpp"
 #include "job/agree.hpp"
 #include "job/launch.hpp"
@@ -47,15 +47,6 @@ void check(const BenchNetworkOptions& options, int ranks) {
   }
 }
 
-// The Open MPI components that the user asked for; mpirun passes --mca on in the environment.
-std::string components_text() {
-  std::string out;
-  for (const char* name : {"pml", "btl", "btl_tcp_if_include", "btl_tcp_if_exclude", "mtl"})
-    if (const char* value = std::getenv((std::string("OMPI_MCA_") + name).c_str()))
-      out += fmt::format("{}{} = {}", out.empty() ? "" : ", ", name, value);
-  return out.empty() ? "" : fmt::format("Open MPI was asked for {}\n", out);
-}
-
 // Runs on rank 0; returns the exit code.
 int print(AllPairs& all, const BenchNetworkOptions& options) {
   all.links.date = now_utc_text();
@@ -64,7 +55,7 @@ int print(AllPairs& all, const BenchNetworkOptions& options) {
   if (options.json)
     std::fputs(json.c_str(), stdout);
   else
-    fmt::print("{}\n{}{}\n{}", where_text(all.links), components_text(), crowd_text(all.links),
+    fmt::print("{}\n{}{}\n{}", where_text(all.links), chosen_transports_text(), crowd_text(all.links),
                network_text(all.links, faults));
   if (!options.out.empty()) write_file_whole(options.out, json);
   if (!options.figure.empty()) write_file_whole(options.figure, network_figure(all.links));

@@ -14,7 +14,7 @@
 #include "base/text.hpp"
 #include "base/version.hpp"
 #include "cli/options.hpp"
-#include "comm/mpi/world.hpp"
+#include "comm/mpi/library.hpp"
 #include "device/device.hpp"
 #include "device/onednn/onednn.hpp"
 #include "device/peak_rate.hpp"

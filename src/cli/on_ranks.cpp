@@ -7,6 +7,7 @@
 #include "base/failure.hpp"
 #include "base/log.hpp"
 #include "comm/group.hpp"
+#include "comm/mpi/lone_ranks.hpp"
 #include "comm/mpi/world.hpp"
 #include "job/agree.hpp"
 #include "job/launch.hpp"

@@ -12,6 +12,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/error.hpp"
+#include "base/launchers.hpp"
 #include "cli/allreduce_bench.hpp"
 #include "comm/engine.hpp"
 #include "comm/group.hpp"
@@ -54,11 +55,7 @@ std::vector<std::string> launcher_variables() {
   std::vector<std::string> names;
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     const std::string entry = *at, name = entry.substr(0, entry.find('='));
-    for (const char* start :
-         {"OMPI_COMM_", "OMPI_UNIVERSE", "OMPI_APP_CTX", "OMPI_FIRST_RANKS", "OMPI_FILE_LOCATION", "OMPI_NUM_",
-          "OMPI_ARGV", "OMPI_COMMAND", "OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_mpi_oversubscribe", "OMPI_MCA_pmix",
-          "OMPI_MCA_initial_wdir", "OMPI_MCA_shmem_", "PMIX_", "PRTE_", "PMI_"})
-      if (name.starts_with(start) && !name.starts_with("PMIX_MCA_")) names.push_back(name);
+    if (is_left_by_launcher(name)) names.push_back(name);
   }
   return names;
 }

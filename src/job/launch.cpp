@@ -17,15 +17,14 @@
 #include "base/atomic_file.hpp"
 #include "base/cores.hpp"
 #include "base/cpu_time.hpp"
-#include "base/environment.hpp"
 #include "base/error.hpp"
+#include "base/launchers.hpp"
 #include "base/limits.hpp"
 #include "base/peak_memory.hpp"
 #include "base/process.hpp"
 #include "base/processor.hpp"
 #include "base/text.hpp"
-#include "comm/mpi/fabric_settings.hpp"
-#include "comm/mpi/tcp_settings.hpp"
+#include "comm/mpi/library.hpp"
 #include "model/device_options.hpp"
 
 namespace echelon::inline job {
@@ -60,9 +59,10 @@ void require_cpu() {
 // Threads of the engine, of MPI and of a run, and a share of the cores.
 int threads_of_rank() {
   constexpr int kHelpers = 10;
+  const LauncherTraits* launcher = launcher_of_process();
   const std::int64_t ranks =  // on this host, as far as the launcher tells
-      whole_in_environment("OMPI_COMM_WORLD_LOCAL_SIZE", "the number of ranks on this host", 1, 1 << 20).value_or(1);
-  return kHelpers + usable_cores() / static_cast<int>(ranks);
+      launcher == nullptr ? 0 : told_number(launcher->local_ranks, "the number of ranks on this host");
+  return kHelpers + usable_cores() / static_cast<int>(std::max<std::int64_t>(ranks, 1));
 }
 
 }  // namespace
@@ -73,8 +73,7 @@ void prepare_process() {
   std::vector<std::string> words = words_of_this_process();
   if (is_set(kRestarted) && !words.empty())  // otherwise top, ps and pkill would show it as "exe"
     ::prctl(PR_SET_NAME, std::filesystem::path(words.front()).filename().c_str());
-  set_tcp_defaults();
-  set_fabric_defaults();
+  set_mpi_defaults();
   if (is_set("OMP_WAIT_POLICY") || is_set(kRestarted)) return;
   ::setenv("OMP_WAIT_POLICY", "passive", 1);
   ::setenv("GOMP_SPINCOUNT", kSpins, 0);
@@ -87,13 +86,13 @@ void prepare_process() {
 }
 
 bool under_launcher() {
-  return is_set("OMPI_COMM_WORLD_SIZE") || is_set("PMIX_RANK") || is_set("PMI_RANK") || is_set("PMIX_NAMESPACE");
+  const LauncherTraits* launcher = launcher_of_process();
+  return launcher != nullptr && connects_ranks(*launcher);
 }
 
 const char* rank_in_environment() {
-  for (const char* name : kRankVariables)
-    if (const char* rank = std::getenv(name)) return rank;
-  return nullptr;
+  if (const LauncherTraits* launcher = launcher_of_process()) return std::getenv(launcher->rank);
+  return std::getenv("SLURM_PROCID");
 }
 
 std::string rank_text() {

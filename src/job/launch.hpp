@@ -11,15 +11,15 @@
 namespace echelon::inline job {
 
 // Must come before anything else in a run. Refuses a CPU without the instructions that the program is compiled for
-// (missing_instructions; EnvironmentError with the remedy). Sets defaults of MPI (comm/mpi/tcp_settings.hpp and
-// fabric_settings.hpp). Executes the program again (execv, same PID) with OMP_WAIT_POLICY=passive and
-// GOMP_SPINCOUNT=1000 unless they are set, because OpenMP reads them before main, and idle teams that spin slow down
-// the engine's thread; in that case it does not return. If execv fails, the run continues, slower.
+// (missing_instructions; EnvironmentError with the remedy). Sets defaults of MPI (comm/mpi/library.hpp). Executes the
+// program again (execv, same PID) with OMP_WAIT_POLICY=passive and GOMP_SPINCOUNT=1000 unless they are set, because
+// OpenMP reads them before main, and idle teams that spin slow down the engine's thread; in that case it does not
+// return. If execv fails, the run continues, slower.
 void prepare_process();
 
 // Whether mpirun, or srun with PMI, started this process, judged by its environment; MPI need not be started.
 bool under_launcher();
-// The rank of this process in the launcher's environment (base/process.hpp), before MPI starts; null if it has none.
+// The rank of this process in the launcher's environment (base/launchers.hpp), before MPI starts; null if it has none.
 const char* rank_in_environment();
 // "rank 3", or "this process" if the environment tells no rank.
 std::string rank_text();

@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/launchers.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/stretch.hpp"
+#include "comm/mpi/library.hpp"
 #include "job/closing.hpp"
 #include "job/launch.hpp"
 #include "job/signals.hpp"
@@ -26,6 +28,15 @@ namespace {
 
 // The limit of MPI_Init after a TERM, which srun --kill-on-bad-exit sends if another rank has failed in it.
 constexpr double kAfterTerm_s = 5;
+
+// Ranks wait for ever for each other if launcher and library speak different protocols (PMI, PMI-2, PMIx).
+std::string unmet_note() {
+  const LauncherTraits* launcher = launcher_of_process();
+  if (launcher == nullptr) return "";
+  const std::string library = mpi_version();
+  return fmt::format("; if no rank is lost, {} and {} do not fit each other: start it with: {}", launcher->name,
+                     library, start_command(library, std::string_view(launcher->name) == "srun"));
+}
 
 }  // namespace
 
@@ -70,7 +81,8 @@ struct LaunchWatch::Body {
         passed_s = 0;
         continue;
       }
-      log_error("{}{}", text, closing_note());
+      const bool unmet = name == std::string_view(kStartOfMpi) && stopped.empty();
+      log_error("{}{}{}", text, unmet ? unmet_note() : "", closing_note());
       flush_log();
       options_.end(give_up_closing(text));
       return;

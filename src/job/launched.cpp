@@ -14,7 +14,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "base/process.hpp"
+#include "base/launchers.hpp"
 
 namespace echelon::inline job {
 namespace {

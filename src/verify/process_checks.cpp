@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/hash_rng.hpp"
+#include "base/launchers.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checkpoint_files.hpp"
 #include "comm/engine.hpp"
@@ -94,8 +95,8 @@ std::vector<std::string> command_of(const VerifyContext& context, const std::str
   std::vector<std::string> words = {"env"};
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     const std::string entry = *at, variable = entry.substr(0, entry.find('='));
-    for (const char* start : {"OMPI_", "PMIX_", "PMI_", "SLURM_", "ECHELON_"})
-      if (variable.starts_with(start)) words.insert(words.end(), {"-u", variable});
+    if (is_left_by_launcher(variable) || variable.starts_with("SLURM_") || variable.starts_with("ECHELON_"))
+      words.insert(words.end(), {"-u", variable});
   }
   const std::vector<std::string> rest = {"sh",
                                          "-c",

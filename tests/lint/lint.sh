@@ -89,6 +89,13 @@ libraries() {
   sources | grep '^src/' | xargs grep -nE '#include "(cuda|tests)/' 2>/dev/null
 }
 
+# Every MPI is served alike: names of one library stand in its room, and in the table of launchers.
+one_mpi() {
+  sources | grep -E '^(src|cuda)/' | grep -vE '^src/comm/mpi/|^src/base/launchers\.' |
+    xargs grep -nE '\b(OMPI|OPAL|PMIX|PRTE|MPIX|I_MPI|MPIR|PMI)_|\b(btl|orte|opal)_' /dev/null |
+    sed 's|$|   (src/comm/mpi or src/base/launchers)|'
+}
+
 # Vector instructions have two doors: vectors.hpp up to AVX2, for every processor; intrinsics.hpp for x86-64 alone.
 intrinsics() {
   sources | grep -vE '^src/base/(intrinsics|vectors)\.hpp$' | xargs grep -nE '#include [<"]([a-z]*mmintrin\.h|immintrin|x86intrin|arm_(neon|sve|acle)|simde/)' /dev/null |
@@ -168,6 +175,7 @@ rule 'one name, one room' one_name_one_room
 rule 'families of strategies apart' strategy_families
 rule 'no strategy by name' strategy_names
 rule 'each library in its room' libraries
+rule 'no names of one MPI' one_mpi
 rule 'intrinsics behind two headers' intrinsics
 rule 'files of at most 350 lines' long_files
 rule 'files name their licence' licence

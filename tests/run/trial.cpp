@@ -147,8 +147,9 @@ running() {
   return 1
 }
 rank() {
-  for child in $(pgrep -P $pid); do
-    tr '\0' '\n' < /proc/$child/environ | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo $child
+  children=$(pgrep -P $pid)  # of Hydra, the launcher of MPICH, ranks are grandchildren
+  for child in $children $(for one in $children; do pgrep -P $one; done); do
+    tr '\0' '\n' < /proc/$child/environ | grep -qxE "(OMPI_COMM_WORLD|PMI)_RANK=$1" && echo $child
   done
 }
 reached() {

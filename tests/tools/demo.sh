@@ -8,6 +8,8 @@ config=configs/smoke/digits.toml
 threads=1
 mpi=(mpirun --oversubscribe --bind-to none)
 [ "$(id -u)" = 0 ] && mpi+=(--allow-run-as-root)
+launch=$(dirname "$(dirname "$echelon")")/launch  # the mpirun of another MPI than the one on PATH
+[ -d "$launch" ] && PATH=$(cd "$launch" && pwd):$PATH
 runs=()
 for ranks in 2 1; do
   echo "== echelon train $config on $ranks rank(s)"

@@ -9,10 +9,15 @@ limit=1200
 [ "${1:-}" = --quick ] && { filter+='~[slow]'; shift; }
 [ "${1:-}" = --soak ] && { filter='[sampled],[soak]'; limit=14400; export ECHELON_TEST_ALL=1 ECHELON_FUZZ_TIMES=${ECHELON_FUZZ_TIMES:-50}; shift; }
 # install_deps.sh --tests installs the Python packages with which tests read the program's files.
-[ -x "$(dirname "$out")/venv/bin/python" ] && export PYTHON=${PYTHON:-$PWD/$(dirname "$out")/venv/bin/python}
+for venv in "$(dirname "$out")/venv" build/venv; do
+  [ -x "$venv/bin/python" ] && export PYTHON=${PYTHON:-$PWD/$venv/bin/python}
+done
+# Makefile's `build` leaves the mpirun of another MPI than the one on PATH.
+[ -d "$out/launch" ] && export PATH=$PWD/$out/launch:$PATH
 summary=$(mktemp)
 trap 'rm -f "$summary"' EXIT
-export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1
+export ECHELON_TEST_SUMMARY=$summary ECHELON_BINARY=$PWD/$out/bin/echelon OMP_WAIT_POLICY=passive OMPI_MCA_rmaps_base_oversubscribe=1 \
+  PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 # PMIx asks munge's daemon for a credential. Where munge is installed and its daemon has ended (the cluster ring starts
 # one), each start of MPI waits 2.3 s for it.
 export PMIX_MCA_psec=${PMIX_MCA_psec-^munge}
@@ -34,13 +39,27 @@ quick=(${filter:+"$filter"})
 [ "$(id -u)" = 0 ] && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 failed=0
 
+# How long the rings from this one on took the last time on this machine: " (120 s the last time, 15 min with all after
+# it)"; nothing for a ring that has not run here yet.
+left_after() { # name
+  [ -e "$out/ring_seconds" ] || return 0
+  awk -F'|' -v name="$1" -v rings=" ${todo[*]} " '
+    { s[$1] = $2 }
+    END {
+      if (!(name in s)) exit
+      for (ring in s) { split(ring, word, /[ ,]/); if (ring !~ /first half/ && index(rings, " " word[1] " ")) left += s[ring] }
+      printf " (%d s the last time; about %d min with all that follow)", s[name], (left + 59) / 60
+    }' "$out/ring_seconds"
+}
+
 # Runs one ring under a limit; a ring that dies without its closing line counts as one failure.
 ring() { # name limit_s command...
   local name=$1 limit=$(($2 * ECHELON_TEST_PATIENCE)); shift 2
-  echo "== $name"
-  local before; before=$(wc -l < "$summary")
+  echo "== $name$(left_after "$name")"
+  local before begin=$SECONDS; before=$(wc -l < "$summary")
   timeout --kill-after=10 "$limit" "$@"
   local code=$?
+  [ $code -eq 0 ] && echo "$name|$((SECONDS - begin))" >> "$out/ring_seconds"
   [ $code -ne 0 ] && failed=1
   [ $code -eq 124 ] && echo "$name: still running after $limit s, ended"
   [ "$(wc -l < "$summary")" -gt "$before" ] || { echo "$name: ended with code $code and no closing line"; echo "$name: 0 passed, 1 failed, 0 skipped" >> "$summary"; failed=1; }
@@ -73,6 +92,7 @@ halves() { # name limit_s "FILE.." command...
   rm -f "$log" "$own"
 }
 
+todo=("$@")
 for name in "$@"; do
   case $name in
     lint) ring lint 300 tests/lint/lint.sh ;;
@@ -107,6 +127,7 @@ for name in "$@"; do
     fuzz) ring fuzz $limit env ASAN_OPTIONS=detect_leaks=0:max_allocation_size_mb=1024:allocator_may_return_null=1 "$out/tests/fuzz" --times "${ECHELON_FUZZ_TIMES:-1}" --limit $((20 * ECHELON_TEST_PATIENCE)) ;;
     *) ring "$name" $limit "$out/tests/$name" "${quick[@]}" ;;
   esac
+  todo=("${todo[@]:1}")
 done
 # ECHELON_TEST_SKIPS="gpu processor" lists what may be skipped; another kind is a failure. Unset, anything may be.
 forbidden() { grep '^skipped for ' "$summary" | grep -vE "^skipped for (${ECHELON_TEST_SKIPS// /|}):"; }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
 #include <string>

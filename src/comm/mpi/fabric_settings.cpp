@@ -7,6 +7,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "comm/mpi/library.hpp"
+
 namespace echelon::inline comm {
 namespace {
 
@@ -28,7 +30,9 @@ bool has_fabric_card(const std::string& root) {
   return false;
 }
 
-void copy_through_shared_memory() { ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0); }
+void copy_through_shared_memory() {
+  if (mpi_version().starts_with("Open MPI")) ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+}
 
 void set_fabric_defaults() {
   if (std::getenv("OMPI_MCA_pml") != nullptr || std::getenv(kMatching) != nullptr || has_fabric_card()) return;

@@ -13,6 +13,7 @@
 #include "base/numbered.hpp"
 #include "comm/counters.hpp"
 #include "comm/host_groups.hpp"
+#include "comm/mpi/library.hpp"
 #include "comm/mpi/share.hpp"
 #include "comm/mpi/shared_channels.hpp"
 #include "comm/mpi/world.hpp"

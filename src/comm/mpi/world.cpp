@@ -5,76 +5,41 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <limits>
 #include <string_view>
 
 #include "base/check.hpp"
-#include "base/environment.hpp"
+#include "base/launchers.hpp"
 #include "base/stretch.hpp"
 #include "comm/mpi/calls.hpp"
+#include "comm/mpi/library.hpp"
+#include "comm/mpi/lone_ranks.hpp"
 #include "comm/mpi/transport.hpp"
 
 namespace echelon::inline comm {
 namespace {
 
-std::int64_t tasks_in(const char* name) {
-  return whole_in_environment(name, "tasks", 1, std::numeric_limits<int>::max()).value_or(0);
+// In these cases Open MPI and MPICH 5 end the process inside MPI_Init, with a page about how to build them; another
+// library may start, or give each rank a world of its own.
+void hint_at_unfit_launcher(const LauncherTraits& launcher, const std::string& library) {
+  const char* rank = std::getenv(launcher.rank);
+  if (rank == nullptr || std::string_view(rank) != "0") return;
+  const bool open_mpi = library.starts_with("Open MPI");
+  const bool without_pmix = std::getenv("PMIX_RANK") == nullptr && std::getenv("PMI_RANK") != nullptr;
+  if (open_mpi ? !without_pmix : !launcher.terminals) return;
+  std::fputs(fmt::format("echelon: {} has started this rank {}. Where MPI cannot start now: {}\n", launcher.name,
+                         open_mpi ? "without PMIx" : "of a program that is built with " + library,
+                         start_command(library, std::string_view(launcher.name) == "srun"))
+                 .c_str(),
+             stderr);
 }
-
-bool has_pmi() {
-  for (const char* name : {"PMIX_RANK", "PMIX_NAMESPACE", "PMI_RANK", "PMI_FD"})
-    if (std::getenv(name)) return true;
-  return false;
-}
-
-// In this case Open MPI ends the process inside MPI_Init, with exit code 1 and a page about how to build it; another
-// library may start.
-void hint_at_other_pmi() {
-  const char* rank = std::getenv("PMI_RANK");
-  if (std::getenv("PMIX_RANK") != nullptr || rank == nullptr || std::string_view(rank) != "0") return;
-  if (!mpi_version().starts_with("Open MPI")) return;
-  std::fputs(
-      "echelon: srun has started this rank without PMIx. Where MPI cannot start now: srun --mpi=pmix echelon ...\n",
-      stderr);
-}
-
-bool started_by_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 
 }  // namespace
 
-std::string mpi_version() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-  int length = 0;
-  MPI_Get_library_version(text, &length);
-  std::string version(text);
-  version.resize(version.find_first_of(",\n") == std::string::npos ? version.size() : version.find_first_of(",\n"));
-  if (const auto v = version.find(" v"); v != std::string::npos) version.erase(v + 1, 1);
-  return version;
-}
-
-SlurmTasks slurm_tasks() { return {.step = tasks_in("SLURM_STEP_NUM_TASKS"), .job = tasks_in("SLURM_NTASKS")}; }
-
-void refuse_lone_ranks(const SlurmTasks& tasks, bool launched) {
-  constexpr const char* kCure =
-      "Start it with: srun --mpi=pmix echelon ...   (or mpirun echelon ... inside the allocation)";
-  if (launched) return;
-  if (tasks.step > 1)
-    throw EnvironmentError(
-        fmt::format("Slurm started {} tasks, but MPI would see one rank in each: the run would start {} times, each on "
-                    "one rank.\n{}",
-                    tasks.step, tasks.step, kCure));
-  if (tasks.lone())
-    throw EnvironmentError(
-        fmt::format("this job has {} tasks (SLURM_NTASKS), but this is one process that was started without srun: it "
-                    "would run alone.\n{}; for one rank: srun --mpi=pmix --ntasks=1",
-                    tasks.job, kCure));
-}
-
 MpiWorld::MpiWorld(const std::function<void(int rank)>& initialised) : unwinding_(std::uncaught_exceptions()) {
-  const SlurmTasks tasks = slurm_tasks();
-  const bool mpirun = started_by_mpirun();
-  refuse_lone_ranks(tasks, mpirun || has_pmi());
-  if (!mpirun) hint_at_other_pmi();
+  const std::string library = mpi_version();
+  const LauncherTraits* launcher = launcher_of_process();
+  refuse_lone_ranks(slurm_tasks(), launcher != nullptr && connects_ranks(*launcher), library);
+  if (launcher != nullptr) hint_at_unfit_launcher(*launcher, library);
   int level = 0;
   enter_stretch(kStartOfMpi);
   mpi::check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
@@ -82,9 +47,10 @@ MpiWorld::MpiWorld(const std::function<void(int rank)>& initialised) : unwinding
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
   try {
-    if (size_ == 1) refuse_lone_ranks(tasks, mpirun);
+    if (size_ == 1 && launcher != nullptr)
+      refuse_unmet_ranks(*launcher, told_number(launcher->ranks, "ranks"), library);
     if (level < MPI_THREAD_SERIALIZED)
-      throw EnvironmentError(mpi_version() +
+      throw EnvironmentError(library +
                              " does not offer MPI_THREAD_SERIALIZED, but echelon calls it from a thread of its own");
   } catch (...) {
     MPI_Finalize();

@@ -2,24 +2,19 @@
 // Starts and ends MPI once per process, and refuses launches that would leave every rank alone.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "comm/mpi/segments.hpp"
 #include "comm/transport.hpp"
 
 namespace echelon::inline comm {
 
-// Returns "Open MPI 4.1.4"; may be called before MPI is started.
-std::string mpi_version();
-
 class MpiWorld {
  public:
   // Starts MPI with MPI_THREAD_SERIALIZED, once per process; sets the rank of this thread (base/check.hpp). Throws
-  // EnvironmentError, with the remedy in one line, if Slurm started several tasks but MPI would give each a world of
-  // one rank (srun without PMI), or if the library does not offer the thread level. `initialised` is called with this
+  // EnvironmentError, with the remedy in one line, if several processes were started but MPI gives each a world of one
+  // rank (lone_ranks.hpp), or if the library does not offer the thread level. `initialised` is called with this
   // rank once MPI_Init has returned; what follows needs links between ranks, and may wait for one that is blocked.
   explicit MpiWorld(const std::function<void(int rank)>& initialised = {});
   // Calls a barrier, then MPI_Finalize. While an exception unwinds, it calls neither, because other ranks may never
@@ -42,18 +37,5 @@ class MpiWorld {
   MpiSegments segments_;
   int unwinding_ = 0;
 };
-
-// The numbers of Slurm tasks by the environment: of the step in which srun started this process, and of the whole job;
-// 0 outside one (a job's shell is in no step). ConfigError if they are not numbers.
-struct SlurmTasks {
-  std::int64_t step = 0, job = 0;
-  bool lone() const { return step == 0 && job > 1; }  // one process where several were asked for
-};
-SlurmTasks slurm_tasks();
-
-// The check of the launch, separate so that it can be tested without MPI. EnvironmentError if several tasks would each
-// be a world of one rank, or if only one process was started for several tasks. `launched`: mpirun or a PMI server
-// started this process.
-void refuse_lone_ranks(const SlurmTasks& tasks, bool launched);
 
 }  // namespace echelon::inline comm
