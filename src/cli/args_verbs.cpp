@@ -315,7 +315,7 @@ constexpr Verb kVerbs[] = {
      "  mpirun -n 8 --map-by node --bind-to none echelon bench network --out network.json --figure network.svg\n"
      "  srun --mpi=pmix --ntasks-per-node=1 echelon bench network --limit 30",
      declare_bench_network},
-    {"bench data", "how fast the training data of an experiment are read, decoded and changed, and with how much memory",
+    {"bench data", "how fast training data are read, decoded and changed, and with how much memory",
      "  echelon bench data experiment.toml --readers 4", declare_bench_data},
     {"bench codec", "encoding rate, decoding rate and compressed size of each gradient codec",
      "  echelon bench codec --mb 64 --density 0.003", declare_bench_codec},

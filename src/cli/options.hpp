@@ -259,7 +259,7 @@ struct BenchNetworkOptions {  // mpirun -n K echelon bench network [--out FILE.j
 };
 int run_bench_network(const BenchNetworkOptions& options);
 
-struct BenchDataOptions {  // echelon bench data CONFIG [--readers N] [--batch B] [--seconds S] [--epochs E] [--out FILE] ..
+struct BenchDataOptions {  // echelon bench data CONFIG [--readers N] [--batch B] [--seconds S] [--out FILE] ..
   std::string config;
   std::vector<std::string> sets;
   int readers = 1;

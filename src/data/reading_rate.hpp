@@ -27,8 +27,8 @@ struct ReadingRate {
   double samples_s() const { return static_cast<double>(samples) / seconds; }
 };
 
-// Reads in the order of training, shuffled as `config` says, and normalises as for training. The files may lie in the system's cache. Throws what reading throws, and ConfigError for more readers
-// than samples.
+// Reads in the order of training, shuffled as `config` says, and normalises as for training. The files may lie in the
+// system's cache. Throws what reading throws, and ConfigError for more readers than samples.
 ReadingRate reading_rate(const Dataset& set, const DataConfig& config = {}, const ReadingOptions& options = {});
 
 }  // namespace echelon::inline data
