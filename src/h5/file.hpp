@@ -129,10 +129,10 @@ struct VirtualBox {
 
 struct DatasetOptions {
   std::int64_t chunk_rows = 0;  // chunk size in rows of the outermost axis; 0: contiguous
+  int deflate = 0;              // 0 none, 1 (fast) to 9 (small); needs chunk_rows > 0
+  bool checksum = false;        // Fletcher32 of each chunk; needs chunk_rows > 0
   int slab_axis = 0;            // a second axis along which chunks divide the dataset, in slabs of slab_rows; 0: none
   std::int64_t slab_rows = 0;
-  int deflate = 0;        // 0 none, 1 (fast) to 9 (small); needs chunk_rows > 0
-  bool checksum = false;  // Fletcher32 of each chunk; needs chunk_rows > 0
 };
 
 // A file written under a temporary name beside `path`. `publish` renames it; the destructor deletes it if

@@ -54,7 +54,7 @@ Hdf5Config keys(const std::string& axes, LabelForm form) {
 
 std::vector<Layout> layouts() {
   const h5::DatasetOptions together{.chunk_rows = 4, .deflate = 1, .checksum = true};
-  h5::DatasetOptions samples{.chunk_rows = 2, .slab_axis = 2, .slab_rows = 2, .deflate = 1, .checksum = true};
+  h5::DatasetOptions samples{.chunk_rows = 2, .deflate = 1, .checksum = true, .slab_axis = 2, .slab_rows = 2};
   h5::DatasetOptions labels = samples;
   labels.slab_axis = 1;
   return {{"contiguous", 0.5, 0.5, [](const std::string& folder) { write_shard(folder, {}, {}); }},
