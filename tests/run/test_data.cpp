@@ -80,7 +80,7 @@ TEST_CASE("options of other formats are refused with the reason, and a heading i
   };
   for (const Case& bad :
        {Case{"idx", {"--shape", "1,2,3"}, "--shape is for csv, not for idx"},
-        Case{"text", {"--stored", "u8"}, "--stored is for csv, not for text"},
+        Case{"text", {"--stored", "u8"}, "--stored is for csv, images, tar, not for text"},
         Case{"pairs", {"--value-max", "9"}, "--value-max is for csv, idx, not for pairs"},
         Case{"csv", {"--tokens", "words"}, "--tokens is for text, words, sequences, pairs, not for csv"},
         Case{"cifar10", {"--like", "data"}, "not for cifar10: the classes of idx and cifar"},

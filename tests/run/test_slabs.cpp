@@ -187,7 +187,7 @@ TEST_CASE("slabs of volumes: memory is as predicted, and falls so that what one 
     const double most = *std::max_element(held.begin(), held.end());
     CHECK(predicted_mb(plan.out, space > 1) == Approx(most).epsilon(0.1));
     if (space == 1) alone = most;
-    CHECK(most <= alone * (0.1 + 1.1 / space));
+    CHECK(most <= alone * (0.2 + 1.0 / space));  // weights, halos and packed copies do not fall
   }
   const Sets little = with(fast, {"name=little", fmt::format("device.memory_limit_mb={:.3f}", 0.4 * alone)});
   CHECK(trial.train(0, with(little, {"run.restart=never"})).code == 6);
