@@ -181,8 +181,8 @@ bool CudaDevice::has(OpKind kind, DType dtype) const {
   return computes_in_halves(kind);
 }
 
-// Convolutions of halves use the library's ranking; those of f32 and f64 and broadcasts are plain; all other ops follow
-// their first activation.
+// Convolutions of halves use the library's ranking; those of f32 and f64 are plain; all other ops follow their first
+// activation.
 LayoutWish CudaDevice::layouts(const OpSpec& spec) const {
   LayoutWish wish{spec.layouts};
   if (spec.kind == OpKind::reorder) return wish;
@@ -190,7 +190,6 @@ LayoutWish CudaDevice::layouts(const OpSpec& spec) const {
   const auto first = std::find_if(args.begin(), args.end(), [](const ArgInfo& arg) { return arg.movable; });
   if (first == args.end()) return wish;
   Layout like = spec.layouts[static_cast<std::size_t>(first - args.begin())];
-  if (std::holds_alternative<BroadcastDims>(spec.dims)) like = Layout::plain;
   if (std::holds_alternative<ConvDims>(spec.dims)) {
     context_.use();
     like = Layout::plain;

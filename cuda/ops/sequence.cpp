@@ -33,7 +33,7 @@ std::unique_ptr<Op> value_loss(const Context& context, const OpSpec& spec) {
 // x w -> y, or dy -> dw, with a number w for each channel
 std::unique_ptr<Op> channel_broadcast(const Context& context, const OpSpec& spec) {
   const auto d = std::get<BroadcastDims>(spec.dims);
-  const ChannelExtents extents{d.shape[0], d.shape[1], d.cells()};
+  const ChannelExtents extents = channel_extents(d.shape[0], d.shape[1], d.cells(), spec.layouts[0]);
   const bool forward = spec.kind == OpKind::broadcast_add;
   return with_type(spec.dtype, [&]<class T>(T) -> std::unique_ptr<Op> {
     const auto body = [=, bytes = static_cast<std::size_t>(d.shape.elems()) * sizeof(T)](const OpArgs& a,

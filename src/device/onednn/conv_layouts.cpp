@@ -41,15 +41,16 @@ bool fills(std::int64_t channels, Layout layout) {
 
 }  // namespace
 
-ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const Precision& precision) {
+ConvLayouts best_conv_layouts(const Context& context, const ConvDims& d, const Precision& precision, Layout given) {
   if (d.in.rank == 1) return {Layout::plain, Layout::plain};  // series have no other layout
   const Layout wide = context.blocked();
   constexpr Layout plain = Layout::plain, last = Layout::channels_last, eight = Layout::blocked8;
   const bool windows = computes_windows(d, precision);
+  if (windows && given != plain && fills(d.C, given) && fills(d.K, given)) return {given, given};
   // The library uses matrix units in channels-last only, where they are 4 to 20 times as fast as blocks.
-  const ConvLayout given = context.convs.of(d).layout;
+  const ConvLayout chosen = context.convs.of(d).layout;
   const bool prefers_last =
-      given == ConvLayout::channels_last || (given == ConvLayout::rule && precision.halves() && context.amx());
+      chosen == ConvLayout::channels_last || (chosen == ConvLayout::rule && precision.halves() && context.amx());
   if (prefers_last && (windows || runs_fast(context, d, precision, {last, last}))) return {last, last};
   for (const ConvLayouts& pair : {ConvLayouts{plain, wide}, ConvLayouts{wide, wide}, ConvLayouts{plain, eight},
                                   ConvLayouts{eight, eight}, ConvLayouts{last, last}}) {

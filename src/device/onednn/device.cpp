@@ -153,7 +153,10 @@ LayoutWish OnednnDevice::layouts(const OpSpec& spec) const {
   const auto* conv = std::get_if<ConvDims>(&spec.dims);
   if (conv) {
     claim_threads(context_.threads);
-    const ConvLayouts best = best_conv_layouts(context_, *conv, precision(spec.dtype));
+    const auto first = std::find_if(args.begin(), args.end(), [](const ArgInfo& arg) { return arg.movable; });
+    const Layout given =
+        first == args.end() ? Layout::plain : spec.layouts[static_cast<std::size_t>(first - args.begin())];
+    const ConvLayouts best = best_conv_layouts(context_, *conv, precision(spec.dtype), given);
     for (std::size_t a = 0; a < args.size(); ++a) {
       if (!args[a].movable) continue;
       wish.layouts[a] = args[a].name.ends_with('y') ? best.y : best.x;

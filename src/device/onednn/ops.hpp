@@ -84,10 +84,12 @@ bool pools_halves(const OpSpec& spec);
 // A reorder from or to halves, or both. `native`: the library itself reorders them.
 std::unique_ptr<Op> make_half_reorder(Context& context, const OpSpec& spec, bool native);
 
-// The layouts of x and y in which all directions of a convolution run fast; those of context.convs, if they do.
+// The layouts of x and y in which all directions of a convolution run fast; those of context.convs, if they do. `given`:
+// that of its input, which products of windows keep.
 struct ConvLayouts {
   Layout x, y;
 };
-ConvLayouts best_conv_layouts(const Context& context, const ConvDims& dims, const Precision& precision = kSingle);
+ConvLayouts best_conv_layouts(const Context& context, const ConvDims& dims, const Precision& precision = kSingle,
+                              Layout given = Layout::plain);
 
 }  // namespace echelon::inline device::onednn
