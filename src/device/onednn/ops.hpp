@@ -84,8 +84,8 @@ bool pools_halves(const OpSpec& spec);
 // A reorder from or to halves, or both. `native`: the library itself reorders them.
 std::unique_ptr<Op> make_half_reorder(Context& context, const OpSpec& spec, bool native);
 
-// The layouts of x and y in which all directions of a convolution run fast; those of context.convs, if they do. `given`:
-// that of its input, which products of windows keep.
+// The layouts of x and y in which all directions of a convolution run fast; those of context.convs, if they do.
+// Products of windows keep `given`, the layout of the input.
 struct ConvLayouts {
   Layout x, y;
 };
