@@ -14,7 +14,7 @@ namespace echelon::inline config {
 enum class Rotate : std::uint8_t { none, plane, cube };
 
 struct AugmentKeys {
-  std::vector<double> crop_scale;  // share of the image's area, least and greatest; empty: no such crop
+  std::vector<double> crop_scale{};  // share of the image's area, least and greatest; empty: no such crop
   std::vector<double> crop_ratio = {0.75, 4.0 / 3};     // width / height of the crop, least and greatest
   double brightness = 0, contrast = 0, saturation = 0;  // factors are drawn from [max(0, 1 - x), 1 + x]; 0: off
   double hue = 0;                                       // shift of the hue in turns, drawn from [-x, x]; 0: off

@@ -15,8 +15,8 @@ struct ReadingOptions {
   std::int64_t batch = 0;  // samples a batch of a reader; 0: 64, or about 64 MiB where samples are large
   double most_s = 1;       // reading ends with the epoch, or after this many seconds
   std::int64_t epochs = 1;
-  LoaderOptions loading{};                  // of each reader
-  std::function<void(const Batch&)> first;  // takes the first batch of the first reader
+  LoaderOptions loading{};                    // of each reader
+  std::function<void(const Batch&)> first{};  // takes the first batch of the first reader
 };
 
 struct ReadingRate {

@@ -111,7 +111,7 @@ KeyValue drawn(Drawer& draw, const Key<Config>& key) {
   if (key.path() == "data.hdf5.labels_file") return std::vector<std::string>{"_x.h5", "_y.h5"};
   for (const char* range : {"crop_scale", "crop_ratio", "erase_scale", "erase_ratio"})
     if (key.path() == std::string("data.augment.") + range)
-      return std::vector<double>{0.5, 0.5 + 0.1 * draw.whole(0, 5)};
+      return std::vector<double>{0.5, 0.5 + 0.1 * static_cast<double>(draw.whole(0, 5))};
   if (key.path() == "data.image_size") return std::vector<std::int64_t>(static_cast<std::size_t>(draw.whole(1, 2)), 32);
   if (key.path() == "data.hdf5.statistics_of") return std::vector<std::string>{"mean", "std"};
   if (key.path() != "run.trace") return draw.value(key.get(Config()), key.limits);
