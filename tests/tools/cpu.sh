@@ -85,12 +85,14 @@ our_rate() { # MODEL BATCH STEPS TYPE, of samples of $sample
   # shellcheck disable=SC2046
   json=$("$echelon" bench step "$configs/$1.toml" --set device.kind=onednn $(settings "$4") --batch "$2" --steps "$3" \
     --threads "$threads" ${sample:+--shape "$sample"} --json | tail -1)
-  # Texts are counted in labels a second, as the peer counts them.
+  # Texts are counted in labels a second, as the peer counts them; pixels and voxels are not counted.
+  local labels=1
+  [ -n "$sample" ] || labels=$(field "$json" labels_a_sample)
   if $cpu_time; then
-    awk -v rate="$(field "$json" rate)" -v labels="$(field "$json" labels_a_sample)" -v wall="$(field "$json" step_s_median)" -v cpu="$(field "$json" step_cpu_s)" \
+    awk -v rate="$(field "$json" rate)" -v labels="$labels" -v wall="$(field "$json" step_s_median)" -v cpu="$(field "$json" step_cpu_s)" \
       'BEGIN { print rate * labels * wall / cpu }'
   else
-    awk -v rate="$(field "$json" rate)" -v labels="$(field "$json" labels_a_sample)" 'BEGIN { print rate * labels }'
+    awk -v rate="$(field "$json" rate)" -v labels="$labels" 'BEGIN { print rate * labels }'
   fi
 }
 # Prints the seconds of processor time that a command takes.
@@ -129,7 +131,7 @@ trained_rate() { # CONFIG SHAPE BATCH STEPS
 peer=("$@")
 # Measures the model in a type once more, in turns with forms of the peer.
 beside_peers() { # TYPE PREFIX-OF-ROWS FORMS..
-  local type=$1 prefix=$2 ours= options i
+  local type=$1 prefix=$2 ours='' options i
   shift 2
   [ ${#peer[@]} -gt 0 ] && ! has "$name, $type beside peers" || return 0
   local -A peers=()
