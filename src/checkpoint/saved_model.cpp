@@ -164,12 +164,13 @@ Graph trained_graph(const SavedModel& saved) {
   const bool stream = saved.config.data.order == Order::stream;
   std::int64_t tokens = 1;
   ModelConfig untied = saved.config.model;
-  for (LayerConfig& layer : untied.layers) layer.weights_of.clear();  // the table has another size for now
+  bool tied = false;  // weights of an embedding do not fit before its number of tokens is known
+  for (LayerConfig& layer : untied.layers) tied |= !std::exchange(layer.weights_of, {}).empty();
   Graph graph = build_model(untied, trained_form(data, stream, tokens));
   for (const Node& node : graph.nodes())
     if (node.layer->kind() == "embedding" && node.inputs.front() == graph.find("samples"))
       tokens = std::max(tokens, reader.info("weights/" + node.name + ".weight").shape[0]);
-  graph = build_model(saved.config.model, trained_form(data, stream, tokens));
+  if (tied || tokens > 1) graph = build_model(saved.config.model, trained_form(data, stream, tokens));
   for (const Parameter& parameter : graph.parameters().with_frozen())
     if (const Shape stored = reader.info("weights/" + parameter.name).shape; !(stored == parameter.shape))
       throw DataError(fmt::format("{}: '{}' is {}, but the model of {} has {}", saved.checkpoint, parameter.name,

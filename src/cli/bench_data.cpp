@@ -9,7 +9,6 @@
 #include "base/text.hpp"
 #include "cli/options.hpp"
 #include "config/parse.hpp"
-#include "data/augment_fit.hpp"
 #include "data/reading_rate.hpp"
 #include "h5/file.hpp"
 #include "train/run_plan.hpp"
@@ -42,7 +41,6 @@ int run_bench_data(const BenchDataOptions& options) {
   const Config config = load_config(options.config, options.sets);
   const Dataset set = open_inputs(config).train;
   if (!options.out.empty() && set.has_sequences()) throw ConfigError("--out is for samples of one shape");
-  check_augmentation(config, set);
   ReadingOptions reading{.readers = options.readers,
                          .batch = options.batch,
                          .most_s = options.seconds,

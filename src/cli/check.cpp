@@ -201,12 +201,12 @@ void print_device(Check& check) {
 ReadMemory reading_of(const Config& config, const RunPlan& plan) {
   const auto buffer = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
   const auto own = [&](const Dataset& data, bool changed) { return with_slab(data, plan.part.slab, changed); };
-  const bool changed = augmentation_of(config.data, config.seed).any() || plan.train.view.any();
+  const bool changed = augmentation_of(config.data, config.seed).any();
   const ReadMemory reading = read_memory(own(plan.train, changed), buffer, largest(plan.batch.per_replica),
                                          config.data.prefetch, config.device.dtype);
   if (!plan.test || config.evaluate.by == EvaluateBy::aside) return reading;
-  const ReadMemory test = read_memory(own(*plan.test, plan.test->view.any()), buffer, config.evaluate.batch,
-                                      LoaderOptions{}.prefetch, config.device.dtype);
+  const ReadMemory test =
+      read_memory(own(*plan.test, false), buffer, config.evaluate.batch, LoaderOptions{}.prefetch, config.device.dtype);
   return {.records = reading.records + test.records,
           .decoding = std::max(reading.decoding, test.decoding),
           .batches = reading.batches + test.batches};

@@ -244,7 +244,7 @@ void see_alike(Dataset& test, Dataset& train) {
   }
 }
 
-Dataset with_slab(Dataset dataset, const Slab& slab, bool whole) {
+Dataset with_slab(Dataset dataset, const Slab& slab, bool changed) {
   if (!slab.any()) return dataset;
   const auto record = static_cast<double>(dataset.record_bytes());
   Dataset own = dataset;
@@ -252,7 +252,7 @@ Dataset with_slab(Dataset dataset, const Slab& slab, bool whole) {
   own.sample_shape = slab.samples.shape_of(dataset.sample_shape);
   own.label_shape = slab.labels.shape_of(dataset.label_shape);
   own.share = static_cast<double>(own.record_bytes()) / record;
-  if (!whole && !dataset.encoded) return own;
+  if (!changed && !dataset.view.any() && !dataset.encoded) return own;
   own.slab.samples = {};
   own.sample_shape = dataset.sample_shape;
   own.kept = slab.samples;

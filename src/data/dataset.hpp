@@ -122,9 +122,9 @@ Dataset open_dataset(const std::string& location, std::int64_t sequence_length =
 // Takes data.sequence_length, data.order and [data.hdf5] from the config; DataConfig::of_test() is for data.test.
 Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels = Labels::needed);
 
-// Returns the data set of a rank that shares each sample with others. `whole`: samples are changed as a whole, so that
-// they are read whole and cut afterwards.
-Dataset with_slab(Dataset dataset, const Slab& slab, bool whole);
+// Returns the data set of a rank that shares each sample with others. Samples that are changed, resized or decoded are
+// read whole and cut afterwards.
+Dataset with_slab(Dataset dataset, const Slab& slab, bool changed);
 
 // Returns the view that data.image_size and data.evaluation_resize describe.
 ImageView view_of(const DataConfig& config);

@@ -174,6 +174,7 @@ std::string normalisation(const h5::Reader& file, const Hdf5Config& keys) {
 // Rows that begin as JPEG and PNG files do. Returns false if there are none.
 bool guess_encoded(const h5::Reader& file, const Infos& all, ForeignGuess& guess) {
   constexpr std::int64_t kLookedAt = 64;
+  const std::vector<std::string> lengths_words = {"length", "size", "bytes"};
   for (const std::string& name : file.names()) {
     const std::optional<h5::ByteRows> rows = file.byte_rows(name);
     if (!rows || rows->count == 0) continue;
@@ -200,15 +201,13 @@ bool guess_encoded(const h5::Reader& file, const Infos& all, ForeignGuess& guess
         return info.name != name && info.shape == Shape{rows->count} && has_word(info.name, words);
       });
     };
-    if (const auto lengths = beside({"length", "size", "bytes"}); rows->width > 0 && lengths != all.end())
+    if (const auto lengths = beside(lengths_words); rows->width > 0 && lengths != all.end())
       guess.table += fmt::format("lengths = {}\n", value_toml(lengths->name));
     h5::DatasetInfo samples;
     samples.name = name;
     samples.shape = {rows->count};
     Infos others = all;
-    std::erase_if(others, [&](const h5::DatasetInfo& info) {
-      return has_word(info.name, {"length", "size", "bytes"});
-    });
+    std::erase_if(others, [&](const h5::DatasetInfo& info) { return has_word(info.name, lengths_words); });
     if (const h5::DatasetInfo* labels = labels_among(others, {samples}, false))
       guess.table += label_keys(file, *labels, false);
     else

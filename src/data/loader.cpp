@@ -236,8 +236,7 @@ void Loader::Body::mix(BatchMemory& slot, const std::vector<SampleSlot>& ids) {
 }
 
 Loader::Loader(const Dataset& dataset, const SamplePlan& plan, const LoaderOptions& options)
-    : body_(std::make_unique<Body>(with_slab(dataset, options.slab, options.augmentation.any() || dataset.view.any()),
-                                   plan, options)) {}
+    : body_(std::make_unique<Body>(with_slab(dataset, options.slab, options.augmentation.any()), plan, options)) {}
 Loader::~Loader() = default;
 
 // Returns the first batch that is ready; null if none is left.

@@ -35,7 +35,7 @@ std::string unmet_note() {
   if (launcher == nullptr) return "";
   const std::string library = mpi_version();
   return fmt::format("; if no rank is lost, {} and {} do not fit each other: start it with: {}", launcher->name,
-                     library, start_command(library, std::string_view(launcher->name) == "srun"));
+                     library, start_command(library, *launcher));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class SpacePlan {
   // Whether a layer on rows computes the value.
   bool has_rows(ValueId value) const;
   const InputRows& input_rows(ValueId value) const { return input_rows_[static_cast<std::size_t>(value)]; }
-  // What a spatial shard reads of samples and labels.
+  // Returns the parts of samples and labels that a spatial shard reads.
   Slab slab(int spatial_shard) const;
   // The names of the nodes with on_rows.
   std::set<std::string> names() const;

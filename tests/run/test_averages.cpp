@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What uses the averages of weights of a run (optimizer.average_decay), and mixed samples where replicas share steps by
-// their speed or draw batches.
+// Evaluations, predictions and exports use the averages of weights (optimizer.average_decay); samples are mixed where
+// replicas share steps by their speed or draw batches.
 #include <catch2/catch.hpp>
 #include <cmath>
 

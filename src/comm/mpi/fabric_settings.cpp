@@ -31,7 +31,7 @@ bool has_fabric_card(const std::string& root) {
 }
 
 void copy_through_shared_memory() {
-  if (mpi_version().starts_with("Open MPI")) ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+  if (is_open_mpi()) ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
 }
 
 void set_fabric_defaults() {

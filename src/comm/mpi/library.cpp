@@ -39,8 +39,6 @@ const Family* family_of(std::string_view text) {
   return nullptr;
 }
 
-bool is_open_mpi() { return mpi_version().starts_with(kOpenMpi); }
-
 // The mpirun that was installed with the library; "" if none is found.
 std::string mpirun_of(std::string_view suffix) {
   namespace fs = std::filesystem;
@@ -77,6 +75,8 @@ std::string mpi_version() {
   return library_name(text);
 }
 
+bool is_open_mpi() { return mpi_version().starts_with(kOpenMpi); }
+
 void set_mpi_defaults() {
   if (!is_open_mpi()) return;
   set_tcp_defaults();
@@ -97,6 +97,10 @@ std::string start_command(const std::string& library, bool slurm) {
   if (slurm) return std::string(family != nullptr ? family->under_slurm : "srun --mpi=pmi2 echelon ...");
   const std::string path = mpirun_of(family != nullptr ? family->suffix : "");
   return path.empty() ? fmt::format("the mpirun of {}", library) : path + " -n N echelon ...";
+}
+
+std::string start_command(const std::string& library, const LauncherTraits& launcher) {
+  return start_command(library, std::string_view(launcher.name) == "srun");
 }
 
 }  // namespace echelon::inline comm

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
-
 #include "base/error.hpp"
 #include "comm/mpi/library.hpp"
 
@@ -34,7 +32,7 @@ void refuse_unmet_ranks(const LauncherTraits& launcher, std::int64_t ranks, cons
   throw EnvironmentError(fmt::format(
       "{} started {} processes, but {}, with which this program is built, sees one rank in each: the run would start "
       "{} times, each on one rank.\nStart it with: {}",
-      launcher.name, ranks, library, ranks, start_command(library, std::string_view(launcher.name) == "srun")));
+      launcher.name, ranks, library, ranks, start_command(library, launcher)));
 }
 
 }  // namespace echelon::inline comm

@@ -23,12 +23,12 @@ namespace {
 void hint_at_unfit_launcher(const LauncherTraits& launcher, const std::string& library) {
   const char* rank = std::getenv(launcher.rank);
   if (rank == nullptr || std::string_view(rank) != "0") return;
-  const bool open_mpi = library.starts_with("Open MPI");
+  const bool open_mpi = is_open_mpi();
   const bool without_pmix = std::getenv("PMIX_RANK") == nullptr && std::getenv("PMI_RANK") != nullptr;
   if (open_mpi ? !without_pmix : !launcher.terminals) return;
   std::fputs(fmt::format("echelon: {} has started this rank {}. Where MPI cannot start now: {}\n", launcher.name,
                          open_mpi ? "without PMIx" : "of a program that is built with " + library,
-                         start_command(library, std::string_view(launcher.name) == "srun"))
+                         start_command(library, launcher))
                  .c_str(),
              stderr);
 }

@@ -231,20 +231,10 @@ void Hdf5Import::share_stamps() {
   });
   const std::vector<std::string> of_ranks = team_.gather(own.bytes());
   team_.together([&] {
-    std::uint64_t names = 0;
     input_->stamps.resize(files.size());
-    for (std::size_t r = 0; r < of_ranks.size(); ++r) {
-      Unpacking packed(of_ranks[r]);
-      std::uint64_t seen = 0;
-      packed.get(seen);
-      if (r > 0 && seen != names)
-        throw EnvironmentError(
-            fmt::format("{}: rank {} does not see the same files as rank 0; is this folder shared "
-                        "between the hosts?",
-                        input_->config.train, r));
-      names = seen;
-      for (std::size_t i = r; i < files.size(); i += of_ranks.size()) packed.get(input_->stamps[i]);
-    }
+    std::vector<Unpacking> packed = of_same_files(of_ranks, input_->config.train);
+    for (std::size_t r = 0; r < packed.size(); ++r)
+      for (std::size_t i = r; i < files.size(); i += packed.size()) packed[r].get(input_->stamps[i]);
   });
 }
 

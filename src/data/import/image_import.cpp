@@ -86,20 +86,10 @@ void ImageImport::list() {
 
 std::vector<ImageUnit> ImageImport::units_of(const std::vector<std::string>& of_ranks) const {
   std::vector<ImageUnit> units(input_->units().size());
-  std::uint64_t names = 0;
-  for (std::size_t r = 0; r < of_ranks.size(); ++r) {
-    Unpacking packed(of_ranks[r]);
-    std::uint64_t seen = 0;
-    packed.get(seen);
-    if (r > 0 && seen != names)
-      throw EnvironmentError(
-          fmt::format("{}: rank {} does not see the same files as rank 0; is this folder shared "
-                      "between the hosts?",
-                      request_.inputs[0], r));
-    names = seen;
-    for (std::size_t i = r; i < units.size(); i += of_ranks.size())
-      units[i] = get_unit(packed, static_cast<std::int32_t>(i));
-  }
+  std::vector<Unpacking> packed = of_same_files(of_ranks, request_.inputs[0]);
+  for (std::size_t r = 0; r < packed.size(); ++r)
+    for (std::size_t i = r; i < units.size(); i += packed.size())
+      units[i] = get_unit(packed[r], static_cast<std::int32_t>(i));
   return units;
 }
 

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/atomic_file.hpp"
+#include "base/error.hpp"
 #include "data/format.hpp"
 #include "data/import/import_work.hpp"
-#include "data/import/packed.hpp"
 #include "data/label_counts.hpp"
 #include "h5/file.hpp"
 
@@ -33,6 +33,20 @@ std::vector<PlannedShard> planned_shards(std::int64_t train, std::int64_t held, 
                       .first = first,
                       .count = static_cast<std::size_t>(held)});
   return shards;
+}
+
+std::vector<Unpacking> of_same_files(const std::vector<std::string>& of_ranks, const std::string& place) {
+  std::vector<Unpacking> all;
+  std::uint64_t of_first = 0;
+  for (std::size_t r = 0; r < of_ranks.size(); ++r) {
+    std::uint64_t seen = 0;
+    all.emplace_back(of_ranks[r]).get(seen);
+    if (r == 0) of_first = seen;
+    if (seen != of_first)
+      throw EnvironmentError(fmt::format(
+          "{}: rank {} does not see the same files as rank 0; is this folder shared between the hosts?", place, r));
+  }
+  return all;
 }
 
 SharedImport::SharedImport(const ShardOptions& options, const ImportTeam& team, const char* unit)

@@ -16,12 +16,17 @@
 #include "base/progress.hpp"
 #include "data/import/import_folder.hpp"
 #include "data/import/import_team.hpp"
+#include "data/import/packed.hpp"
 #include "data/import/shard_file.hpp"
 
 namespace echelon::inline data {
 
 // Returns the shards of `train` samples and one of `held` samples behind them, without `made_of`.
 std::vector<PlannedShard> planned_shards(std::int64_t train, std::int64_t held, const ShardOptions& options);
+
+// Reads the packings of all ranks, each of which begins with a checksum of the files that the rank sees, from behind
+// it. EnvironmentError, with `place`, if a rank sees other files than rank 0. `of_ranks` must outlive the result.
+std::vector<Unpacking> of_same_files(const std::vector<std::string>& of_ranks, const std::string& place);
 
 class SharedImport {
  public:

@@ -53,8 +53,8 @@ TEST_CASE("launchers are known by the variables that they set", "[comm]") {
     bool under_launcher;
     std::int64_t ranks;
   };
-  // What the launchers of Open MPI 4.1 and 5.0, MPICH 4 and 5, Intel MPI and Slurm have been seen to set; the others'
-  // are from their manuals.
+  // Variables that the launchers of Open MPI 4.1 and 5.0, MPICH 4 and 5, Intel MPI and Slurm have been seen to set;
+  // those of the others are from their manuals.
   const std::vector<Case> cases = {
       {{{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "3"}, {"PMIX_RANK", "3"}, {"SLURM_PROCID", "0"}},
        "mpirun of Open MPI",
