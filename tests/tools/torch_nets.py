@@ -123,9 +123,9 @@ class CosmoFlow(Net):
 class ResNet18Cifar(Net):
     """github.com/kuangliu/pytorch-cifar, ResNet18."""
 
-    def __init__(self, classes):
+    def __init__(self, classes, channels=3):
         super().__init__(2)
-        self.stem, self.blocks, c = held((self.conv_norm(3, 64, 3),)), [], 64
+        self.stem, self.blocks, c = held((self.conv_norm(channels, 64, 3),)), [], 64
         for w, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
             for s in (stride, 1):
                 skip = self.conv_norm(c, w, 1, s) if s != 1 or c != w else nn.Identity()

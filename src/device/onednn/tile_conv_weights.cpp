@@ -18,11 +18,11 @@ std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / 
 }  // namespace
 
 TileConvWeights::TileConvWeights(const ConvDims& d, int threads, bool real, ScratchPlan& scratch)
-    : d_(d), P_(d.P()), Q_(d.Q()), pairs_((Q_ + 1) / 2), threads_(threads), real_(real) {
+    : d_(d), O_(d.out().d), P_(d.P()), Q_(d.Q()), pairs_((Q_ + 1) / 2), threads_(threads), real_(real) {
   band_rows_ = std::clamp<std::int64_t>(kSteps * kTileDepth / (2 * pairs_), 1, P_);
-  bands_of_image_ = quotient_up(P_, band_rows_);
+  bands_of_slice_ = quotient_up(P_, band_rows_);
   steps_ = tile_steps(band_rows_ * 2 * pairs_);
-  bands_ = std::min(d.N * bands_of_image_, quotient_up(kSteps, steps_));
+  bands_ = std::min(d.N * O_ * bands_of_slice_, quotient_up(kSteps, steps_));
   tiles_ = quotient_up(d.kernel.w * d.C, kTileSide);
   columns_ = tile_blocks((d.kernel.h * tiles_ + (d.bias ? 1 : 0)) * kTileSide) * kTileBlock;
 
@@ -48,7 +48,7 @@ TileConvWeights::TileConvWeights(const ConvDims& d, int threads, bool real, Scra
   left_at_ = scratch.take(tile_bytes(d.K, bands_ * steps_ * kTileDepth));
   right_at_ = scratch.take(static_cast<std::size_t>(elems) * sizeof(BHalf));
   edges_at_ = scratch.take(static_cast<std::size_t>(threads * kTileDepth * d.kernel.w * d.C) * sizeof(BHalf));
-  sums_at_ = scratch.take(static_cast<std::size_t>(d.K * columns_) * sizeof(float));
+  sums_at_ = scratch.take(static_cast<std::size_t>(d.kernel.d * d.K * columns_) * sizeof(float));
 }
 
 void TileConvWeights::run(const BHalf* x, const BHalf* dy, const Gradients& to, std::byte* scratch) const {
@@ -61,56 +61,66 @@ void TileConvWeights::run(const BHalf* x, const BHalf* dy, const Gradients& to, 
   std::fill_n(right + used, steps_ * kTileElems, BHalf{0});
   if (d_.bias) std::fill_n(right + sides_.back().start, steps_ * kTileElems, kOne);
 
-  const std::int64_t bands = d_.N * bands_of_image_, column_blocks = columns_ / kTileBlock;
+  const std::int64_t bands = d_.N * O_ * bands_of_slice_, column_blocks = columns_ / kTileBlock;
   const std::int64_t blocks = column_blocks * tile_blocks(d_.K);
-  const bool team = threads_ > 1 && d_.N * P_ * Q_ * d_.K * d_.C * d_.kernel.h * d_.kernel.w >= kParallelProducts;
+  const bool team = threads_ > 1 && d_.N * O_ * P_ * Q_ * d_.weights() >= kParallelProducts;
 #pragma omp parallel num_threads(threads_) if (team)
   {
     TileUnit unit(real_);
     for (std::int64_t first = 0; first < bands; first += bands_) {
       const std::int64_t now = std::min(bands_, bands - first);
-      for (const Phase& phase : phases_) {
 #pragma omp for nowait
-        for (std::int64_t i = 0; i < now * phase.rows; ++i)
-          pack_row(x, first + i / phase.rows, phase, i % phase.rows, right + phase.start + i * pairs_ * kPairElems,
-                   edges + omp_get_thread_num() * kTileDepth * d_.kernel.w * d_.C);
-      }
-#pragma omp for
       for (std::int64_t i = 0; i < now * steps_; ++i)
         pack_left(dy, first + i / steps_, i % steps_, left + i * 2 * kTileElems);
+      for (std::int64_t t = 0; t < d_.kernel.d; ++t) {
+        for (const Phase& phase : phases_) {
+#pragma omp for nowait
+          for (std::int64_t i = 0; i < now * phase.rows; ++i)
+            pack_row(x, slice_of_x(first + i / phase.rows, t), first + i / phase.rows, phase, i % phase.rows,
+                     right + phase.start + i * pairs_ * kPairElems,
+                     edges + omp_get_thread_num() * kTileDepth * d_.kernel.w * d_.C);
+        }
+#pragma omp barrier
 #pragma omp for
-      for (std::int64_t block = 0; block < blocks; ++block) {
-        const std::int64_t row = block / column_blocks, column = block % column_blocks;
-        const Side& one = sides_[static_cast<std::size_t>(2 * column)];
-        const Side& two = sides_[std::min(static_cast<std::size_t>(2 * column + 1), sides_.size() - 1)];
-        unit.multiply({.a = left + row * bands_ * steps_ * 2 * kTileElems,
-                       .b = right + one.start,
-                       .steps = steps_,
-                       .b_second = right + two.start,
-                       .b_step = kTileElems,
-                       .runs = now,
-                       .b_run = one.band,
-                       .b_second_run = two.band,
-                       .rows = static_cast<int>(std::min(kTileBlock, d_.K - row * kTileBlock)),
-                       .columns = static_cast<int>(kTileBlock),
-                       .c = sums + row * kTileBlock * columns_ + column * kTileBlock,
-                       .c_row = columns_,
-                       .add = first > 0});
+        for (std::int64_t block = 0; block < blocks; ++block) {
+          const std::int64_t row = block / column_blocks, column = block % column_blocks;
+          const Side& one = sides_[static_cast<std::size_t>(2 * column)];
+          const Side& two = sides_[std::min(static_cast<std::size_t>(2 * column + 1), sides_.size() - 1)];
+          unit.multiply({.a = left + row * bands_ * steps_ * 2 * kTileElems,
+                         .b = right + one.start,
+                         .steps = steps_,
+                         .b_second = right + two.start,
+                         .b_step = kTileElems,
+                         .runs = now,
+                         .b_run = one.band,
+                         .b_second_run = two.band,
+                         .rows = static_cast<int>(std::min(kTileBlock, d_.K - row * kTileBlock)),
+                         .columns = static_cast<int>(kTileBlock),
+                         .c = sums + (t * d_.K + row * kTileBlock) * columns_ + column * kTileBlock,
+                         .c_row = columns_,
+                         .add = first > 0});
+        }
       }
     }
 #pragma omp for
-    for (std::int64_t k = 0; k < d_.K; ++k) store(sums + k * columns_, k, to);
+    for (std::int64_t k = 0; k < d_.K; ++k) store(sums, k, to);
   }
 }
 
+std::int64_t TileConvWeights::slice_of_x(std::int64_t band, std::int64_t kernel_slice) const {
+  const std::int64_t slice = band / bands_of_slice_;
+  const std::int64_t d = slice % O_ * d_.stride.d - d_.pad.d + kernel_slice * d_.dil.d;
+  return d < 0 || d >= d_.in.d ? -1 : slice / O_ * d_.in.d + d;
+}
+
 // Packs a row of x, which `to` points to in the first tile of columns. `edges` takes the lines that meet padding.
-void TileConvWeights::pack_row(const BHalf* x, std::int64_t band, const Phase& phase, std::int64_t row, BHalf* to,
-                               BHalf* edges) const {
-  const std::int64_t p = band % bands_of_image_ * band_rows_ + row;
+void TileConvWeights::pack_row(const BHalf* x, std::int64_t slice, std::int64_t band, const Phase& phase,
+                               std::int64_t row, BHalf* to, BHalf* edges) const {
+  const std::int64_t p = band % bands_of_slice_ * band_rows_ + row;
   const std::int64_t h = p * d_.stride.h + phase.first - d_.pad.h, elems = d_.kernel.w * d_.C;
   const std::int64_t tile = bands_ * phase.rows * pairs_ * kPairElems;
-  const bool outside = h < 0 || h >= d_.in.h;
-  const BHalf* from = x + (band / bands_of_image_ * d_.in.h + h) * d_.in.w * d_.C;
+  const bool outside = slice < 0 || h < 0 || h >= d_.in.h;
+  const BHalf* from = x + (slice * d_.in.h + h) * d_.in.w * d_.C;
   for (std::int64_t begin = 0; begin < 2 * pairs_; begin += kTileDepth, to += kTileElems) {
     std::array<const BHalf*, kTileDepth> lines{};
     const std::int64_t count = std::min(kTileDepth, 2 * pairs_ - begin);
@@ -133,9 +143,9 @@ void TileConvWeights::pack_row(const BHalf* x, std::int64_t band, const Phase& p
 
 // Packs a step of dy, whose first 32 rows `to` points to.
 void TileConvWeights::pack_left(const BHalf* dy, std::int64_t band, std::int64_t step, BHalf* to) const {
-  const std::int64_t lines = 2 * pairs_, first = band % bands_of_image_ * band_rows_;
+  const std::int64_t lines = 2 * pairs_, first = band % bands_of_slice_ * band_rows_;
   const std::int64_t rows = std::min(band_rows_, P_ - first);
-  const BHalf* from = dy + (band / bands_of_image_ * P_ + first) * Q_ * d_.K;
+  const BHalf* from = dy + (band / bands_of_slice_ * P_ + first) * Q_ * d_.K;
   std::array<const BHalf*, kTileDepth> pixels{};
   std::int64_t p = step * kTileDepth / lines, q = step * kTileDepth % lines;
   for (const BHalf*& pixel : pixels) {
@@ -148,15 +158,16 @@ void TileConvWeights::pack_left(const BHalf* dy, std::int64_t band, std::int64_t
 }
 
 void TileConvWeights::store(const float* sums, std::int64_t k, const Gradients& to) const {
-  float* w = to.w + k * d_.C * d_.kernel.h * d_.kernel.w;
-  for (std::int64_t r = 0; r < d_.kernel.h; ++r)
-    for (std::int64_t s = 0; s < d_.kernel.w; ++s) {
-      const float* from = sums + r * tiles_ * kTileSide + s * d_.C;
-      float* at = w + r * d_.kernel.w + s;
-      for (std::int64_t c = 0; c < d_.C; ++c)
-        at[c * d_.kernel.h * d_.kernel.w] = from[c] + (to.add_w ? at[c * d_.kernel.h * d_.kernel.w] : 0.0f);
-    }
-  if (to.b) to.b[k] = sums[d_.kernel.h * tiles_ * kTileSide] + (to.add_b ? to.b[k] : 0.0f);
+  const std::int64_t cells = d_.kernel.d * d_.kernel.h * d_.kernel.w;
+  float* w = to.w + k * d_.C * cells;
+  for (std::int64_t t = 0; t < d_.kernel.d; ++t)
+    for (std::int64_t r = 0; r < d_.kernel.h; ++r)
+      for (std::int64_t s = 0; s < d_.kernel.w; ++s) {
+        const float* from = sums + (t * d_.K + k) * columns_ + r * tiles_ * kTileSide + s * d_.C;
+        float* at = w + (t * d_.kernel.h + r) * d_.kernel.w + s;
+        for (std::int64_t c = 0; c < d_.C; ++c) at[c * cells] = from[c] + (to.add_w ? at[c * cells] : 0.0f);
+      }
+  if (to.b) to.b[k] = sums[k * columns_ + d_.kernel.h * tiles_ * kTileSide] + (to.add_b ? to.b[k] : 0.0f);
 }
 
 }  // namespace echelon::inline device::onednn
