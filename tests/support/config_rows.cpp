@@ -68,7 +68,8 @@ class Toml {
 void put_model(Toml& toml, const Choices& row) {
   const std::string& norm = row["norm"];
   const std::string batch_norm = norm == "none" ? "" : "type = \"batch_norm\"\n";
-  if (norm == "synchronised") toml.set("model", "synchronised_batch_norm", "true");
+  if (norm == "synchronised" || norm == "groups") toml.set("model", "synchronised_batch_norm", "true");
+  if (norm == "groups") toml.set("model", "batch_norm_group", 1);
   if (norm == "renorm") toml.set("model", "batch_renorm", "true");
   if (row["data"] == "images") {
     for (int i = 0; i < 2; ++i) {
@@ -86,7 +87,9 @@ void put_model(Toml& toml, const Choices& row) {
     toml.layer(fmt::format("type = \"lstm\"\nunits = 6\n{}", row["data"] == "stream" ? "carry = true\n" : ""));
   if (!text) toml.layer("type = \"sequence_pool\"\nmode = \"last\"\n");
   if (!batch_norm.empty()) toml.layer(batch_norm);
-  toml.layer(fmt::format("type = \"dense\"\nunits = {}\n", text ? 7 : 3));
+  const bool tied = text && row["embedding"] == "tied";
+  toml.layer(
+      fmt::format("type = \"dense\"\nunits = {}\n{}", text ? 7 : 3, tied ? "weights_of = \"embedding1\"\n" : ""));
 }
 
 void put_data(Toml& toml, const Choices& row, const std::string& folder) {
@@ -197,8 +200,8 @@ std::vector<Axis> config_axes() {
           {"network", {"real", "shaped"}},
           {"batch", {"equal", "accumulation", "unequal", "reproducible"}},
           {"precision", {"onednn:f32", "reference:f64", "reference:f32", "onednn:bf16"}},
-          {"norm", {"none", "local", "synchronised", "renorm"}},
-          {"embedding", {"dense", "sparse", "lazy"}},
+          {"norm", {"none", "local", "synchronised", "groups", "renorm"}},
+          {"embedding", {"dense", "sparse", "lazy", "tied"}},
           {"sharding", {"auto", "file", "record", "replicated", "queue"}},
           {"ragged", {"wrap", "drop", "zero_weight"}},
           {"overlap", {"default", "none", "buckets", "layers"}},
