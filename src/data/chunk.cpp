@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <new>
 
 #include "base/error.hpp"
+#include "data/finite.hpp"
 #include "data/format.hpp"
 #include "data/label_counts.hpp"
 #include "data/sample_file.hpp"
@@ -53,14 +53,6 @@ void read_tokens(const h5::Reader& reader, const Rows& rows, const Vocabulary& v
                                   rows.first + i, dst[i], vocabulary.size() - 1, vocabulary.size()));
 }
 
-// One branchless pass at memory speed: finds the greatest magnitude as bits, which orders infinity and NaN last.
-bool all_finite(const float* values, std::size_t count) {
-  std::uint32_t greatest = 0;
-  for (std::size_t i = 0; i < count; ++i)
-    greatest = std::max(greatest, std::bit_cast<std::uint32_t>(values[i]) & 0x7fffffffU);
-  return greatest < 0x7f800000U;
-}
-
 }  // namespace
 
 void require_classes(const Dataset& dataset, const std::string& path, std::int64_t first,
@@ -91,7 +83,8 @@ void require_classes(const Dataset& dataset, const std::string& path, std::int64
 void require_numbers(const Dataset& dataset, const std::string& path, std::int64_t first,
                      const std::vector<float>& numbers) {
   const std::int64_t each = dataset.label_shape.elems();
-  if (std::isinf(dataset.least_label) && std::isinf(dataset.most_label) && all_finite(numbers.data(), numbers.size()))
+  if (std::isinf(dataset.least_label) && std::isinf(dataset.most_label) &&
+      all_finite(numbers.data(), std::ssize(numbers)))
     return;
   for (std::int64_t i = 0; i < std::ssize(numbers); ++i) {
     const float label = numbers[static_cast<std::size_t>(i)];
@@ -136,12 +129,11 @@ std::int32_t* token_memory(Chunk& chunk, std::int64_t count) {
   return reinterpret_cast<std::int32_t*>(chunk.rows.data());
 }
 
-// Throws DataError if a value of the chunk's rows is not finite. `record_of`: maps a value to its record in the file.
+// Throws DataError if a value is not finite. `record_of`: maps a value to its record in the file.
 template <class RecordOf>
-void require_finite(const Dataset& set, const Shard& shard, const char* dataset, const Chunk& chunk,
+void require_finite(const Dataset& set, const Shard& shard, const char* dataset, const void* rows, std::int64_t count,
                     RecordOf&& record_of) {
-  const auto* values = reinterpret_cast<const float*>(chunk.rows.data());
-  const std::size_t count = chunk.rows.size() / sizeof(float);
+  const auto* values = static_cast<const float*>(rows);
   if (all_finite(values, count)) return;
   const auto* bad = std::find_if(values, values + count, [](float value) { return !std::isfinite(value); });
   throw DataError(fmt::format(
@@ -163,11 +155,11 @@ void load_samples(const Dataset& dataset, const SampleFile& file, const Shard& s
   const std::int64_t elems =
       dataset.starts ? stretch(dataset.starts, chunk.begin, chunk.begin + 1) * dataset.sample_shape.row_elems()
                      : dataset.sample_shape.elems();
-  chunk.rows.resize(static_cast<std::size_t>(count * elems) * size_of(dataset.stored));
-  file.read_samples(first, count, chunk.rows.data(), dataset.stored);
-  if (dataset.stored == DType::f32)
-    require_finite(dataset, shard, dataset.hdf5 ? dataset.hdf5->samples.front().c_str() : format::kSamples, chunk,
-                   [&](std::int64_t value) { return first + value / elems; });
+  if (chunk.elsewhere == nullptr) chunk.rows.resize(static_cast<std::size_t>(count * elems) * size_of(dataset.stored));
+  void* const rows = chunk.elsewhere != nullptr ? chunk.elsewhere : chunk.rows.data();
+  if (!file.read_samples(first, count, rows, dataset.stored))
+    require_finite(dataset, shard, dataset.hdf5 ? dataset.hdf5->samples.front().c_str() : format::kSamples, rows,
+                   count * elems, [&](std::int64_t value) { return first + value / elems; });
 }
 
 void load_text(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
@@ -184,9 +176,9 @@ void load_sequences(const Dataset& dataset, const h5::Reader& reader, const Shar
   require_unchanged(reader, rows);
   chunk.rows.resize(static_cast<std::size_t>(rows.count * dataset.sample_shape.row_elems()) * sizeof(float));
   reader.read_rows(rows.name, rows.first, rows.count, chunk.rows.data(), DType::f32);
-  require_finite(dataset, shard, rows.name, chunk, [&](std::int64_t value) {
-    const std::int64_t row =
-        (*dataset.starts)[static_cast<std::size_t>(chunk.begin)] + value / dataset.sample_shape.row_elems();
+  const std::int64_t features = dataset.sample_shape.row_elems();
+  require_finite(dataset, shard, rows.name, chunk.rows.data(), rows.count * features, [&](std::int64_t value) {
+    const std::int64_t row = (*dataset.starts)[static_cast<std::size_t>(chunk.begin)] + value / features;
     return std::upper_bound(dataset.starts->begin(), dataset.starts->end(), row) - dataset.starts->begin() - 1 -
            shard.first;
   });
@@ -243,7 +235,7 @@ Record Chunk::record(const Dataset& dataset, std::int64_t id) const {
     skipped = inside;
     row_bytes = static_cast<std::size_t>(dataset.sample_shape.elems()) * size_of(dataset.stored);
   }
-  record.sample = rows.data() + skipped * row_bytes;
+  record.sample = (elsewhere != nullptr ? elsewhere : rows.data()) + skipped * row_bytes;
   if (dataset.target_starts) {
     record.target = targets.data() + stretch(dataset.target_starts, begin, id);
     record.target_length = stretch(dataset.target_starts, id, id + 1);

@@ -29,8 +29,9 @@ struct Record {
 struct Chunk {
   std::int64_t begin = 0, end = 0;  // global ids
   std::size_t file = 0;
-  std::vector<std::uint8_t> rows;  // samples, tokens or values
-  std::vector<std::size_t> ends;   // encoded images: where each ends in `rows`
+  std::vector<std::uint8_t> rows;     // samples, tokens or values
+  std::uint8_t* elsewhere = nullptr;  // memory for samples of one shape instead of `rows`; null: none
+  std::vector<std::size_t> ends;      // encoded images: where each ends in `rows`
   std::vector<std::int32_t> labels;
   std::vector<float> numbers, weights;
   std::vector<std::int32_t> targets;

@@ -14,9 +14,12 @@ constexpr std::size_t kOpenFiles = 64;  // limit for one cache
 
 ChunkCache::ChunkCache(const Dataset& dataset, std::int64_t buffer_bytes) : dataset_(dataset) {
   std::int64_t longest = 1;
-  for (const Shard& shard : dataset_.shards) longest = std::max(longest, shard.chunk_rows);
+  for (const Shard& shard : dataset_.shards) longest = std::max(longest, shard.rows_together());
   const std::size_t chunk_bytes = static_cast<std::size_t>(longest) * dataset_.record_bytes();
   most_chunks_ = std::max<std::size_t>(1, static_cast<std::size_t>(buffer_bytes) / chunk_bytes);
+  passes_ = dataset_.kind == DataKind::samples && longest == 1 && !dataset_.mixes && !dataset_.encoded &&
+            static_cast<std::size_t>(dataset_.samples()) > most_chunks_;
+  if (passes_) most_chunks_ = 1;
 }
 
 std::uint64_t ChunkCache::bytes_read() const {
@@ -48,7 +51,7 @@ const SampleFile& ChunkCache::reader_of(std::size_t file) {
 Chunk& ChunkCache::fetch(std::int64_t id) {
   const std::size_t file = dataset_.file_of(id);
   const Shard& shard = dataset_.shards[file];
-  const std::int64_t begin = shard.first + (id - shard.first) / shard.chunk_rows * shard.chunk_rows;
+  const std::int64_t rows = shard.rows_together(), begin = shard.first + (id - shard.first) / rows * rows;
   if (const auto found = by_first_id_.find(begin); found != by_first_id_.end()) {
     chunks_.splice(chunks_.begin(), chunks_, found->second);
     return chunks_.front();
@@ -62,12 +65,22 @@ Chunk& ChunkCache::fetch(std::int64_t id) {
   }
   Chunk& chunk = fresh.front();
   chunk.begin = begin;
-  chunk.end = std::min(begin + shard.chunk_rows, shard.first + shard.samples);
+  chunk.end = std::min(begin + rows, shard.first + shard.samples);
   chunk.file = file;
   load_chunk(dataset_, reader_of(chunk.file), chunk);
   chunks_.splice(chunks_.begin(), fresh);
   by_first_id_.emplace(begin, chunks_.begin());
   return chunk;
+}
+
+Record ChunkCache::record_into(std::int64_t id, std::uint8_t* sample) {
+  ECHELON_CHECK(passes_ && id >= 0 && id < dataset_.samples(), "sample {} of {}", id, dataset_.samples());
+  passing_.begin = id;
+  passing_.end = id + 1;
+  passing_.file = dataset_.file_of(id);
+  passing_.elsewhere = sample;
+  load_chunk(dataset_, reader_of(passing_.file), passing_);
+  return passing_.record(dataset_, id);
 }
 
 Record ChunkCache::record(std::int64_t id) {

@@ -23,6 +23,11 @@ class ChunkCache {
 
   // Returns the record with this id, valid until the next call. Throws what load_chunk throws.
   Record record(std::int64_t id);
+  // Whether samples of one shape are read one by one and not held: each is used once an epoch, and all of them do not
+  // fit into the buffer.
+  bool passes() const { return passes_; }
+  // The same, whose sample is read into `sample`.
+  Record record_into(std::int64_t id, std::uint8_t* sample);
   // The file from which record `id` is read.
   const std::string& path_of(std::int64_t id) const;
   std::uint64_t bytes_read() const;  // read from files so far
@@ -39,6 +44,8 @@ class ChunkCache {
 
   Dataset dataset_;
   std::size_t most_chunks_;
+  bool passes_ = false;
+  Chunk passing_;                                                   // the record of record_into
   Chunks chunks_;                                                   // newest first
   std::unordered_map<std::int64_t, Chunks::iterator> by_first_id_;  // by the id of a chunk's first record
   std::list<OpenFile> open_;                                        // newest first

@@ -2,6 +2,7 @@
 #include "data/collate.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -34,8 +35,14 @@ std::size_t sample_size(const Dataset& dataset, DType dtype) {
 
 }  // namespace
 
-Aligned::Aligned(std::size_t bytes) : data_(std::aligned_alloc(64, (bytes + 63) / 64 * 64 + 64)) {
+// The system clears a huge page at once; 512 small ones take longer than a pass over them.
+Aligned::Aligned(std::size_t bytes) {
+  constexpr std::size_t kHugePage = 2 << 20, kMany = 4;
+  const std::size_t unit = bytes >= kMany * kHugePage ? kHugePage : 64;
+  const std::size_t all = (bytes + 64 + unit - 1) / unit * unit;
+  data_.reset(std::aligned_alloc(unit, all));
   if (data_ == nullptr) throw std::bad_alloc();
+  if (unit == kHugePage) static_cast<void>(::madvise(data_.get(), all, MADV_HUGEPAGE));
 }
 
 BatchMemory::BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype)
@@ -47,6 +54,7 @@ BatchMemory::BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype)
       ids(bytes(n, sizeof(std::int32_t))),
       others(bytes(dataset.mixes ? n : 1, sizeof(std::int32_t))),
       other_weights(bytes(dataset.mixes ? n : 1, size_of(dtype))),
+      weighed(static_cast<std::size_t>(n)),
       label_counts(dataset.label_weights.counts()) {}
 
 Collator::Collator(const Dataset& dataset, DType dtype, const Augmentation& augmentation)
@@ -168,6 +176,12 @@ std::size_t Collator::stored_bytes(const Record& record) const {
                           : bytes(dataset_.sample_shape.elems(), size_of(dataset_.stored));
 }
 
+std::uint8_t* Collator::place_of(BatchMemory& memory, std::int64_t row) const {
+  if (!draws() || dataset_.encoded || dataset_.kept.any() || augment_.any() || dataset_.stored != dtype_)
+    return nullptr;
+  return memory.samples.get() + bytes(row * seen_elems(dataset_), size_of(dtype_));
+}
+
 void Collator::draw(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot) {
   put_sample(record, memory.batch.epoch, slot.id,
              memory.samples.get() + bytes(row * seen_elems(dataset_), size_of(dtype_)));
@@ -228,7 +242,14 @@ std::int64_t Collator::put_numbers(BatchMemory& memory, std::int64_t row, const 
 }
 
 void Collator::put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting, float weight) const {
+  memory.batch.weight += static_cast<double>(counting);
   const bool text = dataset_.kind == DataKind::text;
+  // Weights of each place are many, and mostly those that the batch before had here.
+  const bool kept = draws() && !mixes_ && !dataset_.label_weights.any();
+  BatchMemory::RowWeights& now = memory.weighed[static_cast<std::size_t>(row)];
+  const BatchMemory::RowWeights wanted{counting, weight};
+  if (kept && now == wanted) return;
+  now = wanted;
   const std::int64_t room = text                     ? memory.batch.length
                             : dataset_.target_starts ? memory.batch.target_length
                                                      : dataset_.label_shape.elems();
@@ -237,7 +258,6 @@ void Collator::put_weights(BatchMemory& memory, std::int64_t row, std::int64_t c
     std::fill(weights, weights + counting, static_cast<T>(weight));
     std::fill(weights + counting, weights + room, T{});
   });
-  memory.batch.weight += static_cast<double>(counting);
 }
 
 }  // namespace echelon::inline data

@@ -17,7 +17,7 @@
 
 namespace echelon::inline data {
 
-// Memory aligned to a cache line.
+// Memory aligned to a cache line; large memory is of huge pages, where the system has them.
 class Aligned {
  public:
   explicit Aligned(std::size_t bytes);
@@ -39,6 +39,12 @@ struct BatchMemory {
   BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype);
   Aligned samples, labels, weights, lengths, target, ids;
   Aligned others, other_weights;  // of one row without mixed samples
+  struct RowWeights {
+    std::int64_t counting = -1;
+    float weight = 0;
+    friend bool operator==(const RowWeights&, const RowWeights&) = default;
+  };
+  std::vector<RowWeights> weighed;  // what the weights of each row were set to by put_weights()
   std::vector<double> label_counts;
   Batch batch;
 };
@@ -52,6 +58,8 @@ class Collator {
   // Writes a record into a row, once for every row of [0, n), except the values of samples of one shape, which
   // draw() writes. Labels of a slot that does not count get weight 0.
   void put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot) const;
+  // Where the stored sample of a row may be read, before draw() normalises it there; null: nowhere.
+  std::uint8_t* place_of(BatchMemory& memory, std::int64_t row) const;
   // Whether samples have one shape. Then each row takes put(), then draw().
   bool draws() const { return dataset_.kind == DataKind::samples; }
   // Not for several threads at once with one Collator. DataError with file and record if an image is damaged.

@@ -38,12 +38,15 @@ struct Shard {
   std::string copy = {};  // copy on this host that is read instead (stage_folder.hpp); "": none
   std::int64_t samples = 0;
   std::int64_t first = 0;       // id of its first sample
-  std::int64_t chunk_rows = 0;  // records of a chunk, which are read together
+  std::int64_t chunk_rows = 0;  // records of a chunk, which are near each other in the order of an epoch
+  bool alone = false;           // each record is read alone, as large ones are where nothing is then decoded twice
   std::uint64_t bytes = 0;      // stored bytes of all HDF5 datasets
   Shape chunk = {};             // HDF5 chunk of samples, tokens or values; rank 0: contiguous
   bool deflate = false;         // compressed by gzip or lzf
   bool checksums = false;       // reading detects flipped bits
   std::int64_t tokens = 0;      // number of tokens of a text
+
+  std::int64_t rows_together() const { return alone ? 1 : chunk_rows; }
 };
 
 class LabelSample;

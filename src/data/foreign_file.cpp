@@ -6,21 +6,16 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/nearest.hpp"
-#include "base/reused_memory.hpp"
 #include "base/text.hpp"
 #include "data/foreign_axes.hpp"
-#include "data/log1p.hpp"
 #include "data/shard_header.hpp"
 
 namespace echelon::inline data {
 namespace {
-
-constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
 // "; nearest: axes = \"NHWC\"", where such axes can be read.
 std::string nearest_axes(const Shape& shape, bool one_sample) {
@@ -105,6 +100,7 @@ ForeignFile::Source ForeignFile::open_source(const std::string& name) const {
 // `read`: the shape of what is read of the dataset.
 void ForeignFile::set_strides(Source& source, const Shape& read) const {
   const std::string order = sequence_ ? "TF" : "CDHW";
+  source.slow_axis = -1;
   for (int axis = 0; axis < read.rank(); ++axis) {
     const char letter = keys_.axes[static_cast<std::size_t>(axis)];
     if (letter == 'N') continue;
@@ -113,6 +109,8 @@ void ForeignFile::set_strides(Source& source, const Shape& read) const {
     for (int inner = axis + 1; inner < read.rank(); ++inner) stride *= read[inner];
     source.extents[at] = read[axis];
     source.strides[at] = stride;
+    if (source.slow_axis < 0 || (read[source.slow_axis] == 1 && read[axis] > 1))
+      source.slow_axis = axis, source.slow = at;
   }
   source.elems = one_ ? read.elems() : read.row_elems();
 }
@@ -165,10 +163,20 @@ void ForeignFile::join_sources() {
   }
   shape_ = first.extents;
   shape_[joined] = keys_.channels.empty() ? all : std::ssize(keys_.channels);
-  in_order_ = sources_.size() == 1 && keys_.channels.empty();
-  for (std::int64_t axis = 3, stride = 1; axis >= 0; stride *= shape_[static_cast<std::size_t>(axis--)])
-    in_order_ &= shape_[static_cast<std::size_t>(axis)] == 1 || first.strides[static_cast<std::size_t>(axis)] == stride;
+  for (Source& source : sources_) source.in_order = lies_in_order(source);
   stored_ = bytes && !sequence_ ? DType::u8 : DType::f32;
+}
+
+// Whether a record of the dataset lies in the file as it does in a sample.
+bool ForeignFile::lies_in_order(const Source& source) const {
+  if (sequence_ && (sources_.size() > 1 || !keys_.channels.empty())) return false;
+  for (std::size_t i = 0; i < source.places.size(); ++i)
+    if (source.places[0] < 0 || source.places[i] != source.places[0] + static_cast<std::int64_t>(i)) return false;
+  bool ordered = true;
+  for (std::int64_t axis = 3, stride = 1; axis >= 0; stride *= source.extents[static_cast<std::size_t>(axis--)])
+    ordered &=
+        source.extents[static_cast<std::size_t>(axis)] == 1 || source.strides[static_cast<std::size_t>(axis)] == stride;
+  return ordered;
 }
 
 void ForeignFile::choose_rows() {
@@ -235,78 +243,6 @@ std::vector<h5::DatasetInfo> ForeignFile::datasets() const {
   std::vector<h5::DatasetInfo> all;
   for (const Source& source : sources_) all.push_back(source.info);
   return all;
-}
-
-// Tiles of a row of channels stay in the processor's cache while each channel is taken from them.
-template <class T>
-void ForeignFile::place(const Source& source, const T* from, std::int64_t count, T* to) const {
-  constexpr std::int64_t kTile = 256;
-  const auto [a, b, c, d] = source.extents;
-  const auto [sa, sb, sc, sd] = source.strides;
-  const std::int64_t channel = sequence_ ? 1 : shape_[1] * shape_[2] * shape_[3];
-  const std::int64_t sample = shape_[0] * shape_[1] * shape_[2] * shape_[3];
-  // A step of a sequence is a row whose features are its channels.
-  const std::int64_t channels = sequence_ ? b : a, channel_stride = sequence_ ? sb : sa;
-  const std::int64_t slices = sequence_ ? a : b, slice_stride = sequence_ ? sa : sb;
-  const std::int64_t slice = sequence_ ? shape_[1] : shape_[2] * shape_[3];
-  for (std::int64_t n = 0; n < count; ++n, from += source.elems, to += sample)
-    for (std::int64_t j = 0; j < slices; ++j)
-      for (std::int64_t k = 0; k < c; ++k)
-        for (std::int64_t first = 0; first < d; first += kTile)
-          for (std::int64_t i = 0; i < channels; ++i) {
-            const std::int64_t at = source.places[static_cast<std::size_t>(i)], end = std::min(first + kTile, d);
-            if (at < 0) continue;
-            T* const row = to + at * channel + j * slice + k * d;
-            const T* const values = from + i * channel_stride + j * slice_stride + k * sc;
-            if (sd == 1)
-              std::copy(values + first, values + end, row + first);
-            else
-              for (std::int64_t l = first; l < end; ++l) row[l] = values[l * sd];
-          }
-}
-
-void ForeignFile::unpack(const Source& source, float* values, std::int64_t n) const {
-  for (const float fill : source.fills)
-    for (std::int64_t i = 0; i < n; ++i) values[i] = values[i] == fill ? kMissing : values[i];
-  if (source.factor != 1 || source.offset != 0)
-    for (std::int64_t i = 0; i < n; ++i)
-      values[i] = static_cast<float>(static_cast<double>(values[i]) * source.factor + source.offset);
-  if (keys_.transform != Transform::log1p) return;
-  std::uint32_t negative = 0;
-  for (std::int64_t i = 0; i < n; ++i) negative |= static_cast<std::uint32_t>(values[i] <= -1);
-  if (negative != 0)
-    fail_foreign(path_, source.info.name,
-                 fmt::format("holds {:g}, which has no ln(1 + value) (transform = \"log1p\")",
-                             *std::find_if(values, values + n, [](float value) { return value <= -1; })));
-  take_log1p(values, n);
-}
-
-// Missing values become the mean of their channel, 0 after normalisation.
-void ForeignFile::fill_missing(float* samples, std::int64_t count) const {
-  const std::int64_t cells = shape_[1] * shape_[2] * shape_[3], inner = sequence_ ? 1 : cells,
-                     all = count * shape_[0] * cells;
-  for (std::int64_t i = 0; i < all; ++i)
-    if (std::isnan(samples[i])) {
-      const auto channel = static_cast<std::size_t>(i / inner % channels());
-      samples[i] = static_cast<float>(mean_[channel] / scale_);
-    }
-}
-
-void ForeignFile::read(std::int64_t first, std::int64_t count, void* dst) const {
-  const RowRange rows{rows_.first + first, count};
-  thread_local ReusedMemory apart;  // values whose order differs from that of samples
-  for (const Source& source : sources_) {
-    const std::int64_t elems = count * source.elems;
-    void* const block = in_order_ ? dst : apart.at_least(static_cast<std::size_t>(elems) * size_of(stored_));
-    read_records(file_, source.info.name, one_, rows, block, stored_, source.part);
-    if (stored_ == DType::f32) unpack(source, static_cast<float*>(block), elems);
-    if (in_order_) continue;
-    if (stored_ == DType::u8)
-      place(source, static_cast<const std::uint8_t*>(block), count, static_cast<std::uint8_t*>(dst));
-    else
-      place(source, static_cast<const float*>(block), count, static_cast<float*>(dst));
-  }
-  if (stored_ == DType::f32 && keys_.missing == Missing::mean) fill_missing(static_cast<float*>(dst), count);
 }
 
 }  // namespace echelon::inline data

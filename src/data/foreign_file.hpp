@@ -59,8 +59,9 @@ class ForeignFile {
   // Encoded images: reads the bytes of records [first, first + count), and where each ends.
   void read_encoded(std::int64_t first, std::int64_t count, std::vector<std::uint8_t>& bytes,
                     std::vector<std::size_t>& ends) const;
-  // Reads records [first, first + count) into `dst`, of type stored().
-  void read(std::int64_t first, std::int64_t count, void* dst) const;
+  // Reads records [first, first + count) into `dst`, of type stored(). Returns whether all values are finite; false:
+  // they may be.
+  bool read(std::int64_t first, std::int64_t count, void* dst) const;
 
  private:
   // A dataset of samples: where each axis of a sample is in it, and how its values are unpacked (netCDF).
@@ -70,6 +71,9 @@ class ForeignFile {
     std::int64_t elems = 0;                                                // of one record
     SlabRange part = {};                                                   // what is read, by axis of the dataset
     std::vector<std::int64_t> places;  // for each channel or feature its index in the sample; -1: left out
+    int slow_axis = -1;                // the outermost axis of a record that has several indices
+    std::size_t slow = 0;              // its place in `extents`
+    bool in_order = false;             // a record lies in the file as in a sample
 
     bool holds_bytes() const { return info.dtype == DType::u8 && factor == 1 && offset == 0; }
   };
@@ -77,16 +81,19 @@ class ForeignFile {
   void open_encoded();
   void set_strides(Source& source, const Shape& read) const;
   void join_sources();
+  bool lies_in_order(const Source& source) const;
   void choose_rows();
   void leave_room_for_lead();
   void set_normalisation();
   std::vector<double> per_channel(const std::vector<double>& values, const std::string& what, double fallback) const;
   std::vector<double> statistic(std::size_t which) const;
+  bool read_piece(const Source& source, RowRange records, RowRange part, std::uint8_t* dst) const;
   template <class T>
-  void place(const Source& source, const T* from, std::int64_t count, T* to) const;
+  void place(const Source& source, const T* from, std::int64_t count, RowRange part, T* to) const;
   void unpack(const Source& source, float* values, std::int64_t n) const;
   void fill_missing(float* samples, std::int64_t count) const;
   std::int64_t channels() const { return shape_[sequence_ ? 1 : 0]; }
+  std::int64_t elems() const { return shape_[0] * shape_[1] * shape_[2] * shape_[3]; }  // of a record
   bool holds_bytes() const;  // unsigned bytes as they are: scale is 1/255 by default
 
   const Hdf5Config& keys_;
@@ -94,7 +101,6 @@ class ForeignFile {
   h5::Reader file_;
   std::vector<Source> sources_;
   bool sequence_, one_;
-  bool in_order_ = false;  // the values lie in the file as in samples
   DType stored_ = DType::u8;
   RowRange rows_{0, 1};
   std::array<std::int64_t, 4> shape_{1, 1, 1, 1};  // of C, D, H, W, or of T, F, 1 and 1

@@ -81,6 +81,9 @@ Dataset read_foreign(const std::string& path, Labels expected, const Hdf5Config&
     shard.checksums &= source.checksum;
   }
   shard.chunk_rows = std::min(shard.chunk_rows, samples);
+  shard.alone = set.kind == DataKind::samples && !set.encoded && set.record_bytes() >= kAloneBytes &&
+                labels.has_records_apart() &&
+                std::all_of(sources.begin(), sources.end(), [](const auto& source) { return source.has_rows_apart(); });
   set.shards.push_back(std::move(shard));
   return set;
 }

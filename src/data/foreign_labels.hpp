@@ -10,6 +10,7 @@
 #include "base/shape.hpp"
 #include "data/dataset.hpp"
 #include "data/foreign_file.hpp"
+#include "data/shard_header.hpp"
 
 namespace echelon::inline data {
 
@@ -28,6 +29,7 @@ class ForeignLabels {
   std::int64_t classes() const { return classes_; }  // 0: labels are numbers
   const Shape& shape() const { return shape_; }      // of numbers (), (K) or (K, ..); of dense classes (H, W)
   std::uint64_t stored_bytes() const { return labels_.stored_bytes + weights_.stored_bytes; }
+  bool has_records_apart() const { return echelon::has_records_apart(labels_) && echelon::has_records_apart(weights_); }
   bool checksums() const { return (!exist() || labels_.checksum) && (!weighted() || weights_.checksum); }
 
   // From now on only this part of each label is read, by axis of shape().

@@ -197,7 +197,8 @@ void Loader::Body::fill(BatchMemory& slot, std::int64_t epoch, std::int64_t step
   collate.begin(slot, epoch, step, n, plan.length(epoch, step));
   double used = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const Record record = cache.record(ids[i].id);
+    std::uint8_t* const place = cache.passes() ? collate.place_of(slot, static_cast<std::int64_t>(i)) : nullptr;
+    const Record record = place != nullptr ? cache.record_into(ids[i].id, place) : cache.record(ids[i].id);
     collate.put(slot, static_cast<std::int64_t>(i), record, ids[i]);
     rows.draw(slot, static_cast<std::int64_t>(i), record, ids[i]);
     used += stored_bytes_a_sample[record.file];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/normalise.hpp"
 
+#include "base/check.hpp"
+
 namespace echelon::inline data {
 namespace {
 
@@ -28,7 +30,21 @@ Normaliser::Normaliser(const Dataset& dataset)
   }
 }
 
+// Converts in place. Channels that stay as they are cost nothing.
+template <class T>
+void Normaliser::change(T* image) const {
+  for (std::size_t c = 0; c < factor_.size(); ++c, image += plane_) {
+    const T factor = static_cast<T>(factor_[c]), offset = static_cast<T>(offset_[c]);
+    if (factor == 1 && offset == 0) continue;
+    for (std::int64_t i = 0; i < plane_; ++i) image[i] = image[i] * factor + offset;
+  }
+}
+
 void Normaliser::operator()(const std::uint8_t* stored, void* dst, DType dtype) const {
+  if (stored == dst) {
+    ECHELON_CHECK(stored_ == dtype, "values are converted in place");
+    return with_float(dtype, [&]<class T>(T) { change(static_cast<T*>(dst)); });
+  }
   with_float(dtype, [&](auto zero) {
     auto* to = static_cast<decltype(zero)*>(dst);
     if (stored_ == DType::u8)

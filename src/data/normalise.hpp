@@ -14,7 +14,7 @@ namespace echelon::inline data {
 class Normaliser {
  public:
   explicit Normaliser(const Dataset& dataset);
-  // Converts one image (C, H, W); c is the channel.
+  // Converts one image (C, H, W); c is the channel. `dst` may be `stored` if the types are the same.
   void operator()(const std::uint8_t* stored, void* dst, DType dtype) const;
   // Converts a sequence (steps, F) stored as f32; c is the feature.
   void rows(const std::uint8_t* stored, std::int64_t steps, void* dst, DType dtype) const;
@@ -23,7 +23,10 @@ class Normaliser {
 
  private:
   DType stored_;
-  std::int64_t plane_;          // H * W
+  std::int64_t plane_;  // H * W
+  template <class T>
+  void change(T* image) const;
+
   std::vector<double> factor_;  // scale / std, per channel
   std::vector<double> offset_;  // -mean / std
 };

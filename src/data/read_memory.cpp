@@ -31,12 +31,13 @@ double decoding_of(const Dataset& dataset) {
 ReadMemory read_memory(const Dataset& dataset, std::int64_t buffer_bytes, std::int64_t n, std::int64_t prefetch,
                        DType dtype) {
   std::int64_t longest = 1;
-  for (const Shard& shard : dataset.shards) longest = std::max(longest, shard.chunk_rows);
+  for (const Shard& shard : dataset.shards) longest = std::max(longest, shard.rows_together());
   const auto record = static_cast<double>(dataset.record_bytes());
   const double chunk = static_cast<double>(longest) * record;
-  const double all = static_cast<double>(dataset.samples()) * record;
+  const double all = static_cast<double>(dataset.samples()) * record, buffer = static_cast<double>(buffer_bytes);
+  const bool passing = longest == 1 && !dataset.mixes && all > buffer;  // one record is held after the other
   const auto element = static_cast<double>(dataset.vocabulary.size() > 0 ? 4 : size_of(dtype));
-  return {.records = std::min(all, std::max(chunk, static_cast<double>(buffer_bytes))),
+  return {.records = passing ? chunk : std::min(all, std::max(chunk, buffer)),
           .decoding = decoding_of(dataset) + (dataset.hdf5 ? chunk : 0),  // with its axes as they are stored
           .batches = static_cast<double>((prefetch + 1) * n * dataset.seen_shape().elems()) * element,
           .at_once = dataset.samples() <= longest};

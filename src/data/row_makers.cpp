@@ -50,10 +50,11 @@ void RowMakers::add(const Job& job) {
   Job& kept = jobs_[added_];  // a deque's elements stay where they are
   lock.unlock();
   std::vector<std::uint8_t> bytes = std::move(kept.bytes);
-  bytes.assign(job.record.sample, job.record.sample + collator().stored_bytes(job.record));
+  const bool placed = job.record.sample == collator().place_of(*job.memory, job.row);
+  if (!placed) bytes.assign(job.record.sample, job.record.sample + collator().stored_bytes(job.record));
   kept = job;
   kept.bytes = std::move(bytes);
-  kept.record.sample = kept.bytes.data();
+  if (!placed) kept.record.sample = kept.bytes.data();
   lock.lock();
   ++added_;
   lock.unlock();

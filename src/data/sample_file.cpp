@@ -56,9 +56,10 @@ void SampleFile::read_shard(const char* name, std::int64_t first, std::int64_t c
   read_records(*shard_, name, false, {first, count}, dst, dtype, part.behind(1));
 }
 
-void SampleFile::read_samples(std::int64_t first, std::int64_t count, void* dst, DType stored) const {
-  foreign_ ? foreign_->samples.read(first, count, dst)
-           : read_shard(format::kSamples, first, count, slab_.samples, dst, stored);
+bool SampleFile::read_samples(std::int64_t first, std::int64_t count, void* dst, DType stored) const {
+  if (foreign_) return foreign_->samples.read(first, count, dst);
+  read_shard(format::kSamples, first, count, slab_.samples, dst, stored);
+  return stored == DType::u8;
 }
 
 void SampleFile::read_encoded(std::int64_t first, std::int64_t count, std::vector<std::uint8_t>& bytes,

@@ -24,8 +24,8 @@ class SampleFile {
   // The shape of all samples; differs from that of open_dataset if the file was changed since.
   std::int64_t samples() const;
 
-  // Read records [first, first + count) of the file.
-  void read_samples(std::int64_t first, std::int64_t count, void* dst, DType stored) const;
+  // Read records [first, first + count) of the file. read_samples returns whether it has found all values finite.
+  bool read_samples(std::int64_t first, std::int64_t count, void* dst, DType stored) const;
   // Encoded images: their bytes, and where each ends.
   void read_encoded(std::int64_t first, std::int64_t count, std::vector<std::uint8_t>& bytes,
                     std::vector<std::size_t>& ends) const;

@@ -147,10 +147,12 @@ void read_samples(const h5::Reader& reader, Dataset& dataset, Labels expected) {
   dataset.sample_shape = samples.shape.without_front();
   take_type(samples, dataset);
   read_normalisation(reader, dataset, dataset.sample_shape[0]);
+  const bool apart = samples.has_rows_apart() && has_records_apart(labels);
   dataset.shards.push_back({.path = path,
                             .samples = samples.shape[0],
                             .first = 0,
                             .chunk_rows = records_together(samples),
+                            .alone = apart && dataset.record_bytes() >= kAloneBytes,
                             .bytes = samples.stored_bytes + labels.stored_bytes,
                             .chunk = samples.chunk,
                             .deflate = samples.deflate,

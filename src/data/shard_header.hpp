@@ -25,4 +25,13 @@ std::string stored_text(const h5::DatasetInfo& samples);
 // 256, and fewer where samples are large.
 std::int64_t records_together(const h5::DatasetInfo& samples);
 
+// Records of this many bytes are read alone, if their samples and labels can be.
+inline constexpr std::size_t kAloneBytes = 256 << 10;
+// Whether labels or weights can be read record by record: nothing is then decoded twice, or little. True if there are
+// none.
+inline bool has_records_apart(const h5::DatasetInfo& labels) {
+  constexpr std::int64_t kFew = 8192;
+  return labels.name.empty() || labels.has_rows_apart() || (labels.chunk.rank() > 0 && labels.chunk.elems() <= kFew);
+}
+
 }  // namespace echelon::inline data

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chunks of whole rows that are compressed or have a checksum. They are read raw, and checked and inflated outside the
-// library's lock.
+// library's lock; large ones that have only a checksum are read without the library.
 #pragma once
 
 #include <hdf5.h>
@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "h5/placed.hpp"
 
 namespace echelon::h5 {
 
@@ -21,6 +23,7 @@ struct RowChunks {
   std::int64_t rows = 0;    // rows per chunk
   std::size_t element_bytes = 0;
   std::size_t row_bytes = 0;
+  PlacedValues file;  // offset 0: the file, if chunks that have only a checksum are read without the library
 
   bool decodable() const { return filtered && known && whole_rows; }
   std::size_t bytes() const { return static_cast<std::size_t>(rows) * row_bytes; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "h5/faulty_driver.hpp"
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -56,6 +57,8 @@ herr_t write_some_of(H5FD_t* file, H5FD_mem_t type, hid_t transfer, haddr_t at, 
   return -1;
 }
 
+std::atomic<hid_t> fault_driver = -1;
+
 hid_t register_driver() {
   static H5FD_class_t driver = {};
   driver.name = "echelon_faults";
@@ -92,7 +95,10 @@ hid_t register_driver() {
 void use_file_faults(hid_t access) {
   if (file_faults.load(std::memory_order_acquire) == nullptr) return;
   static const hid_t driver = register_driver();
+  fault_driver.store(driver, std::memory_order_release);
   H5Pset_driver(access, driver, nullptr);
 }
+
+bool is_faulty_driver(hid_t driver) { return driver >= 0 && driver == fault_driver.load(std::memory_order_acquire); }
 
 }  // namespace echelon::h5

@@ -9,5 +9,7 @@ namespace echelon::h5 {
 
 // If the process has file faults, files opened with this property list are read and written with them.
 void use_file_faults(hid_t access);
+// Whether it is that driver.
+bool is_faulty_driver(hid_t driver);
 
 }  // namespace echelon::h5

@@ -34,6 +34,10 @@ struct DatasetInfo {
   // Number of chunks of the shape, and number of chunks that were written; a contiguous dataset is one chunk. Unwritten
   // chunks read as the fill value.
   std::uint64_t chunks = 1, written_chunks = 1;
+  bool contiguous = false;  // all values lie in the file in one piece, and are read without the library
+
+  // Whether reading one row after the other reads and decodes nothing twice.
+  bool has_rows_apart() const { return contiguous || (chunk.rank() > 0 && chunk[0] == 1); }
 };
 
 // A part of the rows of a dataset, as the attribute `split` of Fuel's files names it.
@@ -73,8 +77,9 @@ class Reader {
   std::string other_file(std::string_view dataset) const;
 
   // Reads rows [first, first + count) of the outermost axis into `dst`, (count, ..) of `dtype`, converting the values.
-  // Uses memory for at most one chunk. Chunks of whole rows that are compressed or have a checksum are decoded and
-  // checked outside the library's lock. A damaged chunk is a DataError that names its rows.
+  // Uses memory for at most one chunk. Contiguous values are read without the library; chunks of whole rows that are
+  // compressed or have a checksum are decoded and checked outside its lock. A damaged chunk is a DataError that names
+  // its rows.
   void read_rows(std::string_view dataset, std::int64_t first, std::int64_t count, void* dst, DType dtype) const;
   void read_all(std::string_view dataset, void* dst, DType dtype) const;
   // Reads a hyperslab into `dst`, (shape) of `dtype`: first index and extents, one entry per axis. Compressed chunks
@@ -108,6 +113,9 @@ class Reader {
 
   // Bytes that have been read from the file's datasets so far; for compressed chunks of whole rows, the stored bytes.
   std::uint64_t bytes_read() const;
+  // Number of calls by which the library has read values so far: none for contiguous ones, and for large chunks that
+  // have only a checksum.
+  std::uint64_t library_reads() const;
 
  private:
   struct Body;

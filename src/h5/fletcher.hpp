@@ -8,7 +8,22 @@
 
 namespace echelon::h5 {
 
-// Equals the library's H5_checksum_fletcher32, but vectorised. Pure.
-std::uint32_t fletcher32(const std::uint8_t* data, std::size_t bytes);
+// Equals the library's H5_checksum_fletcher32, but vectorised, and for bytes that come piece by piece.
+class Fletcher32 {
+ public:
+  static constexpr std::size_t kPiece = 4096;
+  // All calls but the last must have a multiple of kPiece bytes.
+  void add(const std::uint8_t* data, std::size_t bytes);
+  // Whether the four bytes that are stored behind a chunk are its checksum.
+  bool is(const std::uint8_t* stored) const;
+
+ private:
+  void add_word(std::uint32_t word);
+  void add_block(const std::uint8_t* data);
+
+  // Sums of words modulo 65535. The second weights each word by its distance from the end, in words.
+  std::uint64_t first_ = 0, second_ = 0;
+  bool zero_ = true;  // all bytes are
+};
 
 }  // namespace echelon::h5

@@ -29,6 +29,15 @@ void count_chunks(hid_t dataset, hid_t space, DatasetInfo& info) {
   info.written_chunks = H5Dget_num_chunks(dataset, space, &written) >= 0 ? written : 0;
 }
 
+// Whether chunks of whole rows that have only a checksum are worth to be read without the library: it takes as long to
+// find one as there are chunks (1.10).
+bool are_large_and_plain(const RowChunks& chunks, const DatasetInfo& info) {
+  constexpr std::size_t kLarge = 256 << 10;
+  constexpr std::uint64_t kMost = 1024;
+  return chunks.decodable() && chunks.shuffle < 0 && chunks.deflate < 0 && chunks.lzf < 0 && chunks.bytes() >= kLarge &&
+         info.chunks <= kMost;
+}
+
 }  // namespace
 
 std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name) {
@@ -75,6 +84,8 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   else if (layout == H5D_CONTIGUOUS && shape->elems() > 0) {
     dataset->info.written_chunks = dataset->info.stored_bytes > 0 ? 1 : 0;
     require_place(*dataset, layout);
+    dataset->placed = placed_values(dataset->handle.id(), dataset->home(path));
+    dataset->info.contiguous = dataset->placed.any();
   } else if (layout == H5D_COMPACT && shape->elems() > 0) {
     require_place(*dataset, layout);
   }
@@ -91,6 +102,7 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   describe_filters(creation.id(), chunks);
   if (const std::string why = missing_filter(creation.id()); !why.empty()) fail(name, why);
   require_place(*dataset, layout);
+  if (are_large_and_plain(chunks, dataset->info)) chunks.file = chunk_file(dataset->handle.id(), dataset->home(path));
   dataset->info.deflate = chunks.known && (chunks.deflate >= 0 || chunks.lzf >= 0);
   dataset->info.checksum |= chunks.checksum >= 0;
   if (chunks.filtered &&

@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/reused_memory.hpp"
 #include "h5/dataset_paths.hpp"
 #include "h5/open_file.hpp"
 #include "h5/read_attributes.hpp"
@@ -43,6 +44,7 @@ void Reader::Body::read_slab(const OpenDataset& dataset, std::int64_t first, std
   // The memory space needs the axes of the file: with a flat one the library copies element by element.
   const Handle memory = space_of(region);
   const Handle rows = shape.rank() == 0 ? space_of(region) : rows_of(space.id(), first, shape, count);
+  ++library_reads;
   if (!memory.ok() || !rows.ok() || H5Dread(dataset.handle.id(), as, memory.id(), rows.id(), H5P_DEFAULT, dst) < 0)
     fail(dataset.info.name, fmt::format("cannot be read at rows {} to {}: {}", first, first + count - 1, reason()));
   require_read_sources(dataset);
@@ -67,6 +69,7 @@ void Reader::Body::read_whole_chunks(const OpenDataset& dataset, std::int64_t fi
     const std::int64_t skip = first - begin;
     const std::int64_t take = std::min(count, chunks.rows - skip);
     const bool whole = take == chunks.rows;
+    library_reads += chunks.file.any() ? 0 : 1;
     if (!whole) part.resize(chunks.bytes());
     const ChunkRead status = read_chunk(dataset.handle.id(), dataset.info.shape.rank(), chunks, begin,
                                         whole ? dst : part.data(), stored, why);
@@ -87,8 +90,15 @@ void Reader::Body::read_whole_chunks(const OpenDataset& dataset, std::int64_t fi
 
 // Reads rows in the type of the file.
 void Reader::Body::read_stored(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst) {
-  if (dataset.chunks.decodable()) return read_whole_chunks(dataset, first, count, static_cast<std::uint8_t*>(dst));
-  read_slab(dataset, first, count, dst, dataset.type.id());
+  const RowChunks& chunks = dataset.chunks;
+  if (chunks.decodable()) return read_whole_chunks(dataset, first, count, static_cast<std::uint8_t*>(dst));
+  if (!dataset.placed.any()) return read_slab(dataset, first, count, dst, dataset.type.id());
+  const std::size_t bytes = static_cast<std::size_t>(count) * chunks.row_bytes;
+  if (const std::string why =
+          read_placed(dataset.placed, static_cast<std::size_t>(first) * chunks.row_bytes, bytes, dst);
+      !why.empty())
+    fail(dataset.info.name, fmt::format("cannot be read at rows {} to {}: {}", first, first + count - 1, why));
+  bytes_read += bytes;
 }
 
 // Reads a chunk, or about a megabyte, at a time.
@@ -100,13 +110,13 @@ void Reader::Body::read_converted(const OpenDataset& dataset, std::int64_t first
   const auto fitting = static_cast<std::int64_t>(kBlock / std::max<std::size_t>(chunks.row_bytes, 1));
   const std::int64_t step = std::max(fitting / unit, std::int64_t{1}) * unit;
   const std::int64_t each = dataset.info.shape.row_elems();
-  std::vector<std::uint8_t> stored;
+  thread_local ReusedMemory memory;
+  std::uint8_t* const stored = memory.at_least(static_cast<std::size_t>(std::min(count, step)) * chunks.row_bytes);
   auto* to = static_cast<std::uint8_t*>(dst);
   while (count > 0) {
     const std::int64_t take = std::min(count, step - first % step);
-    stored.resize(static_cast<std::size_t>(take) * chunks.row_bytes);
-    read_stored(dataset, first, take, stored.data());
-    convert_numbers(*dataset.number, stored.data(), take * each, to, dtype);
+    read_stored(dataset, first, take, stored);
+    convert_numbers(*dataset.number, stored, take * each, to, dtype);
     to += static_cast<std::size_t>(take * each) * size_of(dtype);
     first += take;
     count -= take;
@@ -130,6 +140,7 @@ Reader& Reader::operator=(Reader&&) noexcept = default;
 
 const std::string& Reader::path() const { return body_->path; }
 std::uint64_t Reader::bytes_read() const { return body_->bytes_read; }
+std::uint64_t Reader::library_reads() const { return body_->library_reads; }
 
 bool Reader::has(std::string_view dataset) const {
   const Reading reading(body_->path);
@@ -165,7 +176,7 @@ void Reader::read_rows(std::string_view dataset, std::int64_t first, std::int64_
   ECHELON_CHECK(first >= 0 && count >= 0 && count <= rows - first, "rows {} to {} of {} in '{}' of {}", first,
                 first + count, rows, dataset, body_->path);
   if (count * from.info.shape.row_elems() == 0) return;
-  if (H5Tequal(from.type.id(), native_type(dtype)) > 0)
+  if (from.is_stored_as(dtype))
     body_->read_stored(from, first, count, dst);
   else if (from.number && is_converted(*from.number, dtype))
     body_->read_converted(from, first, count, dst, dtype);

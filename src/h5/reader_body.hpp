@@ -16,6 +16,7 @@
 #include "h5/file.hpp"
 #include "h5/handle.hpp"
 #include "h5/numbers.hpp"
+#include "h5/placed.hpp"
 
 namespace echelon::h5 {
 
@@ -28,6 +29,12 @@ struct OpenDataset {
   bool is_virtual = false;
   std::string linked_file;       // the file that holds the dataset, behind an external link; "": the opened one
   std::uint64_t file_bytes = 0;  // size of the file that holds the dataset; behind an external link it is another file
+  PlacedValues placed;           // of contiguous values
+
+  // The file that holds it, of a reader of `path`.
+  const std::string& home(const std::string& path) const { return linked_file.empty() ? path : linked_file; }
+  // Whether the values need no conversion.
+  bool is_stored_as(DType dtype) const { return info.stored_as.empty() && info.dtype == dtype; }
 };
 
 // Wraps every library call that reads a file.
@@ -45,7 +52,7 @@ struct Reader::Body {
   Handle file;
   std::mutex mutex;  // guards `open`
   std::map<std::string, std::unique_ptr<OpenDataset>, std::less<>> open;
-  std::atomic<std::uint64_t> bytes_read = 0;
+  std::atomic<std::uint64_t> bytes_read = 0, library_reads = 0;
 
   [[noreturn]] void fail(std::string_view dataset, const std::string& what) const {
     throw DataError(fmt::format("{}: dataset '{}' {}", path, dataset, what));
@@ -64,6 +71,7 @@ struct Reader::Body {
                             std::int64_t count);
   void read_slab(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst, hid_t as);
   void read_box(const OpenDataset& dataset, const Shape& offset, const Shape& shape, void* dst, hid_t as);
+  void read_stored_box(const OpenDataset& dataset, const Shape& offset, const Shape& shape, void* dst);
   void require_read_sources(const OpenDataset& dataset) const;
   void read_whole_chunks(const OpenDataset& dataset, std::int64_t first, std::int64_t count, std::uint8_t* dst);
   void read_stored(const OpenDataset& dataset, std::int64_t first, std::int64_t count, void* dst);

@@ -33,7 +33,7 @@ room_namespaces() {
 }
 
 # No type and no function may have the same name in the headers of two rooms, except overload sets of one meaning.
-OVERLOADS='name_of device_options part_of'
+OVERLOADS='name_of device_options part_of for_each_run'
 one_name_one_room() {
   sources | grep -E '^src/.*\.hpp$' | xargs awk -v overloads="$OVERLOADS" '
     BEGIN { split(overloads, list, " "); for (i in list) meant[list[i]] = 1 }

@@ -104,6 +104,21 @@ type = "sequence_pool"
 mode = "last"
 )";
 
+constexpr const char* kFields = R"(
+name = "trial"
+[data]
+train = "files/large.h5"
+test = "files/large.h5"
+buffer_mb = 1
+[data.hdf5]
+samples = ["fields/a", "fields/b"]
+axes = "NCHW"
+labels = "labels"
+mean = 0.5
+[[model.layers]]
+type = "flatten"
+)";
+
 void check_distance(const std::vector<double>& a, const std::vector<double>& b) {
   REQUIRE(a.size() == b.size());
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::fabs(a[i] - b[i]) < 1e-9);
@@ -118,8 +133,8 @@ void make_files(const Trial& trial) {
 
 TEST_CASE("k replicas on files of other programs end with the weights of one", "[run][foreign]") {
   if (test::skip_without(test::has_module("h5py"), test::Lacks::package, "needs h5py")) return;
-  const auto [data, units] =
-      GENERATE(table<const char*, const char*>({{kEvents, "2"}, {kUniverses, "4"}, {kClimate, "1"}, {kSteps, "24"}}));
+  const auto [data, units] = GENERATE(table<const char*, const char*>(
+      {{kEvents, "2"}, {kUniverses, "4"}, {kClimate, "1"}, {kSteps, "24"}, {kFields, "2"}}));
   const Trial trial(std::string(data) + kModel + units + "\n");
   make_files(trial);
   const test::Sets sets = {"data.sharding=record", "checkpoint.every_steps=2"};

@@ -217,6 +217,32 @@ put(at("forecast.h5"), x=x)
 case("forecast", "forecast.h5", 'samples = "x"\naxes = "NHW"\nlabels = "x"\nlabel_form = "values"\nlead = 2\n'
      "label_mean = 0.5\nlabel_std = 4\nrows = [3, 30]", x[3:28, None], ((x[5:30].astype("f8") - 0.5) / 4).astype("f4"), 0)
 
+# Storage: a user block, raw files, filters; each type and byte order above is chunked, these are contiguous.
+x, y = whole((N, 6, 5, 3), 1000).astype("f4"), whole(N, 3)
+for name, options, storage in [("user_block", {"userblock_size": 512}, {}), ("raw", {}, {"external": [(at("raw.bin"), 0, x.nbytes)]}),
+                               ("filtered", {}, {"chunks": (8, 6, 5, 3), "shuffle": True, "compression": 4, "fletcher32": True}),
+                               ("boxes", {}, {"chunks": (8, 3, 5, 2)}), ("newest", {"libver": "v110"}, {})]:
+    for kind in ["<f4", ">f4", "<f2", ">f2", ">i2", "<f8", ">u4"]:
+        with h5py.File(at(f"{name}{kind}.h5"), "w", **options) as file:
+            file.create_dataset("x", data=x.astype(kind), **storage)
+            file.create_dataset("y", data=y.astype(">i4"))
+        case(f"{name}{kind}", f"{name}{kind}.h5", 'samples = "x"\naxes = "NHWC"\nlabels = "y"\nclasses = 3\nmean = [1, 2, 3]',
+             planes(x) - np.array([1, 2, 3])[:, None, None], y, 3)
+        storage.pop("external", None)  # one raw file
+
+# Large samples, which are read one by one: two fields with the fields of the next record as labels, and channels last.
+a, b, y = floats(9, 4, 96, 96), floats(9, 3, 96, 96), whole((9, 96, 96), 3)
+last = floats(9, 96, 96, 13)
+put(at("large.h5"), fields__a=a, fields__b=b.astype(">f4"), last=last, y=y.astype("u1"), labels=floats(9, 2))
+case("large_fields", "large.h5", 'samples = ["fields/a", "fields/b"]\naxes = "NCHW"\nlabels = "fields/a"\nmean = 0.5\n'
+     'label_form = "values"\nlead = 1\nstd = 2', (np.concatenate([a, b], 1)[:8] - 0.5) / 2, a[1:], 0)
+case("large_last", "large.h5", 'samples = "last"\naxes = "NHWC"\nlabels = "y"\nlabel_form = "dense"\nclasses = 3',
+     planes(last), y, 3)
+for i in range(9):
+    put(at(f"large/{i}.h5"), x=last[i], y=y[i].astype("u1"))
+case("large_files", "large", 'samples = "x"\naxes = "HWC"\nlabels = "y"\nlabel_form = "dense"\nclasses = 3',
+     planes(last), y, 3)
+
 # Sets that are refused: one file differs, and attributes that make no sense.
 for i in range(9):
     odd = i == 4

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares how fast training samples are read: HDF5 files of other programs as they lie, shards made from them, PyTorch.
 
-  reading.py ECHELON [--python PYTHON] [--rounds 5] [--workers 1] [--mb 150] [--only LAYOUT ..] [--folder DIR]
+  reading.py ECHELON [--python PYTHON] [--rounds 5] [--workers 1] [--mb 150] [--epochs 3] [--only LAYOUT ..] [--folder DIR]
 
 PYTHON has h5py, numpy and PyTorch (pip install h5py torch). Files in the layouts of public data sets are made with h5py
-(about --mb MB each, smooth random values), imported with `echelon data import hdf5`, and read for one epoch in turns by
+(about --mb MB each, smooth random values), imported with `echelon data import hdf5`, and read for --epochs epochs in turns by
 `echelon bench data` and by PyTorch's DataLoader with h5py, in f32, normalised, channels first. PyTorch reads sample by sample
-in random order, or in blocks of 64 rows in random order, whichever is faster, and has read one epoch before; its workers
-are processes, those of echelon threads (each with a loader). The table has medians over rounds, least and greatest behind;
-memory is the peak of echelon's process, and the sum of the proportional set sizes (PSS) of PyTorch's processes."""
+in random order, or in blocks of a batch in random order, whichever is faster, and has read one epoch before, while
+echelon's rate has its start in it. PyTorch's workers are processes, those of echelon threads (each with a loader).
+
+The bound is one thread that does nothing but read(2) of all bytes of the files, 256 KiB at a time into one buffer, and one
+copy of as many f32 values as the samples have into the memory of three batches, used again and again; not for compressed
+files. The tables have medians over rounds, least and greatest behind; memory is the peak of echelon's process, and the sum
+of the proportional set sizes (PSS) of PyTorch's processes."""
 import argparse
 import json
 import os
@@ -43,6 +47,10 @@ TABLES = {
                  'label_form = "values"', "CHW", 1, ["t0_fields/density", "t0_fields/pressure"], "t0_fields/density",
                  "rows"),
 }
+
+# Classes or numbers of a label; for labels of places, of each place.
+OUTPUTS = {"Caffe": 10, "ModelNet40": 40, "PCam": 2, "Galaxy10": 10, "RadioML": 24, "So2Sat": 17, "BigGAN": 1000, "Fuel": 10,
+           "HEP-CNN": 2, "CosmoFlow": 4, "DeepCAM": 3, "LBANN": 4, "The Well": 8}
 
 
 def location(folder, name):
@@ -132,15 +140,51 @@ def make(folder, name, mb):
                 fill(file, path, n, (8, 128, 128), "f4", 1)
 
 
-def read_with_torch(folder, name, mode, workers, batch):
-    """Prints {"samples_s":, "peak_mb":}."""
+def read_bytes(folder, name, batch, epochs):
+    """The bound. Prints {"samples_s":, "peak_mb":}."""
+    import time
+    import h5py
+    import numpy as np
+    paths, files = TABLES[name][3], files_of(folder, name)
+    samples = elems = stored = 0
+    for path in files:
+        with h5py.File(path) as file:
+            each = [file[p] for p in paths]
+            samples += 1 if TABLES[name][5] == "files" else len(each[0])
+            elems += sum(one.size for one in each)
+            stored += sum(one.nbytes for one in each)
+    piece = 256 << 10
+    read, values = np.empty(piece, "u1"), np.ones(int(piece * elems / stored), "f4")
+    batches = np.ones(max(3 * batch * elems // samples, len(values)), "f4")
+    at, start = 0, 0.0
+    for epoch in range(epochs + 1):
+        if epoch == 1:
+            start = time.perf_counter()
+        for path in files:
+            file = os.open(path, os.O_RDONLY)
+            offset = 0
+            while got := os.preadv(file, [read], offset):
+                offset += got
+                at = 0 if at + len(values) > len(batches) else at
+                batches[at:at + len(values)] = values
+                at += len(values)
+            os.close(file)
+    print(json.dumps({"samples_s": epochs * samples / (time.perf_counter() - start), "peak_mb": 0}))
+
+
+def files_of(folder, name):
     import glob
+    return sorted(glob.glob(location(folder, name) + ("/*.h5" if TABLES[name][5] == "files" else "")))
+
+
+def read_with_torch(folder, name, mode, workers, batch, epochs):
+    """Prints {"samples_s":, "peak_mb":}."""
     import time
     import h5py
     import numpy as np
     import torch
     table, axes, scale, paths, label, where = TABLES[name]
-    files = sorted(glob.glob(location(folder, name) + ("/*.h5" if where == "files" else "")))
+    files = files_of(folder, name)
     with h5py.File(files[0]) as first:
         n = len(files) if where == "files" else len(first[paths[0]])
     at = {letter: i for i, letter in enumerate(axes)}
@@ -205,13 +249,13 @@ def read_with_torch(folder, name, mode, workers, batch):
         return kib / 1024
 
     peak, seconds = 0.0, 0.0
-    for epoch in range(2):
+    for epoch in range(epochs + 1):
         start = time.perf_counter()
         for i, (x, y) in enumerate(loader):
             if epoch == 0 and i % 4 in (1, 2):
                 peak = max(peak, memory_mb())
-        seconds = time.perf_counter() - start
-    print(json.dumps({"samples_s": n / seconds, "peak_mb": peak}))
+        seconds += time.perf_counter() - start if epoch > 0 else 0
+    print(json.dumps({"samples_s": epochs * n / seconds, "peak_mb": peak}))
 
 
 def main():
@@ -221,14 +265,18 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--mb", type=float, default=150)
+    parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=list(TABLES))
     parser.add_argument("--folder", help="keep the files here and use them again")
     parser.add_argument("--step", nargs="+", help=argparse.SUPPRESS)  # what a child process does
     options = parser.parse_args()
     if options.step:
         step, folder, name, *rest = options.step
-        return make(folder, name, options.mb) if step == "make" else read_with_torch(
-            folder, name, rest[0], options.workers, int(rest[1]))
+        if step == "make":
+            return make(folder, name, options.mb)
+        if step == "bound":
+            return read_bytes(folder, name, int(rest[0]), options.epochs)
+        return read_with_torch(folder, name, rest[0], options.workers, int(rest[1]), options.epochs)
 
     def run(*words):
         done = subprocess.run(words, capture_output=True, text=True)
@@ -239,14 +287,17 @@ def main():
     temporary = tempfile.TemporaryDirectory()
     folder = options.folder or temporary.name
     os.makedirs(folder, exist_ok=True)
-    me = [options.python, os.path.abspath(__file__), "--mb", str(options.mb), "--workers", str(options.workers)]
-    print(f"| layout | as the files lie, samples/s | shards, samples/s | PyTorch, samples/s | files / PyTorch "
-          f"| shards / PyTorch | MiB: files, shards, PyTorch |\n|---|---:|---:|---:|---:|---:|---:|", flush=True)
+    me = [options.python, os.path.abspath(__file__), "--mb", str(options.mb), "--workers", str(options.workers),
+          "--epochs", str(options.epochs)]
+    print("| layout | as the files lie | shards | PyTorch | bound |\n|---|---:|---:|---:|---:|", flush=True)
+    ratios = []
     for name in options.only:
         experiment = f"{folder}/{name}.toml"
         if not os.path.exists(experiment):
             run(*me, "--step", "make", folder, name)
-            model = '[[model.layers]]\ntype = "flatten"\n'
+            layer = "[[model.layers]]\ntype = "
+            model = layer + (f'"conv"\nchannels = {OUTPUTS[name]}\nkernel = 1\n' if name in ("DeepCAM", "LBANN", "The Well")
+                             else f'"flatten"\n{layer}"dense"\nunits = {OUTPUTS[name]}\n')
             for what, data in (("", f'train = "{location(folder, name)}"\n[data.hdf5]\n{TABLES[name][0]}\n'),
                                (".shards", f'train = "{folder}/{name}.out"\n')):
                 with open(f"{folder}/{name}{what}.toml", "w") as file:
@@ -255,10 +306,12 @@ def main():
         batch = 2 if name in ("CosmoFlow", "DeepCAM") else 32 if name in ("LBANN", "The Well") else 64
         ways = {"files": lambda: run(options.echelon, "bench", "data", experiment, *echelon),
                 "shards": lambda: run(options.echelon, "bench", "data", f"{folder}/{name}.shards.toml", *echelon),
+                "bound": lambda: run(*me, "--step", "bound", folder, name, str(batch)),
                 "samples": lambda: run(*me, "--step", "torch", folder, name, "samples", str(batch))}
         if name in ("ModelNet40", "BigGAN"):  # each sample would have a whole compressed chunk decoded
-            del ways["samples"]
-        echelon = ["--readers", str(options.workers), "--batch", str(batch), "--seconds", "1000", "--json"]
+            del ways["samples"], ways["bound"]
+        echelon = ["--readers", str(options.workers), "--batch", str(batch), "--seconds", "1000",
+                   "--epochs", str(options.epochs), "--json"]
         if TABLES[name][5] != "files":
             ways["blocks"] = lambda: run(*me, "--step", "torch", folder, name, "blocks", str(batch))
         found = {way: [] for way in ways}
@@ -269,10 +322,12 @@ def main():
         memory = {way: statistics.median(r["peak_mb"] for r in found[way]) for way in ways}
         middle = {way: statistics.median(rates[way]) for way in ways}
         best = max((way for way in ways if way in ("samples", "blocks")), key=middle.get)
-        cell = lambda way: f"{middle[way]:,.0f} ({min(rates[way]):,.0f} to {max(rates[way]):,.0f})"
-        print(f"| {name} | {cell('files')} | {cell('shards')} | {cell(best)}, {best} | {middle['files'] / middle[best]:.1f} "
-              f"| {middle['shards'] / middle[best]:.1f} | {memory['files']:.0f}, {memory['shards']:.0f}, "
-              f"{memory[best]:.0f} |", flush=True)
+        cell = lambda way: f"{middle[way]:,.0f} ({min(rates[way]):,.0f} to {max(rates[way]):,.0f})" if way in ways else ""
+        print(f"| {name} | {cell('files')} | {cell('shards')} | {cell(best)} | {cell('bound')} |", flush=True)
+        ratios.append(f"| {name} | {best} | {middle['files'] / middle[best]:.1f} | {middle['shards'] / middle[best]:.1f} "
+                      f"| {memory['files']:.0f}, {memory['shards']:.0f}, {memory[best]:.0f} |")
+    print("\n| layout | PyTorch by | files / PyTorch | shards / PyTorch | MiB: files, shards, PyTorch |\n"
+          "|---|---|---:|---:|---|\n" + "\n".join(ratios))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "data/format.hpp"
+#include "data/shard_header.hpp"
 
 namespace echelon::inline data {
 
@@ -22,9 +23,11 @@ void write_shard_header(h5::Writer& writer, const SourceInfo& info, const ShardH
 
 namespace {
 
-// Uses fewer rows for large samples, because a chunk is held in memory to be written and to be read.
+// Uses fewer rows for large samples, because a chunk is held in memory to be written and to be read; one where each
+// record is read alone.
 std::int64_t rows_of_chunk(std::int64_t asked, std::int64_t samples, std::size_t sample_bytes) {
   constexpr std::size_t kMostBytes = 16 << 20;
+  if (sample_bytes >= kAloneBytes) return 1;
   const auto fitting = static_cast<std::int64_t>(kMostBytes / std::max<std::size_t>(sample_bytes, 1));
   return std::max<std::int64_t>(1, std::min({asked, samples, fitting}));
 }

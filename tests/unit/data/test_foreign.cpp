@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "config/parse.hpp"
+#include "data/chunk_cache.hpp"
 #include "data/class_mix.hpp"
 #include "data/foreign_guess.hpp"
 #include "data/loader.hpp"
@@ -48,25 +49,14 @@ double apart(const std::vector<float>& expected, const float* found) {
   return most;
 }
 
-const Batch& whole_set(std::unique_ptr<Loader>& loader, const Dataset& data, const DataConfig& config) {
-  loader = std::make_unique<Loader>(data, SamplePlan(plan_request(data, config, {data.samples()}, 1)), LoaderOptions{});
+const Batch& whole_set(std::unique_ptr<Loader>& loader, const Dataset& data, const DataConfig& config,
+                       std::int64_t buffer_bytes = 64 << 20) {
+  loader = std::make_unique<Loader>(data, SamplePlan(plan_request(data, config, {data.samples()}, 1)),
+                                    LoaderOptions{.buffer_bytes = buffer_bytes});
   return loader->next();
 }
 
-void check_case(const json& made, const std::string& folder) {
-  const std::string name = made["name"], files = folder + "/" + name;
-  CAPTURE(name);
-  const DataConfig config = config_of(made["location"], made["table"]);
-  const Dataset data = open_dataset(config.train, config);
-  CHECK(data.samples() == made["count"]);
-  CHECK(data.classes == made["classes"]);
-  CHECK(data.weighted == made["weighted"]);
-  std::vector<std::int64_t> shape(data.sample_shape.extents().begin(), data.sample_shape.extents().end());
-  REQUIRE(shape == made["shape"].get<std::vector<std::int64_t>>());
-  CHECK(LabelSample(data).counts().samples() == (data.has_numbers() ? 0 : data.samples()));
-  std::unique_ptr<Loader> loader;
-  const Batch& batch = whole_set(loader, data, config);
-  REQUIRE(batch.n == made["count"]);
+void check_batch(const Batch& batch, const Dataset& data, const std::string& files) {
   CHECK(apart(floats_in(files + ".samples"), static_cast<const float*>(batch.samples)) < 3e-6);
   const std::vector<float> labels = floats_in(files + ".labels");
   if (data.has_numbers())
@@ -79,6 +69,26 @@ void check_case(const json& made, const std::string& folder) {
     CHECK(apart(floats_in(files + ".weights"), weights) == 0);
   else
     CHECK(weights[0] == 1);
+}
+
+void check_case(const json& made, const std::string& folder) {
+  const std::string name = made["name"], files = folder + "/" + name;
+  CAPTURE(name);
+  const DataConfig config = config_of(made["location"], made["table"]);
+  const Dataset data = open_dataset(config.train, config);
+  CHECK(data.samples() == made["count"]);
+  CHECK(data.classes == made["classes"]);
+  CHECK(data.weighted == made["weighted"]);
+  std::vector<std::int64_t> shape(data.sample_shape.extents().begin(), data.sample_shape.extents().end());
+  REQUIRE(shape == made["shape"].get<std::vector<std::int64_t>>());
+  CHECK(LabelSample(data).counts().samples() == (data.has_numbers() ? 0 : data.samples() * data.label_shape.elems()));
+  std::unique_ptr<Loader> loader;
+  for (const std::int64_t buffer_bytes : {64 << 20, 1}) {  // held, and read one by one where samples are large
+    const Batch& batch = whole_set(loader, data, config, buffer_bytes);
+    REQUIRE(batch.n == made["count"]);
+    check_batch(batch, data, files);
+  }
+  CHECK(ChunkCache(data, 1).passes() == (data.shards[0].rows_together() == 1));
 }
 
 }  // namespace
