@@ -39,6 +39,7 @@ ordered_json to_json(const TrainedData& data) {
                     {"target_vocabulary", data.target_vocabulary},
                     {"fingerprint", data.fingerprint}};
   if (!data.class_weights.empty()) json["class_weights"] = data.class_weights;
+  if (data.step_labels) json["step_labels"] = true;
   return json;
 }
 
@@ -71,6 +72,7 @@ TrainedData trained_data_of(const Dataset& train) {
   data.samples = train.samples();
   data.sample_shape = extents(train.view.shape_of(train.sample_shape));
   data.label_shape = extents(train.label_shape);
+  data.step_labels = train.step_labels;
   data.classes = train.classes;
   data.target_length = train.target_length;
   data.mean = train.mean;
@@ -93,6 +95,7 @@ TrainedData read_trained_data(const std::string& text, const std::string& path) 
     json.at("samples").get_to(data.samples);
     json.at("sample_shape").get_to(data.sample_shape);
     json.at("label_shape").get_to(data.label_shape);
+    data.step_labels = json.value("step_labels", false);
     json.at("classes").get_to(data.classes);
     json.at("target_length").get_to(data.target_length);
     json.at("mean").get_to(data.mean);
@@ -118,6 +121,7 @@ SampleForm trained_form(const TrainedData& data, bool stream, std::int64_t vocab
     if (name_of(kind) == data.kind) like.kind = kind;
   like.sample_shape = Shape(data.sample_shape);
   like.label_shape = Shape(data.label_shape);
+  like.step_labels = data.step_labels;
   like.classes = data.classes;
   like.target_length = data.target_length;
   like.stream = stream;
@@ -137,11 +141,15 @@ void see_as_trained(Dataset& test, const TrainedData& trained, const std::string
   if (name_of(test.kind) != trained.kind) differ(std::string(name_of(test.kind)), trained.kind);
   if (!test.labelled) {
     test.label_shape = Shape(trained.label_shape);
+    test.step_labels = trained.step_labels;
     if (test.classes == 0) test.classes = trained.classes;
   }
   if (!same_samples(test, trained) || test.classes != trained.classes)
     differ(fmt::format("samples of {} and {} classes", test.sample_shape.text(), test.classes),
            fmt::format("{} and {}", list(trained.sample_shape), trained.classes));
+  if (test.step_labels != trained.step_labels)
+    differ(test.step_labels ? "a label for each step" : "a label for each sample",
+           trained.step_labels ? "one for each step" : "one for each sample");
   if (extents(test.label_shape) != trained.label_shape)
     differ("labels of " + test.label_shape.text(), list(trained.label_shape));
   if (test.labelled && !test.class_names.empty() && !trained.class_names.empty() &&

@@ -16,6 +16,7 @@ struct TrainedData {
   std::string kind;  // name_of(DataKind)
   std::int64_t samples = 0;
   std::vector<std::int64_t> sample_shape, label_shape;  // as the model sees them
+  bool step_labels = false;                             // sequences: label_shape is that of each step
   std::int64_t classes = 0;                             // 0: labels are numbers
   std::int64_t target_length = 0;                       // for pairs
   std::vector<double> mean, std;                        // per channel or feature: x = (value * scale - mean) / std

@@ -149,7 +149,8 @@ void print_shards(Check& check) {
   const SamplePlan& plan = check.plan->shards;
   const Dataset& data = check.plan->train;
   if (plan.stream())
-    line("streams", fmt::format("{} rows, each of which continues its text from step to step", plan.global_batch()));
+    line("streams", fmt::format("{} rows, each of which {} from step to step", plan.global_batch(),
+                                data.series ? "reads whole series" : "continues its text"));
   if (!plan.buckets().empty()) line("buckets", fmt::format("of up to {} steps", list_text(plan.buckets(), ", ")));
   line("shards", fmt::format("by {}{}, {} for {}", name_of(plan.sharding()),
                              config.data.sharding == Sharding::automatic ? " (auto)" : "",

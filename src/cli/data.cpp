@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <span>
 
 #include "base/error.hpp"
@@ -21,6 +22,7 @@
 #include "data/sample_file.hpp"
 #include "data/sample_plan.hpp"
 #include "data/shard_header.hpp"
+#include "data/step_labels.hpp"
 #include "h5/file.hpp"
 
 namespace echelon::cli {
@@ -33,21 +35,31 @@ Sharding sharding_of(const std::string& name) {
   return static_cast<Sharding>(found - known.begin());
 }
 
-// Counts the labels of each class; reads them in blocks. Dense labels that are no class, which model.ignore_label can
-// leave out, are counted behind the last class.
+// Counts the labels of each class; reads them in blocks. Labels of places and steps that are no class, which
+// model.ignore_label can leave out, are counted behind the last class.
 std::vector<std::int64_t> count_classes(const Dataset& dataset) {
   constexpr std::int64_t kBlock = 1 << 16;
   const std::int64_t each = dataset.label_shape.elems(), block = std::max<std::int64_t>(1, kBlock / each);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(dataset.classes) + 1, 0);
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(block * each));
-  for (const Shard& shard : dataset.shards) {
+  std::vector<std::int32_t> labels;
+  for (std::size_t file = 0; file < dataset.shards.size(); ++file) {
+    const Shard& shard = dataset.shards[file];
     const SampleFile source(dataset, shard);
     for (std::int64_t first = 0; first < shard.samples; first += block) {
       const std::int64_t count = std::min(block, shard.samples - first);
-      source.read_classes(first, count, labels.data());
-      for (std::int64_t i = 0; i < count * each; ++i) {
-        const std::int32_t label = labels[static_cast<std::size_t>(i)];
-        if (!dataset.has_dense_classes()) require_class(shard.path, first + i, label, dataset.classes);
+      if (dataset.step_labels) {
+        Chunk chunk;
+        chunk.begin = shard.first + first, chunk.end = chunk.begin + count, chunk.file = file;
+        read_step_labels(dataset, source, chunk);
+        labels = std::move(chunk.labels);
+      } else {
+        labels.resize(static_cast<std::size_t>(count * each));
+        source.read_classes(first, count, labels.data());
+      }
+      for (std::size_t i = 0; i < labels.size(); ++i) {
+        const std::int32_t label = labels[i];
+        if (!dataset.has_many_classes())
+          require_class(shard.path, first + static_cast<std::int64_t>(i), label, dataset.classes);
         ++counts[static_cast<std::size_t>(label >= 0 && label < dataset.classes ? label : dataset.classes)];
       }
     }
@@ -78,13 +90,13 @@ void print_files(const Dataset& dataset) {
 void print_classes(const Dataset& dataset) {
   std::vector<std::int64_t> counts = count_classes(dataset);
   const bool named = !dataset.class_names.empty();
-  const std::int64_t each = dataset.label_shape.elems(), none = counts.back();
+  const std::int64_t none = counts.back(), all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   counts.pop_back();
-  const char* what = each > 1 ? "labels" : "samples";
+  const char* what = dataset.has_many_classes() ? "labels" : "samples";
   Table classes(named ? std::vector<std::string>{"class", what, "share", "name"}
                       : std::vector<std::string>{"class", what, "share"});
   for (std::size_t c = 0; c < std::min(kRows, counts.size()); ++c) {
-    const double share = static_cast<double>(counts[c]) / static_cast<double>(dataset.samples() * each);
+    const double share = static_cast<double>(counts[c]) / static_cast<double>(all);
     std::vector<std::string> row{std::to_string(c), count_text(counts[c]), fmt::format("{:.1f} %", 100 * share)};
     if (named) row.push_back(dataset.class_names[c]);
     classes.row(std::move(row));
@@ -179,7 +191,7 @@ int run_data_inspect(const InspectOptions& options) {
   if (const std::string why = not_a_shard(files_at(options.location).front()); !why.empty())
     return inspect_foreign(options.location, why);
   Dataset dataset = open_dataset(options.location, 0, Labels::optional);
-  if (!dataset.has_dense_classes()) dataset.label_sample = std::make_shared<const LabelSample>(dataset);
+  if (!dataset.has_many_classes()) dataset.label_sample = std::make_shared<const LabelSample>(dataset);
   std::uint64_t bytes = 0;
   for (const Shard& shard : dataset.shards) bytes += shard.bytes;
   print_head(dataset, options.location, bytes_text(static_cast<double>(bytes)));

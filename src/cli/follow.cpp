@@ -144,8 +144,7 @@ EpochFigures evaluate(Opened& opened, Engine* ranks) {
   f.test_loss = summary.sums.loss / summary.sums.weight;
   if (!std::isfinite(f.test_loss)) throw NumericError(opened.saved.checkpoint + ": the loss is not a finite number");
   if (opened.model.graph().counts_correct()) f.test_accuracy = summary.accuracy;
-  if (opened.data.form().label.rank() > 0 && opened.data.classes > 0 && !opened.data.has_dense_classes())
-    f.test_perplexity = std::exp(f.test_loss);
+  if (opened.data.predicts_tokens()) f.test_perplexity = std::exp(f.test_loss);
   if (summary.classes.any()) take_class_figures(chosen_figures(summary.classes.figures(), metrics), f);
   take_value_figures(chosen_figures(summary.values, metrics), f);
   f.seconds = now_s() - start_s;

@@ -64,8 +64,7 @@ void print_summary(const Opened& opened, const InferenceSummary& summary, int ra
     fmt::print("loss     {:.5g}\n", sums.loss / sums.weight);
   else
     fmt::print("labels   none: no loss, no accuracy\n");
-  if (opened.data.labelled && opened.data.form().label.rank() > 0 && opened.data.classes > 0 &&
-      !opened.data.has_dense_classes())
+  if (opened.data.labelled && opened.data.predicts_tokens())
     fmt::print("perplexity {:.5g}\n", std::exp(sums.loss / sums.weight));
   if (opened.data.labelled && opened.model.graph().counts_correct())
     fmt::print("accuracy {:.2f} %\n", 100 * summary.accuracy);
@@ -101,7 +100,8 @@ void print_both(Opened& opened, const InferenceSummary& trained, const Inference
   fmt::print("{}8-bit weights are multiplied in floating point: they save memory, not time\n", table.text());
 }
 
-// predictions (N ..) i32 and outputs (N, ..) f32, filled batch by batch.
+// predictions (N ..) i32 and outputs (N, ..) f32, filled batch by batch. If each step has a label, they are (steps, ..)
+// of all series in a row, and `lengths` (series) i32 has the steps of each.
 class PredictionFile {
  public:
   PredictionFile(const std::string& path, const Opened& opened, const std::string& weights, bool outputs)
@@ -114,6 +114,17 @@ class PredictionFile {
     writer_.attribute("step", opened.saved.step);
     writer_.attribute("weights", weights);
     if (!opened.data.class_names.empty()) writer_.attribute("class_names", opened.data.class_names);
+    if (!opened.data.step_labels) return;
+    std::vector<std::int32_t> lengths;  // [series]
+    starts_.push_back(0);
+    for (std::int64_t id = 0; id < samples_; ++id) {
+      const std::int64_t steps = opened.data.length_of(id);
+      if (opened.data.begins_series(id)) lengths.push_back(0);
+      lengths.back() += static_cast<std::int32_t>(steps);
+      starts_.push_back(starts_.back() + steps);
+    }
+    writer_.create("lengths", DType::i32, Shape{std::ssize(lengths)});
+    writer_.write_rows("lengths", 0, std::ssize(lengths), lengths.data(), DType::i32);
   }
 
   void write(const InferenceBatch& batch) {
@@ -141,6 +152,13 @@ class PredictionFile {
   template <class T>
   void write_rows(const char* dataset, const InferenceBatch& batch, const std::vector<T>& values, DType dtype) {
     const std::size_t row = values.size() / batch.ids.size();
+    if (!starts_.empty()) {
+      for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+        const auto id = static_cast<std::size_t>(batch.ids[i]);
+        writer_.write_rows(dataset, starts_[id], starts_[id + 1] - starts_[id], values.data() + i * row, dtype);
+      }
+      return;
+    }
     for (std::size_t first = 0, next; first < batch.ids.size(); first = next) {
       for (next = first + 1; next < batch.ids.size() && batch.ids[next] == batch.ids[next - 1] + 1;) ++next;
       writer_.write_rows(dataset, batch.ids[first], static_cast<std::int64_t>(next - first),
@@ -150,12 +168,16 @@ class PredictionFile {
 
   void create(const InferenceBatch& batch) {
     created_ = true;
-    if (!batch.chosen.empty()) writer_.create("predictions", DType::i32, batch.places.prepended(samples_));
-    if (outputs_ || batch.chosen.empty()) writer_.create("outputs", DType::f32, batch.shape.prepended(samples_));
+    const auto rows = [&](const Shape& each) {
+      return starts_.empty() ? each.prepended(samples_) : each.with_front(starts_.back());
+    };
+    if (!batch.chosen.empty()) writer_.create("predictions", DType::i32, rows(batch.places));
+    if (outputs_ || batch.chosen.empty()) writer_.create("outputs", DType::f32, rows(batch.shape));
   }
 
   h5::Writer writer_;
   std::int64_t samples_;
+  std::vector<std::int64_t> starts_;  // of each sample, and the end, in steps; empty: samples have one label each
   bool outputs_, labelled_, counts_correct_;
   bool created_ = false;
 };

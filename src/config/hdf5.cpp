@@ -62,12 +62,17 @@ Found labels_misfit(const Hdf5Config& keys) {
     return Misfit{"classes", fmt::format("data.hdf5.label_form = \"{}\" needs data.hdf5.classes, the number of classes",
                                          dense ? "dense" : "class")};
   if (dense && !places_in_order(keys.axes))
-    return Misfit{
-        "label_form",
-        fmt::format("data.hdf5.label_form = \"dense\" has a class for each place in the order of rows and "
-                    "columns, but data.hdf5.axes = \"{}\"{}",
-                    keys.axes,
-                    keys.axes.find('T') == std::string::npos ? " has another order" : " has time steps, not places")};
+    return Misfit{"label_form",
+                  fmt::format("data.hdf5.label_form = \"dense\" has a class for each place in the order of rows and "
+                              "columns, but data.hdf5.axes = \"{}\"{}",
+                              keys.axes,
+                              keys.axes.find('T') == std::string::npos ? " has another order"
+                                                                       : " has time steps; nearest valid: \"steps\"")};
+  if (keys.label_form == LabelForm::steps && keys.axes.find('T') == std::string::npos)
+    return Misfit{"label_form",
+                  fmt::format("data.hdf5.label_form = \"steps\" has a label for each time step, but data.hdf5.axes = "
+                              "\"{}\" has no T",
+                              keys.axes)};
   if (keys.label_column != 0 && keys.label_form != LabelForm::column)
     return Misfit{"label_column", "data.hdf5.label_column goes with label_form = \"column\"; leave it out"};
   if (keys.lead > 0 && (keys.labels.empty() || keys.axes[0] != 'N'))
@@ -108,8 +113,11 @@ Found values_misfit(const Hdf5Config& keys) {
 
 Found encoded_misfit(const Hdf5Config& keys) {
   if (!keys.holds_files()) {
-    if (keys.lengths.empty()) return {};
-    return Misfit{"lengths", "data.hdf5.lengths goes with encoded, rows of JPEG or PNG bytes; leave it out"};
+    if (keys.lengths.empty() || keys.axes.starts_with("NT") || keys.axes == "NFT") return {};
+    return Misfit{
+        "lengths",
+        "data.hdf5.lengths goes with encoded, rows of JPEG or PNG bytes, and with series (axes \"NTF\"); leave "
+        "it out"};
   }
   if (keys.samples.size() > 1) return Misfit{"samples", "data.hdf5.encoded reads one dataset of samples; name one"};
   if (keys.axes != Hdf5Config{}.axes)

@@ -11,7 +11,7 @@
 
 namespace echelon::inline config {
 
-enum class LabelForm : std::uint8_t { automatic, classes, column, one_hot, values, dense };
+enum class LabelForm : std::uint8_t { automatic, classes, column, one_hot, values, dense, steps };
 enum class Transform : std::uint8_t { none, log1p };
 enum class StatisticsAre : std::uint8_t { mean_std, range };
 enum class Missing : std::uint8_t { refuse, mean };
@@ -21,11 +21,12 @@ struct Hdf5Config {
   std::vector<std::string> samples;      // paths of datasets in a file, joined along channels; empty: files are shards
   std::string axes = "NCHW";             // their axes: N sample, C or F channel, D slice, H row, W column, T time step
   Encoded encoded = Encoded::none;       // "none" | "rgb" | "grey": rows are the bytes of JPEG or PNG files, decoded so
-  std::string lengths;                   // encoded: path of the number of bytes of each row; "": rows are whole
+  std::string lengths;                   // path of the bytes of each row (encoded), or steps of each series; "": all
   std::vector<std::int64_t> channels;    // channels that are used, by index over all `samples`; empty: all
   std::string labels;                    // path of the labels; "": none (predict only)
   std::vector<std::string> labels_file;  // ending of the file of samples, ending of the file that has its labels
-  LabelForm label_form = LabelForm::automatic;  // "auto" | "class" | "column" | "one_hot" | "values" | "dense"
+  LabelForm label_form = LabelForm::automatic;  // "auto" | "class" | "column" | "one_hot" | "values" | "dense" |
+                                                // "steps"
   std::int64_t label_column = 0;                // label_form "column": which one
   std::int64_t classes = 0;                     // number of classes; 0: labels are numbers, or one_hot says it
   std::vector<std::string> class_names;         // by class; may be empty

@@ -15,13 +15,14 @@ struct Batch {
   std::int64_t length = 0;         // T: length to which the sequences of this batch are padded; 0: images
   std::int64_t target_length = 0;  // U: length to which the target sequences are padded; 0: not pairs
   const void* samples = nullptr;   // (N, C, H, W) or (N, T, F) of the loader's dtype, or tokens (N, T), i32
-  const void* labels = nullptr;    // classes (N) or (N, places), tokens (N, T) of text or (N, U) of pairs, i32; or real
-                                   // numbers (N, K) of the loader's dtype
+  const void* labels = nullptr;    // classes (N), (N, T) or (N, places), tokens (N, T) of text or (N, U) of pairs, i32;
+                                   // or real numbers (N, K) or (N, T, K) of the loader's dtype
   const void* weights =
       nullptr;  // 0, or the sample's weight (usually 1), per label, in the labels' shape and the loader's dtype
   const void* others = nullptr;           // (N), i32, classes of the samples that were mixed in; null: none are
   const void* other_weights = nullptr;    // (N), their weights; the sample's own label has the rest in `weights`
   const std::int32_t* lengths = nullptr;  // (N), lengths without padding; null if all sequences are equally long
+  const std::uint8_t* begins = nullptr;   // (N), whether a series begins in the row; null if rows have no series
   const std::int32_t* target = nullptr;   // (N, U), only pairs: decoder input, the start token and labels[.., :-1]
   const std::int32_t* ids = nullptr;      // (N), the low 32 bits of each sample's id
   double weight = 0;                      // number of labels that count

@@ -12,6 +12,7 @@
 #include "data/format.hpp"
 #include "data/label_counts.hpp"
 #include "data/sample_file.hpp"
+#include "data/step_labels.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -83,20 +84,24 @@ void require_classes(const Dataset& dataset, const std::string& path, std::int64
 void require_numbers(const Dataset& dataset, const std::string& path, std::int64_t first,
                      const std::vector<float>& numbers) {
   const std::int64_t each = dataset.label_shape.elems();
+  require_numbers(dataset, path, numbers, [&](std::int64_t i) { return fmt::format("record {}", first + i / each); });
+}
+
+void require_numbers(const Dataset& dataset, const std::string& path, const std::vector<float>& numbers,
+                     const std::function<std::string(std::int64_t)>& place) {
   if (std::isinf(dataset.least_label) && std::isinf(dataset.most_label) &&
       all_finite(numbers.data(), std::ssize(numbers)))
     return;
   for (std::int64_t i = 0; i < std::ssize(numbers); ++i) {
     const float label = numbers[static_cast<std::size_t>(i)];
     if (!std::isfinite(label))
-      throw DataError(fmt::format("{}: record {} has a label that is not a finite number", path, first + i / each));
+      throw DataError(fmt::format("{}: {} has a label that is not a finite number", path, place(i)));
     if (label < dataset.least_label || label > dataset.most_label)
-      throw DataError(
-          fmt::format("{}: record {} has the label {:g}; model.loss = \"{}, {:g} to {:g}: scale the labels, or train "
-                      "with \"mse\"",
-                      path, first + i / each, label,
-                      dataset.least_label < 0 ? "hinge\" takes no and yes" : "bce\" takes probabilities",
-                      dataset.least_label, dataset.most_label));
+      throw DataError(fmt::format(
+          "{}: {} has the label {:g}; model.loss = \"{}, {:g} to {:g}: scale the labels, or train "
+          "with \"mse\"",
+          path, place(i), label, dataset.least_label < 0 ? "hinge\" takes no and yes" : "bce\" takes probabilities",
+          dataset.least_label, dataset.most_label));
   }
 }
 
@@ -104,20 +109,27 @@ namespace {
 
 void read_numbers(const Dataset& dataset, const SampleFile& file, const Shard& shard, Chunk& chunk) {
   const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
-  const std::int64_t each = dataset.label_shape.elems();
-  chunk.numbers.resize(static_cast<std::size_t>(count * each));
-  if (!dataset.labelled) return;
+  chunk.numbers.resize(static_cast<std::size_t>(count * dataset.label_shape.elems()));
   file.read_numbers(first, count, chunk.numbers.data());
   require_numbers(dataset, shard.path, first, chunk.numbers);
 }
 
+// A record has one weight, for all windows of it.
+void read_weights(const Dataset& dataset, const SampleFile& file, Chunk& chunk) {
+  const ChunkRecords records = records_in(dataset, chunk);
+  std::vector<float> weights(static_cast<std::size_t>(records.count));
+  file.read_weights(records.first, records.count, weights.data());
+  const std::int64_t first = dataset.series_of(chunk.begin);
+  chunk.weights.clear();
+  for (std::int64_t id = chunk.begin; id < chunk.end; ++id)
+    chunk.weights.push_back(weights[static_cast<std::size_t>(dataset.series_of(id) - first)]);
+}
+
 void read_labels(const Dataset& dataset, const SampleFile& file, const Shard& shard, Chunk& chunk) {
-  if (dataset.weighted) {
-    chunk.weights.resize(static_cast<std::size_t>(chunk.end - chunk.begin));
-    file.read_weights(chunk.begin - shard.first, chunk.end - chunk.begin, chunk.weights.data());
-  }
-  if (dataset.has_numbers()) return read_numbers(dataset, file, shard, chunk);
+  if (dataset.weighted) read_weights(dataset, file, chunk);
   if (!dataset.labelled) return;
+  if (dataset.step_labels) return load_step_labels(dataset, file, chunk);
+  if (dataset.has_numbers()) return read_numbers(dataset, file, shard, chunk);
   const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
   chunk.labels.resize(static_cast<std::size_t>(count * dataset.label_shape.elems()));
   file.read_classes(first, count, chunk.labels.data());
@@ -129,16 +141,16 @@ std::int32_t* token_memory(Chunk& chunk, std::int64_t count) {
   return reinterpret_cast<std::int32_t*>(chunk.rows.data());
 }
 
-// Throws DataError if a value is not finite. `record_of`: maps a value to its record in the file.
-template <class RecordOf>
+// Throws DataError if a value is not finite. `place`: from an index of a value, as "record 3".
+template <class Place>
 void require_finite(const Dataset& set, const Shard& shard, const char* dataset, const void* rows, std::int64_t count,
-                    RecordOf&& record_of) {
+                    Place&& place) {
   const auto* values = static_cast<const float*>(rows);
   if (all_finite(values, count)) return;
   const auto* bad = std::find_if(values, values + count, [](float value) { return !std::isfinite(value); });
   throw DataError(fmt::format(
-      "{}: record {} of '{}' holds {}; every feature must be a finite number{}{}", shard.path, record_of(bad - values),
-      dataset, *bad, set.hdf5 && std::isnan(*bad) ? " (data.hdf5.missing = \"mean\" replaces NaN and fill values)" : "",
+      "{}: {} of '{}' holds {}; every feature must be a finite number{}{}", shard.path, place(bad - values), dataset,
+      *bad, set.hdf5 && std::isnan(*bad) ? " (data.hdf5.missing = \"mean\" replaces NaN and fill values)" : "",
       std::isinf(*bad) && set.stored_as.find("64-bit") != std::string::npos
           ? " that a 32-bit float holds (they are stored with 64 bits)"
           : ""));
@@ -146,20 +158,30 @@ void require_finite(const Dataset& set, const Shard& shard, const char* dataset,
 
 // Samples of one shape: images, or sequences of one length in a file that is not a shard.
 void load_samples(const Dataset& dataset, const SampleFile& file, const Shard& shard, Chunk& chunk) {
-  const std::int64_t first = chunk.begin - shard.first, count = chunk.end - chunk.begin;
-  if (const std::int64_t now = file.samples(); now != shard.samples)
-    throw DataError(fmt::format("{}: changed while the run read it: it now holds {} samples instead of {}", shard.path,
-                                now, shard.samples));
+  const std::int64_t first = records_in(dataset, chunk).first, count = records_in(dataset, chunk).count;
+  const std::int64_t then = dataset.records_of(shard);
+  if (const std::int64_t now = file.samples(); now != then)
+    throw DataError(
+        fmt::format("{}: changed while the run read it: it now holds {} samples instead of {}", shard.path, now, then));
   if (dataset.encoded) return file.read_encoded(first, count, chunk.rows, chunk.ends);
-  // Sequences are read whole and cut to T later.
-  const std::int64_t elems =
-      dataset.starts ? stretch(dataset.starts, chunk.begin, chunk.begin + 1) * dataset.sample_shape.row_elems()
-                     : dataset.sample_shape.elems();
+  const std::int64_t row = dataset.sample_shape.row_elems();
+  const std::int64_t elems = dataset.starts ? dataset.stored_steps * row : dataset.sample_shape.elems();
   if (chunk.elsewhere == nullptr) chunk.rows.resize(static_cast<std::size_t>(count * elems) * size_of(dataset.stored));
   void* const rows = chunk.elsewhere != nullptr ? chunk.elsewhere : chunk.rows.data();
-  if (!file.read_samples(first, count, rows, dataset.stored))
+  const bool finite = file.read_samples(first, count, rows, dataset.stored);
+  std::int64_t values = count * elems;
+  if (dataset.starts) {  // sequences are read whole, without what fills them up, and cut to T later
+    const std::int64_t steps =
+        keep_steps(dataset, chunk, static_cast<std::size_t>(row) * size_of(dataset.stored), chunk.rows.data());
+    values = steps * row;
+    chunk.rows.resize(static_cast<std::size_t>(values) * size_of(dataset.stored));
+  }
+  if (!finite)
     require_finite(dataset, shard, dataset.hdf5 ? dataset.hdf5->samples.front().c_str() : format::kSamples, rows,
-                   count * elems, [&](std::int64_t value) { return first + value / elems; });
+                   values, [&](std::int64_t value) {
+                     return dataset.starts ? step_text(dataset, chunk, value / row)
+                                           : fmt::format("record {}", first + value / elems);
+                   });
 }
 
 void load_text(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
@@ -177,11 +199,8 @@ void load_sequences(const Dataset& dataset, const h5::Reader& reader, const Shar
   chunk.rows.resize(static_cast<std::size_t>(rows.count * dataset.sample_shape.row_elems()) * sizeof(float));
   reader.read_rows(rows.name, rows.first, rows.count, chunk.rows.data(), DType::f32);
   const std::int64_t features = dataset.sample_shape.row_elems();
-  require_finite(dataset, shard, rows.name, chunk.rows.data(), rows.count * features, [&](std::int64_t value) {
-    const std::int64_t row = (*dataset.starts)[static_cast<std::size_t>(chunk.begin)] + value / features;
-    return std::upper_bound(dataset.starts->begin(), dataset.starts->end(), row) - dataset.starts->begin() - 1 -
-           shard.first;
-  });
+  require_finite(dataset, shard, rows.name, chunk.rows.data(), rows.count * features,
+                 [&](std::int64_t value) { return step_text(dataset, chunk, value / features); });
 }
 
 void load_targets(const Dataset& dataset, const h5::Reader& reader, const Shard& shard, Chunk& chunk) {
@@ -213,10 +232,10 @@ void load_chunk(const Dataset& dataset, const SampleFile& file, Chunk& chunk) tr
 Record Chunk::record(const Dataset& dataset, std::int64_t id) const {
   const auto inside = static_cast<std::size_t>(id - begin);
   Record record{.file = file, .index = id - dataset.shards[file].first};
-  if (!labels.empty()) record.labels = labels.data() + inside * static_cast<std::size_t>(dataset.label_shape.elems());
+  const std::int64_t before = dataset.step_labels ? stretch(dataset.starts, begin, id) : id - begin;
+  if (!labels.empty()) record.labels = labels.data() + before * dataset.label_shape.elems();
   if (!weights.empty()) record.weight = weights[inside];
-  if (!numbers.empty())
-    record.numbers = numbers.data() + inside * static_cast<std::size_t>(dataset.label_shape.elems());
+  if (!numbers.empty()) record.numbers = numbers.data() + before * dataset.label_shape.elems();
   if (dataset.encoded) {
     const std::size_t first = inside == 0 ? 0 : ends[inside - 1];
     record.sample = rows.data() + first;

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "data/dataset.hpp"
@@ -19,9 +21,10 @@ struct Record {
   std::int64_t length = 0;               // sequences and pairs: length before truncation; encoded images: bytes
   const std::int32_t* target = nullptr;  // pairs: (target_length) tokens
   std::int64_t target_length = 0;        // before truncation, without the start and end token
-  const std::int32_t* labels = nullptr;  // classes in the shape Dataset::label_shape; null if `numbers` is set
+  const std::int32_t* labels = nullptr;  // classes in the shape Dataset::label_shape, of each of `length` steps if it
+                                         // is that of a step; null if `numbers` is set
   float weight = 1;                      // weight of the sample
-  const float* numbers = nullptr;        // regression targets in the shape Dataset::label_shape
+  const float* numbers = nullptr;        // regression targets, likewise
   std::size_t file = 0;                  // index in Dataset::shards
   std::int64_t index = 0;                // in the file
 };
@@ -50,8 +53,11 @@ void load_chunk(const Dataset& dataset, const SampleFile& file, Chunk& chunk);
 void require_classes(const Dataset& dataset, const std::string& path, std::int64_t first,
                      const std::vector<std::int32_t>& labels);
 
-// Throws DataError with file and record if numeric labels (.., K) of the records from `first` on are not finite or
-// outside the range that the loss demands.
+// Throws DataError with file and place if numeric labels are not finite or outside the range that the loss demands.
+// `place`: from an index in `numbers`, as "record 3".
+void require_numbers(const Dataset& dataset, const std::string& path, const std::vector<float>& numbers,
+                     const std::function<std::string(std::int64_t)>& place);
+// The same for labels in the shape Dataset::label_shape of the records from `first` on.
 void require_numbers(const Dataset& dataset, const std::string& path, std::int64_t first,
                      const std::vector<float>& numbers);
 

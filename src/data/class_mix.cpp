@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "data/chunk.hpp"
 #include "data/sample_file.hpp"
+#include "data/step_labels.hpp"
 
 namespace echelon::inline data {
 namespace {
@@ -77,6 +78,10 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
   const bool labels = dataset.labelled && (dataset.kind == DataKind::samples || dataset.kind == DataKind::sequences);
   if (!labels) return;
   classes_ = dataset.classes;
+  if (dataset.step_labels) {
+    read_steps(dataset, most, most_files);
+    return;
+  }
   const bool dense = dataset.has_dense_classes();
   const bool mixes = !dense && classes_ >= 2 && classes_ <= kMostClasses;
   const std::int64_t each = dataset.label_shape.elems();
@@ -110,10 +115,7 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
           chunks_.push_back(
               {.file = static_cast<int>(file), .first = first + row, .begin = labels_.size(), .count = 0});
         if (dataset.label_weights.ignores(label)) continue;
-        counts_.add(label);
-        const auto of_class = static_cast<std::size_t>(label);
-        if (of_class >= class_counts_.size()) class_counts_.resize(of_class + 1);
-        ++class_counts_[of_class];
+        add(label);
         if (!mixes) continue;
         labels_.push_back(label);
         ++chunks_.back().count;
@@ -126,6 +128,33 @@ LabelSample::LabelSample(const Dataset& dataset, std::int64_t most, std::size_t 
   for (const LabelChunk& chunk : chunks_) by_file.push_back(chunk.file);
   chunk_mix_ = correlation(*this, by_chunk);
   file_mix_ = correlation(*this, by_file);
+}
+
+void LabelSample::add(std::int32_t label) {
+  counts_.add(label);
+  const auto of_class = static_cast<std::size_t>(label);
+  if (of_class >= class_counts_.size()) class_counts_.resize(of_class + 1);
+  ++class_counts_[of_class];
+}
+
+// Labels of steps are not mixed: a series is read as it is.
+void LabelSample::read_steps(const Dataset& dataset, std::int64_t most, std::size_t most_files) {
+  const std::size_t files = std::min(dataset.shards.size(), most_files);
+  const std::int64_t stride = std::max<std::int64_t>(1, dataset.starts->back() / most);
+  whole_ = stride == 1 && files == dataset.shards.size();
+  for (std::size_t i = 0; i < files; ++i) {
+    const std::size_t at = i * dataset.shards.size() / files;
+    const Shard& shard = dataset.shards[at];
+    const SampleFile source(dataset, shard);
+    const std::int64_t end = shard.first + shard.samples;
+    for (std::int64_t first = shard.first; first < end; first += shard.chunk_rows * stride) {
+      data::Chunk chunk;
+      chunk.begin = first, chunk.end = std::min(first + shard.chunk_rows, end), chunk.file = at;
+      load_step_labels(dataset, source, chunk);
+      for (const std::int32_t label : chunk.labels)
+        if (!dataset.label_weights.ignores(label)) add(label);
+    }
+  }
 }
 
 double replica_mix(const LabelSample& sample, const std::vector<std::vector<SamplePlan::Run>>& shares) {

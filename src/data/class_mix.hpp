@@ -22,8 +22,8 @@ class LabelSample {
     std::size_t begin = 0;   // index of its first label in labels_
     std::size_t count = 0;
   };
-  // Reads at most about `most` labels, of dense ones 8 times as many, from at most `most_files` files. Dense labels are
-  // counted only. Throws DataError if labels cannot be read, or if
+  // Reads at most about `most` labels, of dense ones 8 times as many, from at most `most_files` files. Dense labels and
+  // those of steps are counted only. Throws DataError if labels cannot be read, or if
   // one is not a valid class or number (Dataset::least_label), so that every verb refuses them before it begins.
   explicit LabelSample(const Dataset& dataset, std::int64_t most = 1 << 21, std::size_t most_files = 1024);
 
@@ -41,6 +41,9 @@ class LabelSample {
   double file_mix() const { return file_mix_; }
 
  private:
+  void add(std::int32_t label);
+  void read_steps(const Dataset& dataset, std::int64_t most, std::size_t most_files);
+
   std::int64_t classes_ = 0;
   std::vector<Chunk> chunks_;
   std::vector<std::int32_t> labels_;

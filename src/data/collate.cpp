@@ -21,8 +21,8 @@ std::size_t bytes(std::int64_t elems, std::size_t size) { return static_cast<std
 constexpr int kBoxAxes = 3;
 
 // Writes `count` values, and zeros up to `room`.
-template <class T>
-void copy_padded(const T* src, std::int64_t count, T* dst, std::int64_t room) {
+template <class S, class T>
+void copy_padded(const S* src, std::int64_t count, T* dst, std::int64_t room) {
   std::copy(src, src + count, dst);
   std::fill(dst + count, dst + room, T{});
 }
@@ -50,6 +50,7 @@ BatchMemory::BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype)
       labels(bytes(n * dataset.form().label.elems(), std::max(sizeof(std::int32_t), size_of(dtype)))),
       weights(bytes(n * dataset.form().label.elems(), size_of(dtype))),
       lengths(bytes(n, sizeof(std::int32_t))),
+      begins(bytes(n, 1)),
       target(bytes(n * dataset.target_length, sizeof(std::int32_t))),
       ids(bytes(n, sizeof(std::int32_t))),
       others(bytes(dataset.mixes ? n : 1, sizeof(std::int32_t))),
@@ -88,6 +89,7 @@ void Collator::begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step,
                   .others = mixes_ ? memory.others.get() : nullptr,
                   .other_weights = mixes_ ? memory.other_weights.get() : nullptr,
                   .lengths = dataset_.starts ? memory.lengths.as<std::int32_t>() : nullptr,
+                  .begins = dataset_.series ? memory.begins.get() : nullptr,
                   .target = dataset_.target_starts ? memory.target.as<std::int32_t>() : nullptr,
                   .ids = memory.ids.as<std::int32_t>(),
                   .label_counts = dataset_.label_weights.any() ? memory.label_counts.data() : nullptr};
@@ -95,47 +97,49 @@ void Collator::begin(BatchMemory& memory, std::int64_t epoch, std::int64_t step,
 
 void Collator::put(BatchMemory& memory, std::int64_t row, const Record& record, const SampleSlot& slot) const {
   memory.ids.as<std::int32_t>()[row] = static_cast<std::int32_t>(static_cast<std::uint32_t>(slot.id));
-  auto* labels = memory.labels.as<std::int32_t>();
-  std::int64_t counting = 1;
+  if (dataset_.series) memory.begins.get()[row] = dataset_.begins_series(slot.id) ? 1 : 0;
   if (dataset_.kind == DataKind::text) {
     const std::int64_t steps = memory.batch.length;
     const auto* tokens = reinterpret_cast<const std::int32_t*>(record.sample);
     std::copy(tokens, tokens + steps, memory.samples.as<std::int32_t>() + row * steps);
-    std::copy(tokens + 1, tokens + 1 + steps, labels + row * steps);
-    counting = steps;
+    std::copy(tokens + 1, tokens + 1 + steps, memory.labels.as<std::int32_t>() + row * steps);
   } else if (dataset_.kind == DataKind::pairs) {
     put_steps(memory, row, record);
     put_target(memory, row, record);
-    counting = std::min(record.target_length + 1, memory.batch.target_length);
   } else {
-    if (dataset_.has_numbers())
-      counting = put_numbers(memory, row, record);
-    else
-      put_classes(memory, row, record), counting = dataset_.label_shape.elems();
+    dataset_.has_numbers() ? put_numbers(memory, row, record) : put_classes(memory, row, record);
     if (!draws()) put_steps(memory, row, record);
   }
   const bool counts = slot.counts && dataset_.labelled;
-  put_weights(memory, row, counts ? counting : 0, record.weight);
+  put_weights(memory, row, counts ? labels_of(memory, record) : 0, record.weight);
   if (record.labels != nullptr && dataset_.label_weights.any()) weigh_labels(memory, row, record, counts);
 }
 
+std::int64_t Collator::label_room(const BatchMemory& memory) const {
+  if (dataset_.kind == DataKind::text) return memory.batch.length;
+  if (dataset_.kind == DataKind::pairs) return memory.batch.target_length;
+  return dataset_.label_shape.elems() * (dataset_.step_labels ? memory.batch.length : 1);
+}
+
+std::int64_t Collator::labels_of(const BatchMemory& memory, const Record& record) const {
+  if (dataset_.kind == DataKind::pairs) return std::min(record.target_length + 1, memory.batch.target_length);
+  if (!dataset_.step_labels) return label_room(memory);
+  return dataset_.label_shape.elems() * std::min(record.length, memory.batch.length);
+}
+
 void Collator::put_classes(BatchMemory& memory, std::int64_t row, const Record& record) const {
-  const std::int64_t each = dataset_.label_shape.elems();
-  auto* const labels = memory.labels.as<std::int32_t>() + row * each;
-  if (record.labels == nullptr)
-    std::fill_n(labels, each, 0);
-  else
-    std::copy_n(record.labels, each, labels);
+  const std::int64_t all = label_room(memory);
+  copy_padded(record.labels, record.labels == nullptr ? 0 : labels_of(memory, record),
+              memory.labels.as<std::int32_t>() + row * all, all);
 }
 
 // Ignored labels become class 0 with weight 0, also those of a slot that does not count.
 void Collator::weigh_labels(BatchMemory& memory, std::int64_t row, const Record& record, bool counts) const {
   const LabelWeights& by = dataset_.label_weights;
-  const std::int64_t each = dataset_.label_shape.elems();
-  auto* const labels = memory.labels.as<std::int32_t>() + row * each;
+  auto* const labels = memory.labels.as<std::int32_t>() + row * label_room(memory);
   with_float(dtype_, [&]<class T>(T) {
-    T* const weights = memory.weights.as<T>() + row * each;
-    for (std::int64_t i = 0; i < each; ++i) {
+    T* const weights = memory.weights.as<T>() + row * label_room(memory);
+    for (std::int64_t i = 0; i < labels_of(memory, record); ++i) {
       const std::int32_t label = record.labels[i];
       if (by.ignores(label)) {
         labels[i] = 0, weights[i] = T{};
@@ -235,28 +239,24 @@ void Collator::put_target(BatchMemory& memory, std::int64_t row, const Record& r
   if (record.target_length < room) labels[record.target_length] = end_;
 }
 
-std::int64_t Collator::put_numbers(BatchMemory& memory, std::int64_t row, const Record& record) const {
-  const std::int64_t each = dataset_.label_shape.elems();
-  with_float(dtype_, [&]<class T>(T) { std::copy_n(record.numbers, each, memory.labels.as<T>() + row * each); });
-  return each;
+void Collator::put_numbers(BatchMemory& memory, std::int64_t row, const Record& record) const {
+  const std::int64_t all = label_room(memory), count = record.numbers == nullptr ? 0 : labels_of(memory, record);
+  with_float(dtype_, [&]<class T>(T) { copy_padded(record.numbers, count, memory.labels.as<T>() + row * all, all); });
 }
 
 void Collator::put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting, float weight) const {
   memory.batch.weight += static_cast<double>(counting);
-  const bool text = dataset_.kind == DataKind::text;
   // Weights of each place are many, and mostly those that the batch before had here.
   const bool kept = draws() && !mixes_ && !dataset_.label_weights.any();
   BatchMemory::RowWeights& now = memory.weighed[static_cast<std::size_t>(row)];
   const BatchMemory::RowWeights wanted{counting, weight};
   if (kept && now == wanted) return;
   now = wanted;
-  const std::int64_t room = text                     ? memory.batch.length
-                            : dataset_.target_starts ? memory.batch.target_length
-                                                     : dataset_.label_shape.elems();
+  const std::int64_t all = label_room(memory);
   with_float(dtype_, [&]<class T>(T) {
-    T* weights = memory.weights.as<T>() + row * room;
+    T* weights = memory.weights.as<T>() + row * all;
     std::fill(weights, weights + counting, static_cast<T>(weight));
-    std::fill(weights + counting, weights + room, T{});
+    std::fill(weights + counting, weights + all, T{});
   });
 }
 

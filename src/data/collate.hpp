@@ -37,7 +37,7 @@ class Aligned {
 // Memory for a batch of up to n rows of any bucket; `batch` points into it.
 struct BatchMemory {
   BatchMemory(const Dataset& dataset, std::int64_t n, DType dtype);
-  Aligned samples, labels, weights, lengths, target, ids;
+  Aligned samples, labels, weights, lengths, begins, target, ids;
   Aligned others, other_weights;  // of one row without mixed samples
   struct RowWeights {
     std::int64_t counting = -1;
@@ -78,10 +78,12 @@ class Collator {
   void put_whole(const Record& record, std::int64_t epoch, std::int64_t id, void* dst);
   void put_steps(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_target(BatchMemory& memory, std::int64_t row, const Record& record) const;
+  // Labels of a row, and how many of them the record has; the others are padding.
+  std::int64_t label_room(const BatchMemory& memory) const;
+  std::int64_t labels_of(const BatchMemory& memory, const Record& record) const;
   void put_classes(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void weigh_labels(BatchMemory& memory, std::int64_t row, const Record& record, bool counts) const;
-  // Returns how many numbers a label has.
-  std::int64_t put_numbers(BatchMemory& memory, std::int64_t row, const Record& record) const;
+  void put_numbers(BatchMemory& memory, std::int64_t row, const Record& record) const;
   void put_weights(BatchMemory& memory, std::int64_t row, std::int64_t counting, float weight) const;
 
   Dataset dataset_;

@@ -14,12 +14,10 @@
 #include "data/format.hpp"
 #include "data/location.hpp"
 #include "data/shard_header.hpp"
+#include "data/windows.hpp"
 
 namespace echelon::inline data {
 namespace {
-
-constexpr std::int64_t kUsualWindow = 64;
-constexpr std::int64_t kTokensTogether = 16384;  // for a text: approximate number of tokens per chunk
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw DataError(fmt::format("{}: {}", path, what));
@@ -43,6 +41,8 @@ void require_agreement(const Dataset& first, const Dataset& next) {
     fail(path, fmt::format("has {}, but {} has {}", next.labelled ? "labels" : "no labels", first.shards[0].path,
                            next.labelled ? "none" : "some"));
   if (next.classes != first.classes) differ("classes", next.classes, first.classes);
+  if (next.step_labels != first.step_labels)
+    differ("labels of", next.step_labels ? "steps" : "samples", first.step_labels ? "steps" : "samples");
   if (next.label_shape != first.label_shape)
     differ("labels of shape", next.label_shape.text(), first.label_shape.text());
   if (next.class_names != first.class_names) differ("class_names", list(next.class_names), list(first.class_names));
@@ -64,50 +64,6 @@ Starts joined(const std::vector<Starts>& files) {
   return all;
 }
 
-std::int64_t longest(const Starts& starts) {
-  std::int64_t most = 0;
-  for (std::size_t i = 1; i < starts->size(); ++i) most = std::max(most, (*starts)[i] - (*starts)[i - 1]);
-  return most;
-}
-
-void set_length(Dataset& dataset, std::int64_t steps) {
-  Shape& shape = dataset.sample_shape;
-  shape = shape.with_front(steps);
-}
-
-// Cuts the text into windows of T tokens, each followed by one more token.
-void cut_into_windows(Dataset& dataset, std::int64_t steps) {
-  set_length(dataset, steps);
-  std::int64_t first = 0;
-  for (Shard& shard : dataset.shards) {
-    shard.samples = (shard.tokens - 1) / steps;
-    if (shard.samples < 1)
-      fail(
-          shard.path,
-          fmt::format("holds {}, but a window takes {} and the one after them{}", counted(shard.tokens, "token"), steps,
-                      shard.tokens > 1 ? fmt::format("; data.sequence_length may be at most {}", shard.tokens - 1)
-                                       : "; no data.sequence_length is short enough"));
-    shard.first = first;
-    shard.chunk_rows = std::min(shard.samples, std::max<std::int64_t>(64, kTokensTogether / steps));
-    first += shard.samples;
-  }
-}
-
-void choose_length(Dataset& dataset, std::int64_t requested) {
-  if (dataset.kind == DataKind::text) return cut_into_windows(dataset, requested > 0 ? requested : kUsualWindow);
-  if (!dataset.has_sequences()) {
-    if (requested > 0)
-      throw ConfigError(fmt::format("{}: holds samples of one shape: data.sequence_length is for text and sequences",
-                                    dataset.shards[0].path));
-    return;
-  }
-  const std::int64_t most = longest(dataset.starts);
-  set_length(dataset, requested > 0 ? std::min(requested, most) : most);
-  if (dataset.kind != DataKind::pairs) return;
-  const std::int64_t fed = longest(dataset.target_starts) + 1;
-  dataset.target_length = requested > 0 ? std::min(requested, fed) : fed;
-}
-
 std::int64_t stored_length(const Starts& starts, std::int64_t id) {
   const auto at = static_cast<std::size_t>(id);
   return (*starts)[at + 1] - (*starts)[at];
@@ -127,8 +83,9 @@ std::size_t Dataset::record_bytes() const {
   if (kind == DataKind::text) return static_cast<std::size_t>(length() + 1) * sizeof(std::int32_t);
   const std::int64_t sequences = samples();
   ECHELON_CHECK(sequences > 0, "no sequences");
+  const std::int64_t labels = step_labels ? starts->back() * label_shape.elems() : sequences;
   const auto all = static_cast<std::size_t>(starts->back() * sample_shape.row_elems() +
-                                            (target_starts ? target_starts->back() : 0) + sequences);
+                                            (target_starts ? target_starts->back() : 0) + labels);
   return 4 * all / static_cast<std::size_t>(sequences) + 1;
 }
 
@@ -138,7 +95,7 @@ SampleForm Dataset::form(std::int64_t bucket) const {
   form.shape = view.shape_of(sample_shape);
   form.mixes = mixes;
   if (has_sequences()) form.shape = sample_shape.with_front(padded(length()));
-  form.label = kind == DataKind::text ? form.shape : label_shape;
+  form.label = kind == DataKind::text ? form.shape : step_labels ? label_shape.prepended(form.shape[0]) : label_shape;
   form.dense = has_dense_classes();
   form.stream = stream;
   form.lengths = kind == DataKind::sequences || kind == DataKind::pairs;
@@ -161,6 +118,20 @@ std::int64_t Dataset::length_of(std::int64_t id) const {
 
 std::int64_t Dataset::target_length_of(std::int64_t id) const {
   return std::min(stored_length(target_starts, id) + 1, target_length);
+}
+
+std::int64_t Dataset::labels_of(std::int64_t id) const {
+  if (kind == DataKind::text) return length();
+  if (kind == DataKind::pairs) return target_length_of(id);
+  return label_shape.elems() * (step_labels ? length_of(id) : 1);
+}
+
+std::int64_t Dataset::series_of(std::int64_t id) const {
+  return series ? std::upper_bound(series->begin(), series->end(), id) - series->begin() - 1 : id;
+}
+
+std::int64_t Dataset::records_of(const Shard& shard) const {
+  return series ? series_of(shard.first + shard.samples - 1) + 1 - series_of(shard.first) : shard.samples;
 }
 
 std::int64_t Dataset::cut() const {
@@ -217,6 +188,9 @@ void see_alike(Dataset& test, Dataset& train) {
                              ? test.sample_shape.row_elems() == train.sample_shape.row_elems() &&
                                    test.sample_shape.rank() == train.sample_shape.rank()
                              : test.view.shape_of(test.sample_shape) == train.view.shape_of(train.sample_shape);
+  if (test.step_labels != train.step_labels)
+    fail(path, fmt::format("has a label for each {}, but the training data in {} for each {}",
+                           test.step_labels ? "step" : "sample", like, train.step_labels ? "step" : "sample"));
   if (test.label_shape != train.label_shape)
     fail(path, fmt::format("has labels of {}, but those of the training data in {} are of {}", test.label_shape.text(),
                            like, train.label_shape.text()));
@@ -268,25 +242,10 @@ ImageView view_of(const DataConfig& config) {
           .resize = config.evaluation_resize > 0 ? config.evaluation_resize : (larger * 8 + 3) / 7};
 }
 
-Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels) {
-  Dataset dataset = open_dataset(location, config.sequence_length, labels, config.hdf5);
-  dataset.stream = config.order == Order::stream;
-  if (dataset.stream && dataset.kind != DataKind::text)
-    throw ConfigError(fmt::format("data.order = \"stream\" is for text; {} holds {}", location, name_of(dataset.kind)));
-  dataset.view = view_of(config);
-  if (dataset.view.any() && (dataset.kind != DataKind::samples || dataset.sample_shape.rank() != 3))
-    throw ConfigError(fmt::format("data.image_size is for images (C, H, W); {} holds {} of {}", location,
-                                  name_of(dataset.kind), dataset.sample_shape.text()));
-  if (config.threads > 1 && dataset.kind != DataKind::samples)
-    throw ConfigError(fmt::format("data.threads decodes and changes samples of one shape; {} holds {}; leave it out",
-                                  location, name_of(dataset.kind)));
-  if (dataset.view.any() && dataset.label_shape.rank() > 1)
-    throw ConfigError(fmt::format("data.image_size would resize images and not their labels of {}; leave it out",
-                                  dataset.label_shape.text()));
-  return dataset;
-}
+namespace {
 
-Dataset open_dataset(const std::string& location, std::int64_t sequence_length, Labels labels, const Hdf5Config& hdf5) {
+// Opens the files, and leaves the length of sequences open.
+Dataset open_files(const std::string& location, Labels labels, const Hdf5Config& hdf5) {
   Dataset dataset;
   std::vector<Starts> starts, target_starts;  // [file]
   for (const std::string& file : files_at(location)) {
@@ -311,6 +270,34 @@ Dataset open_dataset(const std::string& location, std::int64_t sequence_length, 
   }
   dataset.starts = joined(starts);
   dataset.target_starts = joined(target_starts);
+  return dataset;
+}
+
+}  // namespace
+
+Dataset open_dataset(const std::string& location, const DataConfig& config, Labels labels) {
+  Dataset dataset = open_files(location, labels, config.hdf5);
+  dataset.stream = config.order == Order::stream;
+  if (dataset.stream && dataset.kind != DataKind::text && dataset.kind != DataKind::sequences)
+    throw ConfigError(
+        fmt::format("data.order = \"stream\" is for text and for series with a label for each step; {} holds {}",
+                    location, name_of(dataset.kind)));
+  choose_length(dataset, config.sequence_length);
+  dataset.view = view_of(config);
+  if (dataset.view.any() && (dataset.kind != DataKind::samples || dataset.sample_shape.rank() != 3))
+    throw ConfigError(fmt::format("data.image_size is for images (C, H, W); {} holds {} of {}", location,
+                                  name_of(dataset.kind), dataset.sample_shape.text()));
+  if (config.threads > 1 && dataset.kind != DataKind::samples)
+    throw ConfigError(fmt::format("data.threads decodes and changes samples of one shape; {} holds {}; leave it out",
+                                  location, name_of(dataset.kind)));
+  if (dataset.view.any() && dataset.label_shape.rank() > 1)
+    throw ConfigError(fmt::format("data.image_size would resize images and not their labels of {}; leave it out",
+                                  dataset.label_shape.text()));
+  return dataset;
+}
+
+Dataset open_dataset(const std::string& location, std::int64_t sequence_length, Labels labels, const Hdf5Config& hdf5) {
+  Dataset dataset = open_files(location, labels, hdf5);
   choose_length(dataset, sequence_length);
   return dataset;
 }

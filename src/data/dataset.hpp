@@ -25,7 +25,7 @@ namespace echelon::inline data {
 enum class DataKind : std::uint8_t {
   samples,    // images (C, H, W) of one shape, each with a class or real numbers as label
   text,       // one sequence of tokens; sample i of a file is its window [i*T, i*T + T); labels are the next tokens
-  sequences,  // tokens (T) or features (T, F) of different lengths, each with a class
+  sequences,  // tokens (T) or features (T, F) of different lengths, each with a label or one for each step
   pairs,      // a source sequence of tokens and the target sequence that a decoder generates
 };
 std::string_view name_of(DataKind kind);
@@ -63,6 +63,7 @@ struct Dataset {
   std::string stored_as = {};  // "a 64-bit float" if samples are converted to `stored` on reading
   std::int64_t classes = 0;    // classes; for text and pairs size of the (target) vocabulary; 0: labels are numbers
   Shape label_shape;           // of a sample: numbers () to (K, ..); classes (), or (H, W) for dense labels
+  bool step_labels = false;    // sequences: label_shape, () or (K), is that of each step
   bool labelled = true;        // false: the files have no labels; they read as 0 with weight 0
   LabelWeights label_weights = {};                                // set by demand_labels
   double least_label = -std::numeric_limits<double>::infinity();  // range of numeric labels (demand_labels)
@@ -84,10 +85,12 @@ struct Dataset {
   std::shared_ptr<const Hdf5Config> hdf5;
   bool weighted = false;  // samples have weights
 
-  Vocabulary vocabulary;         // empty: none is stored
-  Starts starts, target_starts;  // sequences and pairs; pairs only; otherwise null
-  Vocabulary target_vocabulary;  // only pairs
-  bool stream = false;           // text: each row of a batch continues in the next step (data.order = "stream")
+  Vocabulary vocabulary;          // empty: none is stored
+  Starts starts, target_starts;   // sequences and pairs; pairs only; otherwise null
+  std::int64_t stored_steps = 0;  // sequences in files that are not shards: steps of a record, padding included
+  Vocabulary target_vocabulary;   // only pairs
+  bool stream = false;            // each row of a batch continues in the next step (data.order = "stream")
+  Starts series = {};  // streams of series, cut into windows: series i is samples [series[i], series[i + 1]); else null
   std::shared_ptr<const LabelSample> label_sample;  // see class_mix.hpp; null: labels were not inspected
   std::int64_t target_length = 0;                   // U: longest decoder input, start token included; 0: not pairs
 
@@ -101,6 +104,10 @@ struct Dataset {
   bool has_numbers() const { return classes == 0; }
   // Whether each place (pixel) of a sample has a class of its own.
   bool has_dense_classes() const { return kind == DataKind::samples && classes > 0 && label_shape.rank() > 0; }
+  // Whether a sample has many classes, of its places or steps; some of them may be ignored.
+  bool has_many_classes() const { return has_dense_classes() || (step_labels && classes > 0); }
+  // Whether labels are tokens that follow others.
+  bool predicts_tokens() const { return kind == DataKind::text || kind == DataKind::pairs; }
   // The dataset in the files that holds the labels, for messages.
   const char* labels_name() const;
   bool has_sequences() const { return kind != DataKind::samples; }
@@ -112,6 +119,15 @@ struct Dataset {
   // Steps of sample `id` after truncation to T (to U with the start token).
   std::int64_t length_of(std::int64_t id) const;
   std::int64_t target_length_of(std::int64_t id) const;
+  // The labels of sample `id`, without padding: of a text its tokens, of a pair those of the target.
+  std::int64_t labels_of(std::int64_t id) const;
+  // The series to which window `id` belongs, its first window, and whether `id` is that. Without `series` each sequence
+  // is a series of its own.
+  std::int64_t series_of(std::int64_t id) const;
+  std::int64_t first_window(std::int64_t of) const { return series ? (*series)[static_cast<std::size_t>(of)] : of; }
+  bool begins_series(std::int64_t id) const { return first_window(series_of(id)) == id; }
+  // The number of records in a file that is not a shard: samples, or the series of which samples are windows.
+  std::int64_t records_of(const Shard& shard) const;
   // The number of samples whose sequences are truncated.
   std::int64_t cut() const;
 };

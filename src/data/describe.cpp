@@ -16,8 +16,10 @@ namespace {
 std::string labels_text(const Dataset& dataset) {
   if (dataset.has_dense_classes())
     return fmt::format("a class of {} for each of {}", dataset.classes, dataset.label_shape.text());
-  if (dataset.has_numbers()) return counted(dataset.label_shape.elems(), "regression target");
-  return dataset.classes == 1 ? "1 class" : fmt::format("{} classes", dataset.classes);
+  const std::string what = dataset.has_numbers()  ? counted(dataset.label_shape.elems(), "regression target")
+                           : dataset.classes == 1 ? "1 class"
+                                                  : fmt::format("{} classes", dataset.classes);
+  return dataset.step_labels ? what + " for each step" : what;
 }
 
 }  // namespace
@@ -40,7 +42,9 @@ std::string content_text(const Dataset& dataset) {
                          dataset.length());
     case DataKind::sequences:
       return fmt::format(
-          "{} sequences of up to {} steps, {}, {}", samples, dataset.length(),
+          "{}{} of up to {} steps, {}, {}",
+          dataset.series ? fmt::format("{} series as ", count_text(std::ssize(*dataset.series) - 1)) : "",
+          dataset.series ? counted(dataset.samples(), "window") : samples + " sequences", dataset.length(),
           dataset.form().tokens() ? kinds + " kinds of token" : counted(dataset.sample_shape[1], "feature"),
           labels_text(dataset));
     case DataKind::pairs:

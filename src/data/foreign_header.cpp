@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
+#include "base/nearest.hpp"
 #include "data/encoded.hpp"
 #include "data/foreign_file.hpp"
 #include "data/foreign_labels.hpp"
@@ -34,10 +35,40 @@ void take_labels(const ForeignLabels& file, const Hdf5Config& keys, Dataset& set
   set.weighted = file.weighted();
   set.classes = set.labelled ? file.classes() : keys.classes;
   set.label_shape = file.shape();
+  set.step_labels = keys.label_form == LabelForm::steps;
   for (const std::string& name : keys.class_names) set.class_names.push_back(escaped_for_terminal(name));
   if (!set.class_names.empty() && std::ssize(set.class_names) != set.classes)
     throw ConfigError(
         fmt::format("data.hdf5.class_names has {} names for {} classes", set.class_names.size(), set.classes));
+}
+
+}  // namespace
+
+namespace {
+
+// Reads how many steps the records have; without data.hdf5.lengths all have as many as are stored.
+Starts starts_of(const ForeignFile& file, const Hdf5Config& keys) {
+  const RowRange rows = file.rows();
+  const std::int64_t stored = file.sample_shape()[0];
+  std::vector<std::int32_t> lengths(static_cast<std::size_t>(rows.count), static_cast<std::int32_t>(stored));
+  if (!keys.lengths.empty()) {
+    if (!file.file().has(keys.lengths))
+      throw DataError(fmt::format("{}: {}", file.path(), unknown_name("dataset", keys.lengths, file.file().names())));
+    const std::int64_t all = file.datasets().front().shape[0];
+    if (const Shape shape = file.file().info(keys.lengths).shape; shape != Shape{all})
+      fail_foreign(file.path(), keys.lengths,
+                   fmt::format("has shape {}, must be ({}), the steps of each series", shape.text(), all));
+    file.file().read_rows(keys.lengths, rows.first, rows.count, lengths.data(), DType::i32);
+  }
+  auto starts = std::make_shared<std::vector<std::int64_t>>(1, 0);
+  for (const std::int32_t steps : lengths) {
+    if (steps < 1 || steps > stored)
+      fail_foreign(file.path(), keys.lengths,
+                   fmt::format("has {} for record {}, must be 1 to {}, the stored steps", steps,
+                               std::ssize(*starts) - 1, stored));
+    starts->push_back(starts->back() + steps);
+  }
+  return starts;
 }
 
 }  // namespace
@@ -60,9 +91,8 @@ Dataset read_foreign(const std::string& path, Labels expected, const Hdf5Config&
   take_labels(labels, keys, set);
   const std::int64_t samples = file.rows().count;
   if (file.is_sequence()) {
-    auto starts = std::make_shared<std::vector<std::int64_t>>();
-    for (std::int64_t i = 0; i <= samples; ++i) starts->push_back(i * set.sample_shape[0]);
-    set.starts = std::move(starts);
+    set.stored_steps = set.sample_shape[0];
+    set.starts = starts_of(file, keys);
   }
   const std::vector<h5::DatasetInfo> sources = file.datasets();
   const h5::DatasetInfo& first = sources.front();

@@ -63,7 +63,8 @@ void ForeignLabels::open_labels() {
   const bool table = columns_ > 1;
   form_ = keys_.label_form;
   if (form_ == LabelForm::automatic) form_ = keys_.classes > 0 ? LabelForm::classes : LabelForm::values;
-  const bool many = axes > 1 && table && form_ != LabelForm::dense && form_ != LabelForm::values;
+  const bool many =
+      axes > 1 && table && form_ != LabelForm::dense && form_ != LabelForm::values && form_ != LabelForm::steps;
   if (many)
     fail(fmt::format("has shape {}, a label for every place; nearest: label_form = \"dense\" or \"values\"",
                      shape.text()));
@@ -107,6 +108,18 @@ Shape ForeignLabels::shape_of_label() const {
                                labels_.shape.text(), places.text()));
     return places;
   }
+  if (form_ == LabelForm::steps) {
+    const std::int64_t steps = samples_.sample_shape()[0];
+    if (own.rank() < 1 || own[0] != steps || own.rank() > 2)
+      fail_foreign(file().path(), keys_.labels,
+                   fmt::format("has shape {}, but samples have {}: label_form = \"steps\" reads (N, T) or (N, T, K)",
+                               labels_.shape.text(), counted(steps, "step")));
+    if (columns_ != steps && keys_.classes > 0)
+      fail_foreign(file().path(), keys_.labels,
+                   fmt::format("has shape {}, {} numbers a step, which are no class; leave classes out",
+                               labels_.shape.text(), own[1]));
+    return columns_ == steps ? Shape{} : Shape{own[1]};
+  }
   if (form_ != LabelForm::values || columns_ == 1) return {};
   if (without_ones(own).size() == 1) return {columns_};
   const auto channels = keys_.axes.find_first_of("CF");
@@ -114,8 +127,9 @@ Shape ForeignLabels::shape_of_label() const {
       channels != keys_.axes.find_first_not_of('N'))
     fail_foreign(file().path(), keys_.labels,
                  fmt::format("has shape {} and data.hdf5.axes = \"{}\": numbers for each place must have their "
-                             "channels before the places",
-                             labels_.shape.text(), keys_.axes));
+                             "channels before the places{}",
+                             labels_.shape.text(), keys_.axes,
+                             samples_.is_sequence() ? ", and for each time step label_form = \"steps\"" : ""));
   return own;
 }
 
@@ -150,14 +164,14 @@ std::vector<double> ForeignLabels::table(std::int64_t first, std::int64_t count)
 }
 
 void ForeignLabels::read_classes(std::int64_t first, std::int64_t count, std::int32_t* dst) const {
-  const bool plain = form_ == LabelForm::classes || form_ == LabelForm::dense;
+  const bool many = form_ == LabelForm::dense || form_ == LabelForm::steps, plain = many || form_ == LabelForm::classes;
   if (plain && !is_real(labels_.dtype))
     return read_records(file(), keys_.labels, samples_.is_one_sample(), rows_of(first, count), dst, DType::i32, part_);
   const std::vector<double> values = table(first, count);
   const auto fail = [&](std::int64_t record, const std::string& what) {
     throw DataError(fmt::format("{}: record {} of '{}' {}", file().path(), first + record, keys_.labels, what));
   };
-  const std::int64_t labels = form_ == LabelForm::dense ? columns_ : 1, each = columns_ / labels;
+  const std::int64_t labels = many ? columns_ : 1, each = columns_ / labels;
   for (std::int64_t i = 0; i < count * labels; ++i) {
     const double* row = values.data() + i * each;
     if (form_ == LabelForm::one_hot) {

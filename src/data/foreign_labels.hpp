@@ -27,7 +27,10 @@ class ForeignLabels {
   bool exist() const { return !labels_.name.empty(); }  // false: data.hdf5.labels is empty, or not in the file
   bool weighted() const { return !weights_.name.empty(); }
   std::int64_t classes() const { return classes_; }  // 0: labels are numbers
-  const Shape& shape() const { return shape_; }      // of numbers (), (K) or (K, ..); of dense classes (H, W)
+  const Shape& shape() const {
+    return shape_;
+  }  // of numbers (), (K) or (K, ..); of dense classes (H, W); of steps
+     // that of one of them
   std::uint64_t stored_bytes() const { return labels_.stored_bytes + weights_.stored_bytes; }
   bool has_records_apart() const { return echelon::has_records_apart(labels_) && echelon::has_records_apart(weights_); }
   bool checksums() const { return (!exist() || labels_.checksum) && (!weighted() || weights_.checksum); }

@@ -31,6 +31,7 @@ inline constexpr const char* kEncoded = "encoded";         // rgb | grey: sample
 inline constexpr const char* kFormat = "format";           // kName
 inline constexpr const char* kFormatVersion = "version";   // kVersion
 inline constexpr const char* kKind = "kind";               // samples (default) | text | sequences | pairs
+inline constexpr const char* kLabelsOf = "labels_of";      // sequences: samples (default) | steps, a label for each
 inline constexpr const char* kClasses = "classes";         // number of classes; required if there are labels
 inline constexpr const char* kClassNames = "class_names";  // one text per class; many are in a dataset (text_list.hpp)
 inline constexpr const char* kMean = "mean";               // (C), or (F) for sequences, of value * scale; default 0

@@ -14,8 +14,18 @@ std::int64_t kept_of(std::int64_t samples, double fraction) {
   return std::clamp<std::int64_t>(std::llround(fraction * static_cast<double>(samples)), 1, samples);
 }
 
+namespace {
+
+// Of a text its beginning, else the first series.
+std::int64_t kept_of_stream(std::int64_t samples, const Starts& series, double fraction) {
+  return series ? (*series)[static_cast<std::size_t>(kept_of(std::ssize(*series) - 1, fraction))]
+                : kept_of(samples, fraction);
+}
+
+}  // namespace
+
 std::int64_t samples_used(const Dataset& dataset, const DataConfig& config) {
-  if (config.order == Order::stream) return kept_of(dataset.samples(), config.fraction);
+  if (config.order == Order::stream) return kept_of_stream(dataset.samples(), dataset.series, config.fraction);
   std::int64_t samples = 0;
   for (const Shard& shard : dataset.shards) samples += kept_of(shard.samples, config.fraction);
   return samples;
@@ -24,7 +34,7 @@ std::int64_t samples_used(const Dataset& dataset, const DataConfig& config) {
 void SamplePlan::keep_fraction() {
   std::vector<std::int64_t>& files = request_.file_samples;
   if (request_.stream) {
-    std::int64_t left = kept_of(ids_end_, request_.fraction);
+    std::int64_t left = kept_of_stream(ids_end_, request_.series, request_.fraction);
     for (std::int64_t& samples : files) left -= samples = std::min(samples, left);
     return;
   }

@@ -11,6 +11,7 @@
 
 #include "data/bucket_steps.hpp"
 #include "data/sample_order.hpp"
+#include "data/series_rows.hpp"
 
 namespace echelon::inline data {
 
@@ -39,6 +40,7 @@ class LastTwo {
 struct PlanOrders {
   std::mutex mutex;  // must be held while using anything below
   LastTwo<LengthBucketSteps> buckets;
+  LastTwo<SeriesRows> series;
 
   // A stream is a replica for `file` and `replicated`, and 0 for `record`.
   LastTwo<SampleOrder>& of_stream(int stream) {

@@ -81,9 +81,10 @@ SamplePlanRequest plan_request(const Dataset& dataset, const DataConfig& config,
   request.fraction = config.fraction;
   request.stream = config.order == Order::stream;
   if (!config.buckets.empty()) put_into_buckets(request, dataset, config.buckets);
+  request.series = request.stream ? dataset.series : nullptr;
   request.weight = dataset.kind == DataKind::text ? dataset.length() : dataset.label_shape.elems();
-  if (dataset.kind == DataKind::pairs)
-    request.weights = by_id(dataset, [&](std::int64_t id) { return dataset.target_length_of(id); });
+  if (dataset.kind == DataKind::pairs || dataset.step_labels)
+    request.weights = by_id(dataset, [&](std::int64_t id) { return dataset.labels_of(id); });
   return request;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/plan_orders.hpp"
 #include "data/sample_plan.hpp"
 
 namespace echelon::inline data {
@@ -31,6 +32,26 @@ std::int64_t SamplePlan::steps_before(std::int64_t epoch) const {
   return steps + (epoch - warm) * steps_;
 }
 
+std::int64_t SamplePlan::owned(int replica) const {
+  if (request_.series) {
+    const std::lock_guard lock(orders_->mutex);
+    std::int64_t windows = 0;
+    for (std::int64_t row = row_of(replica); row < row_of(replica) + batch(replica); ++row)
+      windows += series_rows(0).windows(row);
+    return windows;
+  }
+  if (request_.stream) {
+    const std::int64_t first = row_of(replica) * steps_;
+    return std::clamp<std::int64_t>(samples_ - first, 0, batch(replica) * steps_);
+  }
+  if (sharding_ != Sharding::record) return stream_samples(replica);
+  const std::int64_t first = row_of(replica);
+  const std::int64_t whole = samples_ / global_batch_, rest = samples_ % global_batch_;
+  const std::int64_t in_rest =
+      request_.ragged == Ragged::drop ? 0 : std::clamp<std::int64_t>(rest - first, 0, batch(replica));
+  return whole * batch(replica) + in_rest;
+}
+
 std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step, int replica) const {
   const Span at = span(epoch, step, replica);
   if (!takes(epoch, step, replica)) return 0;
@@ -47,8 +68,9 @@ std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step, int rep
 std::int64_t SamplePlan::counting(std::int64_t epoch, std::int64_t step) const {
   const std::int64_t all = step < warmup_steps(epoch) ? warmup_batch_ : global_batch_;
   if (request_.ragged != Ragged::zero_weight || step < full_steps_) return all;
-  if (request_.stream) return std::clamp<std::int64_t>((samples_ - step + steps_ - 1) / steps_, 0, all);
-  if (sharding_ == Sharding::record && request_.buckets.empty()) {
+  if (request_.stream && !request_.series)
+    return std::clamp<std::int64_t>((samples_ - step + steps_ - 1) / steps_, 0, all);
+  if (sharding_ == Sharding::record && request_.buckets.empty() && !request_.series) {
     const Span first = span(epoch, step, 0);
     return std::clamp<std::int64_t>(first.total - first.first, 0, all);
   }

@@ -16,10 +16,7 @@ namespace {
 // Files of one sample each are not opened with the set; the others may have been changed since.
 void require_alike(const ForeignFile& file, const Dataset& dataset, const Shard& shard) {
   Shape expected = dataset.sample_shape;
-  if (dataset.starts) {
-    const auto first = static_cast<std::size_t>(shard.first);
-    expected = expected.with_front((*dataset.starts)[first + 1] - (*dataset.starts)[first]);
-  }
+  if (dataset.starts) expected = expected.with_front(dataset.stored_steps);
   const auto differ = [&](const std::string& here, const std::string& there) {
     throw DataError(fmt::format("{}: has samples of {}, but the set has {} since {} was read", shard.path, here, there,
                                 dataset.shards.front().path));

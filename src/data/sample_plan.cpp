@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/check.hpp"
@@ -165,7 +166,9 @@ std::int64_t SamplePlan::steps_of(std::int64_t samples, std::int64_t batch) cons
 void SamplePlan::count_steps() {
   const bool drop = request_.ragged == Ragged::drop;
   const auto steps = [this](std::int64_t samples, std::int64_t batch) { return steps_of(samples, batch); };
-  if (!request_.buckets.empty()) {
+  if (request_.series) {
+    steps_ = series_rows(0).steps();
+  } else if (!request_.buckets.empty()) {
     std::vector<std::int64_t> held(request_.buckets.size(), 0);
     for (const std::int32_t length : *request_.lengths)
       ++held[static_cast<std::size_t>(bucket_of(request_.buckets, length))];
@@ -205,19 +208,6 @@ SamplePlan::Span SamplePlan::span(std::int64_t epoch, std::int64_t step, int rep
   return {.stream = replica, .first = step * batch(replica), .total = stream_samples(replica)};
 }
 
-std::int64_t SamplePlan::owned(int replica) const {
-  if (request_.stream) {
-    const std::int64_t first = row_of(replica) * steps_;
-    return std::clamp<std::int64_t>(samples_ - first, 0, batch(replica) * steps_);
-  }
-  if (sharding_ != Sharding::record) return stream_samples(replica);
-  const std::int64_t first = row_of(replica);
-  const std::int64_t whole = samples_ / global_batch_, rest = samples_ % global_batch_;
-  const std::int64_t in_rest =
-      request_.ragged == Ragged::drop ? 0 : std::clamp<std::int64_t>(rest - first, 0, batch(replica));
-  return whole * batch(replica) + in_rest;
-}
-
 // The order of a stream: its runs, divided at the chunk boundaries of their files. Ids are numbers of kept samples.
 SampleOrder SamplePlan::make_order(std::int64_t epoch, int stream) const {
   std::vector<Piece> pieces;
@@ -252,6 +242,15 @@ const LengthBucketSteps& SamplePlan::bucket_steps(std::int64_t epoch) const {
   });
 }
 
+// The caller must hold the mutex of the orders, except before the plan is shared. Every epoch has as many steps.
+const SeriesRows& SamplePlan::series_rows(std::int64_t epoch) const {
+  return orders_->series.get(epoch, [&] {
+    std::optional<HashRng> rng;
+    if (request_.shuffle) rng = HashRng(request_.seed, "series").at(static_cast<std::uint64_t>(epoch));
+    return SeriesRows(*request_.series, samples_, global_batch_, request_.ragged, rng);
+  });
+}
+
 SampleSlot SamplePlan::slot(std::int64_t position) const {
   return {.id = position % samples_, .counts = position < samples_ || request_.ragged != Ragged::zero_weight};
 }
@@ -271,11 +270,16 @@ void SamplePlan::visit(std::int64_t epoch, std::int64_t step, int replica, std::
   if (!takes(epoch, step, replica)) return;
   const Span at = span(epoch, step, replica);
   const std::int64_t first_row = row_of(replica), end_row = first_row + rows;
-  if (request_.stream) {
+  if (request_.stream && !request_.series) {
     for (std::int64_t row = first_row; row < end_row; ++row) visitor(slot(row * steps_ + step));
     return;
   }
   const std::lock_guard lock(orders_->mutex);
+  if (request_.series) {
+    const SeriesRows& dealt = series_rows(epoch);
+    for (std::int64_t row = first_row; row < end_row; ++row) visitor(dealt.at(step, row));
+    return;
+  }
   if (!request_.buckets.empty()) {
     const LengthBucketSteps& steps = bucket_steps(epoch);
     for (std::int64_t row = first_row; row < end_row; ++row) visitor(in_data(steps.at(step, row)));

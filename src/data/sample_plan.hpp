@@ -20,6 +20,7 @@
 // Special orders, both for `record`, with the same ids for every number of replicas:
 //   stream      for a text: row s of the global batch reads windows s*steps, s*steps + 1, .., one per step, so that
 //               recurrent states can be kept from step to step
+//   stream of series   each row reads whole series, window by window (series_rows.hpp)
 //   buckets     sequences of similar length share a step (bucket_steps.hpp), padded to length(step)
 //
 // A warm-up with few replicas (only `record`): in the first steps of an epoch the first n replicas share the samples,
@@ -69,6 +70,7 @@ struct SamplePlanRequest {
   std::int64_t window_chunks = 16;  // chunks whose records are shuffled together
   double fraction = 1;              // fraction of the samples to use
   bool stream = false;
+  std::shared_ptr<const std::vector<std::int64_t>> series = {};  // Dataset::series; null: a stream is one text
   WarmUp warmup = {};
   bool queue = false;  // batches are drawn (draw_plan.hpp), so a replica may get no samples
 
@@ -76,11 +78,12 @@ struct SamplePlanRequest {
   ById lengths;                                                   // lengths of sequences; null without buckets
   std::vector<std::int64_t> buckets;                              // greatest length of each, increasing; empty: none
   std::shared_ptr<const LabelSample> label_sample = {};           // null: classes are assumed to be mixed
-  ById weights;             // labels of a sample that count (tokens of a target); null: `weight` for all
+  ById weights;             // labels of a sample that count (tokens, steps); null: `weight` for all
   std::int64_t weight = 1;  // labels of every sample
 };
 
 class SampleOrder;
+class SeriesRows;
 struct PlanOrders;
 
 // Makes the request for a data set and [data]. `batch`: by replica. `window_chunks` is that of the config or, if chunks
@@ -192,6 +195,7 @@ class SamplePlan {
   void number_rows();
   SampleOrder make_order(std::int64_t epoch, int stream) const;
   const LengthBucketSteps& bucket_steps(std::int64_t epoch) const;
+  const SeriesRows& series_rows(std::int64_t epoch) const;
   SampleSlot slot(std::int64_t position) const;  // at a position of a stream
 
   SamplePlanRequest request_;

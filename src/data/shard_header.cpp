@@ -112,15 +112,15 @@ h5::DatasetInfo read_labels(const h5::Reader& reader, Dataset& dataset, std::int
     return {};
   }
   const h5::DatasetInfo labels = reader.info(format::kLabels);
-  const bool numbers = is_real(labels.dtype);
+  const bool numbers = is_real(labels.dtype), places = dataset.kind == DataKind::samples;
   const int rank = labels.shape.rank();
-  const bool places = dataset.kind == DataKind::samples;
   if (rank < 1 || (numbers ? rank > 2 && !places : rank == 2 || (rank > 2 && !places)))
     fail(path, fmt::format("dataset 'labels' has shape {}, must be (N){}", labels.shape.text(),
                            places ? (numbers ? " or (N, ..)" : " or (N, H, W)") : (numbers ? " or (N, K)" : "")));
   if (labels.shape.row_elems() == 0)
     fail(path, fmt::format("dataset 'labels' has shape {}, which holds no label", labels.shape.text()));
-  if (samples != labels.shape[0]) fail(path, fmt::format("holds {} samples but {} labels", samples, labels.shape[0]));
+  const char* what = dataset.step_labels ? "steps" : "samples";
+  if (samples != labels.shape[0]) fail(path, fmt::format("holds {} {} but {} labels", samples, what, labels.shape[0]));
   reader.require_written(format::kLabels);
   if (numbers && reader.has_attribute(format::kClasses))
     fail(path,
@@ -259,8 +259,12 @@ void read_sequences(const h5::Reader& reader, Dataset& dataset, Labels expected)
     dataset.sample_shape = {0, rows.shape[1]};
   }
   dataset.starts = read_starts(reader, format::kLengths, rows.shape[0], 1);
-  const auto samples = static_cast<std::int64_t>(dataset.starts->size()) - 1;
-  read_labels(reader, dataset, samples, expected);
+  const std::int64_t samples = std::ssize(*dataset.starts) - 1;
+  const std::string of = reader.has_attribute(format::kLabelsOf) ? reader.attribute_text(format::kLabelsOf) : "samples";
+  if (of != "samples" && of != "steps")
+    fail(reader.path(), fmt::format("attribute 'labels_of' is '{}', must be samples or steps", of));
+  dataset.step_labels = of == "steps";
+  read_labels(reader, dataset, dataset.step_labels ? rows.shape[0] : samples, expected);
   add_shard(reader, dataset, rows, samples);
   if (!of_tokens) read_normalisation(reader, dataset, rows.shape[1]);
 }

@@ -96,8 +96,8 @@ ShardVerdict verify_shard(const std::string& path, bool from_disk) {
     }
     verdict.bytes = reader.bytes_read();
     if (verdict.damaged.empty() && not_a_shard(path).empty())
-      if (const Dataset set = read_shard(path, Labels::optional); !set.has_dense_classes())
-        (void)LabelSample(set, kAll);  // which labels of pixels count only an experiment says
+      if (const Dataset set = read_shard(path, Labels::optional); !set.has_many_classes())
+        (void)LabelSample(set, kAll);  // which labels of pixels and steps count only an experiment says
   } catch (const Error& error) {
     verdict.wrong = error.what();
   }

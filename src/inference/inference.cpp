@@ -158,6 +158,7 @@ class Share {
     if (step == 0) warm_up(model_.device(), program_, given);
     const double start = now_s();
     set_inputs(model_.device(), program_, given);
+    begin_series(program_, given);
     program_.reset_losses();
     program_.forward({});
     InferenceBatch result{.ids = counted_ids(plan_, step, rank_),

@@ -31,7 +31,9 @@ class Landscape {
     program_.reset_losses();
     program_.reset_states();
     for (std::int64_t pass = 0; pass < passes_; ++pass) {
-      set_inputs(model_.device(), program_, loader.next());
+      const Batch& batch = loader.next();
+      set_inputs(model_.device(), program_, batch);
+      begin_series(program_, batch);
       PassScalars scalars;
       scalars.key = HashRng(1, "sharpness").at(static_cast<std::uint64_t>(pass)).key();
       scalars.first = pass == 0;

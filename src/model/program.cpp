@@ -164,6 +164,18 @@ void Program::reset_states() {
   if (has_states()) body_->device.zero(body_->states.data(), body_->states.bytes());
 }
 
+void Program::reset_states(int slot, std::int64_t row) {
+  Body& b = *body_;
+  for (int id : b.lowered.states) {
+    const LoweredTensor& tensor = b.lowered.tensors[static_cast<std::size_t>(id)];
+    const std::size_t bytes = tensor.bytes / static_cast<std::size_t>(tensor.shape[0]);
+    b.device.zero(
+        b.states.bytes_at(b.offset[static_cast<std::size_t>(id)] + static_cast<std::size_t>(slot) * tensor.bytes +
+                          static_cast<std::size_t>(row) * bytes),
+        bytes);
+  }
+}
+
 void Program::visit_state(StateVisitor& visitor) {
   Body& b = *body_;
   for (int id : b.lowered.states) {

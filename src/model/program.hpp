@@ -133,6 +133,8 @@ class Program {
   // Recurrent states that layers with `carry` keep between forward passes, zero at first.
   bool has_states() const;
   void reset_states();
+  // Those of one row of a micro-batch's slot.
+  void reset_states(int slot, std::int64_t row);
   // Saves or loads each state as one tensor (slots, N, H), per_replica; another number of replicas resets it.
   void visit_state(StateVisitor& visitor);
 

@@ -62,7 +62,7 @@ struct RunPlan {
   // Memory of a rank that runs `part` at `coord`.
   Footprint memory_of(const Config& config, const Part& part, const MeshCoord& coord) const;
   // True if each token has a label, so that loss, accuracy and weight are per token.
-  bool per_token() const { return train.form().label.rank() > 0 && train.classes > 0 && !train.has_dense_classes(); }
+  bool per_token() const { return train.predicts_tokens(); }
   // The number of labels that count in an epoch, over all replicas. O(steps of an epoch).
   double weight_of_epoch(std::int64_t epoch) const;
   // Replicas whose samples this one takes: its own, or all of the plan's where it stands for them; a server's: none.

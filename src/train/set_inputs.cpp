@@ -37,4 +37,10 @@ void set_inputs(Upload& upload, const Program& program, const Batch& batch, std:
   upload.end();
 }
 
+void begin_series(Program& program, const Batch& batch, std::int64_t first, int slot) {
+  if (batch.begins == nullptr || !program.has_states()) return;
+  for (std::int64_t row = 0; row < program.batch(); ++row)
+    if (batch.begins[first + row] != 0) program.reset_states(slot, row);
+}
+
 }  // namespace echelon::inline train

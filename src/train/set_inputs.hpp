@@ -17,4 +17,7 @@ void set_inputs(Device& device, const Program& program, const Batch& batch, std:
 // The same beside what the device is doing. `upload` holds at least program.input_bytes().
 void set_inputs(Upload& upload, const Program& program, const Batch& batch, std::int64_t first, int in_flight);
 
+// Clears the recurrent states of this slot for those of the same samples with which a series begins.
+void begin_series(Program& program, const Batch& batch, std::int64_t first = 0, int slot = 0);
+
 }  // namespace echelon::inline train

@@ -190,6 +190,7 @@ void StepRunner::forward(Step& step, int micro) {
   {
     const WatchedSpan span(SpanKind::data);
     set_inputs(*upload_, program, *source->batch, first, scalars.in_flight);
+    begin_series(program, *source->batch, first, scalars.slot);
   }
   p_.phase.enter("forward");
   {

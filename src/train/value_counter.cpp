@@ -31,7 +31,9 @@ bool gives_numbers(const Graph& whole) { return !loss_node(whole).layer->reads_l
 ValueCounter::ValueCounter(const Graph& whole) : whole_(whole) {
   const Shape& label = input_of_loss(whole, 1).shape;
   elems_ = label.elems();
-  columns_ = label.rank() == 1 && elems_ <= kMostColumns ? elems_ : 1;
+  const bool steps = input_of_loss(whole, 0).along_samples;  // the labels of a step are (K), else those of a sample
+  const std::int64_t columns = label.rank() == 0 ? 1 : steps ? elems_ / label[0] : label.rank() == 1 ? elems_ : 1;
+  columns_ = columns <= kMostColumns ? columns : 1;
 }
 
 void ValueCounter::count(Device& device, const Program& program, const Batch& batch, double* sums) {

@@ -89,7 +89,7 @@ TEST_CASE("data and orders that do not go together are refused before anything s
     CHECK(outcome.code == 2);
     return outcome.err;
   };
-  CHECK_THAT(refused({"data.buckets=[]", "data.order=stream"}), Contains("data.order = \"stream\" is for text"));
+  CHECK_THAT(refused({"data.buckets=[]", "data.order=stream"}), Contains("needs a label for each step"));
   CHECK_THAT(refused({"data.augment_flip=true"}), Contains("is for images"));
   CHECK_THAT(refused({"data.buckets=[4, 2]"}), Contains("must increase"));
   CHECK_FALSE(fs::exists(trial / "results"));

@@ -15,14 +15,16 @@ void add_hdf5(Table& all) {
   files.key("encoded", &Hdf5Config::encoded, words({"none", "rgb", "grey"}),
             "rgb, grey: each row is the bytes of a JPEG or PNG file, decoded to three channels or one");
   files.key("lengths", &Hdf5Config::lengths, text(),
-            "encoded: path of the number of bytes of each row, if rows are filled up to one width");
+            "rows that are filled up: path of the number of bytes (encoded) or time steps of each");
   files.key("channels", &Hdf5Config::channels, range(0, 1e6), "channels that are used, by index; empty: all");
   files.key("labels", &Hdf5Config::labels, text(), "path of the dataset of labels; empty: none, for predict only");
   files.key("labels_file", &Hdf5Config::labels_file, filled_text(),
             "labels in files of their own: ending of the file of samples, ending of the file of labels");
-  files.key("label_form", &Hdf5Config::label_form, words({"auto", "class", "column", "one_hot", "values", "dense"}),
-            "class: numbers of classes; column: one column of a table; one_hot: a column a class; values: numbers to "
-            "be predicted; dense: a class for each place of a sample; auto: class if classes is set, else values");
+  files.key(
+      "label_form", &Hdf5Config::label_form, words({"auto", "class", "column", "one_hot", "values", "dense", "steps"}),
+      "class: numbers of classes; column: one column of a table; one_hot: a column a class; values: numbers to "
+      "be predicted; dense: a class for each place of a sample; steps: a class or numbers for each time step; auto: "
+      "class if classes is set, else values");
   files.key("label_column", &Hdf5Config::label_column, range(0, 1e9), "label_form column: index of the column");
   files.key("classes", &Hdf5Config::classes, range(0, 16777216), "number of classes; 0: labels are numbers");
   files.key("class_names", &Hdf5Config::class_names, filled_text(), "names by class, for tables; may be empty");

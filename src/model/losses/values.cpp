@@ -36,13 +36,13 @@ class ValueLossLayer final : public SplittableLayer {
 
   std::vector<Shape> infer(std::span<const Shape> inputs) const override {
     const Shape &values = inputs[kValues], &labels = inputs[kLabels];
-    const bool one = values == labels.prepended(1);
-    if (!one && !(values == labels))
-      throw ConfigError(fmt::format(
-          "the output of the last layer is {}, but the labels are {}; end with a {}", values.text(), labels.text(),
-          labels.rank() > 1 ? "layer of that shape"
-                            : fmt::format("dense layer of units = {}", labels.rank() == 0 ? 1 : labels[0])));
-    return {values};
+    const bool first = values == labels.prepended(1), last = labels.rank() == 1 && values == Shape{labels[0], 1};
+    if (first || last || values == labels) return {values};
+    const bool steps = labels.rank() > 0 && values.rank() == 2 && values[0] == labels[0];
+    const std::int64_t units = labels.rank() == 0 ? 1 : !steps ? labels[0] : labels.rank() == 1 ? 1 : labels[1];
+    throw ConfigError(fmt::format(
+        "the output of the last layer is {}, but the labels are {}; end with a {}", values.text(), labels.text(),
+        labels.rank() > 1 && !steps ? "layer of that shape" : fmt::format("dense layer of units = {}", units)));
   }
 
   void forward(Lowering& lowering) const override {

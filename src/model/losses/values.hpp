@@ -9,7 +9,7 @@
 
 namespace echelon::inline model {
 
-// Inputs: values x, labels t and weights w, all of one shape; values (1) fit labels (), and (1, ..) fit (..). Output:
+// Inputs: values x, labels t and weights w, all of one shape; (1, ..) and (.., 1) of values fit labels (..). Output:
 // the values.
 //   squared   sum of w (x - t)^2; `classes` must be 0 (labels are real numbers)
 //   logistic  sum of w (log(1 + e^x) - t x), binary cross-entropy of logits; labels in [0, 1], or `classes` = 2; a

@@ -118,6 +118,7 @@ void EvaluateHook::pass(const Share& share, Sums& sums) {
     work.at(step);
     const Batch& given = loader.next();
     set_inputs(arenas_.device(), *share.program, given);
+    begin_series(*share.program, given);
     share.program->reset_losses();
     share.program->forward({});
     if (counter_ && sums.classes.any() && arenas_.device().computes())

@@ -172,7 +172,7 @@ TEST_CASE("malformed texts and sequences are named with what is wrong", "[data]"
   Dataset text = open_dataset(folder / "text.h5", 3), sequences = open_dataset(folder / "good.h5");
   CHECK_THROWS_WITH(see_alike(text, sequences), Contains("holds text, but the training data in"));
   CHECK_THROWS_WITH(open_dataset(folder / "good.h5", with([](DataConfig& c) { c.order = Order::stream; })),
-                    Contains("\"stream\" is for text"));
+                    Contains("needs a label for each step"));
   CHECK_THROWS_WITH(plan_request(text, with([](DataConfig& c) { c.buckets = {4}; }), {1}, 1),
                     Contains("data.buckets is for sequences"));
 }
