@@ -172,6 +172,7 @@ Run declare_data_import(CLI::App& app) {
                "images, tar: leave out and list what is damaged or has no label; else that is an error");
   app.add_flag("--labels-as-they-are", o->labels_as_they_are,
                "do not refuse classes named like train and val, and labels like numbers of samples");
+  app.add_flag("--step-labels", o->step_labels, "sequences: the label in each line of a .csv file is that of the step");
   app.add_option("--heading", o->heading,
                  "csv: whether line 1 is a heading: yes, no, auto (yes where no value in it is a number)");
   return [o, &app] {
@@ -191,9 +192,11 @@ Run declare_data_synth(CLI::App& app) {
   app.add_option("--seed", o->seed, "seed of all draws")->capture_default_str();
   app.add_option("--hold-out", o->hold_out,
                  "number of evenly spaced samples that go to OUT/test, the others to OUT/train");
-  app.add_option("--kind", o->kind,
-                 "patterns: one per class, with noise; fields: Gaussian random fields with the index and amplitude of "
-                 "their spectrum; numbers: texts of 1 to 6 digits and their English words")
+  app.add_option(
+         "--kind", o->kind,
+         "patterns: one per class, with noise; fields: Gaussian random fields with the index and amplitude of "
+         "their spectrum; numbers: texts of 1 to 6 digits and their English words; shots: series of 14 signals with a "
+         "class for each step")
       ->capture_default_str();
   return [o, &app] {
     for (const char* name : {"--classes", "--noise", "--stored", "--shape"})

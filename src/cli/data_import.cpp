@@ -17,6 +17,7 @@
 #include "data/import/shard_writer.hpp"
 #include "data/import/source.hpp"
 #include "data/import/synth_pairs.hpp"
+#include "data/import/synth_shots.hpp"
 #include "data/import/text_writer.hpp"
 #include "data/verify.hpp"
 
@@ -67,6 +68,7 @@ const std::vector<FormatOption>& format_options() {
        {"csv", "idx", "hdf5", "npy", "images", "tar", "sequences"},
        "the other formats have no such labels"},
       {"--axes", {"npy"}, "the other formats define the order of their axes"},
+      {"--step-labels", {"sequences"}, "the other formats have no steps with a label"},
       {"--heading", {"csv", "sequences"}, "the other formats have no line with names of columns"},
       {"--size", {"images", "tar"}, "the other formats define the shape of their samples"},
       {"--channels", {"images", "tar"}, "the other formats define the shape of their samples"},
@@ -120,7 +122,8 @@ TextRequest text_request(const ImportOptions& options) {
           .tokens = options.tokens,
           .vocabulary = options.vocabulary,
           .like = options.like,
-          .heading = heading_of(options.heading)};
+          .heading = heading_of(options.heading),
+          .step_labels = options.step_labels};
 }
 
 int import_text(const ImportOptions& options) {
@@ -189,11 +192,11 @@ int run_data_import(const ImportOptions& options) {
 
 // ConfigError for an unknown kind, and for options that it does not have.
 void require_options_of_kind(const SynthOptions& options) {
-  const std::vector<std::string> kinds = {"patterns", "fields", "numbers"};
+  const std::vector<std::string> kinds = {"patterns", "fields", "numbers", "shots"};
   if (std::find(kinds.begin(), kinds.end(), options.kind) == kinds.end())
     throw ConfigError(unknown_name("--kind", options.kind, kinds));
   for (const std::string& given : options.given)
-    if (options.kind == "numbers" || (options.kind == "fields" && given != "--shape"))
+    if (options.kind == "numbers" || options.kind == "shots" || (options.kind == "fields" && given != "--shape"))
       throw ConfigError(fmt::format("{} is not an option of --kind {}", given, options.kind));
 }
 
@@ -211,6 +214,8 @@ int run_data_synth(const SynthOptions& options) {
                                .keep_order = true,  // classes alternate, numbers are drawn at random
                                .hold_out = options.hold_out};
   require_options_of_kind(options);
+  if (options.kind == "shots")
+    return write_sequences_and_say(*make_shots(options.samples, options.seed), shards, options.verify);
   if (options.kind == "numbers")
     return write_sequences_and_say(*make_number_pairs(options.samples, options.seed), shards, options.verify);
   const bool fields = options.kind == "fields";

@@ -174,6 +174,7 @@ struct ImportOptions {  // echelon data import FORMAT INPUT... --out FOLDER
   int channels = 3;                  // images, tar: 1 or 3
   bool skip_damaged = false;         // images, tar: leave out unusable inputs
   bool labels_as_they_are = false;   // accept labels and names that do not look like classes
+  bool step_labels = false;          // sequences: a label for each step
   std::vector<std::string> given{};  // options given on the command line: "--shape"
 };
 int run_data_import(const ImportOptions& options);
@@ -197,7 +198,7 @@ struct SynthOptions {  // echelon data synth --out FOLDER --samples N --shape C,
   double noise = 0.3;  // noise added to each sample's class pattern
   std::uint64_t seed = 1;
   std::int64_t hold_out = 0;       // as for an import
-  std::string kind = "patterns";   // patterns | fields | numbers
+  std::string kind = "patterns";   // patterns | fields | numbers | shots
   std::vector<std::string> given;  // options of some kinds that were given
 };
 int run_data_synth(const SynthOptions& options);

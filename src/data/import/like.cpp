@@ -91,6 +91,8 @@ class SequencesLike final : public SequenceSource {
     if (features != info_.features)
       fail(set, fmt::format("has steps of {} features, but the input has {}", features, info_.features));
     if (set.has_numbers()) fail(set, "has regression targets, but the input has classes");
+    if (set.step_labels != info_.step_labels)
+      fail(set, fmt::format("has a label for each {}; see --step-labels", set.step_labels ? "step" : "sequence"));
     numbers_ = numbers_in(set, info_.class_names);
     info_.class_names = set.class_names;
     info_.mean = set.mean;
@@ -103,6 +105,7 @@ class SequencesLike final : public SequenceSource {
   bool next(SequenceRecord& record) override {
     if (!source_->next(record)) return false;
     record.label = numbers_[static_cast<std::size_t>(record.label)];
+    for (std::int32_t& label : record.labels) label = numbers_[static_cast<std::size_t>(label)];
     return true;
   }
 

@@ -23,9 +23,10 @@ std::unique_ptr<SequenceSource> open_series(const TextRequest& request) {
   if (!request.tokens.empty() || request.vocabulary > 0)
     throw ConfigError(fmt::format("--tokens and --vocabulary are for text, but {} is a file of numbers", input));
   const std::string extension = extension_of(input);
-  if (extension == ".csv") return open_steps_csv(input, request.heading);
-  if (request.heading != Heading::automatic)
-    throw ConfigError(fmt::format("--heading is for .csv files, not {}", input));
+  if (extension == ".csv") return open_steps_csv(input, request.heading, request.step_labels);
+  if (request.heading != Heading::automatic || request.step_labels)
+    throw ConfigError(
+        fmt::format("{} is for .csv files, not {}", request.step_labels ? "--step-labels" : "--heading", input));
   if (extension == ".ts") return open_ts(input);
   throw ConfigError(fmt::format(
       "{}: sequences come from a .ts file, a .csv file with one step a line, or a folder with one .txt file "
@@ -52,6 +53,7 @@ std::unique_ptr<SequenceSource> open_sequences(const TextRequest& request) {
   std::error_code unreadable;  // the reader of the file reports the reason
   const bool folder = std::filesystem::is_directory(input, unreadable);
   if (folder && request.heading != Heading::automatic) throw ConfigError("--heading is for .csv files");
+  if (folder && request.step_labels) throw ConfigError("--step-labels is for .csv files");
   auto source = folder ? open_labelled_lines(request) : open_series(request);
   return request.like.empty() ? std::move(source) : source_like(std::move(source), request.like);
 }

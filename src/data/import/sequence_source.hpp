@@ -20,6 +20,7 @@ struct SequenceInfo {
   Vocabulary vocabulary{};                 // for tokens
   Vocabulary target_vocabulary{};          // for pairs
   std::vector<std::string> class_names{};  // for sequences
+  bool step_labels = false;                // sequences: a class for each step
   std::vector<double> mean{}, std{};       // by feature, of the set given by --like; empty: measured
   std::string heading{};                   // .csv: the line taken for column names
   std::vector<PassedOver> passed{};        // for a folder: files that do not belong to a class
@@ -30,6 +31,7 @@ struct SequenceRecord {
   std::vector<float> values;         // (steps, features)
   std::vector<std::int32_t> target;  // pairs: without start and end token
   std::int32_t label = 0;
+  std::vector<std::int32_t> labels{};  // (steps), if each step has one
 
   std::int64_t steps(std::int64_t features) const {
     return static_cast<std::int64_t>(features > 0 ? values.size() / static_cast<std::size_t>(features) : tokens.size());
@@ -52,6 +54,7 @@ struct TextRequest {
   std::int64_t vocabulary = 0;  // words: largest vocabulary; 0: 10,000 (verbatim: all)
   std::string like{};           // a set whose vocabulary, classes and scaling are reused; "": counted and measured
   Heading heading = Heading::automatic;  // sequences: for a .csv file
+  bool step_labels = false;              // sequences: the same, a label for each step
 };
 // Returns the kind of tokens of a request; `usual` if `tokens` is empty. Throws ConfigError for --vocabulary with kinds
 // other than words.
@@ -62,7 +65,7 @@ std::unique_ptr<SequenceSource> open_sequences(const TextRequest& request);
 
 // One function per form of input; open_sequences chooses among them.
 std::unique_ptr<SequenceSource> open_ts(const std::string& path);
-std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path, Heading heading);
+std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path, Heading heading, bool step_labels);
 std::unique_ptr<SequenceSource> open_labelled_lines(const TextRequest& request);
 std::unique_ptr<SequenceSource> open_pairs(const TextRequest& request);
 

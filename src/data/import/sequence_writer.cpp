@@ -63,6 +63,7 @@ Measured measure(SequenceSource& source, const ShardOptions& options) {
   const std::int64_t features = source.info().features;
   SequenceRecord record;
   std::vector<std::int32_t> labels;
+  LabelCounts of_steps;
   ImportWork counting("sequences", 0);
   source.rewind();
   while (source.next(record)) {
@@ -70,12 +71,16 @@ Measured measure(SequenceSource& source, const ShardOptions& options) {
     measured.lengths.push_back(static_cast<std::int32_t>(record.steps(features)));
     measured.target_lengths.push_back(static_cast<std::int32_t>(record.target.size()));
     labels.push_back(record.label);
+    for (const std::int32_t label : record.labels) of_steps.add(label);
   }
   const auto samples = static_cast<std::int64_t>(measured.lengths.size());
   measured.held = held_out_of(samples, options);
   const HoldOut held_out(std::max<std::int64_t>(samples, 1), measured.held);
   const SequenceInfo& info = source.info();
-  if (info.kind == DataKind::sequences) {
+  if (info.step_labels) {
+    refuse_odd_classes(of_steps, std::ssize(info.class_names), info.class_names, options);
+    measured.empty_classes = empty_classes_text(of_steps, std::ssize(info.class_names), info.class_names);
+  } else if (info.kind == DataKind::sequences) {
     LabelCounts counts, train;
     for (std::int64_t i = 0; i < samples; ++i) {
       counts.add(labels[static_cast<std::size_t>(i)]);
@@ -115,7 +120,8 @@ class SequenceShards {
     lengths_->append(static_cast<std::int32_t>(record.steps(info_.features)));
     if (values_) values_->append(record.values);
     if (tokens_) tokens_->append(record.tokens);
-    if (labels_) labels_->append(record.label);
+    if (labels_ && info_.step_labels) labels_->append(record.labels);
+    if (labels_ && !info_.step_labels) labels_->append(record.label);
     if (target_tokens_) {
       target_lengths_->append(static_cast<std::int32_t>(record.target.size()));
       target_tokens_->append(record.target);
@@ -141,6 +147,7 @@ class SequenceShards {
     if (info_.kind == DataKind::pairs) return info_.target_vocabulary.write(*writer_, format::kTargetVocabulary);
     writer_->attribute(format::kClasses, static_cast<std::int64_t>(info_.class_names.size()));
     write_class_names(*writer_, info_.class_names);
+    if (info_.step_labels) writer_->attribute(format::kLabelsOf, std::string("steps"));
     if (info_.features == 0) return;
     writer_->attribute(format::kMean, measured_.mean);
     writer_->attribute(format::kStd, measured_.std);
@@ -169,7 +176,8 @@ class SequenceShards {
       target_lengths_ = rows(format::kTargetLengths, DType::i32, samples);
       target_tokens_ = rows(format::kTargetTokens, token_type(info_.target_vocabulary.size()), targets);
     } else {
-      labels_ = rows(format::kLabels, info_.class_names.size() <= 256 ? DType::u8 : DType::i32, samples);
+      labels_ = rows(format::kLabels, info_.class_names.size() <= 256 ? DType::u8 : DType::i32,
+                     info_.step_labels ? steps : samples);
     }
     held_ = 0;
   }
@@ -214,6 +222,7 @@ std::string packed(const SequenceRecord& record) {
   packing.put(record.values);
   packing.put(record.target);
   packing.put(record.label);
+  packing.put(record.labels);
   return packing.bytes();
 }
 
@@ -223,6 +232,7 @@ void unpack(std::string_view bytes, SequenceRecord& record) {
   packed.get(record.values);
   packed.get(record.target);
   packed.get(record.label);
+  packed.get(record.labels);
 }
 
 // Approximate size of all records in the mixer.

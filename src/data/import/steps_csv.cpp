@@ -4,6 +4,8 @@
 //   sequence,label,x,y     a heading (csv_table.hpp)
 //   walk-1,run,0.3,1.2     consecutive lines with the same first cell are one sequence
 //   walk-1,run,0.4,1.1
+//
+// The label is that of the sequence, the same in all its lines, or that of the step.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +22,8 @@ namespace {
 
 class StepsCsv final : public SequenceSource {
  public:
-  StepsCsv(const std::string& path, Heading heading) : table_(path, heading, 2) {
+  StepsCsv(const std::string& path, Heading heading, bool step_labels) : table_(path, heading, 2) {
+    info_.step_labels = step_labels;
     info_.heading = table_.heading();
     std::set<std::string> labels, ended;
     std::string name;
@@ -51,21 +54,28 @@ class StepsCsv final : public SequenceSource {
   bool next(SequenceRecord& record) override {
     if (!ahead_) return false;
     const std::string name = name_, label = label_;
-    record.values.clear();
+    record.values.clear(), record.labels.clear();
     do {
-      if (label_ != label)
-        fail(fmt::format("sequence '{}' has label '{}', but it had '{}' before", name, label_, label));
+      if (info_.step_labels)
+        record.labels.push_back(number_of(label_));
+      else if (label_ != label)
+        fail(fmt::format("sequence '{}' has label '{}', but it had '{}' before; --step-labels reads one a step", name,
+                         label_, label));
       record.values.insert(record.values.end(), step_.begin(), step_.end());
       ahead_ = read_step();
     } while (ahead_ && name_ == name);
-    const auto& names = info_.class_names;
-    record.label = static_cast<std::int32_t>(std::find(names.begin(), names.end(), label) - names.begin());
+    record.label = number_of(label);
     return true;
   }
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
     throw DataError(fmt::format("{}:{}: {}", table_.path(), table_.line(), what));
+  }
+
+  std::int32_t number_of(const std::string& label) const {
+    const auto& names = info_.class_names;
+    return static_cast<std::int32_t>(std::find(names.begin(), names.end(), label) - names.begin());
   }
 
   // Reads the next line with a step into name_, label_ and step_.
@@ -99,8 +109,8 @@ class StepsCsv final : public SequenceSource {
 
 }  // namespace
 
-std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path, Heading heading) {
-  return std::make_unique<StepsCsv>(path, heading);
+std::unique_ptr<SequenceSource> open_steps_csv(const std::string& path, Heading heading, bool step_labels) {
+  return std::make_unique<StepsCsv>(path, heading, step_labels);
 }
 
 }  // namespace echelon::inline data
