@@ -58,11 +58,12 @@ struct ModelConfig {
   std::vector<LayerConfig> layers;  // without the loss, which is added
   // auto (softmax for classes, mse for numbers) | softmax | focal | dice | mse | mae | bce | hinge
   std::string loss = "auto";
-  double focal_gamma = 2;            // focal: exponent of 1 less the probability of the label
-  double label_smoothing = 0;        // softmax: fraction of the target spread over all classes in training, in [0, 1)
-  std::vector<std::int64_t> widths;  // zoo unet, cosmoflow: channels of each level; empty: those published
-  double dropout = -1;               // rate of every dropout layer, in [0, 1); -1: that of each layer
-  LabelKeys labels;                  // model.ignore_label, class_weights, inverse_frequency
+  double focal_gamma = 2;      // focal: exponent of 1 less the probability of the label
+  double label_smoothing = 0;  // softmax: fraction of the target spread over all classes in training, in [0, 1)
+  std::vector<std::int64_t>
+      widths;           // zoo unet, cosmoflow: channels of each level; frnn_lstm: units of each LSTM; empty: published
+  double dropout = -1;  // rate of every dropout layer, in [0, 1); -1: that of each layer
+  LabelKeys labels;     // model.ignore_label, class_weights, inverse_frequency
   bool synchronised_batch_norm = false;  // every batch_norm layer is `synchronised`
   std::int64_t batch_norm_group = 0;     // synchronised: statistics over this many neighbouring replicas; 0: over all
   bool batch_renorm = false;             // every batch_norm layer has `renorm`
@@ -83,9 +84,9 @@ struct DataConfig {
                                             // "speed": replicas share each step by their measured speed
   double fraction = 1;  // share of the samples to train on: the first of a seeded permutation, 1e-6 to 1
   bool shuffle = true;
-  Order order = Order::samples;  // "samples": independent | "stream": text; rows of a batch continue the last ones
+  Order order = Order::samples;  // "samples": independent | "stream": rows of a batch continue the last ones
   std::int64_t sequence_length =
-      0;  // text: tokens per window, 0: 64; sequences: truncated to this length, 0: the longest
+      0;  // text, streams: steps of a window, 0: 64; sequences: truncated to this length, 0: the longest
   std::vector<std::int64_t> buckets;  // sequences up to these lengths share steps; one number: this many; empty: off
   std::int64_t augment_crop_padding = 0;  // images: zeros around them, then a random crop of their size; training only
   bool augment_flip = false;              // images: half of them are mirrored left to right; training only

@@ -26,7 +26,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from torch_nets import CosmoFlow, DeepCam, ResNet18Cifar, TiedWords, UNet
+from torch_nets import CosmoFlow, DeepCam, FrnnLstm, ResNet18Cifar, TiedWords, UNet
 
 BATCH, RATE = 3, 2.0**-7
 TIED = """[[model.layers]]
@@ -47,6 +47,10 @@ def classes_of_places(places, classes):
     return lambda rng: rng.integers(0, classes, (BATCH, *places)).astype(np.uint8)
 
 
+def hinge(outputs, labels):
+    return F.relu(1 - labels * outputs).mean()
+
+
 def case(net, shape, labels, config, loss=F.cross_entropy, classes=0):
     return {"net": net, "shape": shape, "labels": labels, "config": config, "loss": loss, "classes": classes}
 
@@ -63,6 +67,8 @@ CASES = {
     "resnet18_cifar": case(lambda: ResNet18Cifar(10), (3, 16, 16), classes_of_places((), 10), 'zoo = "resnet18_cifar"',
                            classes=10),
     "tied words": case(lambda: TiedWords(11, 6), (5,), None, TIED, classes=11),
+    "frnn_lstm": case(lambda: FrnnLstm(14), (9, 14), lambda r: np.where(r.normal(size=(BATCH, 9)) > 0, 1.0, -1.0),
+                      'zoo = "frnn_lstm"\ndropout = 0\nloss = "hinge"', loss=hinge),
     "deepcam": case(lambda: DeepCam(16, 3), (16, 32, 32), classes_of_places((32, 32), 3), 'zoo = "deepcam"', classes=3),
 }
 
@@ -142,6 +148,8 @@ def compare(name, echelon, folder):
     form = "dense" if labels.ndim > 1 else "class"
     form = form if given["classes"] else "values"
     axes = "NC" + "DHW"[4 - len(given["shape"]):]
+    if len(given["shape"]) == 2:
+        form, axes = "steps", "NTF"
     hdf5 = f"""[data.hdf5]
 samples = "samples"
 labels = "labels"
@@ -199,7 +207,7 @@ dtype = "f64"
         outputs = np.moveaxis(outputs, 1, 2) if text else outputs
     run(echelon, folder, "predict", "results/net", "data.h5", "--out", "outputs.h5", "--outputs")
     with h5py.File(os.path.join(folder, "outputs.h5")) as file:
-        predicted = file["outputs"][:]
+        predicted = file["outputs"][:].reshape(outputs.shape)
     apart, seen = abs(loss / exact.item() - 1), distance(predicted, outputs)
     count = sum(p.numel() for p in net.parameters())
     print(f"{name:16} {count:>11,} parameters  gradients {far[worst]:.1e} ({worst})  "

@@ -48,26 +48,48 @@ def held(modules):
     return tuple(modules)
 
 
+class Lstm(nn.Module):
+    """An LSTM with echelon's names, whose gates are i, f, g, o."""
+
+    def __init__(self, features, units):
+        super().__init__()
+        for name, shape in {"weight_x": (4 * units, features), "weight_h": (4 * units, units), "bias_x": (4 * units,),
+                            "bias_h": (4 * units,)}.items():
+            self.register_parameter(name, nn.Parameter(torch.empty(shape).uniform_(-0.4, 0.4)))
+
+    def forward(self, x):
+        states = []
+        h = c = x.new_zeros(x.shape[0], self.weight_h.shape[1])
+        for t in range(x.shape[1]):
+            i, f, g, o = (x[:, t] @ self.weight_x.T + self.bias_x + h @ self.weight_h.T + self.bias_h).chunk(4, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            h = torch.sigmoid(o) * torch.tanh(c)
+            states.append(h)
+        return torch.stack(states, 1)
+
+
+class FrnnLstm(nn.Module):
+    """Kates-Harbeck et al. 2019 for scalar signals, without dropout: a value for each step."""
+
+    def __init__(self, features, units=(200, 200)):
+        super().__init__()
+        self.lstm1, self.lstm2 = Lstm(features, units[0]), Lstm(*units)
+        self.dense1 = nn.Linear(units[1], 1)
+
+    def forward(self, x):
+        return self.dense1(self.lstm2(self.lstm1(x)))[..., 0]
+
+
 class TiedWords(nn.Module):
     """A language model whose last layer has the table of its embedding as weights (Press, Wolf 2017)."""
 
     def __init__(self, words, units):
         super().__init__()
-        self.embed, self.lstm1, self.dense1 = nn.Embedding(words, units), nn.Module(), nn.Module()
-        for name, shape in {"weight_x": (4 * units, units), "weight_h": (4 * units, units), "bias_x": (4 * units,),
-                            "bias_h": (4 * units,)}.items():
-            self.lstm1.register_parameter(name, nn.Parameter(torch.empty(shape).uniform_(-0.4, 0.4)))
+        self.embed, self.lstm1, self.dense1 = nn.Embedding(words, units), Lstm(units, units), nn.Module()
         self.dense1.register_parameter("bias", nn.Parameter(torch.empty(words).uniform_(-0.4, 0.4)))
 
     def forward(self, tokens):
-        x, p, states = self.embed(tokens), self.lstm1, []
-        h = c = x.new_zeros(x.shape[0], x.shape[2])
-        for t in range(x.shape[1]):
-            i, f, g, o = (x[:, t] @ p.weight_x.T + p.bias_x + h @ p.weight_h.T + p.bias_h).chunk(4, 1)
-            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
-            h = torch.sigmoid(o) * torch.tanh(c)
-            states.append(h)
-        return (torch.stack(states, 1) @ self.embed.weight.T + self.dense1.bias).transpose(1, 2)
+        return (self.lstm1(self.embed(tokens)) @ self.embed.weight.T + self.dense1.bias).transpose(1, 2)
 
 
 class UNet(Net):

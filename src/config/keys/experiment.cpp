@@ -34,7 +34,8 @@ void add_experiment(Table& all) {
   model.key("focal_gamma", &ModelConfig::focal_gamma, range(0, 100),
             "loss focal: exponent of 1 less the probability of the label");
   model.key("widths", &ModelConfig::widths, range(1, 65536),
-            "zoo unet, cosmoflow: channels of each level, [64, 128, 256]; empty: those published");
+            "zoo unet, cosmoflow: channels of each level, [64, 128, 256]; frnn_lstm: units of each LSTM; empty: those "
+            "published");
   model.key("dropout", &ModelConfig::dropout, range(-1, 0.999), "rate of every dropout layer; -1: that of each layer");
   model.key("init", &ModelConfig::init, words({"default", "uniform", "he", "orthogonal"}),
             "initial weights of layers that multiply. default: uniform in 1 / sqrt(inputs), as PyTorch's; uniform: by "
@@ -74,8 +75,9 @@ void add_experiment(Table& all) {
       "fraction of the training samples that is used: the first ones of a permutation by the seed, of each file; of "
       "a text (order = \"stream\") its beginning; the same for every number of replicas");
   data.key("shuffle", &DataConfig::shuffle, {}, "a new order every epoch");
-  data.key("order", &DataConfig::order, words({"samples", "stream"}),
-           "stream: each row of the batch continues its text from step to step; for layers with carry = true");
+  data.key(
+      "order", &DataConfig::order, words({"samples", "stream"}),
+      "stream: each row of the batch continues its text or series from step to step; for layers with carry = true");
   data.key("sequence_length", &DataConfig::sequence_length, range(0, 1e6),
            "text: tokens of a window, 0: 64; sequences: truncated to this length, 0: the longest");
   data.key("buckets", &DataConfig::buckets, range(1, 1e6),

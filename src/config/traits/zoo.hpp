@@ -14,7 +14,7 @@ namespace echelon::inline config {
   X(charlstm) X(chargru) X(wordlstm) X(sequence_classifier) X(translation)                                   \
   X(transformer) X(ranking)
 // Models that read model.widths.
-#define ECHELON_ZOO_OF_WIDTHS(X) X(unet) X(cosmoflow)
+#define ECHELON_ZOO_OF_WIDTHS(X) X(unet) X(cosmoflow) X(frnn_lstm)
 // clang-format on
 
 #define X(model) #model,

@@ -41,6 +41,7 @@ SampleForm zoo_form(std::string_view name) {
   if (name == "unet") return {.shape = {3, 256, 256}, .label = {256, 256}, .classes = 2, .dense = true};
   if (name == "deepcam") return {.shape = {16, 768, 1152}, .label = {768, 1152}, .classes = 3, .dense = true};
   if (name == "cosmoflow") return {.shape = {4, 128, 128, 128}, .label = {4}};
+  if (name == "frnn_lstm") return {.shape = {128, 14}, .label = {128}, .lengths = true, .stream = true};
   if (name == "inception_v3") return labelled({3, 299, 299}, 1000);
   if (name == "ranking") return {.shape = {26}, .vocabulary = 100000, .classes = 2};
   if (name == "charlstm" || name == "chargru" || name == "transformer")
@@ -56,7 +57,9 @@ SampleForm zoo_form(std::string_view name) {
 
 SampleForm zoo_form(std::string_view name, const Shape& sample) {
   SampleForm form = zoo_form(name);
+  const bool steps = form.shape.rank() == 2 && form.label.rank() > 0;
   form.shape = sample;
+  if (steps) form.label = form.label.with_front(sample[0]);
   if (form.dense) form.label = sample.rank() > 1 ? sample.without_front() : sample;
   return form;
 }
