@@ -6,8 +6,7 @@
 namespace echelon::cuda {
 namespace {
 
-// overlaps (N, K + 1, 2): overlap_k and size_k of each class of a sample, behind them the weight of the sample. A block
-// sums over the places of one of these.
+// A block sums over the places of a class of a sample, or over their weights.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     overlap_kernel(std::int64_t N, std::int64_t K, std::int64_t P, const T* probs, const std::int32_t* labels,
@@ -29,8 +28,9 @@ __global__ void __launch_bounds__(kThreads)
     overlap = block_reduce(overlap, Plus{});
     size = block_reduce(size, Plus{});
     if (threadIdx.x == 0) {
-      overlaps[2 * at] = overlap + (k == K ? 0 : 1);
-      overlaps[2 * at + 1] = size + 1;
+      double* const to = overlaps + n * (2 * K + 1) + 2 * k;
+      to[0] = overlap;
+      if (k < K) to[1] = size;
     }
   }
 }
@@ -44,20 +44,11 @@ void measure_overlaps(const ClassLossDims& d, const T* probs, const std::int32_t
 
 }  // namespace
 
-std::size_t class_loss_forward_scratch(const ClassLossDims& d) {
-  const std::int64_t rows = d.loss == ClassLoss::dice ? d.N * d.P + d.N : d.N * d.P;
-  return static_cast<std::size_t>(3 * rows) + class_loss_backward_scratch(d);
-}
-
-std::size_t class_loss_backward_scratch(const ClassLossDims& d) {
-  return d.loss == ClassLoss::dice ? static_cast<std::size_t>(2 * d.N * (d.K + 1)) : 0;
-}
-
 // A thread has one place, so that neighbouring threads read neighbouring logits. rows: loss, weight if the prediction
-// is right, weight, of each place; with Dice loss, behind them those of each sample.
+// is right, weight, of each place.
 template <class T>
 void class_loss_forward(const ClassLossDims& d, const T* logits, const std::int32_t* labels, const T* weights, T* probs,
-                        double* scratch, double* sums, bool add, cudaStream_t stream) {
+                        double* scratch, double* sums, bool add, double* overlaps, cudaStream_t stream) {
   const std::int64_t K = d.K, P = d.P, places = d.N * d.P;
   const bool dice = d.loss == ClassLoss::dice;
   const double gamma = d.gamma;
@@ -79,34 +70,35 @@ void class_loss_forward(const ClassLossDims& d, const T* logits, const std::int3
     rows[at * 3 + 1] = most == labels[at] ? weight : 0.0;
     rows[at * 3 + 2] = weight;
   });
-  if (dice) {
-    double* overlaps = scratch + 3 * (places + d.N);
-    measure_overlaps(d, probs, labels, weights, overlaps, stream);
-    each(d.N, stream, [=] __device__(std::int64_t n) {
-      const double* own = overlaps + 2 * n * (K + 1);
-      double sum = 0;
-      for (std::int64_t k = 0; k < K; ++k) sum += own[2 * k] / own[2 * k + 1];
-      double* row = rows + 3 * (places + n);
-      row[0] = own[2 * K] * (1 - sum / static_cast<double>(K));
-      row[1] = row[2] = 0;
-    });
-  }
-  sum_loss_rows(dice ? places + d.N : places, rows, sums, add, stream);
+  sum_loss_rows(places, rows, sums, add, stream);
+  if (dice) measure_overlaps(d, probs, labels, weights, overlaps, stream);
+}
+
+void class_loss_join(const ClassLossDims& d, const double* own, const double* overlaps, double* scratch, double* sums,
+                     bool add, cudaStream_t stream) {
+  const std::int64_t K = d.K;
+  each(d.N, stream, [=] __device__(std::int64_t n) {
+    const double* all = overlaps + n * (2 * K + 1);
+    double sum = 0;
+    for (std::int64_t k = 0; k < K; ++k) sum += (all[2 * k] + 1) / (all[2 * k + 1] + 1);
+    double* row = scratch + 3 * n;
+    row[0] = own[n * (2 * K + 1) + 2 * K] * (1 - sum / static_cast<double>(K));
+    row[1] = row[2] = 0;
+  });
+  sum_loss_rows(d.N, scratch, sums, add, stream);
 }
 
 template <class T>
 void class_loss_backward(const ClassLossDims& d, const T* probs, const std::int32_t* labels, const T* weights,
-                         double* scratch, double scale, T* dlogits, bool add, cudaStream_t stream) {
+                         const double* overlaps, double scale, T* dlogits, bool add, cudaStream_t stream) {
   const std::int64_t K = d.K, P = d.P;
   if (d.loss == ClassLoss::dice) {
-    const double* overlaps = scratch;
-    measure_overlaps(d, probs, labels, weights, scratch, stream);
     each(d.N * P, stream, [=] __device__(std::int64_t at) {
-      const double* own = overlaps + 2 * (at / P) * (K + 1);
+      const double* own = overlaps + at / P * (2 * K + 1);
       const std::int64_t first = at / P * K * P + at % P;
       const auto slope = [&](std::int64_t k) {
-        const double size = own[2 * k + 1];
-        return (own[2 * k] / size - (labels[at] == k ? 2 : 0)) / size / static_cast<double>(K);
+        const double size = own[2 * k + 1] + 1;
+        return ((own[2 * k] + 1) / size - (labels[at] == k ? 2 : 0)) / size / static_cast<double>(K);
       };
       double mean = 0;
       for (std::int64_t k = 0; k < K; ++k) mean += static_cast<double>(probs[first + k * P]) * slope(k);
@@ -135,11 +127,11 @@ void class_loss_backward(const ClassLossDims& d, const T* probs, const std::int3
   });
 }
 
-#define ECHELON_INSTANTIATE(T)                                                                                         \
-  template void class_loss_forward<T>(const ClassLossDims&, const T*, const std::int32_t*, const T*, T*, double*,      \
-                                      double*, bool, cudaStream_t);                                                    \
-  template void class_loss_backward<T>(const ClassLossDims&, const T*, const std::int32_t*, const T*, double*, double, \
-                                       T*, bool, cudaStream_t);
+#define ECHELON_INSTANTIATE(T)                                                                                       \
+  template void class_loss_forward<T>(const ClassLossDims&, const T*, const std::int32_t*, const T*, T*, double*,    \
+                                      double*, bool, double*, cudaStream_t);                                         \
+  template void class_loss_backward<T>(const ClassLossDims&, const T*, const std::int32_t*, const T*, const double*, \
+                                       double, T*, bool, cudaStream_t);
 ECHELON_INSTANTIATE(float)
 ECHELON_INSTANTIATE(double)
 #undef ECHELON_INSTANTIATE

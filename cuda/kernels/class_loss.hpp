@@ -12,16 +12,14 @@
 
 namespace echelon::cuda {
 
-// Doubles of scratch that the launches below take.
-std::size_t class_loss_forward_scratch(const ClassLossDims& d);
-std::size_t class_loss_backward_scratch(const ClassLossDims& d);
-
-// sums (3): loss, correct, weight.
+// sums (3): loss, correct, weight. scratch: 3 N P doubles, of the join 3 N. overlaps: null for focal loss.
 template <class T>
 void class_loss_forward(const ClassLossDims& d, const T* logits, const std::int32_t* labels, const T* weights, T* probs,
-                        double* scratch, double* sums, bool add, cudaStream_t stream);
+                        double* scratch, double* sums, bool add, double* overlaps, cudaStream_t stream);
+void class_loss_join(const ClassLossDims& d, const double* own, const double* overlaps, double* scratch, double* sums,
+                     bool add, cudaStream_t stream);
 template <class T>
 void class_loss_backward(const ClassLossDims& d, const T* probs, const std::int32_t* labels, const T* weights,
-                         double* scratch, double scale, T* dlogits, bool add, cudaStream_t stream);
+                         const double* overlaps, double scale, T* dlogits, bool add, cudaStream_t stream);
 
 }  // namespace echelon::cuda

@@ -17,17 +17,15 @@ MeshCoord end_of(const Cut& cut, MeshCoord coord, bool end) {
   return coord;
 }
 
-bool sums(const Cut& cut) {
-  return cut.kind == CutKind::sum || cut.kind == CutKind::row_sum || cut.kind == CutKind::statistics;
-}
+bool sums(const Cut& cut) { return cut.kind == CutKind::sum || cut.kind == CutKind::row_sum || is_row_sums(cut.kind); }
 
 DType travels_as(const Cut& cut, DType dtype) {
-  if (cut.kind == CutKind::statistics) return DType::f64;
+  if (is_row_sums(cut.kind)) return DType::f64;
   return cut.wide || sums(cut) ? wide_of(dtype) : dtype;
 }
 
 bool of_spatial_shards(const Cut& cut) {
-  return cut.kind == CutKind::rows || cut.kind == CutKind::row_sum || cut.kind == CutKind::statistics;
+  return cut.kind == CutKind::rows || cut.kind == CutKind::row_sum || is_row_sums(cut.kind);
 }
 
 // The axis of the value that a gather divides: features of (T, F) and (F), channels or rows of (C, H, W).

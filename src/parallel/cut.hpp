@@ -12,14 +12,18 @@
 namespace echelon::inline parallel {
 
 enum class CutKind {
-  message,     // a value from one stage to another, and its gradient back
-  halo,        // rows of a value from one spatial shard to its neighbour, and their gradient back
-  sum,         // all-reduce over the shards of a stage: a value forward or a gradient backward
-  gather,      // all-gather over the shards of a stage, each of which has some units of a value
-  rows,        // all-gather over the spatial shards of a stage, each of which has some rows of a value
-  row_sum,     // all-reduce over the spatial shards of a stage: the gradient of a whole value of which each reads rows
-  statistics,  // all-reduce over the spatial shards of a stage: f64 (2, C), whatever the number of samples
+  message,      // a value from one stage to another, and its gradient back
+  halo,         // rows of a value from one spatial shard to its neighbour, and their gradient back
+  sum,          // all-reduce over the shards of a stage: a value forward or a gradient backward
+  gather,       // all-gather over the shards of a stage, each of which has some units of a value
+  rows,         // all-gather over the spatial shards of a stage, each of which has some rows of a value
+  row_sum,      // all-reduce over the spatial shards of a stage: the gradient of a whole value of which each reads rows
+  statistics,   // all-reduce over the spatial shards of a stage: f64 (2, C), whatever the number of samples
+  sample_sums,  // all-reduce over the spatial shards of a stage: f64 sums of each sample
 };
+
+// Sums over rows, which travel in f64.
+constexpr bool is_row_sums(CutKind kind) { return kind == CutKind::statistics || kind == CutKind::sample_sums; }
 
 // Whether one rank sends to another; else the cut is a collective of all shards or all spatial shards of a stage.
 constexpr bool is_message(CutKind kind) { return kind == CutKind::message || kind == CutKind::halo; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "base/check.hpp"
@@ -66,7 +67,7 @@ class SpatialShardBuilder {
       for (ValueId id : node.inputs) inputs.push_back(is_image(value(id)) ? rows(id, node, stage) : here_.at(id));
       const RowCuts& cuts = plan_.cuts(node.outputs[0]);
       const RowSpan own = plan_.rows_of(node.outputs[0], spatial_shard_);
-      const int cut = layer_split(*layer).sums_over_rows() ? statistics_cut(node, stage) : -1;
+      const int cut = sums_cut(node, stage);
       layer = layer_split(*layer).on_rows({own.begin, own.end, cuts.back()}, cut);
     }
     const std::vector<ValueId> outputs = put(stage, node.name, layer, std::move(inputs), node.where);
@@ -85,9 +86,12 @@ class SpatialShardBuilder {
     return static_cast<int>(cuts_.size()) - 1;
   }
 
-  int statistics_cut(const Node& node, int stage) {
-    const Shape sums{2, value(node.outputs[0]).shape[0]};
-    return new_cut({.value = node.name, .shape = sums, .kind = CutKind::statistics, .from = stage, .to = stage});
+  // The cut at which a layer's sums over rows are added; -1: it takes none.
+  int sums_cut(const Node& node, int stage) {
+    const std::optional<RowSums> sums = layer_split(*node.layer).row_sums(value(node.outputs[0]).shape);
+    if (!sums) return -1;
+    const CutKind kind = sums->per_sample ? CutKind::sample_sums : CutKind::statistics;
+    return new_cut({.value = node.name, .shape = sums->shape, .kind = kind, .from = stage, .to = stage});
   }
 
   // The value with all its rows, gathered at most once on each stage.

@@ -62,6 +62,7 @@ double transfer_s(const std::vector<Cut>& cuts, const MeshCoord& coord, const Me
       case CutKind::rows: seconds += gather_s(mesh.space(), bytes, link); break;
       case CutKind::row_sum: seconds += sum_s(mesh.space(), bytes, link); break;
       case CutKind::statistics: seconds += sum_s(mesh.space(), elems * sizeof(double), link); break;
+      case CutKind::sample_sums: seconds += sum_s(mesh.space(), elems * micro * sizeof(double), link); break;
       case CutKind::message:
       case CutKind::halo: seconds += (cut.learns ? 2 : 1) * (link.latency_s + bytes / link.bytes_per_s); break;
     }

@@ -77,6 +77,7 @@ SplitResult train_split_rank(std::unique_ptr<Transport> transport, const SplitRu
     result.loss = last.losses.loss, result.correct = last.losses.correct;
   result.activation_bytes = {worker.runner().activation_bytes()};
   result.halo_bytes = static_cast<double>(worker.activation_exchange().halo_bytes());
+  result.sent_bytes = static_cast<double>(worker.activation_exchange().sent().bytes_sent);
   const std::vector<std::string> shared =
       Group(rank_groups.shards(), kGroupChannel).gather(shared_weights(worker.arenas()));
   for (const std::string& bytes : shared) ECHELON_CHECK(bytes == shared.front(), "what shards hold whole differs");
@@ -195,6 +196,7 @@ SplitResult train_split(const SplitRun& run) {
     all.loss += results[rank].loss;
     all.correct += results[rank].correct;
     all.halo_bytes += results[rank].halo_bytes;
+    all.sent_bytes += results[rank].sent_bytes;
     all.activation_bytes.push_back(results[rank].activation_bytes.front());
     all.gradient_norm = results[rank].gradient_norm, all.skipped = results[rank].skipped;
     ECHELON_CHECK_EQ(all.gradient_norm, results[0].gradient_norm, "the norm on rank {}", rank);

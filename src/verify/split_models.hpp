@@ -24,6 +24,7 @@ struct SplitResult {
   double gradient_norm = -1;                  // last step, equal on every rank
   int skipped = 0;                            // skipped steps
   double halo_bytes = 0;                      // sent in all steps by all ranks
+  double sent_bytes = 0;                      // the same, with all that ranks of a model group send each other
 };
 
 // Stacks of recurrent layers, in addition to small_sequence_models().

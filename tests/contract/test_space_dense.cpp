@@ -123,6 +123,34 @@ TEST_CASE("slabs of u-nets, with their labels, have the weights of whole samples
         }
 }
 
+// Each step has two micro-batches of 2 samples, and a sample 2 K + 1 sums. The same terms are added in another order:
+// the loss has 48 places, its slopes reach the weights through sums over at most 8 x 48 x 27 of them.
+TEST_CASE("slabs add the sums of dice and gather no logits", "[split][space][dense]") {
+  const Graph graph = unet({1, 12, 4}, {2, 3}, "dice");
+  for (const int spatial_shards : {2, 4}) {
+    SplitRun run = run_of(graph, spatial_shards, 1, "reference");
+    run.replicas.steps = 1;
+    const SplitResult split = check_split(run);
+    const ReplicaResult whole = train_replicas(on_one_replica(run.replicas, true));
+    CHECK(tensor_distance(graph.parameters(), split.gradients, whole.gradients) <= 1e-12);
+    CHECK(split.loss == Approx(whole.loss).epsilon(1e-14));
+    std::vector<Cut> cuts;
+    const SpacePlan plan(graph, spatial_shards);
+    (void)spatial_shard_graph(graph, std::vector<int>(graph.nodes().size(), 0), plan, 0, cuts);
+    const auto is = [](CutKind kind) { return [kind](const Cut& cut) { return cut.kind == kind; }; };
+    CHECK(std::none_of(cuts.begin(), cuts.end(), is(CutKind::rows)));
+    const auto sums = std::find_if(cuts.begin(), cuts.end(), is(CutKind::sample_sums));
+    REQUIRE(sums != cuts.end());
+    CHECK(sums->shape == Shape{7});
+    CHECK(std::count_if(cuts.begin(), cuts.end(), is(CutKind::sample_sums)) == 1);
+    // Beside focal loss, which sends nothing: in each micro-batch 7 sums of 2 samples, to each of the other ranks at
+    // most twice. Rows of logits would be 3 x 48 numbers of each.
+    run.replicas.graph = unet({1, 12, 4}, {2, 3}, "focal");
+    const double more = split.sent_bytes - train_split(run).sent_bytes;
+    CHECK((more > 0 && more <= 2 * spatial_shards * (spatial_shards - 1) * 2 * 2 * 7 * sizeof(double)));
+  }
+}
+
 TEST_CASE("slabs of decoders in stages and with split units", "[split][space][dense]") {
   for (const Graph& graph : {pyramid(), unet({1, 12, 4}, {2, 3}, "auto")}) {
     SplitRun run = run_of(graph, 2, 1, "reference");

@@ -23,6 +23,7 @@ bool in_halves(OpKind kind) {
     case OpKind::loss_softmax_forward:
     case OpKind::loss_softmax_backward:
     case OpKind::loss_class_forward:
+    case OpKind::loss_class_join:
     case OpKind::loss_class_backward:
     case OpKind::loss_softmax_part:
     case OpKind::loss_softmax_join:

@@ -10,40 +10,34 @@
 namespace echelon::inline device::onednn {
 namespace {
 
-// overlap and size of a class of a sample, device/ops/class_loss.hpp.
-struct Overlap {
-  double overlap, size;
-};
-
-// Sums over the places of every class of every sample, each in the order of places.
+// The sums over the places of every sample (device/ops/class_loss.hpp), each in the order of places.
 void measure_overlaps(const ClassLossDims& d, int threads, const float* probs, const std::int32_t* labels,
-                      const float* weights, Overlap* to) {
+                      const float* weights, double* overlaps) {
 #pragma omp parallel for num_threads(threads) if (threads > 1 && d.N * d.K * d.P >= kParallelElems)
-  for (std::int64_t plane = 0; plane < d.N * d.K; ++plane) {
-    const std::int64_t first = plane / d.K * d.P, k = plane % d.K;
-    double overlap = 1, size = 1;
+  for (std::int64_t at = 0; at < d.N * (d.K + 1); ++at) {
+    const std::int64_t n = at / (d.K + 1), k = at % (d.K + 1), first = n * d.P;
+    double* const to = overlaps + n * (2 * d.K + 1) + 2 * k;
+    double overlap = 0, size = 0;
+    if (k == d.K) {
+      for (std::int64_t i = 0; i < d.P; ++i) size += static_cast<double>(weights[first + i]);
+      *to = size;
+      continue;
+    }
     for (std::int64_t i = 0; i < d.P; ++i) {
-      const double p = probs[plane * d.P + i], w = weights[first + i];
+      const double p = probs[(n * d.K + k) * d.P + i], w = weights[first + i];
       const bool own = labels[first + i] == k;
       overlap += own ? 2 * w * p : 0.0;
       size += w * (own ? p + 1 : p);
     }
-    to[plane] = {overlap, size};
+    to[0] = overlap, to[1] = size;
   }
-}
-
-double weight_of(const float* weights, std::int64_t count) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < count; ++i) sum += static_cast<double>(weights[i]);
-  return sum;
 }
 
 class ClassLossForward final : public Op {
  public:
   ClassLossForward(const Context& context, const ClassLossDims& d) : d_(d), threads_(context.threads) {}
   std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(blocks()) * sizeof(LabelSums) +
-           static_cast<std::size_t>(d_.N * d_.K) * sizeof(Overlap) + alignof(LabelSums);
+    return static_cast<std::size_t>(blocks()) * sizeof(LabelSums) + alignof(LabelSums);
   }
   std::string implementation() const override { return "own loop"; }
 
@@ -58,10 +52,9 @@ class ClassLossForward final : public Op {
                  const std::int64_t at = n * d_.K * d_.P + first, place = n * d_.P + first;
                  parts[block] = of_block(logits + at, labels + place, weights + place, probs + at, count);
                });
-    LabelSums all = total_of(parts, blocks());
+    put_sums(total_of(parts, blocks()), args);
     if (d_.loss == ClassLoss::dice)
-      all.loss = dice(probs, labels, weights, reinterpret_cast<Overlap*>(parts + blocks()));
-    put_sums(all, args);
+      measure_overlaps(d_, threads_, probs, labels, weights, static_cast<double*>(args.tensors[5]));
   }
 
  private:
@@ -83,44 +76,50 @@ class ClassLossForward final : public Op {
     return sums;
   }
 
-  double dice(const float* probs, const std::int32_t* labels, const float* weights, Overlap* overlaps) const {
-    measure_overlaps(d_, threads_, probs, labels, weights, overlaps);
-    double loss = 0;
-    for (std::int64_t n = 0; n < d_.N; ++n) {
-      double sum = 0;
-      for (std::int64_t k = 0; k < d_.K; ++k) sum += overlaps[n * d_.K + k].overlap / overlaps[n * d_.K + k].size;
-      loss += weight_of(weights + n * d_.P, d_.P) * (1 - sum / static_cast<double>(d_.K));
-    }
-    return loss;
-  }
-
   ClassLossDims d_;
   int threads_;
+};
+
+class ClassLossJoin final : public Op {
+ public:
+  explicit ClassLossJoin(const ClassLossDims& d) : d_(d) {}
+  std::string implementation() const override { return "own loop"; }
+
+  void run(const OpArgs& args) override {
+    const auto *own = static_cast<const double*>(args.tensors[0]), *all = static_cast<const double*>(args.tensors[1]);
+    auto* const sums = static_cast<double*>(args.tensors[2]);
+    if ((args.accumulate & 4U) == 0) sums[0] = sums[1] = sums[2] = 0;
+    for (std::int64_t n = 0; n < d_.N; ++n, own += 2 * d_.K + 1, all += 2 * d_.K + 1) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < d_.K; ++k) sum += (all[2 * k] + 1) / (all[2 * k + 1] + 1);
+      sums[0] += own[2 * d_.K] * (1 - sum / static_cast<double>(d_.K));
+    }
+  }
+
+ private:
+  ClassLossDims d_;
 };
 
 class ClassLossBackward final : public Op {
  public:
   ClassLossBackward(const Context& context, const ClassLossDims& d) : d_(d), threads_(context.threads) {}
-  std::size_t scratch_bytes() const override {
-    return d_.loss == ClassLoss::dice ? static_cast<std::size_t>(d_.N * d_.K) * sizeof(Overlap) + alignof(Overlap) : 0;
-  }
   std::string implementation() const override { return "own loop"; }
 
   void run(const OpArgs& args) override {
     const auto* labels = static_cast<const std::int32_t*>(args.tensors[1]);
     const auto* weights = static_cast<const float*>(args.tensors[2]);
     const bool is_dice = d_.loss == ClassLoss::dice;
-    auto* const overlaps = is_dice ? aligned<Overlap>(args.scratch) : nullptr;
-    if (is_dice) measure_overlaps(d_, threads_, static_cast<const float*>(args.tensors[0]), labels, weights, overlaps);
+    const auto* overlaps = static_cast<const double*>(args.tensors[3]);
+    const int gradient = is_dice ? 4 : 3;
     for_blocks(d_.N, d_.K, d_.P, threads_, [&](std::int64_t n, std::int64_t first, std::int64_t count, std::int64_t) {
       const Block block{.probs = static_cast<const float*>(args.tensors[0]) + n * d_.K * d_.P + first,
                         .labels = labels + n * d_.P + first,
                         .weights = weights + n * d_.P + first,
-                        .dlogits = static_cast<float*>(args.tensors[3]) + n * d_.K * d_.P + first,
+                        .dlogits = static_cast<float*>(args.tensors[gradient]) + n * d_.K * d_.P + first,
                         .count = count,
-                        .add = (args.accumulate & 8U) != 0};
+                        .add = (args.accumulate >> gradient & 1U) != 0};
       if (is_dice)
-        dice(block, overlaps + n * d_.K, args.scale * weight_of(weights + n * d_.P, d_.P));
+        dice(block, overlaps + n * (2 * d_.K + 1), args.scale);
       else
         focal(block, args.scale);
     });
@@ -152,14 +151,13 @@ class ClassLossBackward final : public Op {
   }
 
   // The slope of class k is that of a place without this label, and less by `own` where it is the label.
-  void dice(const Block& b, const Overlap* overlaps, double scale) const {
+  void dice(const Block& b, const double* overlaps, double scale) const {
+    const double classes = static_cast<double>(d_.K), weight = overlaps[2 * d_.K];
+    const auto size = [&](std::int64_t k) { return overlaps[2 * k + 1] + 1; };
     const auto slope = [&](std::int64_t k) {
-      return static_cast<float>(overlaps[k].overlap / (overlaps[k].size * overlaps[k].size) /
-                                static_cast<double>(d_.K));
+      return static_cast<float>((overlaps[2 * k] + 1) / (size(k) * size(k)) / classes);
     };
-    const auto own = [&](std::int64_t k) {
-      return static_cast<float>(2 / (overlaps[k].size * static_cast<double>(d_.K)));
-    };
+    const auto own = [&](std::int64_t k) { return static_cast<float>(2 / (size(k) * classes)); };
     float means[kPlaces] = {};
     for (std::int64_t k = 0; k < d_.K; ++k) {
       const float each = slope(k), less = own(k);
@@ -169,7 +167,7 @@ class ClassLossBackward final : public Op {
     for (std::int64_t k = 0; k < d_.K; ++k) {
       const float each = slope(k), less = own(k);
       for (std::int64_t i = 0; i < b.count; ++i) {
-        const auto factor = static_cast<float>(scale * static_cast<double>(b.weights[i]));
+        const auto factor = static_cast<float>(scale * weight * static_cast<double>(b.weights[i]));
         const float apart = (b.labels[i] == k ? each - less : each) - means[i];
         b.put(k * d_.P + i, factor * b.probs[k * d_.P + i] * apart);
       }
@@ -185,6 +183,7 @@ class ClassLossBackward final : public Op {
 std::unique_ptr<Op> make_class_loss(Context& context, const OpSpec& spec) {
   const auto& d = std::get<ClassLossDims>(spec.dims);
   if (spec.kind == OpKind::loss_class_forward) return std::make_unique<ClassLossForward>(context, d);
+  if (spec.kind == OpKind::loss_class_join) return std::make_unique<ClassLossJoin>(d);
   return std::make_unique<ClassLossBackward>(context, d);
 }
 

@@ -45,7 +45,7 @@
                                      X(norm_inference) X(norm_renorm) X(norm_renorm_backward))                     \
   F(softmax,       SoftmaxDims,      X(loss_softmax_forward) X(loss_softmax_backward))                             \
   F(softmax_part,  SoftmaxPartDims,  X(loss_softmax_part) X(loss_softmax_join) X(loss_softmax_part_backward))      \
-  F(class_loss,    ClassLossDims,    X(loss_class_forward) X(loss_class_backward))                                 \
+  F(class_loss,    ClassLossDims,    X(loss_class_forward) X(loss_class_join) X(loss_class_backward))               \
   F(dropout,       DropoutDims,      X(dropout))                                                                   \
   F(concat,        ConcatDims,       X(concat))                                                                    \
   F(slice,         SliceDims,        X(slice))                                                                     \

@@ -112,7 +112,7 @@ class BatchNorm final : public SplittableLayer {
     return std::vector<ParameterSlice>(kSlots, {.whole = Shape{part_->all}, .offset = Shape{part_->begin}});
   }
   std::optional<RowWindow> row_window() const override { return RowWindow{}; }
-  bool sums_over_rows() const override { return true; }
+  std::optional<RowSums> row_sums(const Shape& output) const override { return RowSums{Shape{2, output[0]}}; }
   LayerPtr on_rows(const Units& rows, int cut) const override {
     auto part = std::make_shared<BatchNorm>(*this);
     part->rows_ = rows;

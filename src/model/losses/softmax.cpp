@@ -26,9 +26,7 @@ class SoftmaxLoss final : public SplittableLayer {
   SoftmaxLoss(std::int64_t classes, double smoothing, bool dense, bool mixes, std::optional<OtherLoss> other = {})
       : classes_(classes), smoothing_(smoothing), dense_(dense), mixes_(mixes), other_(other) {}
 
-  std::string_view kind() const override {
-    return !other_ ? "softmax_loss" : other_->loss == ClassLoss::dice ? "dice_loss" : "focal_loss";
-  }
+  std::string_view kind() const override { return !other_ ? "softmax_loss" : is_dice() ? "dice_loss" : "focal_loss"; }
   std::string attributes(std::span<const Shape>) const override {
     return fmt::format("{} classes{}{}", classes_, smoothing_ > 0 ? fmt::format(" smoothing {:g}", smoothing_) : "",
                        other_ && other_->loss == ClassLoss::focal ? fmt::format(" gamma {:g}", other_->gamma) : "");
@@ -65,33 +63,65 @@ class SoftmaxLoss final : public SplittableLayer {
   }
 
   void forward(Lowering& lowering) const override {
-    for (int of = 0; of < labels_read(lowering); ++of)
-      lowering.op(spec(other_ ? OpKind::loss_class_forward : OpKind::loss_softmax_forward, lowering),
-                  {lowering.input(kLogits), lowering.input(kLabels + 2 * of), lowering.input(kWeights + 2 * of),
-                   probabilities(lowering, of), lowering.kept("sums", Shape{3}, DType::f64)},
+    for (int of = 0; of < labels_read(lowering); ++of) {
+      const TensorRef sums = lowering.kept("sums", Shape{3}, DType::f64);
+      std::vector<TensorRef> args = {lowering.input(kLogits), lowering.input(kLabels + 2 * of),
+                                     lowering.input(kWeights + 2 * of), probabilities(lowering, of), sums};
+      if (is_dice()) args.push_back(own_overlaps(lowering, of));
+      lowering.op(spec(other_ ? OpKind::loss_class_forward : OpKind::loss_softmax_forward, lowering), args,
                   ScaleSource::one, of);
+      if (!is_dice()) continue;
+      const TensorRef own = own_overlaps(lowering, of), all = all_overlaps(lowering, of);
+      if (cut_ >= 0) lowering.transfer(cut_, own, all);
+      lowering.op(spec(OpKind::loss_class_join, lowering), {own, all, sums});
+    }
   }
 
   void backward(Lowering& lowering) const override {
-    for (int of = 0; of < labels_read(lowering); ++of)
-      lowering.op(spec(other_ ? OpKind::loss_class_backward : OpKind::loss_softmax_backward, lowering),
-                  {probabilities(lowering, of), lowering.input(kLabels + 2 * of), lowering.input(kWeights + 2 * of),
-                   lowering.grad_input(kLogits)},
+    for (int of = 0; of < labels_read(lowering); ++of) {
+      std::vector<TensorRef> args = {probabilities(lowering, of), lowering.input(kLabels + 2 * of),
+                                     lowering.input(kWeights + 2 * of)};
+      if (is_dice()) args.push_back(all_overlaps(lowering, of));
+      args.push_back(lowering.grad_input(kLogits));
+      lowering.op(spec(other_ ? OpKind::loss_class_backward : OpKind::loss_softmax_backward, lowering), args,
                   ScaleSource::loss_scale, of);
+    }
   }
 
   LayerPtr on_classes(const Units& classes, int cut, int parts) const override {
     if (dense_ || mixes_ || other_) return nullptr;
     return make_softmax_loss_part(classes, cut, parts, smoothing_);
   }
-  // The loss of a place depends on that place alone, except for dice.
+  // The loss of a place depends on that place alone; dice sums over all places.
   std::optional<RowWindow> row_window() const override {
-    if (!dense_ || mixes_ || (other_ && other_->loss == ClassLoss::dice)) return std::nullopt;
+    if (!dense_ || mixes_) return std::nullopt;
     return RowWindow{};
   }
-  LayerPtr on_rows(const Units&, int) const override { return std::make_shared<SoftmaxLoss>(*this); }
+  std::optional<RowSums> row_sums(const Shape&) const override {
+    if (!is_dice()) return std::nullopt;
+    return RowSums{.shape = Shape{overlaps_of_sample()}, .per_sample = true};
+  }
+  LayerPtr on_rows(const Units&, int cut) const override {
+    auto part = std::make_shared<SoftmaxLoss>(*this);
+    part->cut_ = cut;
+    return part;
+  }
 
  private:
+  bool is_dice() const { return other_ && other_->loss == ClassLoss::dice; }
+
+  // The sums of dice over the places that are here, and over all of them.
+  std::int64_t overlaps_of_sample() const { return ClassLossDims{.N = 1, .K = classes_}.overlaps().elems(); }
+  TensorRef overlaps(Lowering& lowering, std::string_view tag) const {
+    return lowering.kept(tag, Shape{lowering.batch(), overlaps_of_sample()}, DType::f64);
+  }
+  TensorRef own_overlaps(Lowering& lowering, int of) const {
+    return overlaps(lowering, of == 0 ? "overlaps" : "other overlaps");
+  }
+  TensorRef all_overlaps(Lowering& lowering, int of) const {
+    return cut_ >= 0 ? overlaps(lowering, "overlaps of all rows") : own_overlaps(lowering, of);
+  }
+
   // Labels of a sample: a pass for each, whose losses and gradients add.
   int labels_read(const Lowering& lowering) const { return mixes_ && lowering.training() ? 2 : 1; }
 
@@ -121,6 +151,7 @@ class SoftmaxLoss final : public SplittableLayer {
   double smoothing_;
   bool dense_, mixes_;
   std::optional<OtherLoss> other_;
+  int cut_ = -1;  // cut at which spatial shards add the sums of dice; -1: all places are here
 };
 
 }  // namespace

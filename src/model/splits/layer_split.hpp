@@ -12,7 +12,7 @@
 //   classes            parallel/tensor.cpp               on_classes
 //   recurrent units    parallel/tensor.cpp               state_units, on_states
 //   steps in time      parallel/time_chunk_pipeline.cpp  on_steps, recurrent_states
-//   rows of images     parallel/space.cpp                row_window, sums_over_rows, on_rows
+//   rows of images     parallel/space.cpp                row_window, row_sums, on_rows
 //   slices             model/graph.cpp                   slices
 //
 // Parts exchange tensors at *cuts* (model/splits/cut.hpp): a cut is a number that the caller chooses and that
@@ -45,6 +45,12 @@ struct RowWindow {
   std::int64_t reach = 1, stride = 1, padding = 0, up = 1;
   bool pads = false;       // the part from on_rows pads at the edges of the image; else its input holds rows of zeros
   bool in_pieces = false;  // some rows of the output may be computed before others (model/splits/rows_window.cpp)
+};
+
+// The f64 sums over all rows that a layer of images needs.
+struct RowSums {
+  Shape shape;
+  bool per_sample = false;  // of each sample, else of all together
 };
 
 // The place of a part's parameter in that of the whole layer.
@@ -118,12 +124,15 @@ class LayerSplit {
 
   // Spatial parallelism: none if the layer needs whole images.
   virtual std::optional<RowWindow> row_window() const { return std::nullopt; }
-  // Whether the layer sums over all rows of the images; on_rows then needs a cut, at which f64 sums of all spatial
-  // shards are added.
-  virtual bool sums_over_rows() const { return false; }
+  // The sums that the layer, whose whole output is of this shape, takes over all rows of the images; on_rows then needs
+  // a cut, at which those of all spatial shards are added. None: the layer takes no sums.
+  virtual std::optional<RowSums> row_sums(const Shape& output) const {
+    (void)output;
+    return std::nullopt;
+  }
   // The layer for these rows of its output. Its input begins with the first row that the window of the first output row
   // reads, and ends fewer than `stride` rows behind the last one that is read. Rows of padding are part of that input
-  // unless RowWindow::pads. `cut` is -1 if sums_over_rows is false.
+  // unless RowWindow::pads. `cut` is -1 if there are no row_sums.
   virtual LayerPtr on_rows(const Units& rows, int cut) const {
     (void)rows, (void)cut;
     return nullptr;
