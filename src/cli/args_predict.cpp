@@ -45,6 +45,14 @@ Run declare_predict(CLI::App& app) {
   app.add_option("--out", o->out,
                  "HDF5 file with predictions (outputs if there are no classes); for text, a copy of it");
   app.add_flag("--outputs", o->outputs, "also write the probabilities of all classes");
+  app.add_option("--layer", o->layers, "also write the output of the layer NAME, as layers/NAME; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  app.add_option("--overlays", o->overlays,
+                 "PNG pictures of the first N samples, with the class of each pixel in colour, beside the file of "
+                 "predictions; default 4 for models with a class for every pixel")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+      ->type_name("N");
   CLI::Option* const generate =
       app.add_option("--generate", o->generate, "generate N tokens after the prompt and print the text")
           ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));

@@ -81,6 +81,8 @@ struct PredictOptions {
   std::string data;      // folder, file or pattern of shards; "": the run's data.test, or for a vocabulary data.train
   std::string out;       // predict: HDF5 file to write, or for text a copy
   bool outputs = false;  // predict: also write the probabilities of all classes
+  std::vector<std::string> layers{};  // predict: also write the outputs of these layers
+  std::int64_t overlays = -1;  // predict: pictures of the first samples (cli/predict_overlays.hpp); -1: a few, if any
   std::int64_t batch = 256;
   std::string device;                    // "": the config's
   int threads = 0;                       // 0: all cores

@@ -19,6 +19,7 @@
 #include "cli/on_ranks.hpp"
 #include "cli/opened_model.hpp"
 #include "cli/options.hpp"
+#include "cli/predict_overlays.hpp"
 #include "cli/predict_text.hpp"
 #include "data/dataset.hpp"
 #include "data/describe.hpp"
@@ -100,8 +101,8 @@ void print_both(Opened& opened, const InferenceSummary& trained, const Inference
   fmt::print("{}8-bit weights are multiplied in floating point: they save memory, not time\n", table.text());
 }
 
-// predictions (N ..) i32 and outputs (N, ..) f32, filled batch by batch. If each step has a label, they are (steps, ..)
-// of all series in a row, and `lengths` (series) i32 has the steps of each.
+// predictions (N, ..) i32, outputs (N, ..) and layers/NAME (N, ..) in the dtype of the weights, filled batch by batch. If
+// each step has a label, they are (steps, ..) of all series in a row, and `lengths` (series) i32 has the steps of each.
 class PredictionFile {
  public:
   PredictionFile(const std::string& path, const Opened& opened, const std::string& weights, bool outputs)
@@ -129,8 +130,12 @@ class PredictionFile {
 
   void write(const InferenceBatch& batch) {
     if (!created_) create(batch);
-    if (!batch.chosen.empty()) write_rows("predictions", batch, batch.chosen, DType::i32);
-    if (outputs_ || batch.chosen.empty()) write_rows("outputs", batch, batch.outputs, DType::f32);
+    if (!batch.chosen.empty())
+      write_rows("predictions", batch, reinterpret_cast<const std::byte*>(batch.chosen.data()), DType::i32,
+                 batch.places);
+    for_values(batch, [&](const std::string& dataset, const LayerValues& values) {
+      write_rows(dataset, batch, values.bytes.data(), values.dtype, values.shape);
+    });
   }
   void publish(const InferenceSummary& summary) {
     if (labelled_) writer_.attribute("loss", summary.sums.loss / summary.sums.weight);
@@ -149,21 +154,27 @@ class PredictionFile {
 
  private:
   // Writes consecutive runs of samples together.
-  template <class T>
-  void write_rows(const char* dataset, const InferenceBatch& batch, const std::vector<T>& values, DType dtype) {
-    const std::size_t row = values.size() / batch.ids.size();
+  void write_rows(const std::string& dataset, const InferenceBatch& batch, const std::byte* values, DType dtype,
+                  const Shape& shape) {
+    const std::size_t row = static_cast<std::size_t>(shape.elems()) * size_of(dtype);
     if (!starts_.empty()) {
       for (std::size_t i = 0; i < batch.ids.size(); ++i) {
         const auto id = static_cast<std::size_t>(batch.ids[i]);
-        writer_.write_rows(dataset, starts_[id], starts_[id + 1] - starts_[id], values.data() + i * row, dtype);
+        writer_.write_rows(dataset, starts_[id], starts_[id + 1] - starts_[id], values + i * row, dtype);
       }
       return;
     }
     for (std::size_t first = 0, next; first < batch.ids.size(); first = next) {
       for (next = first + 1; next < batch.ids.size() && batch.ids[next] == batch.ids[next - 1] + 1;) ++next;
-      writer_.write_rows(dataset, batch.ids[first], static_cast<std::int64_t>(next - first),
-                         values.data() + first * row, dtype);
+      writer_.write_rows(dataset, batch.ids[first], static_cast<std::int64_t>(next - first), values + first * row,
+                         dtype);
     }
+  }
+
+  template <class Body>
+  void for_values(const InferenceBatch& batch, const Body& body) const {
+    if (outputs_ || batch.chosen.empty()) body("outputs", batch.outputs);
+    for (const LayerValues& layer : batch.layers) body("layers/" + layer.name, layer);
   }
 
   void create(const InferenceBatch& batch) {
@@ -172,7 +183,9 @@ class PredictionFile {
       return starts_.empty() ? each.prepended(samples_) : each.with_front(starts_.back());
     };
     if (!batch.chosen.empty()) writer_.create("predictions", DType::i32, rows(batch.places));
-    if (outputs_ || batch.chosen.empty()) writer_.create("outputs", DType::f32, rows(batch.shape));
+    for_values(batch, [&](const std::string& dataset, const LayerValues& values) {
+      writer_.create(dataset, values.dtype, rows(values.shape));
+    });
   }
 
   h5::Writer writer_;
@@ -213,23 +226,32 @@ int run_predict(const PredictOptions& options) {
   return on_ranks([&](Engine* ranks) {
     Session session(ranks);
     std::optional<PredictionFile> file;
+    std::optional<PredictOverlays> overlays;
     WeightBytes bytes;
     session.together([&] {
       session.opened.emplace(open(options, session.slot, Labels::optional));
       if (int8) bytes = quantise(session.opened->model.arenas(), session.opened->model.graph());
-      if (session.reports()) file.emplace(options.out, *session.opened, options.weights, options.outputs);
+      demand_layers(session.opened->model.graph(), options.layers);
+      if (!session.reports()) return;
+      overlays.emplace(*session.opened, options.overlays, options.out);
+      file.emplace(options.out, *session.opened, options.weights, options.outputs);
     });
     Opened& opened = *session.opened;
     const double start = now_s();
-    const InferenceSummary summary = infer(
-        opened.model, opened.data, opened.saved.config,
-        {.ranks = ranks, .outputs = options.outputs, .take = [&](const InferenceBatch& batch) { file->write(batch); }});
+    const auto take = [&](const InferenceBatch& batch) {
+      file->write(batch);
+      overlays->take(batch);
+    };
+    const InferenceSummary summary =
+        infer(opened.model, opened.data, opened.saved.config,
+              {.ranks = ranks, .outputs = options.outputs, .layers = options.layers, .take = take});
     session.together([&] {
       if (!session.reports()) return;
       file->publish(summary);
       print_summary(opened, summary, session.slot.ranks, now_s() - start, options.batch);
       if (int8) fmt::print("weights  int8: {} of {} bytes\n", count_text(bytes.int8), count_text(bytes.plain));
       fmt::print("written  {}\n", options.out);
+      overlays->write();
     });
     return static_cast<int>(kExitOk);
   });

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 
+#include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/nearest.hpp"
 #include "base/progress.hpp"
 #include "comm/collective/message.hpp"
 #include "comm/group.hpp"
@@ -28,12 +31,22 @@ const Value& outputs_of(const Graph& graph) {
   return graph.values()[static_cast<std::size_t>(loss.inputs.front())];
 }
 
-std::vector<float> fetch(Device& device, const Tensor& tensor) {
-  return with_float(tensor.dtype, [&]<class T>(T) {
-    std::vector<T> values(static_cast<std::size_t>(tensor.elems()));
-    device.to_host(values.data(), tensor.data, tensor.bytes());
-    return std::vector<float>(values.begin(), values.end());
-  });
+// An empty tensor of a batch for the value of this name.
+LayerValues layer_values(const Graph& graph, const std::string& name, DType dtype) {
+  const Value& value = graph.values()[static_cast<std::size_t>(graph.find(name))];
+  return {.name = name, .shape = value.shape, .dtype = dtype, .bytes = {}};
+}
+
+std::size_t bytes_each(const LayerValues& values) {
+  return static_cast<std::size_t>(values.shape.elems()) * size_of(values.dtype);
+}
+
+// Fills in the first `n` samples of the program's batch.
+void fetch(Device& device, const Program& program, std::size_t n, LayerValues& values) {
+  const Tensor tensor = program.value(values.name);
+  ECHELON_CHECK_EQ(name_of(tensor.dtype), name_of(values.dtype), "dtype of '{}'", values.name);
+  values.bytes.resize(n * bytes_each(values));
+  device.to_host(values.bytes.data(), tensor.data, values.bytes.size());
 }
 
 bool has_class_planes(const Graph& graph) {
@@ -48,20 +61,21 @@ Shape places_of(const Graph& graph) {
 }
 
 // Turns logits (.., classes, places) into probabilities; returns the likeliest class of each place.
-std::vector<std::int32_t> to_probabilities(std::vector<float>& values, std::int64_t classes, std::int64_t places) {
-  std::vector<std::int32_t> chosen(values.size() / static_cast<std::size_t>(classes));
+template <class T>
+std::vector<std::int32_t> to_probabilities(T* values, std::size_t count, std::int64_t classes, std::int64_t places) {
+  std::vector<std::int32_t> chosen(count / static_cast<std::size_t>(classes));
   for (std::size_t at = 0; at < chosen.size(); ++at) {
     const auto place = static_cast<std::int64_t>(at);
-    float* const row = values.data() + place / places * places * classes + place % places;
+    T* const row = values + place / places * places * classes + place % places;
     std::int64_t most = 0;
     for (std::int64_t k = 1; k < classes; ++k)
       if (row[k * places] > row[most * places]) most = k;
-    const float top = row[most * places];
+    const T top = row[most * places];
     double sum = 0;
     for (std::int64_t k = 0; k < classes; ++k)
       sum += static_cast<double>(row[k * places] = std::exp(row[k * places] - top));
     for (std::int64_t k = 0; k < classes; ++k)
-      row[k * places] = static_cast<float>(static_cast<double>(row[k * places]) / sum);
+      row[k * places] = static_cast<T>(static_cast<double>(row[k * places]) / sum);
     chosen[at] = static_cast<std::int32_t>(most);
   }
   return chosen;
@@ -78,22 +92,22 @@ void warm_up(Device& device, Program& program, const Batch& batch) {
 constexpr int kSumsChannel = 0;
 constexpr int kResultsChannel = 1;  // and the following ones, one per rank
 
-// Sends predictions of other ranks to rank 0, one message per batch: the chosen classes, then the outputs.
+// Sends predictions of other ranks to rank 0, one message per batch: the chosen classes, then the outputs and layers.
 class Results {
  public:
-  Results(Engine* ranks, const Graph& graph, bool outputs)
-      : ranks_(ranks),
-        output_(outputs_of(graph)),
-        places_(places_of(graph)),
-        classes_(gives_classes(graph)),
-        outputs_(outputs || !classes_) {}
+  // `empty`: a batch without samples, of the model's shapes.
+  Results(Engine* ranks, const Graph& graph, InferenceBatch empty, bool outputs)
+      : ranks_(ranks), empty_(std::move(empty)), classes_(gives_classes(graph)), outputs_(outputs || !classes_) {}
 
   // Waits until the last batch has been sent.
   void send(const InferenceBatch& batch) {
     sent_.wait();
     message_.resize(bytes_of(batch.ids.size()));
-    copy(message_.data(), batch.chosen);
-    if (outputs_) copy(message_.data() + batch.chosen.size() * sizeof(std::int32_t), batch.outputs);
+    std::byte* to = message_.data();
+    const auto put = [&](std::span<const std::byte> from) { to = std::copy(from.begin(), from.end(), to); };
+    put(std::as_bytes(std::span(batch.chosen)));
+    if (outputs_) put(batch.outputs.bytes);
+    for (const LayerValues& layer : batch.layers) put(layer.bytes);
     sent_ = submit(make_send_to(0, static_cast<std::int64_t>(message_.size())), ranks_->rank());
   }
   void finish() { sent_.wait(); }
@@ -101,24 +115,30 @@ class Results {
   InferenceBatch receive(int rank, std::vector<std::int64_t> ids) {
     message_.resize(bytes_of(ids.size()));
     submit(make_receive_from(rank, static_cast<std::int64_t>(message_.size())), rank).wait();
-    InferenceBatch batch{.ids = std::move(ids), .shape = output_.shape, .places = places_, .outputs = {}, .chosen = {}};
+    InferenceBatch batch = empty_;
+    batch.ids = std::move(ids);
+    const std::byte* from = message_.data();
+    const auto take = [&](std::span<std::byte> to) {
+      std::copy_n(from, to.size(), to.begin());
+      from += to.size();
+    };
+    const auto take_values = [&](LayerValues& values) {
+      values.bytes.resize(batch.ids.size() * bytes_each(values));
+      take(values.bytes);
+    };
     if (classes_) batch.chosen.resize(batch.ids.size() * rows());
-    if (outputs_) batch.outputs.resize(batch.ids.size() * elems());
-    std::memcpy(batch.chosen.data(), message_.data(), batch.chosen.size() * sizeof(std::int32_t));
-    std::memcpy(batch.outputs.data(), message_.data() + batch.chosen.size() * sizeof(std::int32_t),
-                batch.outputs.size() * sizeof(float));
+    take(std::as_writable_bytes(std::span(batch.chosen)));
+    if (outputs_) take_values(batch.outputs);
+    for (LayerValues& layer : batch.layers) take_values(layer);
     return batch;
   }
 
  private:
-  std::size_t elems() const { return static_cast<std::size_t>(output_.shape.elems()); }
-  std::size_t rows() const { return static_cast<std::size_t>(places_.elems()); }
+  std::size_t rows() const { return static_cast<std::size_t>(empty_.places.elems()); }
   std::size_t bytes_of(std::size_t samples) const {
-    return samples * ((classes_ ? rows() * sizeof(std::int32_t) : 0) + (outputs_ ? elems() * sizeof(float) : 0));
-  }
-  template <class T>
-  static void copy(std::byte* to, const std::vector<T>& values) {
-    std::memcpy(to, values.data(), values.size() * sizeof(T));
+    std::size_t each = (classes_ ? rows() * sizeof(std::int32_t) : 0) + (outputs_ ? bytes_each(empty_.outputs) : 0);
+    for (const LayerValues& layer : empty_.layers) each += bytes_each(layer);
+    return samples * each;
   }
   Ticket submit(std::shared_ptr<const Plan> plan, int rank) {
     return ranks_->submit({.plan = std::move(plan),
@@ -130,8 +150,7 @@ class Results {
   }
 
   Engine* ranks_;
-  const Value& output_;
-  Shape places_;
+  InferenceBatch empty_;
   bool classes_, outputs_;
   std::vector<std::byte> message_;
   Ticket sent_;
@@ -140,20 +159,22 @@ class Results {
 // One rank's share of the pass.
 class Share {
  public:
-  Share(LoadedModel& model, const Dataset& data, const Config& config, const SamplePlan& plan, int rank)
+  // `empty`: a batch without samples, of the model's shapes.
+  Share(LoadedModel& model, const Dataset& data, const Config& config, const SamplePlan& plan, int rank,
+        const InferenceBatch& empty, const std::vector<std::string>& layers)
       : model_(model),
+        empty_(empty),
         labelled_(data.labelled),
         counter_(model.graph()),
         value_counter_(model.graph()),
         plan_(plan),
         rank_(rank),
         loader_(data, plan, evaluation_loading(config, model.arenas().dtype(), rank)),
-        program_(model.graph(), model.arenas(), {.batch = plan.batch(rank), .training = false}) {}
+        program_(model.graph(), model.arenas(), {.batch = plan.batch(rank), .training = false, .read = layers}) {}
 
   // Returns the next batch; sets `figures`: loss, correct predictions, weight, seconds; adds its labels to `classes`;
   // sets `values`, if not null, to its sums of numbers.
   InferenceBatch next(std::int64_t step, double* figures, ClassCounts& classes, double* values) {
-    const Value& output = outputs_of(model_.graph());
     const Batch& given = loader_.next();
     if (step == 0) warm_up(model_.device(), program_, given);
     const double start = now_s();
@@ -161,17 +182,18 @@ class Share {
     begin_series(program_, given);
     program_.reset_losses();
     program_.forward({});
-    InferenceBatch result{.ids = counted_ids(plan_, step, rank_),
-                          .shape = output.shape,
-                          .places = places_of(model_.graph()),
-                          .outputs = {},
-                          .chosen = {}};
-    result.outputs = fetch(model_.device(), program_.value(output.name));
+    InferenceBatch result = empty_;
+    result.ids = counted_ids(plan_, step, rank_);
+    LayerValues& outputs = result.outputs;
+    fetch(model_.device(), program_, result.ids.size(), outputs);
     figures[3] = now_s() - start;
-    result.outputs.resize(result.ids.size() * static_cast<std::size_t>(output.shape.elems()));
+    for (LayerValues& layer : result.layers) fetch(model_.device(), program_, result.ids.size(), layer);
     if (gives_classes(model_.graph()))
-      result.chosen = to_probabilities(result.outputs, output.shape.elems() / result.places.elems(),
-                                       has_class_planes(model_.graph()) ? result.places.elems() : 1);
+      result.chosen = with_float(outputs.dtype, [&]<class T>(T) {
+        return to_probabilities(reinterpret_cast<T*>(outputs.bytes.data()), outputs.bytes.size() / sizeof(T),
+                                outputs.shape.elems() / result.places.elems(),
+                                has_class_planes(model_.graph()) ? result.places.elems() : 1);
+      });
     const LossSums sums = program_.losses();
     if (classes.any() && labelled_) counter_.count(model_.device(), program_, given, classes);
     if (values != nullptr) value_counter_.count(model_.device(), program_, given, values);
@@ -181,6 +203,7 @@ class Share {
 
  private:
   LoadedModel& model_;
+  const InferenceBatch& empty_;
   bool labelled_;
   ClassCounter counter_;
   ValueCounter value_counter_;
@@ -191,6 +214,16 @@ class Share {
 };
 
 }  // namespace
+
+void demand_layers(const Graph& graph, const std::vector<std::string>& layers) {
+  std::vector<std::string> known;
+  for (const Value& value : graph.values())
+    if (value.producer >= 0 && value.producer != graph.loss() && value.type == ValueType::real)
+      known.push_back(value.name);
+  for (const std::string& name : layers)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw ConfigError(unknown_name("layer", name, known));
+}
 
 double InferenceSummary::latency(double part) const {
   if (latencies.empty()) return 0;
@@ -229,9 +262,16 @@ InferenceSummary infer(LoadedModel& model, const Dataset& data, const Config& co
   const ValueCounter value_counter(model.graph());
   const std::size_t each = data.labelled && gives_numbers(model.graph()) ? value_counter.sums() : 0;
   std::vector<double> values(figures.size() / kFigures * each);  // by batch
-  Results results(options.ranks, model.graph(), options.outputs);
+  const DType dtype = model.arenas().dtype();
+  InferenceBatch empty{.ids = {},
+                       .places = places_of(model.graph()),
+                       .chosen = {},
+                       .outputs = layer_values(model.graph(), outputs_of(model.graph()).name, dtype),
+                       .layers = {}};
+  for (const std::string& layer : options.layers) empty.layers.push_back(layer_values(model.graph(), layer, dtype));
+  Results results(options.ranks, model.graph(), empty, options.outputs);
   std::optional<Share> share;
-  if (rank < plan.replicas()) share.emplace(model, data, config, plan, rank);
+  if (rank < plan.replicas()) share.emplace(model, data, config, plan, rank, empty, options.layers);
 
   LongWork work("evaluation", "batches", plan.steps_per_epoch(),
                 rank == 0 ? progress_style(config.run.progress) : ProgressStyle::none, config.run.heartbeat_s);

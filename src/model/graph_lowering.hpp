@@ -60,10 +60,14 @@ class GraphLowering final : public Lowering {
 
   void lower_forward();
   void lower_backward();
+
+  // Defined in readable.cpp.
+  bool is_read(ValueId value) const;
+  void copy_read();
   void keep_readable();
+  int readable(ValueId value);
 
   int seen_as(int tensor, const Shape& shape);
-  int readable(ValueId value);
 
   // Defined in layouts.cpp.
   void choose_layouts(OpSpec& spec, const std::vector<ArgInfo>& infos, std::vector<int>& args);

@@ -63,7 +63,8 @@ struct Lowered {
 struct LowerOptions {
   std::int64_t batch = 1;
   bool training = true;
-  bool keep_values = false;  // every value stays readable after a forward pass
+  bool keep_values = false;            // every value stays readable after a forward pass
+  std::vector<std::string> read = {};  // values that stay readable, in plain copies
 };
 
 // Lowers every node for this device: forward in order, then (training) backward in reverse. Layouts: for each op the

@@ -35,6 +35,7 @@ void GraphLowering::lower_forward() {
     lowered_.forward_begin.push_back(static_cast<int>(lowered_.ops.size()));
     node().layer->forward(*this);
   }
+  copy_read();
   lowered_.forward_ops = static_cast<int>(lowered_.ops.size());
   lowered_.forward_begin.push_back(lowered_.forward_ops);
 }
@@ -48,27 +49,6 @@ void GraphLowering::lower_backward() {
     for (const auto& [value, partial] : partials_) add_to_gradient(value, partial);
     partials_.clear();
   }
-}
-
-// Graph inputs and the input of the loss keep their content during the whole pass; with keep_values every value does.
-void GraphLowering::keep_readable() {
-  const std::vector<ValueId> none;
-  const std::vector<ValueId>& read =
-      graph_.loss() < 0 ? none : graph_.nodes()[static_cast<std::size_t>(graph_.loss())].inputs;
-  for (std::size_t id = 0; id < graph_.values().size(); ++id) {
-    const ValueId value = static_cast<ValueId>(id);
-    const bool read_by_loss = std::find(read.begin(), read.end(), value) != read.end();
-    if (options_.keep_values || read_by_loss || graph_.values()[id].producer < 0)
-      table_.storage(readable(value)).persistent = true;
-  }
-}
-
-// The tensor that Program::value returns: the plain f32 copy that the loss reads if the value has another form.
-int GraphLowering::readable(ValueId value) {
-  const int tensor = table_.value(value);
-  const int wide = table_.copy_in(tensor, Layout::plain, wide_of(dtype_));
-  const bool other = is_half(table_.at(tensor).dtype) || table_.at(tensor).layout != Layout::plain;
-  return other && wide >= 0 ? wide : tensor;
 }
 
 TensorRef GraphLowering::input(int i) {

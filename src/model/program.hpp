@@ -34,9 +34,10 @@ struct ProgramOptions {
   bool training = true;             // false: forward only, batch norm by its running statistics
   std::optional<DType> dtype = {};  // for activations; none: that of the arenas. Halves and f32 arenas: mixed precision
   bool keep_values = false;         // every value stays readable after a forward pass, so that tensors share no memory
-  int state_slots = 1;              // micro-batches of a step, each with its own recurrent states
-  int in_flight = 1;                // micro-batches whose activations are held at once
-  bool replay = false;              // ops between two callbacks are replayed (replay.hpp) if the device can record
+  std::vector<std::string> read = {};  // these values stay readable, and have plain copies; no layers are fused
+  int state_slots = 1;                 // micro-batches of a step, each with its own recurrent states
+  int in_flight = 1;                   // micro-batches whose activations are held at once
+  bool replay = false;                 // ops between two callbacks are replayed (replay.hpp) if the device can record
 };
 
 // The scalars of the pass of one micro-batch.
@@ -97,8 +98,8 @@ class Program {
   // "ids" exists only if a layer reads it, "target" and "lengths" only if the data has them.
   bool has_input(std::string_view name) const;
   // Device memory of a value after a forward pass, (N, ..), plain. Always available for logits (the input of the loss);
-  // for other values with `keep_values` if their layout is plain. ConfigError otherwise, and for an unknown name. In
-  // mixed precision logits are f32, others halves.
+  // for those of ProgramOptions::read; for other values with `keep_values` if their layout is plain. ConfigError
+  // otherwise, and for an unknown name. In mixed precision logits and `read` are f32, others halves.
   Tensor value(std::string_view name) const;
 
   void forward(const PassScalars& scalars);

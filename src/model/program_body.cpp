@@ -16,7 +16,7 @@ namespace echelon::inline model {
 
 Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& options_)
     : names(graph_.value_names()),
-      graph(options_.keep_values ? graph_ : fused(graph_)),
+      graph(options_.keep_values || !options_.read.empty() ? graph_ : fused(graph_)),
       arenas(arenas_),
       device(arenas_.device()),
       options(options_) {
@@ -28,8 +28,9 @@ Program::Body::Body(const Graph& graph_, Arenas& arenas_, const ProgramOptions& 
   const DType dtype = options.dtype.value_or(arenas.dtype());
   ECHELON_CHECK_EQ(name_of(wide_of(dtype)), name_of(arenas.dtype()),
                    "the arenas have the wrong dtype for activations in {}", name_of(dtype));
-  lowered = lower(graph, device, dtype,
-                  {.batch = options.batch, .training = options.training, .keep_values = options.keep_values});
+  lowered = lower(
+      graph, device, dtype,
+      {.batch = options.batch, .training = options.training, .keep_values = options.keep_values, .read = options.read});
   overlay_in_place(lowered);
   place_tensors();
   place_states();

@@ -145,4 +145,30 @@ TEST_CASE("bad labels of pixels and keys that do not fit end with their exit cod
   CHECK_THAT(guessed.out, Contains("label_form = \"dense\"\nclasses = 7 ") && Contains("ignore_label = [255]"));
 }
 
+TEST_CASE("predict draws the first samples of models with a class for every pixel", "[dense][predict]") {
+  const Trial trial(kScenes);
+  write_scenes(trial / "train/a.h5", 16, uneven);
+  write_scenes(trial / "test/a.h5", 6, uneven);
+  REQUIRE(trial.train(0, {"train.epochs=1"}).code == 0);
+  const auto predict = [&](int ranks, const std::string& out, std::vector<std::string> more) {
+    more.insert(more.begin(), {"predict", trial.run(), "test", "--out", out, "--batch", "2"});
+    return trial.echelon(more, ranks);
+  };
+  const Outcome few = predict(0, "few.h5", {});
+  INFO(few.out << few.err);
+  REQUIRE(few.code == 0);
+  CHECK_THAT(few.out,
+             Contains("overlays few-0.png .. few-3.png: predicted class 1 #0072b2, class 2 #e08e00; outlines"));
+  CHECK(std::filesystem::exists(trial / "few-3.png"));
+  CHECK_FALSE(std::filesystem::exists(trial / "few-4.png"));
+  // Samples of several batches and ranks: the third one is in the second batch.
+  REQUIRE(predict(3, "many.h5", {"--overlays", "6"}).code == 0);
+  for (const int id : {0, 2, 3})
+    CHECK(read_file_whole(trial / fmt::format("many-{}.png", id)) ==
+          read_file_whole(trial / fmt::format("few-{}.png", id)));
+  CHECK(std::filesystem::exists(trial / "many-5.png"));
+  REQUIRE(predict(0, "none.h5", {"--overlays", "0"}).code == 0);
+  CHECK_FALSE(std::filesystem::exists(trial / "none-0.png"));
+}
+
 }  // namespace echelon::test

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares models of the zoo with PyTorch in double: the loss and the gradient of every parameter, and predictions.
+"""Compares models of the zoo with PyTorch in double: loss, gradients, outputs, and the activations of all layers.
 
 PyTorch draws the weights. echelon reads them (model.weights), takes one step of plain SGD at a rate of 2^-7 on the
 device "reference" in f64, and exports its weights: before less after, times 2^7, is the gradient. Prints for each model
 the largest distance of a tensor's gradient, |a - b| over the largest |b| of the tensor (at least 1e-4 of the largest of
-the net: some are 0 but for rounding), that of running statistics and of the loss, and that of `echelon predict
---outputs`, which writes f32. Ends with 1 if one of the first three is above 1e-9 or the last one above 1e-6. Needs
-torch, numpy and h5py:
+the net: some are 0 but for rounding), that of running statistics and of the loss, that of `echelon predict --outputs`,
+and the largest one of a layer's activations (`--layer`), in evaluation: of every layer with parameters, and of all calls
+of KINDS. Ends with 1 if one is above 1e-9. Needs torch, numpy and h5py:
 
-    python3 tests/tools/torch_layers.py --echelon build/release/bin/echelon [MODEL..]
+    python3 tests/tools/torch_layers.py --echelon build/release/bin/echelon [--all] [MODEL..]
 
 The nets (torch_nets.py) are written once more, from their sources, and not read from echelon.
 """
@@ -25,8 +25,9 @@ import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
-from torch_nets import CosmoFlow, DeepCam, FrnnLstm, ResNet18Cifar, TiedWords, UNet
+from torch_nets import CosmoFlow, DeepCam, FrnnLstm, LeNet, ResNet18Cifar, TiedWords, UNet
 
 BATCH, RATE = 3, 2.0**-7
 TIED = """[[model.layers]]
@@ -64,6 +65,7 @@ CASES = {
                             'zoo = "unet"\nwidths = [4, 6]', loss=F.mse_loss),
     "cosmoflow": case(lambda: CosmoFlow(4, 9, (5, 7, 9), 4), (4, 9, 9, 9), lambda r: r.uniform(-1, 1, (BATCH, 4)),
                       'zoo = "cosmoflow"\nwidths = [5, 7, 9]\ndropout = 0', loss=F.mse_loss),
+    "lenet": case(lambda: LeNet(1, 16, 20, 10), (1, 16, 20), classes_of_places((), 10), 'zoo = "lenet"', classes=10),
     "resnet18_cifar": case(lambda: ResNet18Cifar(10), (3, 16, 16), classes_of_places((), 10), 'zoo = "resnet18_cifar"',
                            classes=10),
     "tied words": case(lambda: TiedWords(11, 6), (5,), None, TIED, classes=11),
@@ -105,6 +107,31 @@ def tensors_of(net):
             if not name.endswith("num_batches_tracked")}
 
 
+class Activations(TorchFunctionMode):
+    """The outputs of layers of a net under echelon's names: of its modules, and of functions in the order of calls."""
+
+    KINDS = {F.relu: "relu", F.leaky_relu: "leaky_relu", F.max_pool2d: "max_pool", F.max_pool3d: "max_pool",
+             F.avg_pool2d: "avg_pool", torch.Tensor.tanh: "tanh", torch.cat: "concat"}
+
+    def __init__(self, net):
+        super().__init__()
+        self.of, self.counts = {}, {}
+        for name, module in net.named_children():
+            if any(True for _ in module.parameters(recurse=False)):
+                module.register_forward_hook(lambda _, inputs, output, name=name: self.put(name, output))
+
+    def put(self, name, output):
+        self.of[name] = output.detach().clone().numpy()
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        output = function(*args, **(kwargs or {}))
+        if function in self.KINDS:
+            kind = self.KINDS[function]
+            self.counts[kind] = self.counts.get(kind, 0) + 1
+            self.put(f"{kind}{self.counts[kind]}", output)
+        return output
+
+
 def distance(ours, theirs, least=1e-30):
     return float(np.abs(ours - theirs).max() / max(np.abs(theirs).max(), least))
 
@@ -116,7 +143,7 @@ def run(echelon, folder, *words):
     return done.stdout
 
 
-def compare(name, echelon, folder):
+def compare(name, echelon, folder, listed):
     import h5py
 
     given = CASES[name]
@@ -201,29 +228,41 @@ dtype = "f64"
 
     net.load_state_dict({n: torch.from_numpy(v.copy()) for n, v in after.items()}, strict=False)
     net.eval()
+    activations = Activations(net)
     with torch.no_grad():
-        outputs = net(x)
+        with activations:
+            outputs = net(x)
+        for child, module in net.named_children():
+            if hasattr(module, "output"):
+                activations.put(child, module.output)
         outputs = (torch.softmax(outputs, 1) if given["classes"] else outputs).numpy()
         outputs = np.moveaxis(outputs, 1, 2) if text else outputs
-    run(echelon, folder, "predict", "results/net", "data.h5", "--out", "outputs.h5", "--outputs")
+    layers = [word for layer in activations.of for word in ("--layer", layer)]
+    run(echelon, folder, "predict", "results/net", "data.h5", "--out", "outputs.h5", "--outputs", *layers)
     with h5py.File(os.path.join(folder, "outputs.h5")) as file:
-        predicted = file["outputs"][:].reshape(outputs.shape)
-    apart, seen = abs(loss / exact.item() - 1), distance(predicted, outputs)
+        seen = distance(file["outputs"][:].reshape(outputs.shape), outputs)
+        wide = {layer: distance(file[f"layers/{layer}"][:].reshape(values.shape), values) for layer, values in activations.of.items()}
+    widest = max(wide, key=wide.get)
+    apart = abs(loss / exact.item() - 1)
     count = sum(p.numel() for p in net.parameters())
     print(f"{name:16} {count:>11,} parameters  gradients {far[worst]:.1e} ({worst})  "
-          f"statistics {still:.1e}  loss {apart:.1e}  outputs {seen:.1e}", flush=True)
-    return max(far[worst], still, apart) <= 1e-9 and seen <= 1e-6
+          f"statistics {still:.1e}  loss {apart:.1e}  outputs {seen:.1e}  "
+          f"{len(wide)} layers {wide[widest]:.1e} ({widest})", flush=True)
+    for layer in wide if listed else ():
+        print(f"    {layer:20} {'x'.join(map(str, activations.of[layer].shape)):>16} {wide[layer]:.1e}")
+    return max(far[worst], still, apart, seen, wide[widest]) <= 1e-9
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--echelon", required=True)
+    parser.add_argument("--all", action="store_true", help="print a line for every layer")
     parser.add_argument("models", nargs="*", help=f"default: all but deepcam, which takes a minute: {', '.join(CASES)}")
     args = parser.parse_args()
     good = True
     for name in args.models or [name for name in CASES if name != "deepcam"]:
         with tempfile.TemporaryDirectory() as folder:
-            good = compare(name, os.path.abspath(args.echelon), folder) and good
+            good = compare(name, os.path.abspath(args.echelon), folder, args.all) and good
     sys.exit(0 if good else 1)
 
 

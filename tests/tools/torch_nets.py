@@ -65,7 +65,8 @@ class Lstm(nn.Module):
             c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
             h = torch.sigmoid(o) * torch.tanh(c)
             states.append(h)
-        return torch.stack(states, 1)
+        self.output = torch.stack(states, 1)
+        return self.output
 
 
 class FrnnLstm(nn.Module):
@@ -90,6 +91,24 @@ class TiedWords(nn.Module):
 
     def forward(self, tokens):
         return (self.lstm1(self.embed(tokens)) @ self.embed.weight.T + self.dense1.bias).transpose(1, 2)
+
+
+class LeNet(Net):
+    """LeCun et al. 1998 with a softmax and pools without weights."""
+
+    def __init__(self, cin, height, width, classes):
+        super().__init__(2)
+        self.convs = held((self.conv(cin, 6, 5, padding=2), self.conv(6, 16, 5)))
+        flat = 16 * ((height // 2 - 4) // 2) * ((width // 2 - 4) // 2)
+        self.units = held((self.dense(flat, 120), self.dense(120, 84), self.dense(84, classes)))
+
+    def forward(self, x):
+        for conv in self.convs:
+            x = F.avg_pool2d(conv(x).tanh(), 2)
+        x = x.flatten(1)
+        for unit in self.units[:-1]:
+            x = unit(x).tanh()
+        return self.units[-1](x)
 
 
 class UNet(Net):

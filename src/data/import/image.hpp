@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes image files: JPEG by libjpeg, PNG by libpng, told apart by their first bytes. Pure functions, callable from
-// any thread. They throw DataError with the reason if a file cannot be decoded; the caller adds the place.
+// Decodes image files: JPEG by libjpeg, PNG by libpng, told apart by their first bytes; and writes PNG. Pure functions,
+// callable from any thread. They throw DataError with the reason if a file cannot be decoded; the caller adds the place.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,8 @@ DecodedPart decode_jpeg_part(std::string_view bytes, int channels,
 ImageHeader jpeg_header(std::string_view bytes);
 Image decode_png(std::string_view bytes);
 ImageHeader png_header(std::string_view bytes);
+// A PNG file of an image of 1 or 3 channels. EnvironmentError if libpng cannot write it.
+std::string encode_png(const Image& image);
 
 // Whether the extents in a header are 1 to 65,500 and at most 2^27 pixels in all; a tiny file may claim any size.
 bool fair_extents(std::int64_t width, std::int64_t height);

@@ -106,4 +106,21 @@ Image decode_png(std::string_view bytes) {
   return image;
 }
 
+std::string encode_png(const Image& image) {
+  png_image header{};
+  header.version = PNG_IMAGE_VERSION;
+  header.width = static_cast<png_uint_32>(image.width);
+  header.height = static_cast<png_uint_32>(image.height);
+  header.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = 0;
+  const auto write = [&](void* to) {
+    if (png_image_write_to_memory(&header, to, &size, 0, image.pixels.data(), 0, nullptr) == 0)
+      throw EnvironmentError(fmt::format("libpng cannot write an image: {}", header.message));
+  };
+  write(nullptr);  // sets the size
+  std::string bytes(size, '\0');
+  write(bytes.data());
+  return bytes;
+}
+
 }  // namespace echelon::inline data
