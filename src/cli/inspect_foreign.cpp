@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/escape.hpp"
 #include "base/text.hpp"
 #include "data/foreign_guess.hpp"
+#include "data/import/image.hpp"
 #include "data/location.hpp"
 #include "h5/file.hpp"
 
@@ -44,6 +46,30 @@ std::string range_of(const h5::Reader& file, const h5::DatasetInfo& info) {
   return n == 1 ? fmt::format("{:.6g}", *least) : fmt::format("{:.6g} to {:.6g}", *least, *most);
 }
 
+// The first of rows of bytes: "an image of 480 x 640 (height x width)", "1,234 bytes".
+std::string first_of(const h5::Reader& file, const std::string& name, const h5::ByteRows& rows) {
+  if (rows.count == 0) return "-";
+  std::vector<std::uint8_t> bytes;
+  std::vector<std::size_t> ends;
+  file.read_bytes(name, 0, 1, bytes, ends);
+  try {
+    const ImageHeader image = image_header({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return fmt::format("an image of {} x {} (height x width)", image.height, image.width);
+  } catch (const DataError&) {
+    return fmt::format("{} bytes", count_text(std::ssize(bytes)));
+  }
+}
+
+// A line for a dataset that holds rows of bytes and no numbers; false: it holds something else.
+bool add_byte_rows(const h5::Reader& file, const std::string& name, Table& table) {
+  const std::optional<h5::ByteRows> rows = file.byte_rows(name);
+  if (!rows || rows->numbers) return false;
+  table.row({escaped_for_terminal(name), Shape{rows->count}.text(),
+             rows->width == 0 ? "rows of bytes of variable length" : fmt::format("rows of {} bytes", rows->width), "-",
+             first_of(file, name, *rows)});
+  return true;
+}
+
 }  // namespace
 
 int inspect_foreign(const std::string& location, const std::string& why) {
@@ -55,6 +81,7 @@ int inspect_foreign(const std::string& location, const std::string& why) {
   Table table({"dataset", "shape", "type", "storage", "row 0"});
   std::vector<h5::DatasetInfo> readable;
   for (const std::string& name : file.names()) try {
+      if (add_byte_rows(file, name, table)) continue;
       const h5::DatasetInfo info = file.info(name);
       table.row({escaped_for_terminal(name), info.shape.text(), type_of(info), storage_of(info), range_of(file, info)});
       readable.push_back(info);

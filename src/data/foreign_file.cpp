@@ -83,6 +83,10 @@ ForeignFile::ForeignFile(const std::string& read_from, const std::string& path, 
 
 ForeignFile::Source ForeignFile::open_source(const std::string& name) const {
   if (!file_.has(name)) throw DataError(fmt::format("{}: {}", path_, unknown_name("dataset", name, file_.names())));
+  if (const auto rows = file_.byte_rows(name); rows && !rows->numbers)
+    fail_foreign(
+        path_, name,
+        "holds rows of bytes, not numbers; data.hdf5.encoded = \"rgb\" or \"grey\" decodes JPEG and PNG files");
   Source source;
   source.info = file_.info(name);
   const Shape& shape = source.info.shape;

@@ -99,7 +99,8 @@ std::optional<ByteRows> Reader::byte_rows(std::string_view dataset) const {
   if (!opened.ok() || !is_byte(Handle(H5Dget_type(opened.id()), H5Tclose).id())) return std::nullopt;
   const DatasetInfo found = info(dataset);
   if (found.shape.rank() != 2) return std::nullopt;
-  return ByteRows{.count = found.shape[0], .width = found.shape[1], .stored_bytes = found.stored_bytes};
+  return ByteRows{
+      .count = found.shape[0], .width = found.shape[1], .stored_bytes = found.stored_bytes, .numbers = true};
 }
 
 void Reader::read_bytes(std::string_view dataset, std::int64_t first, std::int64_t count,

@@ -52,6 +52,7 @@ struct ByteRows {
   std::int64_t count = 0;
   std::int64_t width = 0;          // bytes of every row, padding included; 0: rows of different lengths
   std::uint64_t stored_bytes = 0;  // approximate if rows have different lengths: the size of the file
+  bool numbers = false;            // they are 8-bit integers, which can be read as numbers too
 };
 
 // An open file for reading. If the file system refuses locks, it is opened without one, and the log gets a line.

@@ -90,11 +90,16 @@ std::string type_text(hid_t type) {
   const std::size_t bits = 8 * H5Tget_size(type);
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-      return fmt::format("a {}-bit {} integer", bits, H5Tget_sign(type) == H5T_SGN_2 ? "signed" : "unsigned");
+      return fmt::format("{} {}-bit {} integer", bits == 8 ? "an" : "a", bits,
+                         H5Tget_sign(type) == H5T_SGN_2 ? "signed" : "unsigned");
     case H5T_FLOAT: return fmt::format("a {}-bit float", bits);
     case H5T_STRING: return "text";
     case H5T_COMPOUND: return "a compound type";
     case H5T_ENUM: return "an enumeration";
+    case H5T_OPAQUE: return fmt::format("opaque rows of {} bytes", bits / 8);
+    case H5T_ARRAY: return "arrays";
+    case H5T_REFERENCE: return "references to other objects";
+    case H5T_VLEN: return "rows of variable length, each value " + type_text(Handle(H5Tget_super(type), H5Tclose).id());
     default: return "a type that is not a number";
   }
 }

@@ -53,7 +53,8 @@ std::unique_ptr<OpenDataset> Reader::Body::open_dataset(const std::string& name)
   dataset->type = Handle(H5Dget_type(dataset->handle.id()), H5Tclose);
   const auto dtype = dtype_of_type(dataset->type.id());
   if (!dtype)
-    fail(name, fmt::format("holds {}; known are integers and floats of up to 64 bits", type_text(dataset->type.id())));
+    fail(name,
+         fmt::format("holds {}; numbers are integers and floats of up to 64 bits", type_text(dataset->type.id())));
   const Handle space(H5Dget_space(dataset->handle.id()), H5Sclose);
   const auto shape = shape_of_space(space.id());
   if (!shape) fail(name, fmt::format("has more than {} axes", Shape::kMaxRank));

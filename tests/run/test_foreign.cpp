@@ -37,6 +37,21 @@ type = "tanh"
 type = "dense"
 units = )";
 
+// An image of 5 x 7 pixels in rows of variable length, and other types that are no numbers.
+constexpr const char* kRows = R"(
+import h5py, numpy as np, struct, zlib
+part = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+png = (b"\x89PNG\r\n\x1a\n" + part(b"IHDR", struct.pack(">IIBBBBB", 7, 5, 8, 0, 0, 0, 0))
+       + part(b"IDAT", zlib.compress(b"\0" * 5 * 8)) + part(b"IEND", b""))
+with h5py.File("rows.h5", "w") as f:
+    for name, value in {"images": np.frombuffer(png, "u1"), "numbers": np.arange(4, dtype="i4")}.items():
+        rows = f.create_dataset(name, (3,), dtype=h5py.vlen_dtype(value.dtype))
+        for i in range(3): rows[i] = value
+    f["opaque"] = np.array([np.void(b"123456")] * 3)
+    f["y"] = np.arange(3, dtype="i1")
+    f["there"] = np.array([f["y"].ref] * 3, dtype=h5py.ref_dtype)
+)";
+
 constexpr const char* kEvents = R"(
 name = "trial"
 [data]
@@ -173,6 +188,27 @@ TEST_CASE("inspect says what is in any HDF5 file, and its table trains", "[run][
   const Outcome trained = trial.train(2);
   INFO(trained.out << trained.err);
   CHECK(trained.code == 0);
+}
+
+TEST_CASE("inspect says what rows of bytes are, and a config that reads them as numbers gets the cure",
+          "[run][foreign]") {
+  if (test::skip_without(test::has_module("h5py"), test::Lacks::package, "needs h5py")) return;
+  const Trial trial(std::string("name = \"trial\"\n[data]\ntrain = \"rows.h5\"\n[data.hdf5]\nsamples = \"images\"\n"
+                                "axes = \"NF\"\nlabels = \"y\"\nclasses = 3\n[[model.layers]]\ntype = \"flatten\"\n") +
+                    kModel + "3\n");
+  const Outcome made = test::python({"-c", kRows}, trial / "");
+  INFO(made.err);
+  REQUIRE(made.code == 0);
+  const Outcome seen = trial.echelon({"data", "inspect", "rows.h5"});
+  INFO(seen.out << seen.err);
+  CHECK(seen.code == 0);
+  CHECK_THAT(seen.out, Contains("rows of bytes of variable length") && Contains("an image of 5 x 7 (height x width)") &&
+                           Contains("rows of 6 bytes") && Contains("references to other objects") &&
+                           Contains("rows of variable length, each value a 32-bit") && Contains("encoded = \"grey\"") &&
+                           !Contains("not a number"));
+  const Outcome checked = trial.check();
+  CHECK(checked.code == 4);
+  CHECK_THAT(checked.err, Contains("'images' holds rows of bytes, not numbers; data.hdf5.encoded"));
 }
 
 TEST_CASE("files of other programs become shards that train alike", "[run][foreign]") {

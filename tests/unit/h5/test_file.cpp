@@ -208,7 +208,7 @@ TEST_CASE("unsupported types are refused with the type found", "[h5]") {
   H5Fclose(file);
   const h5::Reader reader(path);
   REQUIRE_THAT(refusal<DataError>([&] { reader.info("wide"); }),
-               Contains("'wide' holds a type that is not a number; known are"));
+               Contains("'wide' holds references to other objects; numbers are"));
   REQUIRE(reader.info("big_endian").dtype == DType::f32);
 }
 
