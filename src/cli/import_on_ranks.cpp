@@ -72,6 +72,9 @@ int import_on_ranks(const ImportOptions& options, const char* unit,
     if (written.kept > 0)
       fmt::print("{} of {} existed already, made from the same {} with the same options\n", written.kept,
                  counted(static_cast<std::int64_t>(written.shards.files.size()), "file"), unit);
+    if (written.changed > 0)
+      fmt::print("{} of {} existed of an earlier attempt, but the {} or the options have changed: made anew\n",
+                 written.changed, counted(std::ssize(written.shards.files), "file"), unit);
     print_left_out(written, options.out);
     print_passed_over(written.passed);
     print_warning(written.shards.empty_classes);

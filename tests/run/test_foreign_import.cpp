@@ -133,7 +133,7 @@ TEST_CASE("an import of HDF5 that is killed, or ended by a damaged file, goes on
   for (const std::string& word : launch.argv) command += "'" + word + "' ";
   const std::string script = command + R"SH(> first.txt 2>&1 &
 pid=$!
-for i in $(seq 9000); do [ "$(ls out.importing/made 2>/dev/null | wc -l)" -ge 6 ] && break; done
+for i in $(seq 3000); do [ "$(ls out.importing/made 2>/dev/null | wc -l)" -ge 6 ] && break; sleep 0.01; done
 for child in $(pgrep -P $pid); do kill -9 $child; done
 wait $pid
 echo first: $?
@@ -159,6 +159,27 @@ ls out 2>&1
   CHECK_THAT(again.out, Contains(std::to_string(kept) + " of 300 files existed already, made from the same samples"));
   CHECK(tree_of(folder / "out") == tree_of(folder / "fresh"));
   CHECK_FALSE(fs::exists(folder / "out.importing"));
+}
+
+TEST_CASE("an import says which shards it made anew because a file has changed", "[run][foreign]") {
+  if (test::skip_without(test::has_module("h5py"), test::Lacks::package, "needs h5py")) return;
+  const test::TempFolder folder;
+  make_files(folder);
+  const std::vector<std::string> options = {"--samples-per-shard", "1", "--keep-order", "--out", "out"};
+  const std::string victim = folder / "files/020.h5", whole = test::file_content(victim);
+  std::ofstream(victim, std::ios::binary) << whole.substr(0, whole.size() / 3);
+  CHECK(imported(folder, 0, "files", options).code == 4);
+  REQUIRE(tree_of(folder / "out.importing/made").size() == 20);  // one sample a file: of files 0 to 19
+  std::ofstream(victim, std::ios::binary) << whole;
+  for (const char* file : {"files/003.h5", "files/011.h5"})
+    fs::last_write_time(folder / file, fs::last_write_time(folder / file) + std::chrono::seconds(3));
+  const Outcome again = imported(folder, 2, "files", options);
+  INFO(again.out << again.err);
+  REQUIRE(again.code == 0);
+  CHECK_THAT(again.out,
+             Contains("18 of 300 files existed already") &&
+                 Contains("2 of 300 files existed of an earlier attempt, but the samples or the options have "
+                          "changed: made anew"));
 }
 
 TEST_CASE("labels that are no classes end an import with file and record", "[run][foreign]") {

@@ -100,7 +100,7 @@ void ImportFolder::publish(const std::vector<std::string>& left_out) const {
   fs::remove_all(path_, error);
 }
 
-std::optional<ShardNote> ImportFolder::note_of(const PlannedShard& shard) const {
+std::optional<ShardNote> ImportFolder::note_of(const PlannedShard& shard, bool& changed) const {
   std::error_code error;
   if (!fs::is_regular_file(note_path(shard), error)) return std::nullopt;
   const std::string content = read_file_whole(note_path(shard));
@@ -110,7 +110,9 @@ std::optional<ShardNote> ImportFolder::note_of(const PlannedShard& shard) const 
   if (sum_of(packed) != content.substr(0, kSumBytes)) return std::nullopt;
   Unpacking unpacking(packed);
   ShardNote note = ShardNote::get(unpacking);
-  if (note.made_of != shard.made_of || fs::file_size(now(shard), error) != note.bytes || error) return std::nullopt;
+  if (fs::file_size(now(shard), error) != note.bytes || error) return std::nullopt;
+  changed = note.made_of != shard.made_of;
+  if (changed) return std::nullopt;
   try {
     (void)read_shard(now(shard));  // its headers may be half written if the process was killed
   } catch (const Error&) {

@@ -54,8 +54,9 @@ class ImportFolder {
   // Writes left_out.txt (if `left_out` is not empty), renames data/ and removes the rest. Throws EnvironmentError.
   void publish(const std::vector<std::string>& left_out) const;
 
-  // Returns the note of a shard that is complete and made from the same input.
-  std::optional<ShardNote> note_of(const PlannedShard& shard) const;
+  // Returns the note of a shard that is complete and made from the same input. `changed` is set if it is complete, but
+  // made from other samples or with other options.
+  std::optional<ShardNote> note_of(const PlannedShard& shard, bool& changed) const;
   void write_note(const PlannedShard& shard, const ShardNote& note) const;
 
   void stop() const;  // does not throw

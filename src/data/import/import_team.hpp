@@ -34,6 +34,7 @@ struct ImportWritten {
   ShardsWritten shards;
   std::int64_t targets = 0;            // numbers of a label; 0: labels are classes
   std::int64_t kept = 0;               // shards that existed already
+  std::int64_t changed = 0;            // shards that existed, but of other samples or options, and were made anew
   std::vector<std::string> damaged{};  // one line per image left out; also in <out>/left_out.txt
   std::vector<PassedOver> passed{};    // files that are not images
 };

@@ -16,6 +16,12 @@
 #include "h5/file.hpp"
 
 namespace echelon::inline data {
+namespace {
+
+// What an earlier attempt left of a shard.
+constexpr char kAbsent = '0', kKept = '1', kChanged = '2';
+
+}  // namespace
 
 std::vector<PlannedShard> planned_shards(std::int64_t train, std::int64_t held, const ShardOptions& options) {
   std::vector<PlannedShard> shards;
@@ -67,23 +73,27 @@ void SharedImport::make(const std::vector<PlannedShard>& shards, const Make& mak
 
 // Returns the shards that are missing; reads this rank's share of the notes of the others.
 std::vector<std::size_t> SharedImport::missing(const Keeps& keeps) {
-  std::string own(shards_.size(), '0');
+  std::string own(shards_.size(), kAbsent);
   team_.together([&] {
     for (std::size_t i = 0; i < shards_.size(); ++i) {
       if (!team_.is_own(i)) continue;
-      notes_[i] = folder_.note_of(shards_[i]);
+      bool changed = false;
+      notes_[i] = folder_.note_of(shards_[i], changed);
       if (notes_[i] && !keeps(*notes_[i])) notes_[i].reset();
-      if (notes_[i]) own[i] = '1';
+      own[i] = notes_[i] ? kKept : changed ? kChanged : kAbsent;
     }
   });
   std::vector<std::size_t> missing;
   std::set<std::string> kept;
   const std::vector<std::string> of_ranks = team_.gather(own);
-  for (std::size_t i = 0; i < shards_.size(); ++i)
-    if (of_ranks[i % of_ranks.size()][i] == '1')
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    const char found = of_ranks[i % of_ranks.size()][i];
+    if (found == kKept)
       kept.insert(shards_[i].file);
     else
       missing.push_back(i);
+    changed_ += found == kChanged ? 1 : 0;
+  }
   kept_ = static_cast<std::int64_t>(kept.size());
   team_.together([&] {
     if (team_.rank == 0) folder_.keep_only(kept);
@@ -145,7 +155,7 @@ void SharedImport::share_notes() {
 }
 
 ImportWritten SharedImport::summary(const SourceInfo& info) const {
-  ImportWritten written{.shards = {}, .targets = info.targets, .kept = kept_};
+  ImportWritten written{.shards = {}, .targets = info.targets, .kept = kept_, .changed = changed_};
   ShardsWritten& shards = written.shards;
   Statistics statistics(info);
   LabelCounts counts;

@@ -64,7 +64,7 @@ class SharedImport {
   const ImportFolder folder_;
   std::vector<PlannedShard> shards_;
   std::vector<std::optional<ShardNote>> notes_;  // [shard]; first of this rank, then of all
-  std::int64_t kept_ = 0;
+  std::int64_t kept_ = 0, changed_ = 0;
 };
 
 }  // namespace echelon::inline data
