@@ -74,8 +74,11 @@ SeenPart Augmenter::part_of(const HashRng& draws, std::int64_t height, std::int6
   const AugmentKeys& keys = augmentation_.keys;
   if (!keys.crops()) return central_part(height, width, view_);
   const Shape seen = view_.shape_of({1, height, width});
-  return {.window = random_window(draws.at(kWindow), height, width, keys.crop_scale.front(), keys.crop_scale.back(),
-                                  keys.crop_ratio.front(), keys.crop_ratio.back()),
+  return {.window = random_window(draws.at(kWindow), height, width,
+                                  {.least_scale = keys.crop_scale.front(),
+                                   .most_scale = keys.crop_scale.back(),
+                                   .least_ratio = keys.crop_ratio.front(),
+                                   .most_ratio = keys.crop_ratio.back()}),
           .full = {.height = seen[1], .width = seen[2]}};
 }
 

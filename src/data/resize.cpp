@@ -103,27 +103,34 @@ Line shrunken(const Line& line, std::int64_t shrunk, std::int64_t at, std::int64
 
 }  // namespace
 
-ImageWindow random_window(const HashRng& draws, std::int64_t height, std::int64_t width, double least_scale,
-                          double most_scale, double least_ratio, double most_ratio) {
-  const auto h = static_cast<double>(height), w = static_cast<double>(width);
+std::optional<ImageWindow> random_rectangle(const HashRng& draws, std::int64_t height, std::int64_t width,
+                                            const RectangleRange& range, bool smaller) {
+  const double whole = static_cast<double>(height) * static_cast<double>(width);
+  const double least = std::log(range.least_ratio), most = std::log(range.most_ratio);
   for (std::uint64_t attempt = 0; attempt < 10; ++attempt) {
     const HashRng draw = draws.at(attempt);
-    const double area = h * w * (least_scale + (most_scale - least_scale) * draw.uniform(0));
-    const double ratio =
-        std::exp(std::log(least_ratio) + (std::log(most_ratio) - std::log(least_ratio)) * draw.uniform(1));
+    const double area = whole * (range.least_scale + (range.most_scale - range.least_scale) * draw.uniform(0));
+    const double ratio = std::exp(least + (most - least) * draw.uniform(1));
     const auto wide = static_cast<std::int64_t>(std::nearbyint(std::sqrt(area * ratio)));
     const auto high = static_cast<std::int64_t>(std::nearbyint(std::sqrt(area / ratio)));
-    if (wide < 1 || wide > width || high < 1 || high > height) continue;
-    return {.top = static_cast<std::int64_t>(draw.below(2, static_cast<std::uint64_t>(height - high + 1))),
-            .left = static_cast<std::int64_t>(draw.below(3, static_cast<std::uint64_t>(width - wide + 1))),
-            .height = high,
-            .width = wide};
+    const std::int64_t less = smaller ? 1 : 0;
+    if (wide < 1 || wide > width - less || high < 1 || high > height - less) continue;
+    return ImageWindow{.top = static_cast<std::int64_t>(draw.below(2, static_cast<std::uint64_t>(height - high + 1))),
+                       .left = static_cast<std::int64_t>(draw.below(3, static_cast<std::uint64_t>(width - wide + 1))),
+                       .height = high,
+                       .width = wide};
   }
+  return std::nullopt;
+}
+
+ImageWindow random_window(const HashRng& draws, std::int64_t height, std::int64_t width, const RectangleRange& range) {
+  if (const auto drawn = random_rectangle(draws, height, width, range, false)) return *drawn;
+  const auto h = static_cast<double>(height), w = static_cast<double>(width);
   std::int64_t high = height, wide = width;
-  if (w / h < least_ratio)
-    high = std::clamp<std::int64_t>(std::llround(w / least_ratio), 1, height);
-  else if (w / h > most_ratio)
-    wide = std::clamp<std::int64_t>(std::llround(h * most_ratio), 1, width);
+  if (w / h < range.least_ratio)
+    high = std::clamp<std::int64_t>(std::llround(w / range.least_ratio), 1, height);
+  else if (w / h > range.most_ratio)
+    wide = std::clamp<std::int64_t>(std::llround(h * range.most_ratio), 1, width);
   return {.top = (height - high) / 2, .left = (width - wide) / 2, .height = high, .width = wide};
 }
 

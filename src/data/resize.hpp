@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/dtype.hpp"
@@ -19,10 +20,17 @@ struct ImageWindow {
   friend bool operator==(const ImageWindow&, const ImageWindow&) = default;
 };
 
-// Draws a window of a random share of the area and a random width / height, log-uniform, as torchvision's
-// RandomResizedCrop: ten attempts, then the largest central window whose ratio is in range.
-ImageWindow random_window(const HashRng& draws, std::int64_t height, std::int64_t width, double least_scale,
-                          double most_scale, double least_ratio, double most_ratio);
+// Bounds of a random share of the area, and of a random width / height, which is log-uniform.
+struct RectangleRange {
+  double least_scale = 1, most_scale = 1, least_ratio = 1, most_ratio = 1;
+};
+// Draws a rectangle in height x width in ten attempts, as torchvision does; none if none fits. `smaller`: it must not
+// be as high or as wide as the image.
+std::optional<ImageWindow> random_rectangle(const HashRng& draws, std::int64_t height, std::int64_t width,
+                                            const RectangleRange& range, bool smaller);
+// Draws a window as torchvision's RandomResizedCrop: a rectangle, else the largest central window whose ratio is in
+// range.
+ImageWindow random_window(const HashRng& draws, std::int64_t height, std::int64_t width, const RectangleRange& range);
 
 // The size of a whole resized window, and the first row and column of the part of it that is made.
 struct Resized {

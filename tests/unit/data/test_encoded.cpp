@@ -114,7 +114,7 @@ TEST_CASE("parts of a JPEG are those of the whole image", "[data][encoded]") {
   const Image whole = decode_image(file, channels);
   const HashRng rng(test::test_seed(), "parts");
   for (std::uint64_t i = 0; i < 40; ++i) {
-    const ImageWindow window = random_window(rng.at(i), 133, 171, 0.02, 1, 0.3, 3);
+    const ImageWindow window = random_window(rng.at(i), 133, 171, {0.02, 1, 0.3, 3});
     const DecodedPart part = decode_part(file, channels, [&](std::int64_t height, std::int64_t width) -> PartWanted {
       CHECK((height == 133 && width == 171));
       return {.top = window.top, .left = window.left, .height = window.height, .width = window.width};
@@ -122,7 +122,7 @@ TEST_CASE("parts of a JPEG are those of the whole image", "[data][encoded]") {
     REQUIRE(part.shrunk == 8);  // nothing is asked of the size
   }
   for (std::uint64_t i = 0; i < 40; ++i) {
-    const ImageWindow window = random_window(rng.at(i), 133, 171, 0.02, 1, 0.3, 3);
+    const ImageWindow window = random_window(rng.at(i), 133, 171, {0.02, 1, 0.3, 3});
     const DecodedPart part = decode_part(file, channels, [&](std::int64_t, std::int64_t) -> PartWanted {
       return {window.top,    window.left,  window.height, window.width,
               window.height, window.width, window.height, window.width};
@@ -150,7 +150,7 @@ TEST_CASE("what is seen of a JPEG is the resized whole image, nearly so where it
   const PixelScale scale{.factor = {1, 1, 1}, .offset = {0, 0, 0}};
   int smaller = 0;
   for (std::uint64_t i = 0; i < 60; ++i) {
-    const ImageWindow window = random_window(rng.at(i), 150, 190, 0.02, 0.3, 0.7, 1.4);
+    const ImageWindow window = random_window(rng.at(i), 150, 190, {0.02, 0.3, 0.7, 1.4});
     const Shape shape{3, 24, 28};
     const SeenPart part{.window = window, .full = {.height = 24, .width = 28}};
     std::vector<double> seen(static_cast<std::size_t>(shape.elems())), expected(seen);

@@ -59,7 +59,7 @@ TEST_CASE("random windows have the shares and the ratios that are asked for", "[
   const HashRng rng(test::test_seed(), "windows");
   double least = 1, most = 0;
   for (std::uint64_t i = 0; i < 400; ++i) {
-    const ImageWindow window = random_window(rng.at(i), 61, 47, 0.2, 0.8, 0.5, 2);
+    const ImageWindow window = random_window(rng.at(i), 61, 47, {0.2, 0.8, 0.5, 2});
     CHECK((window.top >= 0 && window.left >= 0 && window.height > 0 && window.width > 0));
     CHECK((window.top + window.height <= 61 && window.left + window.width <= 47));
     const double share = static_cast<double>(window.height * window.width) / (61.0 * 47);
@@ -69,7 +69,7 @@ TEST_CASE("random windows have the shares and the ratios that are asked for", "[
   }
   CHECK((least < 0.3 && most > 0.6));
   // No window of this ratio fits: the largest central one is taken.
-  CHECK(random_window(rng, 10, 100, 1, 1, 1, 1) == ImageWindow{.top = 0, .left = 45, .height = 10, .width = 10});
+  CHECK(random_window(rng, 10, 100, {1, 1, 1, 1}) == ImageWindow{.top = 0, .left = 45, .height = 10, .width = 10});
 }
 
 // The colours of one pixel after a jitter that can only have this factor.
