@@ -200,16 +200,17 @@ void print_device(Check& check) {
 
 // Memory for reading on the busiest rank, with that of the evaluation, which exists at the same time.
 ReadMemory reading_of(const Config& config, const RunPlan& plan) {
-  const auto buffer = static_cast<std::int64_t>(config.data.buffer_mb * (1 << 20));
   const auto own = [&](const Dataset& data, bool changed) { return with_slab(data, plan.part.slab, changed); };
-  const bool changed = augmentation_of(config.data, config.seed).any();
-  const ReadMemory reading = read_memory(own(plan.train, changed), buffer, largest(plan.batch.per_replica),
-                                         config.data.prefetch, config.device.dtype);
+  LoaderOptions training = training_loading(config);
+  training.dtype = wide_of(config.device.dtype);
+  const ReadMemory reading =
+      read_memory(own(plan.train, training.augmentation.any()), largest(plan.batch.per_replica), training);
   if (!plan.test || config.evaluate.by == EvaluateBy::aside) return reading;
   const ReadMemory test =
-      read_memory(own(*plan.test, false), buffer, config.evaluate.batch, LoaderOptions{}.prefetch, config.device.dtype);
+      read_memory(own(*plan.test, false), config.evaluate.batch, evaluation_loading(config, training.dtype));
   return {.records = reading.records + test.records,
           .decoding = std::max(reading.decoding, test.decoding),
+          .making = reading.making + test.making,
           .batches = reading.batches + test.batches};
 }
 

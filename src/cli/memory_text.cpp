@@ -22,12 +22,13 @@ std::string memory_text(const Config& config, const Footprint& memory, const Rea
   const auto part = [](const char* name, double bytes) {
     return bytes > 0 ? fmt::format(", {} {}", name, bytes_text(bytes)) : "";
   };
-  const std::string read =
-      reading == nullptr
-          ? fmt::format("up to {} of records", bytes_text(config.data.buffer_mb * kMiB))
-          : fmt::format("{} to read its data: records {}{}, batches {}", bytes_text(reading->total()),
-                        bytes_text(reading->records), part("a chunk while it is decoded", reading->decoding),
-                        bytes_text(reading->batches));
+  const std::string read = reading == nullptr
+                               ? fmt::format("up to {} of records", bytes_text(config.data.buffer_mb * kMiB))
+                               : fmt::format("{} to read its data: records {}{}, batches {}",
+                                             bytes_text(reading->total()), bytes_text(reading->records),
+                                             part("a chunk while it is decoded", reading->decoding) +
+                                                 part("samples while they are made", reading->making),
+                                             bytes_text(reading->batches));
   return fmt::format("{} a rank: weights {}, gradients {}, optimiser {}{}, {}{}{}; and {}", bytes_text(memory.total()),
                      bytes_text(memory.weights), bytes_text(memory.gradients), bytes_text(memory.optimiser),
                      part("strategy", memory.strategy), activations_text(memory),

@@ -101,8 +101,9 @@ void print_both(Opened& opened, const InferenceSummary& trained, const Inference
   fmt::print("{}8-bit weights are multiplied in floating point: they save memory, not time\n", table.text());
 }
 
-// predictions (N, ..) i32, outputs (N, ..) and layers/NAME (N, ..) in the dtype of the weights, filled batch by batch. If
-// each step has a label, they are (steps, ..) of all series in a row, and `lengths` (series) i32 has the steps of each.
+// predictions (N, ..) i32, outputs (N, ..) and layers/NAME (N, ..) in the dtype of the weights, filled batch by batch.
+// If each step has a label, they are (steps, ..) of all series in a row, and `lengths` (series) i32 has the steps of
+// each.
 class PredictionFile {
  public:
   PredictionFile(const std::string& path, const Opened& opened, const std::string& weights, bool outputs)

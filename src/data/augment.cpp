@@ -117,7 +117,7 @@ void Augmenter::change(const HashRng& draws, const void* src, void* dst, const S
                        const See& see) {
   const AugmentKeys& keys = augmentation_.keys;
   const auto bytes = static_cast<std::size_t>(seen.elems()) * size_of(dtype);
-  int left = (sees ? 1 : 0) + (augmentation_.moves() ? 1 : 0) + (keys.turns() ? 1 : 0);
+  int left = augmentation_.passes(sees);
   if (left == 0 && src != nullptr) std::memcpy(dst, src, bytes);
   const void* at = src;
   const auto next = [&]() -> void* {

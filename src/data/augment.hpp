@@ -27,6 +27,8 @@ struct Augmentation {
   std::uint64_t seed = 1;
   bool moves() const { return crop_padding > 0 || flip; }
   bool any() const { return moves() || keys != AugmentKeys{}; }
+  // The passes that write a sample anew; `sees`: the first one takes the part that the model sees.
+  int passes(bool sees) const { return (sees ? 1 : 0) + (moves() ? 1 : 0) + (keys.turns() ? 1 : 0); }
 };
 
 Augmentation augmentation_of(const DataConfig& config, std::uint64_t seed);

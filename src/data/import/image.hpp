@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes image files: JPEG by libjpeg, PNG by libpng, told apart by their first bytes; and writes PNG. Pure functions,
-// callable from any thread. They throw DataError with the reason if a file cannot be decoded; the caller adds the place.
+// callable from any thread. They throw DataError with the reason if a file cannot be decoded; the caller adds the
+// place.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,8 @@ struct PartWanted {
   std::int64_t top = 0, left = 0, height = 0, width = 0;
   std::int64_t whole_height = 0, whole_width = 0, least_height = 0, least_width = 0;
 };
+// How many times as small such a JPEG is decoded: 1, 2, 4 or 8.
+std::int64_t decoded_smaller(const PartWanted& part);
 // Pixels that hold the part, and the position of the first one in the image, which is `shrunk` times as small as the
 // file's.
 struct DecodedPart {

@@ -153,14 +153,19 @@ ImageHeader jpeg_header(std::string_view bytes) {
           .coloured = file.info().jpeg_color_space != JCS_GRAYSCALE};
 }
 
-DecodedPart decode_jpeg_part(std::string_view bytes, int channels,
-                             const std::function<PartWanted(std::int64_t height, std::int64_t width)>& wanted) {
-  JpegFile file(bytes);
-  const PartWanted part = wanted(file.info().image_height, file.info().image_width);
+std::int64_t decoded_smaller(const PartWanted& part) {
   std::int64_t shrunk = 1;  // other steps than powers of two have slower transforms
   while (shrunk < 8 && part.whole_height >= 2 * shrunk * part.least_height &&
          part.whole_width >= 2 * shrunk * part.least_width)
     shrunk *= 2;
+  return shrunk;
+}
+
+DecodedPart decode_jpeg_part(std::string_view bytes, int channels,
+                             const std::function<PartWanted(std::int64_t height, std::int64_t width)>& wanted) {
+  JpegFile file(bytes);
+  const PartWanted part = wanted(file.info().image_height, file.info().image_width);
+  const std::int64_t shrunk = decoded_smaller(part);
   file.begin(channels, static_cast<unsigned>(shrunk));
   const auto line = [&](std::int64_t begin, std::int64_t extent, std::int64_t whole) {
     const std::int64_t first = std::max<std::int64_t>(0, begin / shrunk - kMargin);

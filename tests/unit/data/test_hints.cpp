@@ -55,7 +55,7 @@ TEST_CASE("the memory of reading has chunks, what decodes them, and batches", "[
   constexpr double kRecord = 360, kChunk = 64 * kRecord;
   const auto foretold = [&](int deflate, std::int64_t buffer) {
     write(path, {3, 12, 10}, 2, deflate);
-    return read_memory(open_dataset(path), buffer, 10, 2, DType::f32);
+    return read_memory(open_dataset(path), 10, {.buffer_bytes = buffer});
   };
   const ReadMemory plain = foretold(0, 1 << 20), gzip = foretold(1, 1 << 20);
   CHECK(plain.decoding == 0);
