@@ -304,10 +304,6 @@ std::int64_t records_together(const h5::DatasetInfo& info) {
   return std::clamp<std::int64_t>(rows, 1, samples);
 }
 
-std::string stored_text(const h5::DatasetInfo& samples) {
-  return samples.dtype == DType::f64 ? "a 64-bit float" : samples.stored_as;
-}
-
 std::string_view name_of(DataKind kind) {
   switch (kind) {
     case DataKind::samples: return "samples";

@@ -19,7 +19,9 @@ Dataset read_shard(const std::string& path, Labels labels = Labels::needed);
 std::string not_a_shard(const std::string& path);
 
 // The type in the file where samples are converted when they are read, for messages; else "".
-std::string stored_text(const h5::DatasetInfo& samples);
+inline std::string stored_text(const h5::DatasetInfo& samples) {
+  return samples.dtype == DType::f64 ? "a 64-bit float" : samples.stored_as;
+}
 
 // The number of records to read together: a stored chunk if it must be decoded whole or has a suitable size, else 64 to
 // 256, and fewer where samples are large.
