@@ -3,13 +3,16 @@
 // resuming in the middle of a series, memory.
 #include <fmt/format.h>
 
+#include <array>
 #include <catch2/catch.hpp>
-#include <filesystem>
+#include <cmath>
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/hash_rng.hpp"
 #include "h5/file.hpp"
 #include "tests/run/compare.hpp"
+#include "tests/support/random.hpp"
 
 namespace echelon {
 namespace {
@@ -132,6 +135,74 @@ TEST_CASE("streams of series are refused where a state would be lost, and memory
   double predicted = std::stod(amount);
   if (amount.find("KiB") < amount.find("MiB")) predicted /= 1024;
   CHECK(predicted == Approx(trial.summary("memory")["device_peak_mb"][0].get<double>()).epsilon(0.02));
+}
+
+TEST_CASE("numbers of steps in padded arrays: errors and R2 are of each target over all steps", "[run]") {
+  const test::Trial trial(R"(name = "trial"
+[data]
+train = "a.h5"
+order = "stream"
+sequence_length = 4
+ragged = "zero_weight"
+[data.hdf5]
+samples = "x"
+axes = "NTF"
+lengths = "n"
+labels = "y"
+label_form = "steps"
+[batch]
+global = 5
+[train]
+epochs = 2
+[model]
+loss = "mae"
+[[model.layers]]
+type = "lstm"
+units = 6
+carry = true
+[[model.layers]]
+type = "dense"
+units = 2
+)");
+  constexpr std::int64_t kSeries = 17, kStored = 11, kTargets = 2;
+  const HashRng draws(test::test_seed(), "numbers of steps");
+  std::vector<std::int32_t> lengths;
+  std::vector<float> x, y, kept;
+  for (std::int64_t s = 0; s < kSeries; ++s) {
+    lengths.push_back(static_cast<std::int32_t>(3 + draws.below(static_cast<std::uint64_t>(s), kStored - 2)));
+    std::array<float, kTargets> sum{};
+    for (std::int64_t t = 0; t < kStored; ++t)
+      for (std::size_t k = 0; k < kTargets; ++k) {
+        const bool real = t < lengths.back();
+        x.push_back(real ? static_cast<float>(2 * draws.uniform(100 + x.size()) - 1) : NAN);
+        y.push_back(real ? sum[k] += x.back() : NAN);
+        if (real) kept.push_back(y.back());
+      }
+  }
+  h5::Writer writer(trial / "a.h5");
+  writer.write_all("n", DType::i32, {kSeries}, lengths.data());
+  writer.write_all("x", DType::f32, {kSeries, kStored, kTargets}, x.data());
+  writer.write_all("y", DType::f32, {kSeries, kStored, kTargets}, y.data());
+  writer.publish();
+  REQUIRE(trial.train(0).code == kExitOk);
+  REQUIRE(trial.echelon({"predict", "results/trial", "a.h5", "--out", "p.h5"}).code == kExitOk);
+  CHECK(all_of<std::int32_t>(trial / "p.h5", "lengths", DType::i32) == lengths);
+  const auto outputs = all_of<float>(trial / "p.h5", "outputs", DType::f32);
+  REQUIRE(outputs.size() == kept.size());
+  double absolute = 0, r2 = 0;
+  const auto steps = static_cast<double>(kept.size() / kTargets);
+  for (std::size_t k = 0; k < kTargets; ++k) {
+    double square = 0, sum = 0, squares = 0;
+    for (std::size_t i = k; i < kept.size(); i += kTargets) {
+      const double target = static_cast<double>(kept[i]), apart = static_cast<double>(outputs[i]) - target;
+      absolute += std::abs(apart), square += apart * apart, sum += target, squares += target * target;
+    }
+    r2 += (1 - square / (squares - sum * sum / steps)) / kTargets;
+  }
+  const h5::Reader predicted(trial / "p.h5");
+  CHECK(predicted.attribute_double("mae") == Approx(absolute / steps / kTargets).epsilon(1e-5));
+  CHECK(predicted.attribute_double("loss") == Approx(absolute / steps / kTargets).epsilon(1e-5));
+  CHECK(predicted.attribute_double("r2") == Approx(r2).margin(1e-4));
 }
 
 TEST_CASE("labels of steps come from tables: a class a line", "[run]") {
