@@ -17,7 +17,7 @@ namespace echelon::inline device {
 // Both files contain this string and are used together only if it is equal. Change it with every change of device.hpp,
 // device_*.hpp, copy_queue.hpp, delay_compensation.hpp, op.hpp, op_spec.hpp, ops/, vector.hpp or update_rules/ that
 // moves a member.
-inline constexpr const char* kCudaAbi = "echelon-cuda 0.1.0-11";
+inline constexpr const char* kCudaAbi = "echelon-cuda 0.1.0-12";
 
 inline constexpr const char* kCudaLibrary = "libechelon_cuda.so";
 
