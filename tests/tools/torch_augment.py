@@ -92,11 +92,11 @@ def flip_rows(x, draws, keys): return F.vertical_flip(x) if draws.at(TURN).below
 def erase(x, draws, keys):
     draws, (height, width) = draws.at(ERASE), x.shape[1:]
     if draws.uniform(0) >= 1: return x
-    low, high = math.log(0.3), math.log(3.3)
-    for attempt in range(1, 11):
-        draw = draws.at(attempt)
+    low, high = math.log(1 / 3.3), math.log(1 / 0.3)  # of width / height
+    for attempt in range(10):
+        draw = draws.at(1).at(attempt)
         part, ratio = 0.02 + 0.31 * draw.uniform(0), math.exp(low + (high - low) * draw.uniform(1))
-        h, w = round(math.sqrt(height * width * part * ratio)), round(math.sqrt(height * width * part / ratio))
+        h, w = round(math.sqrt(height * width * part / ratio)), round(math.sqrt(height * width * part * ratio))
         if 1 <= h < height and 1 <= w < width:
             return F.erase(x, draw.below(2, height - h + 1), draw.below(3, width - w + 1), h, w, torch.zeros(()))
     return x
