@@ -229,10 +229,11 @@ class DeepCam(Net):
             low = x if i == 0 else low
         for one in self.exits:
             x = one(x)
+        low = self.narrow[0](low)
         parts = [one(x) for one in self.pyramid]
         spread = F.relu(self.mean[1](self.mean[0](x.mean((2, 3), keepdim=True))))
         x = self.joined[0](torch.cat(parts + [spread.expand(-1, -1, *x.shape[2:])], 1))
-        x = torch.cat([self.ups[1](self.ups[0](x)), self.narrow[0](low)], 1)
+        x = torch.cat([self.ups[1](self.ups[0](x)), low], 1)
         for one in self.mixed:
             x = one(x)
         return self.out[1](self.out[0](x))
