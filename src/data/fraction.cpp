@@ -16,7 +16,7 @@ std::int64_t kept_of(std::int64_t samples, double fraction) {
 
 namespace {
 
-// Of a text its beginning, else the first series.
+// A stream keeps the beginning of a text, or the first series.
 std::int64_t kept_of_stream(std::int64_t samples, const Starts& series, double fraction) {
   return series ? (*series)[static_cast<std::size_t>(kept_of(std::ssize(*series) - 1, fraction))]
                 : kept_of(samples, fraction);

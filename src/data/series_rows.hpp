@@ -23,7 +23,7 @@ class SeriesRows {
   SeriesRows(const std::vector<std::int64_t>& series, std::int64_t end, std::int64_t rows, Ragged ragged,
              const std::optional<HashRng>& rng);
 
-  // As many as the longest row has windows (wrap, zero_weight), or the shortest one (drop).
+  // Returns the windows of the longest row (wrap, zero_weight), or those of the shortest one (drop).
   std::int64_t steps() const { return steps_; }
   std::int64_t windows(std::int64_t row) const { return std::ssize(rows_[static_cast<std::size_t>(row)]); }
   // A row that has ended reads its series again, with full weight (wrap) or with weight 0 (zero_weight).

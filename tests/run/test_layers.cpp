@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers of a trained model compute, as predict --layer writes it.
+// `predict --layer` writes the outputs of layers of a trained model.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -18,7 +18,7 @@
 namespace echelon::inline data {
 namespace {
 
-// What an earlier attempt left of a shard.
+// The state in which an earlier attempt left a shard.
 constexpr char kAbsent = '0', kKept = '1', kChanged = '2';
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "config/keys.hpp"
 #include "config/parse.hpp"
 #include "config/traits/layers.hpp"
+#include "config/traits/rules.hpp"
 #include "tests/support/random.hpp"
 
 namespace echelon {
@@ -121,6 +122,15 @@ KeyValue drawn(Drawer& draw, const Key<Config>& key) {
 
 bool selects(const Key<Config>& key) { return key.get(Config()).index() == 0 || !key.limits.words.empty(); }
 
+// Returns the choice of the first optimiser rule or schedule that reads a key of [optimizer]; empty: all do.
+std::vector<std::string> reader_of(std::string_view key) {
+  for (const auto& rule : kRules)
+    if (rule.reads.contains(key)) return {fmt::format("optimizer.rule={}", rule.name)};
+  for (const auto& schedule : kSchedules)
+    if (schedule.reads.contains(key)) return {fmt::format("optimizer.schedule={}", schedule.name)};
+  return {};
+}
+
 // Returns settings that the key needs, and that chance alone would hardly draw.
 std::vector<std::string> company_of(const std::string& path) {
   if (path == "train.reproducible" || path == "train.micro_shards")
@@ -128,12 +138,6 @@ std::vector<std::string> company_of(const std::string& path) {
             "device.threads=1",        "exchange.algorithm=butterfly", "batch.global=64"};
   for (const char* key : {"tf32", "cuda_graphs", "allow_fallback", "workspace_mb"})
     if (path == std::string("device.") + key) return {"device.kind=cuda"};
-  for (const char* key : {"beta1", "beta2", "epsilon"})
-    if (path == std::string("optimizer.") + key) return {"optimizer.rule=adam"};
-  for (const char* key : {"first_factor", "rise", "anneal"})
-    if (path == std::string("optimizer.") + key) return {"optimizer.schedule=one_cycle"};
-  for (const char* key : {"final_factor", "schedule_epochs"})
-    if (path == std::string("optimizer.") + key) return {"optimizer.schedule=cosine"};
   if (path.starts_with("device.paced_")) return {"device.kind=paced"};
   if (path.starts_with("device.pace_")) return {"device.kind=onednn", "device.pace_ms=20"};
   if (path.starts_with("monitor.plateau_")) return {"monitor.plateau=warn"};
@@ -157,7 +161,6 @@ std::vector<std::string> company_of(const std::string& path) {
       {"optimizer.momentum_before_coding", {"exchange.codec=topk", "optimizer.momentum=0.9"}},
       {"optimizer.base_batch", {"optimizer.scaling=linear"}},
       {"optimizer.scaling", {"optimizer.base_batch=8"}},
-      {"optimizer.power", {"optimizer.schedule=polynomial"}},
       {"parallel.recurrent_from", {"parallel.tensor=2"}},
       {"parallel.allow_across_nodes", {"parallel.tensor=2"}},
       {"parallel.costs", {"parallel.pipeline=2"}},
@@ -174,13 +177,10 @@ std::vector<std::string> company_of(const std::string& path) {
        {"exchange.strategy=asynchronous", "exchange.warmup_replicas=1", "exchange.warmup_steps=3"}},
       {"run.replay", {"exchange.strategy=asynchronous"}},
       {"optimizer.decay_factor", {"optimizer.schedule=step", "optimizer.decay_at_epochs=[1, 2.5]"}},
-      {"optimizer.decay_at_epochs", {"optimizer.schedule=step"}},
       {"optimizer.points", {"optimizer.schedule=piecewise_constant", "optimizer.factors=[1, 0.5]"}},
       {"optimizer.factors", {"optimizer.schedule=piecewise_linear", "optimizer.points=[0]"}},
       {"optimizer.points_in",
        {"optimizer.schedule=piecewise_constant", "optimizer.points=[0, 2]", "optimizer.factors=[1, 0.5]"}},
-      {"optimizer.alpha", {"optimizer.rule=rmsprop"}},
-      {"optimizer.trust_coefficient", {"optimizer.rule=lars"}},
       {"exchange.density", {"exchange.codec=topk"}},
       {"exchange.tau", {"exchange.codec=threshold"}},
       {"exchange.index_coding", {"exchange.codec=topk"}},
@@ -207,11 +207,12 @@ std::vector<std::string> company_of(const std::string& path) {
       {"fault.seed", {"run.allow_faults=true", "fault.inject=[\"cut rank 1\"]"}},
   };
   const auto found = company.find(path);
+  if (found != company.end()) return found->second;
+  if (path.starts_with("optimizer.")) return reader_of(path.substr(path.find('.') + 1));
   const std::string tables = "exchange.";
   const std::size_t dot = path.find('.', std::min(tables.size(), path.size()));
-  if (found == company.end() && path.starts_with(tables) && dot != std::string::npos)
-    return {"exchange.strategy=" + path.substr(tables.size(), dot - tables.size())};
-  return found == company.end() ? std::vector<std::string>() : found->second;
+  if (!path.starts_with(tables) || dot == std::string::npos) return {};
+  return {"exchange.strategy=" + path.substr(tables.size(), dot - tables.size())};
 }
 
 // Draws a value for `wanted` and for up to five other keys, half of which are keys that choose between alternatives.

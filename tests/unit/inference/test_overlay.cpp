@@ -53,7 +53,7 @@ TEST_CASE("an overlay shows the middle slice, predicted classes half transparent
                                   .label_weights = weights.data()});
   REQUIRE(image.width == W);
   REQUIRE(image.height == H);
-  // Of 800 values the 1st percentile is number 7, and the 99th number 791.
+  // The 1st percentile of 800 values is number 7, and the 99th is number 791.
   const auto grey = [](int x) { return 255 * std::clamp((x - 3) / 392.0, 0.0, 1.0); };
   const auto plain = [&](int x) {
     const int level = static_cast<int>(std::lround(grey(x)));
